@@ -115,6 +115,15 @@ def build(_: argparse.Namespace) -> int:
     return code
 
 
+def site(options: argparse.Namespace) -> int:
+    """Build the documents as a site into `site/`, and check its links; with --publish, push it to a remote."""
+    build_ = ("-m", "tools.site.build", ROOT / "site")
+    code = set_up("dev") or step("build the site", PYTHON, *build_)
+    if code or not options.publish:
+        return code
+    return step("publish the site", PYTHON, "-m", "tools.site.publish", ROOT / "site", options.publish)
+
+
 def build_into(folder: Path) -> int:
     """Build wheel and source archive, dated with the newest commit."""
     command = ("git", "log", "-1", "--format=%ct")
@@ -202,15 +211,17 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     """Read the command line; `others` holds the arguments meant for the program that the command runs."""
     parser = argparse.ArgumentParser(prog="tools/dev.py", description="Podium's development commands.")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (demo, test, lint, check, fuzz, lock, audit, build):
+    for command in (demo, test, lint, check, fuzz, lock, audit, build, site):
         added = commands.add_parser(command.__name__, help=command.__doc__, allow_abbrev=False)
         added.set_defaults(run=command)
         if command is fuzz:
             added.add_argument("--seed", type=int, default=1, help="which runs: the same seed, the same runs")
             added.add_argument("--runs", type=int, default=100, help="how many runs")
+        if command is site:
+            added.add_argument("--publish", metavar="REMOTE", default="", help="push it as its branch gh-pages")
     options, others = parser.parse_known_args(arguments)
     options.others = others
-    if options.others and options.run in (demo, lint, check, audit, build):
+    if options.others and options.run in (demo, lint, check, audit, build, site):
         parser.error(f"{options.run.__name__} takes no arguments, but was given: {' '.join(options.others)}")
     return options
 

@@ -139,7 +139,7 @@ def test_in_place_of_a_pod_of_a_stateful_set_comes_one_of_its_name() -> None:
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        (ForReplacement(), "nothing for the replacement of pod a"),
+        (ForReplacement(is_awaited=True), "the replacement of pod a is awaited"),
         (ForReplacement(first=True), "the front of the queue for the replacement of pod a"),
         (ForReplacement(node_name="n7"), "a try at n7 for the replacement of pod a"),
         (FIRST, "the front of the queue and a try at n7 for the replacement of pod a"),

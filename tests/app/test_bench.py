@@ -24,9 +24,10 @@ from podium.app.bench.operations import operations
 from podium.app.bench.rescheduling import measure_rescheduling
 from podium.app.bench.scheduling import measure_explaining, measure_scheduling
 from podium.app.bench.simulating import Story, measure_score, measure_simulation
-from podium.app.bench.table import in_text
+from podium.app.bench.table import write_measurements
 from podium.app.bench.workloads import FULL, USUAL, WORKLOADS, Wanted, measure
 from podium.app.console.command import podium
+from podium.app.console.page import Page
 from podium.framework.settings.feature_gates import FeatureGates
 from tests.app.snapshots.fake_api_server import FakeAPIServer, serving
 
@@ -270,9 +271,10 @@ def test_ratios_are_this_run_s_figures_over_the_earlier_ones() -> None:
 def test_people_get_a_table_with_the_ratios_at_its_end() -> None:
     other = msgspec.structs.replace(MEASURED, workload="score", attempt_us=None, times_without=1.25)
 
-    text = in_text([MEASURED, other], ratios_to(earlier(pods_per_second=1000.0), [MEASURED, other]))
+    page = Page()
+    write_measurements(page, [MEASURED, other], ratios_to(earlier(pods_per_second=1000.0), [MEASURED, other]))
 
-    assert text.splitlines() == [
+    assert page.text.splitlines() == [
         "workload  nodes   pods  CPU s  pods/s  ops/pod  p50 us  p99 us  load s  peak MiB  x pods/s  x ops  x peak",
         "basic     5,000  1,000   0.25   4,000    2,000     200     300    0.50        50      4.00   1.00    1.00",
         "score     5,000  1,000   0.25   4,000    2,000                    0.50        50",

@@ -6,8 +6,10 @@ from podium.framework.settings.configuration import Configuration
 from tests.builders import budget, configuration, explain, left, node, pod, scheduler_cap, tolerate
 
 
-def text_of(*objects: Kubernetes, width: int = 100, settings: Configuration | None = None) -> str:
-    page = Page(width)
+def text_of(
+    *objects: Kubernetes, width: int = 100, settings: Configuration | None = None, shortened: bool = False
+) -> str:
+    page = Page(width, shortened=shortened)
     write_explanation(page, explain(objects, settings=settings))
     return page.text
 
@@ -202,19 +204,19 @@ def test_a_gated_pod_is_said_not_to_be_attempted() -> None:
     assert "not attempted before its scheduling gates are removed: example.com/quota, example.com/check\n" in text
 
 
-def test_long_names_and_long_reasons_stay_within_the_page() -> None:
+def test_long_names_and_long_reasons_stay_within_a_terminal() -> None:
     names = [f"ip-10-0-{number}-7.very-long-region-name.compute.internal.example.com" for number in range(12)]
     tainted = ["dedicated=gpu:NoSchedule"]
     nodes = [node(name, cpu=2, taints=tainted if number % 2 else ()) for number, name in enumerate(names)]
     victims = [pod(f"a-pod-with-a-long-name-{number}", on=name, cpu=2) for number, name in enumerate(names)]
 
-    for width in (80, 100):
+    for width in (60, 80, 100):
         for incoming in (
             pod("p", cpu=2, priority=1, tolerations=[tolerate("")]),
             pod("p", cpu=2),
             pod("p", cpu=0, tolerations=[tolerate("")]),
         ):
-            text = text_of(*nodes, *victims, incoming, width=width)
+            text = text_of(*nodes, *victims, incoming, width=width, shortened=True)
             assert [line for line in text.splitlines() if len(line) > width] == []
 
 

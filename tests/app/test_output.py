@@ -78,14 +78,15 @@ def test_a_long_list_is_written_part_by_part() -> None:
     assert "".join(parts) == f"{json.dumps(value, indent=2)}\n"
 
 
-def test_a_page_for_a_pipe_is_as_wide_as_pages_get_and_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_for_a_pipe_has_a_width_of_its_own_whole_names_and_no_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "70")
 
     assert _drawn(new_page()) == (WIDTH, "taken\n")
+    assert not new_page().is_shortened
 
 
-@pytest.mark.parametrize(("columns", "width"), [("30", 60), ("70", 70), ("300", WIDTH)])
-def test_a_page_for_a_terminal_is_coloured_and_as_wide_as_that_within_limits(
+@pytest.mark.parametrize(("columns", "width"), [("30", 40), ("70", 70), ("300", 300)])
+def test_a_page_for_a_terminal_is_coloured_and_as_wide_as_that_if_it_is_not_too_narrow(
     columns: str, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)

@@ -1,6 +1,7 @@
 import pytest
 
-from podium.app.console.page import Cell, Page, counted, fitted, listed, shortened
+from podium.app.console.cells import NODES, Name, names_of, told_once
+from podium.app.console.page import Cell, Page, counted, fitted, listed
 
 
 def test_columns_are_aligned_and_the_last_one_wraps_under_itself() -> None:
@@ -13,14 +14,6 @@ def test_columns_are_aligned_and_the_last_one_wraps_under_itself() -> None:
         "          seven eight",
         "  bb  22  short",
     ]
-
-
-def test_a_cell_of_more_than_half_a_line_pushes_only_its_own_row_aside() -> None:
-    page = Page(20)
-
-    page.columns([["x" * 11, "a"], ["y", "b"]])
-
-    assert page.text.splitlines() == ["xxxxxxxxxxx  a", "y  b"]
 
 
 def test_a_paragraph_wraps_with_its_later_lines_set_in() -> None:
@@ -48,10 +41,11 @@ def test_whatever_a_terminal_would_act_on_is_written_as_an_escape_sequence(hosti
     page.line(hostile)
     page.paragraph(hostile)
     page.columns([[hostile, hostile]])
+    page.columns([[Name(hostile, hostile, before=hostile, after=hostile), names_of([hostile], NODES)]])
 
     assert page.text.isascii()
     assert all(line.isprintable() for line in page.text.splitlines())
-    assert len(page.text.splitlines()) == 3
+    assert len(page.text.splitlines()) == 4
 
 
 def test_markup_of_rich_is_plain_text() -> None:
@@ -78,9 +72,20 @@ def test_as_many_names_are_given_as_fit(width: int) -> None:
     assert len(given.split(", ")) + (int(rest.removesuffix(" more")) if rest else 0) == len(names)
 
 
-def test_of_a_name_that_does_not_fit_the_middle_is_left_out() -> None:
-    assert shortened("abcdefghij", 7) == "abc…hij"
-    assert fitted(["a" * 50, "b"], 30) == f"{'a' * 9}…{'a' * 9} and 1 more"
+def test_the_first_name_is_whole_even_where_it_does_not_fit_and_the_last_where_no_count_has_room() -> None:
+    assert fitted(["a" * 50, "b"], 30) == f"{'a' * 50} and 1 more"
+    assert fitted(["a", "b", "c"], 7) == "a, b, c"
+
+
+def test_of_more_names_than_are_wanted_the_others_are_counted() -> None:
+    assert fitted(["a", "b", "c", "d"], 100, 2) == "a, b and 2 more"
+    assert fitted(["a", "b", "c"], 100, 2) == "a, b, c"
+
+
+def test_what_is_the_same_for_more_than_two_is_told_once() -> None:
+    named = [("a", "x"), ("b", "y"), ("c", "x"), ("d", "x"), ("e", "y")]
+
+    assert told_once(named) == [(["a", "c", "d"], "x"), (["b"], "y"), (["e"], "y")]
 
 
 def test_a_number_has_its_noun_in_the_right_form() -> None:

@@ -23,7 +23,8 @@ Timeline  time from the start
    +0s  Killing           default/b  node-1  by default/c: grace period 30s
    +0s  FailedScheduling  default/d          1 Insufficient cpu (3 times, last at +1m)
   +30s  Terminated        default/b  node-1
-  +30s  FailedScheduling  default/c          1 Insufficient cpu, not eligible due to a terminating…
+  +30s  FailedScheduling  default/c          1 Insufficient cpu, not eligible due to a terminating
+                                             pod on the nominated node
    +1m  Terminated        default/a  node-1
    +1m  Scheduled         default/c  node-1
    +1m  Started           default/c  node-1
@@ -154,7 +155,7 @@ def test_of_many_nodes_it_is_told_how_full_they_are() -> None:
 def test_many_waiting_pods_are_grouped_by_what_they_wait_for() -> None:
     text = simulate("-f", "-", stdin=cluster(1, 30))
 
-    assert "Still waiting  29 pods\n  29 pods  1 Insufficient cpu. preemption: " in text
+    assert "Still waiting  29 pods\n  29 pods  default/p001, default/p002, default/p003 and 26 more  prio" in text
 
 
 def test_a_gated_pod_waits_without_an_attempt() -> None:

@@ -3,12 +3,14 @@
 import json
 import re
 import sys
-from itertools import count
 from pathlib import Path
+from threading import Event, active_count
 
 import click
 import pytest
+from rich.progress import Progress
 
+from podium.app.console import progress
 from podium.app.console.command import SUBCOMMANDS, podium
 from podium.app.console.page import WIDTH
 from podium.app.console.progress import ProgressBar
@@ -16,14 +18,6 @@ from podium.app.console.reading import read_shown
 from podium.app.console.rich_help import rich_help
 from podium.app.explaining.command import explain
 from tests.api.dumps import dump, dumped_pod
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The time that progress bars see: the last entry."""
-    times = [100.0]
-    monkeypatch.setattr("podium.app.console.progress.time.monotonic", lambda: times[-1])
-    return times
 
 
 @pytest.mark.parametrize("no_color", ["", "1"])
@@ -55,46 +49,117 @@ def test_help_of_a_subcommand_has_its_options_its_example_and_no_line_too_long(m
     assert max(map(len, text.splitlines())) <= WIDTH
 
 
-def test_progress_is_shown_on_a_terminal_when_a_run_takes_a_while(
-    clock: list[float], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def be_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Standard error is a terminal, and a bar appears at once. Only a test itself sees what its output goes to."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(progress, "_PATIENCE_SECONDS", 0)
 
-    with ProgressBar() as bar:
-        bar.update(0.1, lambda: "simulating, at 5s")
-        assert capsys.readouterr().err == ""
-        clock.append(102.0)
-        bar.update(0.5, lambda: "simulating, at 1m30s")
+
+def watched(bar: ProgressBar, share: float, what: str) -> None:
+    """Tell the bar, and wait until it has been drawn with that."""
+    drawn = Event()
+
+    def told() -> str:
+        if asked:
+            drawn.set()
+        asked.append(what)
+        return what
+
+    asked: list[str] = []
+    bar.update(share, told)
+    assert drawn.wait(60)
+
+
+def test_progress_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    be_a_terminal(monkeypatch)
+
+    with ProgressBar("preparing") as bar:
+        watched(bar, 0.5, "simulating, at 1m30s")
 
     shown = capsys.readouterr()
     assert "simulating, at 1m30s" in shown.err
+    assert "50%" in shown.err
     assert shown.out == ""
 
 
-def test_progress_is_not_shown_where_standard_error_is_no_terminal(
-    clock: list[float], capsys: pytest.CaptureFixture[str]
+def test_progress_is_shown_though_nothing_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with ProgressBar() as bar:
-        clock.append(200.0)
-        bar.update(0.5, lambda: "simulating")
+    be_a_terminal(monkeypatch)
+    drawn = Event()
+    refresh = Progress.refresh
+
+    def refreshed(bar: Progress) -> None:
+        refresh(bar)
+        drawn.set()
+
+    monkeypatch.setattr(Progress, "refresh", refreshed)
+
+    with ProgressBar("reading"):
+        assert drawn.wait(60)
+
+    assert "reading" in capsys.readouterr().err
+
+
+def test_a_bar_that_is_told_something_else_says_that(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    be_a_terminal(monkeypatch)
+
+    with ProgressBar("preparing") as bar:
+        watched(bar, 1, "simulating")
+        bar.tell("summing up")
+        watched(bar, 0.1, "anew")
+
+    assert "anew" in capsys.readouterr().err
+
+
+def test_progress_is_not_shown_where_all_is_done_at_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    be_a_terminal(monkeypatch)
+    monkeypatch.setattr(progress, "_PATIENCE_SECONDS", 3600)
+    monkeypatch.setattr(progress, "_began", [])
+
+    with ProgressBar("reading") as bar:
+        bar.update(0.5, lambda: "reading")
 
     assert "".join(capsys.readouterr()) == ""
 
 
-def test_progress_is_shown_while_files_are_read(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    seconds = count()
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr("podium.app.console.progress.time.monotonic", lambda: float(next(seconds)))
+def test_progress_is_not_shown_where_standard_error_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    threads = active_count()
+
+    with ProgressBar("simulating") as bar:
+        bar.update(0.5, lambda: "simulating")
+        assert active_count() == threads
+
+    assert "".join(capsys.readouterr()) == ""
+
+
+def test_an_error_ends_the_bar_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    be_a_terminal(monkeypatch)
+    threads = active_count()
+    bar = ProgressBar("dividing")
+
+    def divide() -> None:
+        with bar:
+            watched(bar, 0.5, "dividing")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        divide()
+
+    assert active_count() == threads
+
+
+def test_progress_is_told_while_files_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    shares: list[float] = []
+    monkeypatch.setattr(ProgressBar, "update", lambda _bar, share, _told: shares.append(share))
     file = tmp_path / "dump.json"
     file.write_text(json.dumps(dump(*(dumped_pod(number) for number in range(8)))))
 
-    found = read_shown([file], None)
-
-    assert len(found.documents) == 8
-    shown = capsys.readouterr()
-    assert "reading" in shown.err
-    assert shown.out == ""
+    assert len(read_shown([file], None).documents) == 8
+    assert shares
+    assert shares == sorted(shares)

@@ -19,8 +19,8 @@ def failed_twice(time: float, last: float, pod: str, message: str = SHORT) -> Si
     return replace(failed(time, pod, message), count=2, last_time=last)
 
 
-def lines_of(*events: SimEvent, width: int = 100) -> list[str]:
-    page = Page(width)
+def lines_of(*events: SimEvent, width: int = 100, shortened: bool = False) -> list[str]:
+    page = Page(width, shortened=shortened)
     write_timeline(page, list(events))
     return page.text.splitlines()[2:]
 
@@ -41,15 +41,33 @@ def test_a_line_says_when_what_happened_to_whom_where_and_by_whom() -> None:
     ]
 
 
-def test_long_names_and_messages_are_shortened_to_the_page() -> None:
-    message = "0/9 nodes are available: " + ", ".join(f"{number} reason" for number in range(40))
-    name = "a-namespace-of-some-length/a-pod-with-a-long-name-5d4f8c7b9-x2x4z"
+LONG = "a-namespace-of-some-length/a-pod-with-a-long-name-5d4f8c7b9-x2x4z"
+MESSAGE = "0/9 nodes are available: " + ", ".join(f"{number} reason" for number in range(40))
 
-    lines = lines_of(failed_twice(0, 9, name, message), event(9, "Started", "a", node="n" * 63))
+
+def test_on_a_terminal_long_names_are_shortened_and_long_messages_take_several_lines() -> None:
+    lines = lines_of(failed_twice(0, 9, LONG, MESSAGE), event(9, "Started", "a", node="n" * 63), shortened=True)
 
     assert max(map(len, lines)) <= 100
-    assert "  0 reason, 1 reas… (2" in lines[0]
-    assert lines[1].strip() == "times, last at +9s)"
+    assert "39 reason (2 times, last at +9s)" in " ".join(" ".join(lines).split())
+
+
+def test_elsewhere_names_stay_whole() -> None:
+    lines = lines_of(failed_twice(0, 9, LONG, MESSAGE), event(9, "Started", "a", node="n" * 63))
+
+    assert f"  +0s  FailedScheduling  {LONG}  " in lines[0]
+    assert lines[-1].endswith(f"  {'n' * 63}")
+
+
+def test_what_fails_alike_at_the_same_time_for_more_than_two_pods_is_told_once() -> None:
+    assert lines_of(
+        *(failed(0, pod) for pod in ("a", "b", "c")), *(failed(1, pod) for pod in ("a", "b")), event(1, "Started", "d")
+    ) == [
+        "  +0s  FailedScheduling  a and 2 more    2 Insufficient cpu",
+        "  +1s  FailedScheduling  a               2 Insufficient cpu",
+        "  +1s  FailedScheduling  b               2 Insufficient cpu",
+        "  +1s  Started           d",
+    ]
 
 
 def test_that_a_pod_may_not_preempt_is_told() -> None:

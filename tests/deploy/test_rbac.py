@@ -8,6 +8,7 @@ from podium.api.kinds import KINDS
 from podium.machines.scheduling.scheduler import Scheduler
 from tests.deploy.manifests import Raw, base, chart, chart_of_rescheduler, of_kind
 from tools import rbac
+from tools.asked_rights import Right
 
 each_rescheduler = pytest.mark.parametrize(
     "objects", [base("rescheduler"), chart_of_rescheduler()], ids=["kustomize", "helm"]
@@ -23,11 +24,11 @@ NEVER = {
 }
 
 
-def granted(objects: list[Raw], *suffixes: str) -> set[rbac.Right]:
+def granted(objects: list[Raw], *suffixes: str) -> set[Right]:
     """The rights of the ClusterRoles whose names end so."""
     roles = [role for role in of_kind(objects, "ClusterRole") if role["metadata"]["name"].endswith(suffixes)]
     return {
-        rbac.Right(group, resource, verb)
+        Right(group, resource, verb)
         for role in roles
         for rule in role["rules"]
         for group in rule["apiGroups"]
@@ -43,11 +44,12 @@ def test_the_files_are_what_the_tool_makes() -> None:
 @pytest.mark.parametrize("objects", [base(), chart()], ids=["kustomize", "helm"])
 def test_what_is_granted_is_what_is_watched_and_asked_for(objects: list[Raw]) -> None:
     assert granted(objects, "-scheduler") == rbac.scheduler_rights()
-    preempting = {rbac.Right("", "pods", verb) for verb in ("delete", "patch")}
+    preempting = {Right("", "pods", verb) for verb in ("delete", "patch")}
     # Disruptions are counted in annotations of budgets, and in the policy's status.
     preempting |= {
-        rbac.Right("policy", "poddisruptionbudgets", "patch"),
-        rbac.Right("podium.dev", "disruptionpolicies/status", "patch"),
+        Right("", "pods/eviction", "create"),
+        Right("policy", "poddisruptionbudgets", "patch"),
+        Right("podium.dev", "disruptionpolicies/status", "patch"),
     }
     assert granted(objects, "-preemption") == rbac.preemption_rights() == preempting
 
@@ -64,7 +66,7 @@ def test_every_kind_that_a_scheduler_watches_may_be_seen() -> None:
     rights = rbac.scheduler_rights()
 
     for kind in KINDS.values():
-        seen = {rbac.Right(kind.group, kind.plural, verb) for verb in ("list", "watch")} <= rights
+        seen = {Right(kind.group, kind.plural, verb) for verb in ("list", "watch")} <= rights
         assert seen == (kind.name in Scheduler.watches), kind.name
 
 
@@ -81,14 +83,14 @@ def test_nobody_gets_secrets_wildcards_or_more_rights(objects: list[Raw]) -> Non
 @each_rescheduler
 def test_a_rescheduler_is_granted_what_it_watches_and_asks_for(objects: list[Raw]) -> None:
     assert granted(objects, "-rescheduler") == rbac.rescheduler_rights()
-    assert granted(objects, "-nodes") == rbac.node_marking_rights() == {rbac.Right("", "nodes", "patch")}
+    assert granted(objects, "-nodes") == rbac.node_marking_rights() == {Right("", "nodes", "patch")}
     changes = {right for right in rbac.rescheduler_rights() if right.verb not in rbac.SEE}
     assert changes == {
-        rbac.Right("", "pods/eviction", "create"),
-        rbac.Right("", "events", "create"),
-        rbac.Right("", "events", "patch"),
-        rbac.Right("policy", "poddisruptionbudgets", "patch"),
-        rbac.Right("podium.dev", "disruptionpolicies/status", "patch"),
+        Right("", "pods/eviction", "create"),
+        Right("", "events", "create"),
+        Right("", "events", "patch"),
+        Right("policy", "poddisruptionbudgets", "patch"),
+        Right("podium.dev", "disruptionpolicies/status", "patch"),
     }
 
 
@@ -101,7 +103,7 @@ def test_it_reads_one_config_map_by_its_name_and_deletes_nothing(objects: list[R
     (role,) = (role for role in of_kind(objects, "Role") if role["metadata"]["name"].endswith("-configuration"))
     (rule,) = role["rules"]
     assert rule["resourceNames"] == [configuration["metadata"]["name"]]
-    assert {rbac.Right("", resource, verb) for resource in rule["resources"] for verb in rule["verbs"]} == (
+    assert {Right("", resource, verb) for resource in rule["resources"] for verb in rule["verbs"]} == (
         rbac.configuration_rights()
     )
 
@@ -117,8 +119,8 @@ def test_its_lease_may_be_changed_by_its_name_alone(objects: list[Raw]) -> None:
 
 def test_guidance_takes_to_nominate_and_to_bind() -> None:
     assert {right for right in rbac.guidance_rights() if right.verb not in rbac.SEE} == {
-        rbac.Right("", "pods/binding", "create"),
-        rbac.Right("", "pods/status", "patch"),
+        Right("", "pods/binding", "create"),
+        Right("", "pods/status", "patch"),
     }
 
 
@@ -130,20 +132,20 @@ def test_who_reads_changes_nothing() -> None:
 def test_whoever_trims_avoid_lists_may_patch_nodes_and_see_the_controllers_of_pods() -> None:
     rights = rbac.avoid_list_rights()
 
-    assert {right for right in rights if right.verb not in rbac.SEE} == {rbac.Right("", "nodes", "patch")}
+    assert {right for right in rights if right.verb not in rbac.SEE} == {Right("", "nodes", "patch")}
     assert not rights & rbac.scheduler_rights()
 
 
 def test_whoever_evicts_may_patch_nodes_only_where_the_api_server_does_not_write_them_itself() -> None:
-    evict = rbac.Right("", "pods/eviction", "create")
+    evict = Right("", "pods/eviction", "create")
 
     assert rbac.eviction_rights(knows_ours=True) == {evict}
     assert rbac.eviction_rights(knows_ours=False) == {
         evict,
-        rbac.Right("", "pods", "get"),
-        rbac.Right("", "nodes", "get"),
-        rbac.Right("", "nodes", "patch"),
-        rbac.Right("podium.dev", "disruptionpolicies", "get"),
+        Right("", "pods", "get"),
+        Right("", "nodes", "get"),
+        Right("", "nodes", "patch"),
+        Right("podium.dev", "disruptionpolicies", "get"),
     }
 
 

@@ -24,9 +24,10 @@ from tests.deploy.test_rights_suffice import _LEASE_RIGHTS as LEASE_RIGHTS
 from tests.deploy.test_rights_suffice import Guard
 from tests.store.objects import Raw, budget, node, running
 from tools import rbac
+from tools.asked_rights import Right
 
-EVICTION = rbac.Right("", "pods/eviction", "create")
-PATCH_NODES = rbac.Right("", "nodes", "patch")
+EVICTION = Right("", "pods/eviction", "create")
+PATCH_NODES = Right("", "nodes", "patch")
 
 
 def settings(steering: str, **fields: Any) -> ReschedulingSettings:
@@ -100,7 +101,7 @@ def test_where_nothing_is_written_to_nodes_no_right_to_that_is_needed() -> None:
 
 def test_rates_of_budgets_are_counted_where_nobody_else_does() -> None:
     guard = Guard(rbac.rescheduler_rights() | LEASE_RIGHTS)
-    counted = rbac.Right("policy", "poddisruptionbudgets", "patch")
+    counted = Right("policy", "poddisruptionbudgets", "patch")
 
     play(guard, settings("ScoresAlone"), *objects(rate="5/1h"), done=lambda server: counted in guard.used)
     assert guard.refused == set()

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 from aiohttp import web
-from tools.rbac import Right, preemption_rights, scheduler_rights
 
 from podium.requests.request import Request, Response
 from podium.store.api_resources import BUILT_IN
@@ -15,6 +14,8 @@ from podium.store.errors import StoreError
 from tests.app.live.test_program import LEASE, SETTINGS, Running, is_going, node_of, until
 from tests.client.api_server import APIServer, said
 from tests.store.objects import Raw, node, pod, priority_class, running
+from tools.asked_rights import Right
+from tools.rbac import preemption_rights, scheduler_rights
 
 _GROUPS = {kind: group for group, kind in BUILT_IN}
 _LEASE_RIGHTS = {Right("coordination.k8s.io", "leases", verb) for verb in ("create", "get", "update")}

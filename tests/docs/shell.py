@@ -28,7 +28,7 @@ def agree(shown: str, printed: str) -> bool:
 
 
 class Shell:
-    """Knows `podium`, `export PYTHONPATH=FOLDER` and `echo $?`; works in a folder."""
+    """Knows `podium`, its output into a file, `export PYTHONPATH=FOLDER` and `echo $?`; works in a folder."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         self._monkeypatch = monkeypatch
@@ -38,6 +38,9 @@ class Shell:
     def run(self, command: str) -> str:
         """What the command prints, errors included."""
         match shlex.split(command):
+            case ["podium", *arguments, ">", file]:
+                Path(file).write_text(self._podium(arguments))
+                return ""
             case ["podium", *arguments]:
                 return self._podium(arguments)
             case ["echo", "$?"]:

@@ -113,6 +113,7 @@ def read(document: Document) -> None:
 def test_commands_work(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name, content in FILES.items():
         (tmp_path / name).write_text(content)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     shell = Shell(monkeypatch, tmp_path)
     for block in blocks_of(document, "sh"):
         for line in block.text.replace("\\\n", "").splitlines():
@@ -162,7 +163,7 @@ def follow(shell: Shell, line: str) -> None:
         case ["podium", *arguments] if {"--context", "hour.podium"} & {*arguments}:
             # There is no such cluster and no such recording; the command line is right.
             parse(arguments)
-        case ["kubectl" | "helm" | "podman" | "pipx" | "uv", *_]:
+        case ["kubectl" | "helm" | "podman" | "pip" | "pipx" | "uv", *_]:
             check_tool(line.split())
         case ["uvx", *arguments]:
             follow(shell, shlex.join(arguments))
@@ -196,4 +197,8 @@ def check_tool(words: list[str]) -> None:
         case ["podman", "build", "-f", file, "-t", _, "."]:
             assert (ROOT / file).is_file()
         case _:
-            assert words in (["pipx", "install", "podium"], ["uv", "tool", "install", "podium"])
+            assert words in (
+                ["pip", "install", "podium"],
+                ["pipx", "install", "podium"],
+                ["uv", "tool", "install", "podium"],
+            )

@@ -15,8 +15,8 @@ from podium.api.maintenance import MAINTENANCE_TIME
 from podium.api.times import format_duration, parse_duration
 from podium.app.rescheduling.metrics import ReschedulerMetrics
 from podium.app.rescheduling.offline import Question, plan_once
+from podium.decide.lost_work import CHECKPOINT_INTERVAL, CHECKPOINT_TIME, WORK_IN_PROGRESS
 from podium.decide.rescheduling.guards import LEAVE_ALONE, PREFER_NO_EVICTION
-from podium.decide.rescheduling.lost_work import CHECKPOINT_INTERVAL, CHECKPOINT_TIME, WORK_IN_PROGRESS
 from podium.framework.rescheduling.aggressiveness import SETTINGS_OF, Aggressiveness
 from podium.framework.rescheduling.configuration import default_rescheduler, load_rescheduler
 from podium.framework.rescheduling.descheduler.plugins import COUNTERPARTS, WITHOUT

@@ -105,6 +105,103 @@ def test_a_pod_gets_the_room_of_another_for_what_it_prefers_or_requires_and_both
     }
 
 
+def test_a_pod_that_makes_room_for_another_is_kept_out_until_the_other_is_there_and_no_longer() -> None:
+    played = rescheduled("makes-way")
+
+    assert played.at(359) == {"fast": {"archive": 1}, "slow": {"cache": 1}}
+    assert played.evictions() == ["360 archive fast SatisfyPreferences", "360 cache slow SatisfyPreferences"]
+    assert [event.partition(" ")[2] for event in played.events("Terminated")] == [
+        "Terminated archive fast",
+        "Terminated cache slow",
+    ]
+    assert played.events("Scheduled")[2:] == ["365 Scheduled cache fast", "385 Scheduled archive slow"]
+    assert [re.sub(r"-[a-z0-9]{5}\b", "", line) for line in avoided(played)] == [
+        "360 fast put on the avoid list: ReplicaSet archive until the replacement of pod default/cache is scheduled; "
+        "left behind: the replacement of pod archive is awaited",
+        "360 slow put on the avoid list: ReplicaSet cache until the replacement of pod default/archive is scheduled; "
+        "left behind: the replacement of pod cache is awaited",
+        "365 slow taken off the avoid list: what was left for the replacement of pod cache",
+        "365 fast taken off the avoid list: ReplicaSet archive",
+        "385 fast taken off the avoid list: what was left for the replacement of pod archive",
+        "385 slow taken off the avoid list: ReplicaSet cache",
+    ]
+    assert any(
+        "1 node(s) were kept for the replacement of pod default/cache-" in event.message
+        for event in played.result.events
+        if event.reason == "FailedScheduling"
+    )
+    assert played.after == {"fast": {"cache": 1}, "slow": {"archive": 1}}
+
+
+def test_a_node_whose_kubelet_turns_pods_of_an_owner_away_comes_to_avoid_that_owner_once() -> None:
+    played = rescheduled("turned-away")
+
+    assert played.events("Failed", "Scheduled", "Deleted", "Descheduled") == [
+        "60 Scheduled trainer large",
+        "60 Scheduled web large",
+        *(f"{time} {event} trainer large" for time in (75, 90, 105) for event in ("Failed", "Scheduled")),
+        "120 Failed trainer large",
+        "120 Deleted trainer large",
+        "120 Descheduled trainer large",
+        "120 Scheduled trainer small",
+    ]
+    assert avoided(played) == ["120 large put on the avoid list: ReplicaSet trainer for 24h"]
+    assert played.reasons() == [
+        "ReplicaSet trainer keeps off large by LeavePoorService: the kubelet of large turned away 4 pods of ReplicaSet "
+        "trainer, the last one of late"
+    ]
+    assert played.after == {"large": {"web": 1}, "small": {"trainer": 1}}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"steering": "ScoresAlone"},
+        {"paused": True},
+        {"scope": {"namespaces": {"exclude": ["default"]}}},
+        {"limits": {"hourly": {"total": 0}}},
+        {"policies": [{"name": "LeavePoorService", "args": {"minRejections": 100}}]},
+    ],
+)
+def test_who_is_turned_away_is_left_to_that_where_nobody_may_be_evicted_or_it_would_not_help(
+    told: dict[str, Any],
+) -> None:
+    played = rescheduled("turned-away", told)
+
+    assert played.evictions() == []
+    assert "small" not in played.after
+
+
+def test_a_node_is_emptied_pod_by_pod_where_the_limits_let_one_go_at_a_time() -> None:
+    played = rescheduled("pod-by-pod")
+
+    assert played.evictions() == [
+        "300 mail half Consolidate",
+        "360 db half Consolidate",
+        "420 api half Consolidate",
+    ]
+    assert [event for event in played.events("Scheduled") if "full" in event] == [
+        "60 Scheduled cache full",
+        "300 Scheduled mail full",
+        "360 Scheduled db full",
+        "420 Scheduled api full",
+    ]
+    assert played.after == {"full": {"api": 1, "cache": 1, "db": 1, "mail": 1}}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"limits": {"hourly": {"node": 2}}},
+        {"limits": {"inFlight": {"node": 0}}},
+        {"threshold": 1},
+        {"policies": [{"name": "Consolidate", "args": {"nodeWorth": 1}}]},
+    ],
+)
+def test_nothing_is_begun_that_would_not_be_ended_within_an_hour_or_not_be_worth_it(told: dict[str, Any]) -> None:
+    assert rescheduled("pod-by-pod", told).evictions() == []
+
+
 def test_pods_of_one_owner_leave_the_node_that_they_share_until_it_has_its_part() -> None:
     played = rescheduled("duplicates")
 

@@ -3,6 +3,7 @@
 import pytest
 
 from podium.api.meta import Kubernetes
+from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.worlds import Worlds
@@ -36,6 +37,9 @@ class NarrowHandle:
 
     def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: Worlds, own_uid: str) -> Outcome:
         return self._runner.filter_worlds(state, pod, worlds, own_uid)
+
+    def feasible_rows(self, pod: PodRecord) -> Int64s:
+        return self._runner.feasible_rows(pod)
 
     def is_row_local(self, state: CycleState) -> bool:
         return self._runner.is_row_local(state)

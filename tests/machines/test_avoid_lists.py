@@ -343,7 +343,9 @@ def test_nothing_is_remembered_of_pods_that_nobody_waits_for_any_more() -> None:
 
 def nothing_awaited(rig: Rig) -> bool:
     awaited = rig.machine._awaited
-    return not any((awaited._awaiting, awaited._placed, awaited._pending, awaited._replacements.awaited))
+    replaced, scheduled, left = awaited._replaced, awaited._scheduled, awaited._replacements
+    waiting = (each for kind in (replaced, scheduled) for each in (kind._nodes, kind.over))
+    return not any((*waiting, awaited._pending, left.awaited, left._place_of))
 
 
 # What evictions left for replacements
@@ -456,4 +458,84 @@ def test_nothing_is_remembered_of_replacements_when_nothing_is_left() -> None:
     rig.see(owing(version=2))
 
     assert rig.at(0) == []
+    assert nothing_awaited(rig)
+
+
+# Entries that wait for a replacement
+
+
+def until_replaced(name: str, seconds: int = 0, pod: str = "a") -> AvoidEntry:
+    """An entry that stays until the replacement of a pod is scheduled."""
+    awaited = AwaitedPod(namespace="shop", name=pod, uid=f"uid-{pod}")
+    return replace(evicted(name, seconds), until_replaced=awaited)
+
+
+def elsewhere(*found: Replacement, version: int = 1) -> Node:
+    return replace(
+        owing(*found, version=version),
+        metadata=replace(owing(*found, version=version).metadata, name="n2", uid="n2"),
+    )
+
+
+def keys(actions: list[Action]) -> list[str]:
+    """The nodes that are patched."""
+    return sorted(action.key for action in actions if isinstance(action, PatchObject))
+
+
+@pytest.mark.parametrize("on", ["n1", "n3"])
+def test_an_entry_that_waits_for_a_replacement_goes_when_that_has_a_node_wherever(on: str) -> None:
+    rig = Rig(WEB, DB, node(until_replaced("db")), elsewhere(owed("a")), made("new"))
+    assert rig.at(120) == []
+
+    rig.see(made("new", on=on))
+
+    of_node = {action.key: action for action in rig.at(121) if isinstance(action, PatchObject)}
+    assert left([of_node["n1"]]) == []
+    assert left_for([of_node["n2"]]) == []
+
+
+def test_an_entry_that_waits_for_a_replacement_goes_when_nobody_waits_for_that_any_more() -> None:
+    gone, listed = elsewhere(version=2), (node(until_replaced("db")), elsewhere(owed("a")))
+    for news in ([gone], [], ["n2"]):
+        rig = Rig(WEB, DB, *listed)
+        assert rig.at(120) == []
+        if news == ["n2"]:
+            rig.miss(listed[1])
+        else:
+            rig.see(*news)
+        asked = rig.at(120 if news else 630)
+        assert keys(asked) == (["n1"] if news else ["n2"])
+        if not news:
+            rig.answer(asked[0])
+            rig.see(gone)
+            asked = rig.at(631)
+        assert left(asked) == []
+
+
+def test_an_entry_that_waits_for_the_replacement_of_a_pod_that_is_not_evicted_goes_after_a_minute() -> None:
+    rig = Rig(WEB, DB, node(until_replaced("db", 10)))
+
+    assert rig.at(10) == []
+    assert rig.deadline_seconds == 70
+    assert left(rig.at(70)) == []
+
+
+def test_the_next_pod_is_waited_for_where_a_replacement_goes_without_a_node() -> None:
+    rig = Rig(WEB, DB, node(until_replaced("db")), elsewhere(owed("a")), made("new"))
+
+    rig.miss(made("new"))
+    assert rig.at(120) == []
+
+    rig.see(made("next", 120), made("next", 120, on="n1"))
+    assert keys(rig.at(120)) == ["n1", "n2"]
+
+
+def test_nothing_is_remembered_of_replacements_that_no_entry_waits_for() -> None:
+    rig = Rig(WEB, DB, node(until_replaced("db")), elsewhere(owed("a")), made("new"))
+    rig.see(made("new", on="n1"))
+    for action in rig.at(1):
+        rig.answer(action)
+    rig.see(node(version=2), elsewhere(version=2))
+
+    assert rig.at(2) == []
     assert nothing_awaited(rig)

@@ -11,7 +11,13 @@ from podium.api.pod import Pod, ResourceRequirements
 from podium.api.pod_health import PodHealth, pod_health
 from podium.machines.actions import ReportStatus
 from podium.machines.kubelets.kubelet import Kubelet, KubeletSettings
-from podium.machines.kubelets.node_trouble import TROUBLE, crash_after_ns, read_trouble, trouble_problem
+from podium.machines.kubelets.node_trouble import (
+    TROUBLE,
+    crash_after_ns,
+    read_trouble,
+    reject_after_ns,
+    trouble_problem,
+)
 from podium.machines.observations import Answered, Changed, Tick
 from tests import builders
 from tests.machines.kubelet_rig import SECOND, pod
@@ -56,7 +62,7 @@ class Played:
             if isinstance(action, ReportStatus) and action.kind == "Pod":
                 status = self.status.setdefault(action.key, {})
                 status.update(json.loads(json.dumps(dict(action.fields))))
-                told = "runs"
+                told = status.get("reason", "runs")
                 for container in status.get("containerStatuses", []):
                     told = next(iter(container["state"]))
                 self.told.append(f"{self.now // SECOND} {action.key.partition('/')[2]} {told}")
@@ -198,6 +204,29 @@ def test_what_cannot_be_read_is_no_trouble_and_told(text: str) -> None:
         read_trouble(text)
     assert trouble_problem({TROUBLE: text})
     assert crash_after_ns({TROUBLE: text}, pod("a")) is None
+
+
+def test_a_kubelet_turns_pods_away_for_its_nodes_sake_so_long_after_they_came() -> None:
+    played = Played()
+    played.show(node(trouble="reject 20s app=web"), pod("a", labels={"app": "web"}), pod("b", labels={"app": "db"}))
+    played.pass_to(19)
+    assert played.told == ["0 b runs"]
+    played.pass_to(20)
+    assert played.told == ["0 b runs", "20 a UnexpectedAdmissionError"]
+
+
+@pytest.mark.parametrize("text", ["reject", "reject soon", "reject 0s", "reject -1s", "reject 20s =="])
+def test_what_cannot_be_read_turns_nobody_away(text: str) -> None:
+    assert trouble_problem({TROUBLE: text})
+    assert reject_after_ns({TROUBLE: text}, pod("a")) is None
+
+
+def test_crashes_and_rejections_are_told_apart() -> None:
+    annotations = {TROUBLE: "20s; reject 5s app=web"}
+
+    assert crash_after_ns(annotations, pod("a", labels={"app": "web"})) == 20 * SECOND
+    assert reject_after_ns(annotations, pod("a", labels={"app": "web"})) == 5 * SECOND
+    assert reject_after_ns(annotations, pod("a")) is None
 
 
 def test_a_node_that_says_nothing_has_no_problem() -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from podium.api.avoid_list import PREFER_AVOID_PODS
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, AwaitedPod, avoid_list
+from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
+from podium.cluster.feed import Feed
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
 from podium.machines.actions import Bind
-from tests.builders import cluster_of, configuration, explain, node, plain_runner, pod
+from tests.builders import DAY_ONE_NS, cluster_of, configuration, explain, left, node, plain_runner, pod
 from tests.machines.driving import Driver, the
 
 OFF = configuration(plugins={"multiPoint": {"disabled": ["NodePreferAvoidPods"]}})
@@ -108,3 +110,96 @@ def test_a_scheduler_sees_a_list_that_changes_and_tries_no_pod_again_for_it() ->
     assert driver.deadline_seconds == 300
     driver.see(pod("p", owner="ReplicaSet/web"))
     assert the(Bind, driver.tick()).node_name == "b"
+
+
+# Room that is kept for the replacement of another pod
+
+AWAITED = left("cache-1", owner="ReplicaSet/cache", first=False, uid="uid-1")
+KEPT_OFF = "node(s) were kept for the replacement of pod default/cache-1"
+
+
+def keeping(name: str = "a", *, owner: str = "ReplicaSet/web") -> Node:
+    """A node that keeps a controller's pods off until cache-1 is replaced."""
+    avoiding = node(name, avoids=[owner])
+    here = avoid_list(avoiding.metadata.annotations[PREFER_AVOID_PODS])
+    awaited = AwaitedPod(namespace="default", name="cache-1", uid="uid-1")
+    entries = tuple(replace(entry, until_replaced=awaited) for entry in here.entries)
+    annotations = {PREFER_AVOID_PODS: AvoidList(entries, here.replacements).written()}
+    return replace(avoiding, metadata=replace(avoiding.metadata, annotations=annotations))
+
+
+class Shown:
+    """A cluster as the API shows it."""
+
+    def __init__(self, *objects: Kubernetes) -> None:
+        self.cluster = cluster_of(*objects)
+        self.feed = Feed(self.cluster)
+        self.see(*objects)
+
+    def see(self, *objects: Kubernetes) -> None:
+        for each in objects:
+            if isinstance(each, Pod):
+                self.feed.pod_changed(each)
+            else:
+                self.feed.changed(each)
+
+    def refusals(self, at_seconds: int = 1) -> set[str]:
+        """What keeps a pod of the ReplicaSet web off nodes so long after the evictions."""
+        cluster = self.cluster
+        runner = plain_runner(cluster, "NodePreferAvoidPods")
+        cluster.pass_time(DAY_ONE_NS + at_seconds * 10**9)
+        state, record = CycleState(), cluster.read(pod("p", owner="ReplicaSet/web"))
+        runner.pre_filter(state, record)
+        outcome = runner.filter(state, record)
+        refused = outcome.refused[: len(cluster.nodes)].tolist()
+        return {reason for number in refused for reason in outcome.status_of(number).reasons}
+
+
+def test_room_is_kept_while_a_replacement_is_awaited_and_no_longer() -> None:
+    waiting = Shown(keeping(), node("b", leaves=[AWAITED]))
+
+    assert waiting.refusals() == {KEPT_OFF}
+    assert waiting.refusals(at_seconds=629) == {KEPT_OFF}
+    assert waiting.refusals(at_seconds=630) == set()
+    assert Shown(keeping(), node("b")).refusals() == set()
+    assert Shown(keeping(owner="ReplicaSet/db"), node("b", leaves=[AWAITED])).refusals() == set()
+
+
+def test_room_is_kept_for_a_minute_while_the_pod_that_is_to_be_replaced_is_there() -> None:
+    shown = Shown(keeping(), node("b"), pod("cache-1", owner="ReplicaSet/cache", uid="uid-1", on="b"))
+
+    assert shown.refusals(at_seconds=59) == {KEPT_OFF}
+    assert shown.refusals(at_seconds=60) == set()
+
+
+def test_room_is_not_kept_any_more_once_the_replacement_has_a_node() -> None:
+    shown = Shown(keeping(), node("b", leaves=[AWAITED]))
+    shown.see(pod("cache-2", owner="ReplicaSet/cache", uid="uid-2", created=1))
+    assert shown.refusals() == {KEPT_OFF}
+
+    shown.see(pod("cache-2", owner="ReplicaSet/cache", uid="uid-2", created=1, on="b"))
+
+    assert shown.refusals() == set()
+
+
+def test_preemption_takes_no_room_that_is_kept() -> None:
+    explanation = explain(
+        [
+            keeping(),
+            node("b", leaves=[AWAITED], cpu=1),
+            pod("low", cpu=1, on="a"),
+            pod("p", owner="ReplicaSet/web", cpu=2),
+        ]
+    )
+
+    assert explanation.plan is None or explanation.plan.chosen is None
+
+
+def test_a_pod_that_was_kept_off_is_tried_again_when_the_entry_goes() -> None:
+    driver = Driver(keeping(), node("b", leaves=[AWAITED], cpu=1), pod("p", owner="ReplicaSet/web", cpu=2))
+    driver.tick()
+
+    driver.see(node("a"))
+    driver.wait(10)
+
+    assert the(Bind, driver.tick()).node_name == "a"

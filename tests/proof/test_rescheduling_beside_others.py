@@ -9,13 +9,22 @@ from typing import Any
 
 import pytest
 
-from podium.sim.run import RunOptions, simulation_of
+from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_list
+from podium.api.input.codec import load_files
+from podium.driver.component import Component
+from podium.machines.scheduling.scheduler import Scheduler
+from podium.sim.faulty.faults import DrawnFaults, Fault
+from podium.sim.run import RunOptions
+from podium.sim.run import simulation_of as scenario_of
 from tests.examples.rescheduled import Rescheduled, watched
+from tests.examples.stories import EXAMPLES
 from tests.machines.rescheduling.policies import BAD
 from tests.machines.rescheduling.policies import PLACE as LEAVE_BAD
 from tests.proof.failures.test_rescheduling import EAGER, HOSTNAME, node, owner, scenario
 from tests.sim.objects import documents
-from tests.store.objects import Raw
+from tests.sim.played import pods, simulation_of
+from tests.sim.random_run import RATES
+from tests.store.objects import HOUR, SECOND, Raw
 
 SWAP = "tests.proof.swapping:Swap"
 
@@ -24,7 +33,7 @@ def played(*objects: Raw, steps: list[Raw], policy: str = LEAVE_BAD, further: Ra
     """What becomes of it; ``told`` to the rescheduler, ``further`` of the scenario."""
     found = scenario({**EAGER, "policies": [{"name": policy}], **told}, steps=steps)
     found["spec"].update(further or {})
-    return watched(simulation_of(documents(*objects, found), RunOptions()))
+    return watched(scenario_of(documents(*objects, found), RunOptions()))
 
 
 def apply(at: str, *objects: Raw) -> Raw:
@@ -200,3 +209,24 @@ def test_pods_without_a_budget_take_turns_and_are_moved_one_of_an_owner_at_a_tim
     order = who(found)
     assert len(order) == 9
     assert [sorted(order[turn : turn + 3]) for turn in (0, 3, 6)] == [["a", "b", "c"]] * 3
+
+
+# Faults
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_fails_no_room_is_kept_for_ever_and_nobody_waits(seed: int) -> None:
+    """Two pods change places while requests are refused, lost and late, and components crash."""
+    found = [document.raw for document in load_files([str(EXAMPLES / "rescheduler" / "makes-way.yaml")])]
+    faults = DrawnFaults({fault: RATES[fault][-1] / 2 for fault in Fault}, seed)
+    scheduler = Component("default-scheduler", Scheduler, waits=True)
+    simulation = simulation_of(*found, schedulers=[scheduler], faults=faults, seed=seed, until_ns=2 * HOUR)
+    while simulation.step():
+        faults.stopped |= simulation.elapsed_ns > 420 * SECOND
+
+    assert faults.fired
+    assert all(pod.spec.node_name for pod in pods(simulation).values())
+    nodes = [stored.object for stored in simulation.store.objects("Node")]
+    lists = [avoid_list(node.metadata.annotations.get(PREFER_AVOID_PODS, "")) for node in nodes]
+    assert [entry for found in lists for entry in found.entries if entry.until_replaced] == []
+    assert [left for found in lists for left in found.replacements] == []

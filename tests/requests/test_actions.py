@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
-from podium.api.avoid_list import AvoidFor
+from podium.api.avoid_list import AvoidFor, AwaitedPod
 from podium.api.pod import NOMINATED_NODE_ANNOTATION, PodCondition
 from podium.api.replacements import ForReplacement
 from podium.machines.actions import (
@@ -193,7 +193,15 @@ def test_the_uid_is_a_precondition_where_kubernetes_has_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "avoid_for", [AvoidFor(), AvoidFor(90 * SECOND), AvoidFor(None, "default/b"), AvoidFor(SECOND, "default/b")]
+    "avoid_for",
+    [
+        AvoidFor(),
+        AvoidFor(90 * SECOND),
+        AvoidFor(None, "default/b"),
+        AvoidFor(SECOND, "default/b"),
+        AvoidFor(until_replaced=AwaitedPod(namespace="default", name="b")),
+        AvoidFor(SECOND, until_replaced=AwaitedPod(namespace="default", name="b", uid="u")),
+    ],
 )
 @pytest.mark.parametrize("avoid_node", [True, False])
 @pytest.mark.parametrize("left", [ForReplacement(), ForReplacement(first=True), ForReplacement(node_name="n2")])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidFor, AvoidList, avoid_list
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidFor, AvoidList, AwaitedPod, avoid_list
 from podium.api.replacements import ForReplacement
 from podium.machines.actions import Evict
 from podium.requests.actions import conversation_of
@@ -313,6 +313,34 @@ def test_a_pod_that_is_to_have_the_room_is_looked_at() -> None:
 
     assert placed.evict(**wanted) is None
     assert placed.text == ""
+
+
+def test_a_pod_whose_replacement_is_waited_for_is_looked_up_where_its_uid_is_not_told() -> None:
+    missing, there, told = (Foreign(owned("a"), *more) for more in ([], [pod("big", node="n2")], []))
+
+    def waiting_for(uid: str = "") -> dict[str, Any]:
+        return {"avoid_for": AvoidFor(until_replaced=AwaitedPod(namespace="default", name="big", uid=uid))}
+
+    error = missing.evict(**waiting_for())
+    assert error is not None
+    assert (error.code, missing.is_ending(), missing.text) == (404, False, "")
+    for foreign, wanted in ((there, waiting_for()), (told, waiting_for("u-big"))):
+        assert foreign.evict(**wanted) is None
+        (entry,) = foreign.list.entries
+        assert entry.until_replaced is not None
+        assert entry.until_replaced.key == "default/big"
+        assert entry.until_replaced.uid == (
+            foreign.api.raw("Pod", "default/big")["metadata"]["uid"] if foreign is there else "u-big"
+        )
+
+
+def test_a_replacement_that_is_awaited_is_told_of_though_nothing_is_left_for_it() -> None:
+    foreign = Foreign(owned("a"))
+
+    assert foreign.evict(for_replacement=ForReplacement(is_awaited=True)) is None
+
+    (left,) = foreign.list.replacements
+    assert (left.evicted_pod.name, left.first, left.node_name) == ("a", False, "")
 
 
 def test_lists_are_as_long_as_the_policy_says_where_there_is_one_that_may_be_seen() -> None:

@@ -457,6 +457,21 @@ class TestBindingAndEvicting:
             ({"deleteOptions": {"preconditions": {"uid": "other"}}}, 409),
             ({"deleteOptions": {"gracePeriodSeconds": 1.5}}, 400),
             ({"metadata": {"annotations": {"podium.dev/avoid-for": "a while"}}}, 400),
+            ({"metadata": {"annotations": {"podium.dev/avoid-until-replaced": "b"}}}, 400),
+            ({"metadata": {"annotations": {"podium.dev/avoid-until-replaced": "default/b/u/b"}}}, 400),
+            ({"metadata": {"annotations": {"podium.dev/avoid-until-replaced": "default//u"}}}, 400),
+            ({"metadata": {"annotations": {"podium.dev/avoid-until-replaced": ["default/b"]}}}, 400),
+            (
+                {
+                    "metadata": {
+                        "annotations": {
+                            "podium.dev/avoid-until-replaced": "default/b",
+                            "podium.dev/avoid-until-scheduled": "default/b",
+                        }
+                    }
+                },
+                400,
+            ),
             ({"metadata": {"annotations": {"podium.dev/replacement-node": "not a name"}}}, 400),
             ({"metadata": {"annotations": {"podium.dev/replacement-node": ["n1"]}}}, 400),
             ({"metadata": {"annotations": {"podium.dev/component": 7}}}, 400),

@@ -17,6 +17,7 @@ from podium.requests.router import Router
 from podium.server.backend import Backend
 from podium.server.documents import Documents
 from podium.server.http import loops
+from podium.server.http.pages import Pages
 from podium.server.http.server import Server
 from podium.server.http.settings import Limits, Settings
 from podium.store.api_resources import APIResources
@@ -112,10 +113,11 @@ async def served(
     settings: Settings | None = None,
     limits: Limits | None = None,
     backend: LocalBackend | None = None,
+    pages: Pages | None = None,
 ) -> AsyncIterator[Client]:
     """A server with these objects, and a client of it."""
     backend = backend or LocalBackend(*objects)
-    server = Server(backend, documents, settings or Settings(limits=limits or Limits()))
+    server = Server(backend, documents, settings or Settings(limits=limits or Limits()), pages)
     await server.start()
     connector = aiohttp.TCPConnector(limit=0)
     try:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
@@ -100,7 +101,9 @@ class ReschedulerChecker:
             stored = self.store.find("Pod", action.pod)
             is_there = stored is not None and stored.uid == action.uid and not _pod(stored.object).is_terminating
             before = (_pod(stored.object), stored.raw) if stored is not None and is_there else None
-            if before is not None:
+            if before is not None and before[0].is_terminal:
+                self._check_ended(before[0])
+            elif before is not None:
                 self._check_time(before[0], now)
             budgets = [] if before is None else self._budgets_over(before[0])
             problem = carry_out(action, now, by)
@@ -114,6 +117,16 @@ class ReschedulerChecker:
         """G3: each pod has somewhere else to go, and what is bad falls by the threshold for each."""
         gained = 0.0
         for planned in plan.planned:
+            if all(move.has_ended for move in planned.moves):
+                assert (planned.gain, [move.target for move in planned.moves]) == (0, [None]), planned.reason
+                continue
+            if planned.part_of is not None:
+                whole = planned.part_of
+                assert whole.gain >= self.settings.threshold * whole.pods - ROUNDING, planned.reason
+                assert len(planned.moves) < whole.pods, planned.reason
+                assert planned.gain >= -ROUNDING, planned.reason
+                gained += planned.gain
+                continue
             assert planned.gain >= self.settings.threshold * len(planned.moves) - ROUNDING, planned.reason
             gained += planned.gain
             for move in planned.moves:
@@ -130,8 +143,18 @@ class ReschedulerChecker:
         age_ns = now - (parse_time(began) if began else 0)
         assert age_ns >= self.settings.scope.minimum_age_ns, f"{pod.key} is {age_ns / SECOND:g} s old"
 
+    def _check_ended(self, pod: Pod) -> None:
+        """Nobody is evicted who has ended, but to put a controller on a list that it is not on."""
+        if self.is_faulty:
+            return
+        assert pod.status.phase == "Failed", pod.key
+        node = self.store.get("Node", pod.spec.node_name).object
+        listed = avoid_entries(node.metadata.annotations.get(PREFER_AVOID_PODS, ""))
+        assert _owner(pod) not in [entry.controller.uid for entry in listed], pod.key
+
     def _check(self, pod: Pod, raw: Raw, budgets: list[PodDisruptionBudget], now: int) -> None:
-        self._check_kind(pod, raw)
+        if not pod.is_terminal:
+            self._check_kind(pod, raw)
         self._check_place(pod)
         if not self.is_faulty:
             for budget in budgets:
@@ -144,6 +167,7 @@ class ReschedulerChecker:
             pod.spec.node_name,
             now,
             frozenset(one.metadata.uid for one in self._pods() if _owner(one) == _owner(pod)),
+            pod.is_terminal,
         )
         self._check_return(move, now)
         self.after_step()

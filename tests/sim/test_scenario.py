@@ -149,6 +149,17 @@ def test_two_scenarios_are_one_too_many() -> None:
             {"at": "0s", "evict": {"name": "a", "avoidNode": {"untilScheduled": {}}}},
             "evict.avoidNode.untilScheduled.name: is missing, and must be given",
         ),
+        (
+            {"at": "0s", "evict": {"name": "a", "avoidNode": {"untilReplaced": {"name": "b", "uid": "u"}}}},
+            "evict.avoidNode.untilReplaced.uid: is not a known field",
+        ),
+        (
+            {
+                "at": "0s",
+                "evict": {"name": "a", "avoidNode": {"untilReplaced": {"name": "b"}, "untilScheduled": {"name": "c"}}},
+            },
+            "evict.avoidNode.untilReplaced: is one thing to wait for too many",
+        ),
         ({"at": "0s", "evict": {"name": "a", "replacement": True}}, "evict.replacement: true is not an object"),
         (
             {"at": "0s", "evict": {"name": "a", "replacement": {"first": "yes"}}},

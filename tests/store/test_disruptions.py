@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidFor, avoid_entries, avoid_list
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidFor, AwaitedPod, avoid_entries, avoid_list
 from podium.api.replacements import ForReplacement
 from podium.store.errors import StoreError
 from podium.store.store import Store
@@ -482,6 +482,24 @@ def test_a_node_can_be_avoided_until_a_pod_is_scheduled_that_is_pending() -> Non
     with pytest.raises(StoreError, match="Pod default/nobody not found"):
         store.evict("default/web-2", now=0, avoid_node=True, avoid_for=AvoidFor(until_scheduled="default/nobody"))
     assert not store.get("Pod", "default/web-2").object.metadata.deletion_timestamp
+
+
+def test_a_node_can_be_avoided_until_a_pod_is_replaced_that_is_there_or_whose_uid_is_told() -> None:
+    def waiting_for(name: str, uid: str = "") -> AvoidFor:
+        return AvoidFor(until_replaced=AwaitedPod(namespace="default", name=name, uid=uid))
+
+    store = on_node(*(owned(f"web-{number}", uid=f"u{number}") for number in range(3)), running("there"))
+
+    with pytest.raises(StoreError, match="Pod default/nobody not found"):
+        store.evict("default/web-0", now=0, avoid_node=True, avoid_for=waiting_for("nobody"))
+    found = []
+    for name, awaited in (("web-0", waiting_for("there")), ("web-1", waiting_for("gone", "u-gone"))):
+        store.evict(f"default/{name}", now=0, avoid_node=True, avoid_for=awaited)
+        entry = avoid_entries(store.get("Node", "n1").object.metadata.annotations[PREFER_AVOID_PODS])[-1]
+        assert entry.until_replaced is not None
+        found.append((entry.until_replaced.key, entry.until_replaced.uid))
+
+    assert found == [("default/there", store.get("Pod", "default/there").uid), ("default/gone", "u-gone")]
 
 
 def test_a_lifetime_of_its_own_outlasts_that_of_the_policy() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tools.rescheduling_study.study import Part, play
 from tools.rescheduling_study.tables import summary, would_evict
 

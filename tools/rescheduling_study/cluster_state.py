@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from tools.rescheduling_study.descheduler_rules import LoadedNode, RunningPod
-
 from podium.api.devices import ResourceSlice
 from podium.api.node import Node
 from podium.api.pod import Pod
@@ -15,6 +13,7 @@ from podium.api.resource_claims import ResourceClaim
 from podium.api.resource_requests import node_allocatable, pod_requests
 from podium.sim.traces.openb import MILLI_PER_GPU
 from podium.store.store import Store
+from tools.rescheduling_study.descheduler_rules import LoadedNode, RunningPod
 
 LARGE_GPUS = 8
 # What most pods of the trace with 8 GPUs ask for beside them, or less.

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from podium.machines.actions import Action, Evict
+from podium.machines.observations import Observation, Tick
+from podium.machines.parts.deadlines import Deadline
+from podium.store.store import Store
 from tools.rescheduling_study.cluster_state import LARGE_GPUS, ClusterState
 from tools.rescheduling_study.descheduler_rules import (
     LoadedNode,
@@ -12,11 +16,6 @@ from tools.rescheduling_study.descheduler_rules import (
     high_node_utilization,
     low_node_utilization,
 )
-
-from podium.machines.actions import Action, Evict
-from podium.machines.observations import Observation, Tick
-from podium.machines.parts.deadlines import Deadline
-from podium.store.store import Store
 
 SECOND = 10**9
 LOW, HIGH = {"cpu": 20.0, "memory": 20.0, "pods": 20.0}, {"cpu": 50.0, "memory": 50.0, "pods": 50.0}

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tools.rescheduling_study.machines import RULES, SECOND, Descheduler, OnceInAWhile, Probe, Sample
-
 from podium.api.input.codec import load_text
 from podium.driver.component import Component
 from podium.framework.rescheduling.configuration import read_settings
@@ -25,6 +23,7 @@ from podium.sim.traces.openb import read_trace
 from podium.sim.traces.owners import with_owners
 from podium.sim.traces.pressure import sped_up, with_fewer_nodes
 from podium.sim.traces.trace import Trace
+from tools.rescheduling_study.machines import RULES, SECOND, Descheduler, OnceInAWhile, Probe, Sample
 
 _LARGE = {"devices": {"gpu": 8}, "requests": {"cpu": "64200m", "memory": "263168Mi"}}
 _CONSOLIDATE = {"name": "Consolidate", "args": {"for": {**_LARGE, "places": 2}}}

@@ -25,18 +25,6 @@ _EARLIER_NS = 3_600 * 10**9
 _MOST_EARLIER = 32
 
 
-@dataclass(frozen=True, slots=True)
-class AvoidFor:
-    """How long who asks for an eviction wants a node to be avoided; None is as long as the DisruptionPolicy says.
-
-    ``until_scheduled`` is the key of a pod ("" for none) that is to have the room: the entry goes when it has a node,
-    or is gone. Such an entry goes with its time too.
-    """
-
-    expire_after_ns: int | None = None
-    until_scheduled: str = ""
-
-
 class PodSignature(Narrow, frozen=True, kw_only=True):
     """Which pods an entry is about: those of a controller."""
 
@@ -44,11 +32,31 @@ class PodSignature(Narrow, frozen=True, kw_only=True):
 
 
 class AwaitedPod(Narrow, frozen=True, kw_only=True):
-    """The pod that is to have the room of one that was evicted."""
+    """The pod that is to have the room of one that was evicted, or in place of which one comes that is to have it."""
 
     namespace: str
     name: str
-    uid: str
+    uid: str = ""
+
+    @property
+    def key(self) -> str:
+        """Its namespace and name."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class AvoidFor:
+    """How long who asks for an eviction wants a node to be avoided; None is as long as the DisruptionPolicy says.
+
+    ``until_scheduled`` is the key of a pod ("" for none) that is to have the room: the entry goes when it has a node,
+    or is gone. ``until_replaced`` is a pod that is evicted with this one, and whose replacement is to have the room:
+    the entry goes when that has a node, or nobody waits for it any more, and until then it keeps its controller's pods
+    off altogether. Its uid may be "" while there is such a pod. Such entries go with their time too.
+    """
+
+    expire_after_ns: int | None = None
+    until_scheduled: str = ""
+    until_replaced: AwaitedPod | None = None
 
 
 class EarlierEviction(Narrow, frozen=True, kw_only=True):
@@ -62,8 +70,8 @@ class AvoidEntry(Narrow, frozen=True, kw_only=True):
     """One controller on a node's avoid list (core/v1 PreferAvoidPodsEntry).
 
     An entry without a time, as people write them, does not expire, and is the oldest. Podium's own are `expire_after`,
-    where the entry has a lifetime of its own, `until_scheduled`, and `earlier`: the evictions of the hour before, so
-    that whoever limits evictions by the hour can count them.
+    where the entry has a lifetime of its own, `until_scheduled`, `until_replaced`, and `earlier`: the evictions of the
+    hour before, so that whoever limits evictions by the hour can count them.
     """
 
     pod_signature: PodSignature
@@ -72,6 +80,7 @@ class AvoidEntry(Narrow, frozen=True, kw_only=True):
     message: str = ""
     expire_after: str | None = None
     until_scheduled: AwaitedPod | None = None
+    until_replaced: AwaitedPod | None = None
     earlier: tuple[EarlierEviction, ...] = ()
 
     @property
@@ -107,9 +116,15 @@ def avoid_entry(controller: OwnerReference, reason: str, message: str, now: int)
 def entry_in_words(entry: AvoidEntry) -> str:
     """Who is avoided, and for how long where the entry says so itself."""
     lasting = "" if entry.expire_after is None else f" for {entry.expire_after}"
-    awaited = entry.until_scheduled
-    until = "" if awaited is None else f" until pod {awaited.namespace}/{awaited.name} is scheduled"
-    return f"{entry.controller.kind} {entry.controller.name}{lasting}{until}"
+    until = awaited_in_words(entry)
+    return f"{entry.controller.kind} {entry.controller.name}{lasting}{until and f' until {until}'}"
+
+
+def awaited_in_words(entry: AvoidEntry) -> str:
+    """What an entry waits for beside its time; "" for nothing."""
+    if entry.until_replaced is not None:
+        return f"the replacement of pod {entry.until_replaced.key} is scheduled"
+    return "" if entry.until_scheduled is None else f"pod {entry.until_scheduled.key} is scheduled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +221,8 @@ def _read(item: object) -> AvoidEntry | None:
         entry.expiry_ns(0)
         for eviction in entry.earlier:
             parse_time(eviction.eviction_time)
+        if any(awaited is not None and not awaited.uid for awaited in (entry.until_scheduled, entry.until_replaced)):
+            return None
     except (msgspec.ValidationError, ValueError):
         return None
     return entry if entry.controller.uid else None

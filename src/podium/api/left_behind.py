@@ -5,7 +5,7 @@ The API server writes it with the eviction; where that is one that knows nothing
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -37,6 +37,14 @@ class Wishes:
     def __bool__(self) -> bool:
         """Whether anything is to be left."""
         return self.avoid_node or bool(self.for_replacement)
+
+    def until_replaced(self, uid: str) -> Wishes:
+        """The same, of which the pod whose replacement is waited for has a uid."""
+        awaited = self.avoid_for.until_replaced
+        if awaited is None:
+            return self
+        known = msgspec.structs.replace(awaited, uid=uid)
+        return replace(self, avoid_for=replace(self.avoid_for, until_replaced=known))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +85,8 @@ def left_behind(
 ) -> LeftBehind:
     """What the eviction of a pod leaves now.
 
-    ``awaited`` is the pod that the node is avoided for; where it has a node already, nobody is kept off.
+    ``awaited`` is the pod that the node is avoided until it is scheduled; where it has a node already, nobody is kept
+    off. A pod whose replacement is waited for has to have its uid by now.
     ``grace_seconds`` None is the pod's own time to end. Of a pod that is ending whoever had it end is to say what its
     replacement gets.
     """
@@ -93,6 +102,7 @@ def left_behind(
             until_scheduled=None
             if meta is None
             else AwaitedPod(namespace=meta.namespace, name=meta.name, uid=meta.uid),
+            until_replaced=wishes.avoid_for.until_replaced,
         )
     if wishes.for_replacement and not pod.is_terminating:
         evicted = EvictedPod(name=pod.metadata.name, uid=pod.metadata.uid)

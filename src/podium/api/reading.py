@@ -112,8 +112,9 @@ def _type_name(value: object) -> str:
 
 def _allowed(type_: type[Any], steps: str) -> tuple[object, ...]:
     """The values that the field at the end of the steps may have."""
-    literal: msgspec.inspect.LiteralType = _type_at(type_, steps)
-    return literal.values
+    found: Any = _type_at(type_, steps)
+    types = found.types if isinstance(found, msgspec.inspect.UnionType) else (found,)
+    return tuple(value for each in types if isinstance(each, msgspec.inspect.LiteralType) for value in each.values)
 
 
 def _known(name: str, type_: type[Any], steps: str) -> str:
@@ -126,6 +127,7 @@ def _type_at(type_: type[Any], steps: str) -> Any:
     """The type of what stands at the end of the steps."""
     node: Any = _without_none(msgspec.inspect.type_info(type_))
     for step in _STEP.finditer(steps):
+        node = _with_parts(node)
         if isinstance(node, msgspec.inspect.StructType):
             node = next(field.type for field in node.fields if field.encode_name == step["field"])
         elif isinstance(node, msgspec.inspect.DictType):
@@ -138,5 +140,13 @@ def _type_at(type_: type[Any], steps: str) -> Any:
 
 def _without_none(node: Any) -> Any:
     if isinstance(node, msgspec.inspect.UnionType):
-        return next(type_ for type_ in node.types if not isinstance(type_, msgspec.inspect.NoneType))
+        types = [type_ for type_ in node.types if not isinstance(type_, msgspec.inspect.NoneType)]
+        return types[0] if len(types) == 1 else msgspec.inspect.UnionType(tuple(types))
+    return node
+
+
+def _with_parts(node: Any) -> Any:
+    """The type of a union that has parts: a list, an object."""
+    if isinstance(node, msgspec.inspect.UnionType):
+        return next(type_ for type_ in node.types if not isinstance(type_, msgspec.inspect.LiteralType))
     return node

@@ -28,15 +28,17 @@ class ForReplacement:
 
     ``first``: it goes to the front of the scheduler's queue, whatever its priority. It gets a place there, no priority:
     it may not preempt whom it could not preempt anyway. ``node_name`` is where room for it is thought to be ("" for
-    nowhere in particular): the scheduler tries that node before all others, and keeps nothing free there.
+    nowhere in particular): the scheduler tries that node before all others, and keeps nothing free there. With
+    ``is_awaited`` it gets nothing, but its coming is told of, for entries of avoid lists that last until then.
     """
 
     first: bool = False
     node_name: str = ""
+    is_awaited: bool = False
 
     def __bool__(self) -> bool:
         """Whether anything is wanted."""
-        return self.first or bool(self.node_name)
+        return self.first or bool(self.node_name) or self.is_awaited
 
 
 class EvictedPod(Narrow, frozen=True, kw_only=True):
@@ -113,12 +115,15 @@ def awaited_replacements(replacements: Iterable[Replacement], now: int) -> list[
 
 def replacement_in_words(left: Replacement) -> str:
     """What a replacement gets, and which one, for people."""
-    return f"{gets_in_words(left)} for the replacement of pod {left.evicted_pod.name}"
+    gets = gets_in_words(left)
+    if not gets:
+        return f"the replacement of pod {left.evicted_pod.name} is awaited"
+    return f"{gets} for the replacement of pod {left.evicted_pod.name}"
 
 
 def gets_in_words(left: Replacement) -> str:
-    """What a replacement gets, for people."""
+    """What a replacement gets, for people; "" where it is awaited alone."""
     gets = ["the front of the queue"] if left.first else []
     if left.node_name:
         gets.append(f"a try at {left.node_name}")
-    return " and ".join(gets) or "nothing"
+    return " and ".join(gets)

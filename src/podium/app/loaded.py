@@ -108,6 +108,16 @@ class LoadedCluster:
             progress=progress,
         )
 
+    @property
+    def explainer(self) -> Explainer:
+        """Who answers, with the columns that decisions are made on. Raises as `explain` does."""
+        return self._explainer
+
+    @property
+    def rests_on(self) -> tuple[Caveat, ...]:
+        """What every decision rests on that is made on the objects as they are."""
+        return self._caveats
+
     @cached_property
     def _explainer(self) -> Explainer:
         refuse_empty_pods(self.read.documents)

@@ -20,7 +20,7 @@ from podium.driver.component import Component
 from podium.driver.live import LiveDriver, OnFailure
 from podium.driver.transport import Asked, Transport
 from podium.machines.observations import Observation, Problem
-from podium.requests.observations import first_seen
+from podium.requests.observations import Seen, first_seen
 from podium.store.stored import Stored
 
 _SLICE_NS = 5_000_000
@@ -125,13 +125,15 @@ class LiveCluster:
                 ),
                 session,
                 now,
-                self.driver.show,
+                self._show,
                 on_problem,
             )
             for kind in sorted(watched.kinds)
         }
         self._keeping_up = Reflectors(list(self.reflectors.values()))
         self._is_stopped = False
+        # Is told, too, of what happens to objects of each kind, on the event loop.
+        self.on_seen: Callable[[str, Seen], None] = lambda kind, seen: None
 
     def reflect(self) -> None:
         """Begin to keep up with the cluster; nothing runs yet."""
@@ -197,6 +199,10 @@ class LiveCluster:
     async def close(self) -> None:
         """Keep up with nothing any more."""
         await self._keeping_up.close()
+
+    def _show(self, kind: str, seen: Seen) -> None:
+        self.driver.show(kind, seen)
+        self.on_seen(kind, seen)
 
     def _answered(self, asked: Asked, problem: Problem | None) -> None:
         self.driver.answer(asked, problem)

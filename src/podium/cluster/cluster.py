@@ -56,6 +56,7 @@ class Cluster:
         self.replacements = Replacements()
         self.budgets = Budgets()
         self.caps = DisruptionCaps()
+        self.now = 0
         self.storage = Storage()
         self.devices = Devices()
         self.groups = Groups()
@@ -120,7 +121,8 @@ class Cluster:
                 self._backed_anew(self.devices.remove(item))
 
     def pass_time(self, now: int) -> None:
-        """What is left of rates is as of ``now`` (nanoseconds) from here on; nothing else depends on time."""
+        """What is left of rates, and how long pods have run, is as of ``now`` (nanoseconds) from here on."""
+        self.now = now
         self.budgets.pass_time(now)
         self.caps.now = now
 

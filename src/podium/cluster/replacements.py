@@ -104,6 +104,8 @@ class Replacements:
     def __init__(self) -> None:
         self._on_node: dict[str, tuple[Replacement, ...]] = {}
         self._awaited: dict[str, _Awaited] = {}
+        # Where something was left for the replacement of an evicted pod, by its uid.
+        self._place_of: dict[str, _Place] = {}
         # Shown as it is, not as a proxy: it is asked about with every pod.
         self.awaited: Mapping[str, object] = self._awaited
         self._by_pod: dict[str, Replacement] = {}
@@ -121,6 +123,15 @@ class Replacements:
         awaited = self._awaited.get(replacement.controller.uid)
         place = (node_name, replacement.evicted_pod.uid)
         return awaited is not None and any(awaited.taken.get(uid) == place for uid in awaited.settled)
+
+    def is_awaited(self, evicted_uid: str) -> bool:
+        """Whether something was left for the replacement of an evicted pod that has had no node yet."""
+        place = self._place_of.get(evicted_uid)
+        return place is not None and not self.is_used(place[0], self._left_at(place))
+
+    def awaits_until_ns(self, evicted_uid: str) -> int | None:
+        """Until when the replacement of an evicted pod is awaited, None where it is not."""
+        return self._left_at(self._place_of[evicted_uid]).expiry_ns if self.is_awaited(evicted_uid) else None
 
     def nodes_of(self, controller_uid: str) -> list[str]:
         """The nodes on which something was left for the pods of a controller, by name."""
@@ -160,6 +171,10 @@ class Replacements:
         if uid in awaited.taken:
             self._match_anew(awaited)
 
+    def _left_at(self, place: _Place) -> Replacement:
+        node_name, evicted_uid = place
+        return next(left for left in self._on_node[node_name] if left.evicted_pod.uid == evicted_uid)
+
     def _add(self, awaited: _Awaited, pod: Candidate) -> None:
         since_ns, until_ns = awaited.window()
         if not since_ns <= pod.created_ns <= until_ns:
@@ -181,9 +196,12 @@ class Replacements:
         known_since = {uid: self._awaited[uid].window()[0] for uid in uids if uid in self._awaited}
         for left in before:
             del self._awaited[left.controller.uid].places[node_name, left.evicted_pod.uid]
+            if self._place_of.get(left.evicted_pod.uid) == (node_name, left.evicted_pod.uid):
+                del self._place_of[left.evicted_pod.uid]
         for left in replacements:
             awaited = self._awaited.setdefault(left.controller.uid, _Awaited())
             awaited.places[node_name, left.evicted_pod.uid] = left
+            self._place_of[left.evicted_pod.uid] = node_name, left.evicted_pod.uid
         for uid in [uid for uid in uids if not self._awaited[uid].places]:
             uids.remove(uid)
             self._forget(uid)

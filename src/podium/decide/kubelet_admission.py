@@ -49,6 +49,10 @@ class Refusal:
     lacking: tuple[str, int] | None = None
 
 
+UNEXPECTED = Refusal("UnexpectedAdmissionError", "Allocate failed due to rpc error, which is unexpected")
+"""How a pod is turned away of which the kubelet had thought that it could run."""
+
+
 def refusals(
     pod: Pod, holding: Holding, node: Node, allocatable: Mapping[str, int], others: Iterable[Holding]
 ) -> list[Refusal]:

@@ -76,6 +76,16 @@ class Scratch:
         while len(self._undo) > mark:
             self._undo.pop()()
 
+    def taken_back_by(self, undo: Callable[[], object]) -> None:
+        """Something else has been changed, which ``undo`` takes back in its turn."""
+        self._undo.append(undo)
+
+    def replace_pod(self, record: PodRecord) -> None:
+        """Let a pod that is on a node be another one of its uid there."""
+        before = self.cluster.placed[record.uid]
+        self.cluster.replace_pod(replace(record, row=NO_ROW, slot=-1))
+        self._undo.append(lambda: self.cluster.replace_pod(before))
+
     def add_node(self, node: Node) -> int:
         """Let a new node be there; returns its row."""
         name = node.metadata.name

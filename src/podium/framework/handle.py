@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.worlds import Worlds
@@ -36,6 +37,10 @@ class Handle(Protocol):
 
     def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: Worlds, own_uid: str) -> Outcome:
         """The Filters' answer for each world, with regard to nominated pods but for the one of ``own_uid``."""
+        ...
+
+    def feasible_rows(self, pod: PodRecord) -> Int64s:
+        """The rows that the Filters would let another pod like ``pod`` onto, as things are."""
         ...
 
     def is_row_local(self, state: CycleState) -> bool:

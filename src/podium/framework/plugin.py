@@ -172,7 +172,8 @@ class PostFilterResult:
     way out, UNSCHEDULABLE when the next one may try, UNSCHEDULABLE_AND_UNRESOLVABLE when none need try, and ERROR when
     it cannot tell. ``answers`` is filled in by `decide.post_filter`: what each plugin that was asked said. ``retry_ns``
     is when the pod is worth another attempt though nothing else may have happened, None where time alone will not help.
-    ``releases`` are claims that are to give their devices back.
+    ``releases`` are claims that are to give their devices back. ``evicts``: the victims go by eviction, which budgets
+    may refuse; otherwise they are deleted.
     """
 
     status: Status
@@ -182,6 +183,7 @@ class PostFilterResult:
     answers: tuple[Status, ...] = ()
     retry_ns: int | None = None
     releases: tuple[ClaimRelease, ...] = ()
+    evicts: bool = False
 
 
 @runtime_checkable

@@ -12,7 +12,7 @@ import numpy as np
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
-from podium.cluster.pods import PodRecord
+from podium.cluster.pods import NO_ROW, PodRecord
 from podium.cluster.view import View
 from podium.cluster.worlds import Worlds
 from podium.framework.cycle_state import CycleState
@@ -153,6 +153,16 @@ class Runner:
         if self.cluster.nominations:
             outcome.override(*self.beside(state, pod, worlds, own_uid))
         return outcome
+
+    def feasible_rows(self, pod: PodRecord) -> Int64s:
+        """The rows that the Filters would let another pod like ``pod`` onto, as things are."""
+        other = replace(pod, name="", uid="", node_name="", nominated_node_name="", row=NO_ROW, slot=-1)
+        state = CycleState()
+        found = self.pre_filter(state, other)
+        if not found.status.is_success:
+            return np.empty(0, dtype=np.int64)
+        feasible = self.filter(state, other, found.rows).feasible
+        return feasible if found.rows is None else found.rows[feasible]
 
     def is_row_local(self, state: CycleState) -> bool:
         """Whether every filter that has something to say answers for a row from that row alone."""

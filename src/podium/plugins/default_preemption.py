@@ -6,15 +6,19 @@ Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from msgspec import Meta
 
+from podium.api.times import parse_duration
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.ranking import EqualPriorityOrder
+from podium.decide.preempting.costs.criteria import CriterionName
+from podium.decide.preempting.costs.protection import Protection
+from podium.decide.preempting.costs.victim_cost import VictimCost
 from podium.decide.preempting.fair_trials import FairTrials
 from podium.decide.preempting.preemption import (
     NOT_ELIGIBLE_TERMINATING,
@@ -46,11 +50,14 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
     whether pods of equal priority are spared by start time, as kube-scheduler does, or by QoS class first, as the
     preemption design has it. ``equalPriorityPreemption``: whether pods may take room from others of equal priority
     where that is fair (see `podium.decide.preempting.fair_shares`). ``spareMirrorPods``: whether mirror pods are never
-    victims; kube-scheduler makes no difference, though deleting one frees nothing. ``acrossNodes``: whether pods on
-    other nodes may be victims, where that makes the pod fit. ``keepAffinityPartners``: whether pods that the preemptor
-    requires to be near are spared while there is another choice. ``includeDependents``: whether pods whose required
-    affinity victims alone satisfied are victims too. ``maxSearchSteps``: after how many steps the search for such
-    victims ends (see `podium.decide.preempting.wide`).
+    victims; kube-scheduler makes no difference, though deleting one frees nothing. ``victimCost``: how victims are
+    compared, `Upstream` or criteria in their order (`podium.decide.preempting.costs.criteria`). ``budgets``: `Count`
+    counts victims that budgets would spare, as kube-scheduler does; with `Require` there are none, and victims are
+    evicted, so that budgets are charged. ``minimumRunningTime``: pods are no victims before they have run for so long.
+    ``acrossNodes``: whether pods on other nodes may be victims, where that makes the pod fit. ``keepAffinityPartners``:
+    whether pods that the preemptor requires to be near are spared while there is another choice. ``includeDependents``:
+    whether pods whose required affinity victims alone satisfied are victims too. ``maxSearchSteps``: after how many
+    steps the search for such victims ends (see `podium.decide.preempting.wide`).
     """
 
     min_candidate_nodes_percentage: Annotated[int, Meta(ge=0, le=100)] | None = None
@@ -58,6 +65,9 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
     equal_priority_order: EqualPriorityOrder = "StartTime"
     equal_priority_preemption: bool = False
     spare_mirror_pods: bool = False
+    victim_cost: Literal["Upstream"] | tuple[CriterionName, ...] = "Upstream"
+    budgets: Literal["Count", "Require"] = "Count"
+    minimum_running_time: str = "0s"
     across_nodes: bool = False
     keep_affinity_partners: bool = False
     include_dependents: bool = False
@@ -69,6 +79,21 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
                 "minCandidateNodesPercentage and minCandidateNodesAbsolute cannot both be 0; "
                 "leave both out to examine every node"
             )
+        if parse_duration(self.minimum_running_time) < 0:
+            raise ValueError(f"minimumRunningTime is {self.minimum_running_time}; it must be 0s or more")
+        try:
+            self.cost()
+        except ValueError as error:
+            raise ValueError(f"victimCost: {error}") from None
+
+    @property
+    def minimum_running_ns(self) -> int | None:
+        """How long pods must have run to be victims, in nanoseconds; None for no time at all."""
+        return parse_duration(self.minimum_running_time) or None
+
+    def cost(self) -> VictimCost | None:
+        """How victims are compared; None as kube-scheduler does. Raises ValueError for no criterion, or one twice."""
+        return None if self.victim_cost == "Upstream" else VictimCost(self.victim_cost)
 
     @property
     def minimum_candidates(self) -> tuple[int, int] | None:
@@ -101,6 +126,8 @@ class DefaultPreemption:
             # Or else the victims' replacements take the place of the victims.
             context.cluster.nominations.reach_domains = True
         self._seed = context.seed
+        self._cost = args.cost()
+        self._protection = Protection(args.minimum_running_ns, required=args.budgets == "Require")
 
     @property
     def takes_from_equals(self) -> bool:
@@ -121,12 +148,13 @@ class DefaultPreemption:
         if plan.error:
             return PostFilterResult(Status(Code.ERROR, (f"preemption: {plan.error}",)), plan=plan)
         if plan.chosen is None:
-            retry_ns = plan.put_off.next_ns if plan.put_off else None
+            retry_ns = plan.put_off.next_ns if plan.put_off else self._protection.next_ns(cluster, pod)
             nominated_node = None if plan.keeps_nomination else ""
             return PostFilterResult(unschedulable(plan.message), nominated_node, plan=plan, retry_ns=retry_ns)
         victims = ", ".join(victim.key for victim in plan.chosen.victims)
         status = Status(reasons=(f"preemption: node {plan.chosen.node_name} is nominated; victims: {victims}",))
-        return PostFilterResult(status, plan.chosen.node_name, plan.chosen.victims, plan)
+        evicts = self._protection.required
+        return PostFilterResult(status, plan.chosen.node_name, plan.chosen.victims, plan, evicts=evicts)
 
     def plan(
         self, state: CycleState, pod: PodRecord, handle: Handle, outcome: Outcome, *, detailed: bool = False
@@ -134,7 +162,7 @@ class DefaultPreemption:
         """The plan behind `post_filter`; ``detailed`` lists every candidate and every rejected node."""
         row = handle.cluster.nodes.row_of.get(pod.nominated_node_name)
         nominated = outcome.status(row) if row is not None else None
-        reason = ineligible_reason(handle.cluster, pod, nominated)
+        reason = ineligible_reason(handle.cluster, pod, nominated, evicts=self._protection.required)
         if reason:
             return PreemptionPlan(False, reason)
         wide, exchanges = self._wide, self._exchanges
@@ -142,9 +170,14 @@ class DefaultPreemption:
             return PreemptionPlan(False, NOT_ELIGIBLE_TERMINATING_ELSEWHERE)
         if exchanges is not None and waits_for_victims(handle.cluster, pod, nominated, pod.priority):
             return PreemptionPlan(False, NOT_ELIGIBLE_TERMINATING)
-        overridden = type(self).may_disrupt is not DefaultPreemption.may_disrupt
-        may_disrupt = self._allowed(handle.cluster) if overridden else None
-        options = PreemptionOptions(self._minimum, may_disrupt, self._seed, self._wide)
+        options = PreemptionOptions(
+            self._minimum,
+            self._may_be_victims(handle.cluster),
+            self._seed,
+            self._cost,
+            self._wide,
+            requires_budgets=self._protection.required,
+        )
         plan = plan_preemption(handle, state, pod, outcome, self._trials, options, detailed=detailed)
         if plan.chosen is not None or plan.put_off is not None or exchanges is None:
             return plan
@@ -157,6 +190,12 @@ class DefaultPreemption:
     def events_to_register(self) -> Sequence[EventToRegister]:
         """The scheduler itself brings a preemptor back when its victims' deletions are through."""
         return ()
+
+    def _may_be_victims(self, cluster: Cluster) -> VictimFilter | None:
+        """Who may be a victim, None for everybody of lower priority."""
+        overridden = type(self).may_disrupt is not DefaultPreemption.may_disrupt
+        allowed = self._allowed(cluster) if overridden else None
+        return self._protection.on(cluster, allowed) if self._protection else allowed
 
     def _allowed(self, cluster: Cluster) -> VictimFilter:
         def allowed(pod: PodRecord, slots: Int64s) -> Bools:

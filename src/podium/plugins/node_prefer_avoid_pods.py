@@ -1,42 +1,101 @@
 """NodePreferAvoidPods: a node whose avoid list names a pod's controller is liked least.
 
-With the weight that it has by default, 10,000, all other scores together count for less. Two things differ from the
-plugin of this name that kube-scheduler once had: controllers of any kind are avoided, not ReplicationControllers and
-ReplicaSets alone; and a pod whose controller has no uid, as in a manifest, is known by the kind and name of it.
+With the weight that it has by default, 10,000, all other scores together count for less. An entry that keeps the node's
+room for the replacement of another pod keeps its controller's pods off altogether, for as long as that replacement is
+awaited: else whoever was evicted to make room could take it again before.
 
-Source: controlled-rescheduling.md, "/evict subresource and PreferAvoidPods"; in kube-scheduler up to v1.23,
+Beside that, two things differ from the plugin of this name that kube-scheduler once had: controllers of any kind are
+avoided, not ReplicationControllers and ReplicaSets alone; and a pod whose controller has no uid, as in a manifest, is
+known by the kind and name of it.
+
+Source: controlled-rescheduling.md, "/evict subresource and PreferAvoidPods" ("it prevents B from rescheduling back into
+the space it vacated before A's scheduler has a chance to reschedule A there"); in kube-scheduler up to v1.23,
 pkg/scheduler/framework/plugins/nodepreferavoidpods/node_prefer_avoid_pods.go.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
 import numpy as np
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidEntry, AwaitedPod, avoid_entries
 from podium.api.meta import OwnerReference
 from podium.api.node import Node
 from podium.cluster.arrays import Int64s
+from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.kept.cells import OneCell
 from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope
-from podium.framework.status import SKIP, SUCCESS, Status
+from podium.framework.status import SKIP, SUCCESS, Status, unresolvable
+from podium.framework.verdicts import Verdicts
 
 # What a controller is looked up by: its uid alone, or kind and name.
 Key = tuple[str, ...]
 
+# So long after an eviction the pod that is to follow may be asked to go.
+_FOLLOWS_NS = 60 * 10**9
+
+_NO_ENTRIES: Mapping[int, AvoidEntry] = MappingProxyType({})
+
 
 class NodePreferAvoidPods:
-    """Rates nodes with 0 where the pod's controller is on their avoid list, and with 100 elsewhere."""
+    """Rates nodes with 0 where the pod's controller is on their avoid list, and with 100 elsewhere.
+
+    Refuses those where an entry about it waits for a replacement: while the pod that is to be replaced is there, for a
+    minute, and from its eviction on until its replacement has a node, or is awaited no more.
+    """
 
     name = "NodePreferAvoidPods"
     # The pod's class does not tell its controller's uid.
     scope = Scope.CLUSTER
 
     def __init__(self, context: PluginContext) -> None:
+        self._cluster = context.cluster
         self._lists = _AvoidLists(context.cluster.nodes)
+
+    def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
+        """Skip pods whose controller no entry keeps off."""
+        return SUCCESS if pod.controller and self._held(pod.controller) else SKIP
+
+    def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
+        """Refuse the nodes whose room is kept for the replacement of another pod."""
+        held = self._held(pod.controller) if pod.controller else {}
+        rows = sorted(held)
+        codes = np.zeros(len(view), dtype=np.int64)
+        for number, row in enumerate(rows, 1):
+            codes[view.rows == row] = number
+        return Verdicts(
+            codes, lambda code: unresolvable(f"node(s) were kept for the replacement of pod {held[rows[code - 1]].key}")
+        )
+
+    def events_to_register(self) -> Sequence[EventToRegister]:
+        """An entry that keeps off its controller's pods may go."""
+        return (EventToRegister(EventResource.NODE, ActionType.UPDATE_NODE_OTHER, _lets_in),)
+
+    def _held(self, controller: OwnerReference) -> dict[int, AwaitedPod]:
+        """By row, the pods for whose replacements nodes keep room from a controller's pods."""
+        entries = self._lists.held_from(controller)
+        return {
+            row: entry.until_replaced
+            for row, entry in entries.items()
+            if entry.until_replaced is not None and self._is_kept(entry)
+        }
+
+    def _is_kept(self, entry: AvoidEntry) -> bool:
+        awaited, evicted_ns = entry.until_replaced, entry.eviction_ns
+        if awaited is None or evicted_ns is None:
+            return False
+        cluster = self._cluster
+        until_ns = cluster.replacements.awaits_until_ns(awaited.uid)
+        if until_ns is None:
+            until_ns = evicted_ns + _FOLLOWS_NS if awaited.uid in cluster.placed else 0
+        return cluster.now < until_ns
 
     def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
         """Skip pods whose controller is on no list, so that nothing changes where there are none."""
@@ -66,12 +125,18 @@ class _AvoidLists:
         self._position = -1
         self._rows_of: dict[Key, set[int]] = {}
         self._keys_in: dict[int, set[Key]] = {}
+        # The entries that keep room for a replacement.
+        self._held_by: dict[Key, dict[int, AvoidEntry]] = {}
 
     def rows_avoided_by(self, controller: OwnerReference) -> set[int]:
         """The rows of the nodes that the controller's pods should keep off."""
         self._refresh()
-        key = (controller.uid,) if controller.uid else (controller.kind, controller.name)
-        return self._rows_of.get(key, set())
+        return self._rows_of.get(_key_of(controller), set())
+
+    def held_from(self, controller: OwnerReference) -> Mapping[int, AvoidEntry]:
+        """By row, the entries about a controller that wait for a replacement."""
+        self._refresh()
+        return self._held_by.get(_key_of(controller), _NO_ENTRIES)
 
     def _refresh(self) -> None:
         log = self._nodes.node_changes
@@ -85,17 +150,38 @@ class _AvoidLists:
             self._rows_of[key].discard(row)
             if not self._rows_of[key]:
                 del self._rows_of[key]
+            held = self._held_by.get(key, {})
+            held.pop(row, None)
+            if not held:
+                self._held_by.pop(key, None)
         node = self._nodes.nodes[row]
-        keys = set() if node is None else _keys(node)
-        if keys:
-            self._keys_in[row] = keys
-        for key in keys:
+        by_key = {} if node is None else _by_key(node)
+        if by_key:
+            self._keys_in[row] = set(by_key)
+        for key, entry in by_key.items():
             self._rows_of.setdefault(key, set()).add(row)
+            if entry.until_replaced is not None:
+                self._held_by.setdefault(key, {})[row] = entry
 
 
-def _keys(node: Node) -> set[Key]:
-    """What the controllers on the node's avoid list can be looked up by."""
-    controllers = [
-        avoid_entry.controller for avoid_entry in avoid_entries(node.metadata.annotations.get(PREFER_AVOID_PODS, ""))
-    ]
-    return {key for controller in controllers for key in ((controller.uid,), (controller.kind, controller.name))}
+def _key_of(controller: OwnerReference) -> Key:
+    return (controller.uid,) if controller.uid else (controller.kind, controller.name)
+
+
+def _by_key(node: Node) -> dict[Key, AvoidEntry]:
+    """The entries of the node's avoid list by what their controllers can be looked up by."""
+    entries = avoid_entries(node.metadata.annotations.get(PREFER_AVOID_PODS, ""))
+    return {
+        key: entry
+        for entry in entries
+        for key in ((entry.controller.uid,), (entry.controller.kind, entry.controller.name))
+    }
+
+
+def _lets_in(pod: PodRecord, event: ClusterEvent) -> bool:
+    """Whether a node had an entry that kept the pod off, and has it no more."""
+    if pod.controller is None or event.old is None or event.new is None:
+        return False
+    key = _key_of(pod.controller)
+    before, after = (_by_key(node).get(key) for node in (event.old, event.new))
+    return before is not None and before.until_replaced is not None and before != after

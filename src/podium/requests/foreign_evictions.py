@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator
 from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, avoid_list
 from podium.api.disruption_policy import POLICY_NAME, AvoidLists, DisruptionPolicy
 from podium.api.errors import InputError
-from podium.api.left_behind import LeftBehind, left_behind
+from podium.api.left_behind import LeftBehind, Wishes, left_behind
 from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.reading import read
@@ -36,7 +36,8 @@ def evict_at_foreign_server(action: Evict, now: int) -> Conversation:
         return
     pod = yield from _find(action)
     awaited = yield from _awaited(action)
-    left = left_behind(pod, action.wishes, awaited, action.component, action.grace_seconds, now)
+    wishes = yield from _wishes(action)
+    left = left_behind(pod, wishes, awaited, action.component, action.grace_seconds, now)
     if not left or not pod.spec.node_name:
         yield plain
         return
@@ -105,6 +106,15 @@ def _awaited(action: Evict) -> Generator[Request, Response, Pod | None]:
     """The pod that is to have the room, None where there is none."""
     key = action.avoid_for.until_scheduled
     return _pod((yield Request(verb="get", kind="Pod", key=key))) if key else None
+
+
+def _wishes(action: Evict) -> Generator[Request, Response, Wishes]:
+    """What is to be left; a pod whose replacement is waited for is looked up where its uid is not told."""
+    replaced = action.avoid_for.until_replaced
+    if replaced is None or replaced.uid:
+        return action.wishes
+    found = _pod((yield Request(verb="get", kind="Pod", key=replaced.key)))
+    return action.wishes.until_replaced(found.metadata.uid)
 
 
 def _limits() -> Generator[Request, Response, AvoidLists]:

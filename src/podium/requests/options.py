@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from podium.api.avoid_list import AvoidFor
+from podium.api.avoid_list import AvoidFor, AwaitedPod
 from podium.api.errors import shown
 from podium.api.left_behind import Wishes
 from podium.api.meta import Raw
@@ -29,6 +29,15 @@ AVOID_FOR = "podium.dev/avoid-for"
 
 AVOID_UNTIL_SCHEDULED = "podium.dev/avoid-until-scheduled"
 """The annotation of an Eviction that names the pod (`namespace/name`) which is to have the room."""
+
+AVOID_UNTIL_REPLACED = "podium.dev/avoid-until-replaced"
+"""The annotation of an Eviction that names a pod whose replacement is to have the room.
+
+It is `namespace/name`, or `namespace/name/uid` of one that may be gone already.
+"""
+
+REPLACEMENT_AWAITED = "podium.dev/replacement-awaited"
+"""The annotation of an Eviction that has the pod's replacement known to entries that last until it comes: "true"."""
 
 REPLACEMENT_FIRST = "podium.dev/replacement-first"
 """The annotation of an Eviction that sends the pod's replacement to the front of the scheduler's queue: "true"."""
@@ -118,10 +127,16 @@ def _annotations(wishes: Wishes) -> dict[str, str]:
         AVOID_NODE: "true" if wishes.avoid_node else "",
         AVOID_FOR: "" if lasts_ns is None else format_duration(lasts_ns),
         AVOID_UNTIL_SCHEDULED: avoid_for.until_scheduled,
+        AVOID_UNTIL_REPLACED: _written_pod(avoid_for.until_replaced),
+        REPLACEMENT_AWAITED: "true" if for_replacement.is_awaited else "",
         REPLACEMENT_FIRST: "true" if for_replacement.first else "",
         REPLACEMENT_NODE: for_replacement.node_name,
     }
     return {name: value for name, value in said.items() if value}
+
+
+def _written_pod(pod: AwaitedPod | None) -> str:
+    return "" if pod is None else f"{pod.key}/{pod.uid}".rstrip("/")
 
 
 def read_eviction(body: Any, key: str) -> EvictionOptions:
@@ -130,18 +145,34 @@ def read_eviction(body: Any, key: str) -> EvictionOptions:
     metadata = _object(raw.get("metadata") or {}, "metadata")
     check_name(metadata, key)
     annotations = _object(metadata.get("annotations") or {}, "metadata.annotations")
+    return EvictionOptions(
+        delete=read_delete_options(raw.get("deleteOptions")),
+        component=_text(annotations.get(COMPONENT), COMPONENT),
+        avoid_node=annotations.get(AVOID_NODE) == "true",
+        avoid_for=_avoid_for(annotations),
+        for_replacement=_for_replacement(annotations),
+    )
+
+
+def _avoid_for(annotations: Raw) -> AvoidFor:
     lasts = annotations.get(AVOID_FOR)
     try:
         expire_after_ns = None if lasts is None else parse_duration(_text(lasts, AVOID_FOR))
     except ValueError as error:
         raise bad_request(f"metadata.annotations[{AVOID_FOR}]: {error}") from None
-    return EvictionOptions(
-        delete=read_delete_options(raw.get("deleteOptions")),
-        component=_text(annotations.get(COMPONENT), COMPONENT),
-        avoid_node=annotations.get(AVOID_NODE) == "true",
-        avoid_for=AvoidFor(expire_after_ns, _text(annotations.get(AVOID_UNTIL_SCHEDULED), AVOID_UNTIL_SCHEDULED)),
-        for_replacement=_for_replacement(annotations),
-    )
+    until_scheduled = _text(annotations.get(AVOID_UNTIL_SCHEDULED), AVOID_UNTIL_SCHEDULED)
+    replaced = _text(annotations.get(AVOID_UNTIL_REPLACED), AVOID_UNTIL_REPLACED)
+    if until_scheduled and replaced:
+        raise bad_request(f"metadata.annotations[{AVOID_UNTIL_REPLACED}]: {AVOID_UNTIL_SCHEDULED} stands there as well")
+    return AvoidFor(expire_after_ns, until_scheduled, _read_pod(replaced) if replaced else None)
+
+
+def _read_pod(text: str) -> AwaitedPod:
+    parts = text.split("/")
+    if len(parts) not in (2, 3) or not all(parts):
+        problem = f"{shown(text)} is no namespace/name or namespace/name/uid of a pod"
+        raise bad_request(f"metadata.annotations[{AVOID_UNTIL_REPLACED}]: {problem}")
+    return AwaitedPod(namespace=parts[0], name=parts[1], uid="".join(parts[2:]))
 
 
 def _for_replacement(annotations: Raw) -> ForReplacement:
@@ -149,7 +180,9 @@ def _for_replacement(annotations: Raw) -> ForReplacement:
     problem = subdomain_problem(node_name) if node_name else None
     if problem:
         raise bad_request(f"metadata.annotations[{REPLACEMENT_NODE}]: {problem}")
-    return ForReplacement(annotations.get(REPLACEMENT_FIRST) == "true", node_name)
+    return ForReplacement(
+        annotations.get(REPLACEMENT_FIRST) == "true", node_name, annotations.get(REPLACEMENT_AWAITED) == "true"
+    )
 
 
 def binding_body(key: str, uid: str, node_name: str) -> Raw:

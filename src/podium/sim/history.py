@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, avoid_list, entry_in_words
+from podium.api.disruption_policy import SCHEDULER
 from podium.api.left_behind import EVICTED
 from podium.api.meta import Raw
 from podium.api.node import Node
@@ -271,6 +272,11 @@ def _is_mere_report(event: WatchEvent) -> bool:
     )
 
 
+def is_failure(event: SimEvent) -> bool:
+    """Whether it tells that something was tried in vain, which is going to be tried again."""
+    return event.reason in _REPEATED
+
+
 def is_repeated(before: SimEvent, event: SimEvent) -> bool:
     """Whether what happens is what happened before, once more."""
     return event.reason in _REPEATED and (event.reason, event.node, event.by, event.message) == (
@@ -309,5 +315,6 @@ def _note_disruption(story: PodStory, pod: Pod, by: str, *, is_gone: bool = Fals
     ends_by_kubelet = pod.status.phase == "Failed" and target.reason == _BY_KUBELET
     if pod.is_terminating or is_gone or ends_by_kubelet:
         if not story.disruption and target.reason == EVICTED:
-            story.evicted_by = by
+            # A preemptor, which is a pod, has its scheduler do it.
+            story.evicted_by = SCHEDULER if "/" in by else by
         story.disruption = target.reason

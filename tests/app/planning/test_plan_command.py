@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 import podium
 from podium.app.console.command import podium as command
 from tests.app.planning.dumps import as_list, cloud_name, dump
+from tests.docs.blocks import ROOT
 
 Raw = dict[str, Any]
 
@@ -157,6 +158,17 @@ def test_what_stays_pending_is_told_with_its_reason(cluster: Path, tmp_path: Pat
     assert "unschedulable" in [finding["code"] for finding in answer["findings"]]
 
 
+def test_a_rollout_that_cannot_go_on_is_told_though_no_pod_is_missing() -> None:
+    file = ROOT / "examples/cookbook/set.yaml"
+    answer = told("set", "deploy/shop/search", "requests.cpu=2", "-f", str(file))
+    search = impact_on(answer, "Deployment shop/search")
+
+    assert answer["headline"] == "changing Deployment shop/search: the rollout of Deployment shop/search is stuck"
+    assert [finding["code"] for finding in answer["findings"]] == ["unschedulable"]
+    assert (search["readyAfter"], search["missing"], search["stuck"]) == (3, 0, 1)
+    assert "Insufficient cpu" in search["why"]
+
+
 def test_what_would_have_happened_anyway_is_taken_out(cluster: Path, tmp_path: Path) -> None:
     objects = json.loads(cluster.read_text())
     objects["items"].append(deployment("waits", 3, "9"))
@@ -176,6 +188,14 @@ def test_a_zone_that_fails_takes_its_pods_along_until_they_are_evicted(cluster: 
     assert web["readyAfter"] == 10
     assert web["disruptions"].keys() == {"taint"}
     assert {node["change"] for node in answer["nodes"]} == {"down"}
+
+
+def test_what_is_missing_is_told_by_the_pods_that_wait_and_else_by_those_that_cannot_end() -> None:
+    file = ROOT / "examples/cookbook/fail.yaml"
+    answer = told("fail", "-l", "topology.kubernetes.io/zone=europe-west1-c", "-f", str(file))
+
+    assert "4 Insufficient cpu" in impact_on(answer, "Deployment analytics/report")["why"]
+    assert "old pods cannot end" in impact_on(answer, "StatefulSet shop/queue")["why"]
 
 
 def test_nodes_come_and_go(cluster: Path) -> None:

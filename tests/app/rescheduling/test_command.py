@@ -31,7 +31,7 @@ def test_files_are_planned_for_once_in_words(cluster: str, configuration: str) -
     result = reschedule("-f", cluster, "--rescheduler", configuration)
     assert result.exit_code == 0
     assert "1 pod would be moved" in result.stdout
-    assert "default/web-0  old-1 -> new-1" in result.stdout
+    assert "default/web-0  old-1  -> new-1" in result.stdout
 
 
 def test_and_as_json(cluster: str, configuration: str) -> None:

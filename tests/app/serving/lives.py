@@ -67,8 +67,8 @@ class Life:
 
 
 @contextmanager
-def up(folder: Path, *args: str) -> Iterator[Life]:
-    """A server that has said that it is up. It runs in the folder, and ends with the block."""
+def up(folder: Path, *args: str, seconds: float = SECONDS) -> Iterator[Life]:
+    """A server that has said that it is up. It runs in the folder, and ends with the block, or after so long."""
     process = subprocess.Popen(
         [sys.executable, "-c", START, "up", *args],
         cwd=folder,
@@ -77,7 +77,7 @@ def up(folder: Path, *args: str) -> Iterator[Life]:
         text=True,
         env=dict(os.environ),
     )
-    timer = threading.Timer(SECONDS, process.kill)
+    timer = threading.Timer(seconds, process.kill)
     timer.start()
     try:
         assert process.stdout is not None

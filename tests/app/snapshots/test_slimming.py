@@ -15,8 +15,10 @@ from podium.app.snapshots.slimming import LEFT_OUT_ANNOTATION, LEFT_OUT_VARIABLE
 from podium.requests.options import (
     AVOID_FOR,
     AVOID_NODE,
+    AVOID_UNTIL_REPLACED,
     AVOID_UNTIL_SCHEDULED,
     COMPONENT,
+    REPLACEMENT_AWAITED,
     REPLACEMENT_FIRST,
     REPLACEMENT_NODE,
 )
@@ -146,7 +148,7 @@ def test_every_annotation_that_is_read_is_on_the_list() -> None:
 
     # Evictions, deletions, definitions and bookmarks have annotations of their own, which no snapshot holds.
     of_evictions = {"podium.dev/delete", COMPONENT, AVOID_NODE, AVOID_FOR, AVOID_UNTIL_SCHEDULED}
-    of_evictions |= {REPLACEMENT_FIRST, REPLACEMENT_NODE}
+    of_evictions |= {AVOID_UNTIL_REPLACED, REPLACEMENT_AWAITED, REPLACEMENT_FIRST, REPLACEMENT_NODE}
     assert len(read) > 15
     of_others = {"api-approved.kubernetes.io", "k8s.io/initial-events-end"}
     assert read - of_evictions - of_others - READ_ANNOTATIONS == set()

@@ -9,7 +9,9 @@ from click.testing import CliRunner, Result
 from distributed import LocalCluster
 
 import podium
+from podium.app.console import output
 from podium.app.console.command import podium as command
+from podium.app.console.page import Page
 from podium.app.sweeping.settings import FILENAME, varied_names
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -74,6 +76,15 @@ def test_a_table_goes_to_a_file(tmp_path: Path) -> None:
 
     assert sweep("-f", LOOP, "-o", "parquet", "--to", str(target)).stdout == ""
     assert target.read_bytes().startswith(b"PAR1")
+
+
+def test_text_that_goes_to_a_file_has_nothing_of_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output, "new_page", lambda: Page(40, coloured=True, shortened=True))
+    target = tmp_path / "runs.txt"
+
+    assert sweep(*VARIED, "--to", str(target)).stdout == ""
+    assert "\x1b" not in target.read_text()
+    assert target.read_text().startswith("4 runs of 2 combinations of settings\n")
 
 
 def test_without_dask_its_option_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,6 +115,7 @@ class Proposes:
     name: str = "Proposes"
     targets: Mapping[str, Collection[str]] = field(default_factory=dict)
     preferred: Mapping[str, float] | None = None
+    in_parts: bool = False
 
     def objective(self, picture: Picture) -> float:
         return self.judge(picture)
@@ -122,7 +123,8 @@ class Proposes:
     def proposals(self, picture: Picture) -> Iterable[Proposal]:
         by_name = {pod.name: pod for pod in picture.cluster.placed.values()}
         for group in self.groups:
-            yield Proposal(tuple(self._relocation(picture, by_name[name]) for name in group), "so it is said")
+            relocations = tuple(self._relocation(picture, by_name[name]) for name in group)
+            yield Proposal(relocations, "so it is said", in_parts=self.in_parts)
 
     def _relocation(self, picture: Picture, pod: PodRecord) -> Relocation:
         preferred = None

@@ -18,6 +18,7 @@ from tests.fuzzing import Effort, efforts
 from tests.generators import EVERYTHING, Objects, clusters
 from tests.plugins.rescheduling.pictures import picture_of, picture_on, scratch_of
 
+SPREAD = Preferred(Weights(node_affinity=0, pod_affinity=0, topology_spread=1, taints=0))
 PREFERRED = Preferred(Weights(node_affinity=1, pod_affinity=1, topology_spread=0, taints=1))
 
 
@@ -46,6 +47,37 @@ def test_leaving_and_arriving_foretell_what_a_move_changes(effort: Effort, make:
                 assert abs(before - demands.missing - (leaving - arriving)) <= 2
             demands.follow(seen)
             assert demands.missing == before
+
+    check()
+
+
+@efforts(60)
+@pytest.mark.parametrize("make", [PREFERRED, SPREAD, Owned(()), required], ids=["all", "spread", "owned", "required"])
+def test_pods_that_are_counted_all_at_once_count_as_they_do_one_by_one(effort: Effort, make: Maker) -> None:
+    @effort
+    @given(clusters(EVERYTHING, least_pods=2))
+    def check(objects: Objects) -> None:
+        seen = picture_on(cluster_of(*objects.surroundings))
+        at_once = Demands(make)
+        at_once.follow(seen)
+        placed = [known for known in seen.cluster.placed.values() if known.row >= 0 and not known.terminating]
+        for filled, counted in zip(at_once._all, make(seen, at_once._places.classes), strict=True):
+            for known in placed:
+                if known.pod_class.id in counted.concerns:
+                    counted.count(known.pod_class.id, known.row, 1)
+            assert filled.missing == counted.missing
+            for known in placed:
+                class_id = known.pod_class.id
+                if class_id not in counted.concerns:
+                    continue
+                for demand in (filled, counted):
+                    demand.count(class_id, known.row, -1)
+                assert filled.missing == counted.missing
+                assert filled.arriving(class_id).tolist() == counted.arriving(class_id).tolist()
+                for demand in (filled, counted):
+                    demand.count(class_id, known.row, 1)
+                assert filled.leaving(class_id).tolist() == counted.leaving(class_id).tolist()
+                assert filled.complaint(class_id, known.row) == counted.complaint(class_id, known.row)
 
     check()
 

@@ -1,5 +1,6 @@
 """LeavePoorService: pods leave nodes on which they fail though they would be well elsewhere."""
 
+from dataclasses import replace as changed
 from typing import Any
 
 import pytest
@@ -7,7 +8,9 @@ import pytest
 from podium.api.errors import InputError
 from podium.api.node import Node
 from podium.api.pod import Pod
+from podium.cluster.pods import PodRecord
 from podium.framework.rescheduling.picture import Picture
+from podium.framework.rescheduling.policy import AvoidingPolicy
 from podium.framework.rescheduling.signals import PodSignals, Signals
 from tests.builders import DAY_ONE_NS, node, pod
 from tests.plugins.rescheduling.pictures import first, gain, leaving, names, picture_of, policy_of
@@ -170,3 +173,41 @@ def _by_uid(rejections: dict[tuple[str, str], int]) -> dict[tuple[str, str], int
     owner = of("web", "x", "a").metadata.controller
     assert owner is not None
     return {(owner.uid or f"default/{name}", on): times for (name, on), times in rejections.items()}
+
+
+def turned_away(*told: tuple[str, str, int]) -> Picture:
+    """Pods of owners that the kubelet of a node turned away so many minutes ago."""
+    picture = faring()
+    found: dict[tuple[str, str], dict[str, PodRecord]] = {}
+    for number, (app, on, minutes) in enumerate(told):
+        made = pod(f"{app}-{number}", on=on, owner=f"ReplicaSet/{app}", created=(100 - minutes) * 60, uid=f"u{number}")
+        record = picture.cluster.read(made)
+        found.setdefault((record.owner_uid, on), {})[record.uid] = record
+    signals = Signals(rejections={place: len(pods) for place, pods in found.items()}, turned_away=found)
+    return changed(picture, signals=signals)
+
+
+def avoided(picture: Picture, **args: Any) -> list[tuple[str, str]]:
+    policy = policy_of("LeavePoorService", **args)
+    assert isinstance(policy, AvoidingPolicy)
+    return [(avoidance.pod.name, avoidance.pod.node_name) for avoidance in policy.avoidances(picture)]
+
+
+def test_owners_who_are_turned_away_again_and_again_and_lately_had_better_keep_off_the_node() -> None:
+    often = [("web", "a", minutes) for minutes in (9, 60, 5)]
+
+    assert avoided(turned_away(*often)) == [("web-1", "a")]
+    assert avoided(turned_away(*often[:2])) == []
+    assert avoided(turned_away(*often[:2]), minRejections=2) == [("web-1", "a")]
+    assert avoided(turned_away(*((app, on, minutes + 20) for app, on, minutes in often))) == []
+    assert avoided(turned_away(*often, *(("db", "b", 1) for _ in range(4)))) == [("db-3", "b"), ("web-1", "a")]
+
+
+def test_what_is_told_of_it_names_the_node_and_whose_pods_they_were() -> None:
+    policy = policy_of("LeavePoorService", avoidFor="2h")
+    assert isinstance(policy, AvoidingPolicy)
+
+    (found,) = policy.avoidances(turned_away(*(("web", "a", 1) for _ in range(3))))
+
+    assert found.reason == "the kubelet of a turned away 3 pods of ReplicaSet web, the last one of late"
+    assert found.avoid_for_ns == 120 * MINUTE

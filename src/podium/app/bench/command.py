@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 import re
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,11 +18,12 @@ import msgspec
 
 from podium.app.bench.comparison import ratios_to
 from podium.app.bench.measurement import Measurement, Run, read_run, run_of
-from podium.app.bench.table import in_text
+from podium.app.bench.table import write_measurements
 from podium.app.bench.workloads import FULL, USUAL, WORKLOADS, Wanted, measure
 from podium.app.console.command import Command
 from podium.app.console.options import feature_gates_option, output_option
-from podium.app.console.output import in_json, show
+from podium.app.console.output import in_json, new_page, show, show_page
+from podium.app.console.progress import ProgressBar
 from podium.app.console.source import Source, optional_source_options
 from podium.framework.settings.feature_gates import FeatureGates
 
@@ -118,17 +119,23 @@ def _files(source: Source) -> Iterator[tuple[str, ...]]:
 
 def _measured(chosen: list[Wanted], files: tuple[str, ...], feature_gates: FeatureGates) -> Iterator[Measurement]:
     """What each workload comes to, in a process of its own, so that its memory is its own."""
-    for wanted in chosen:
-        if sys.stderr.isatty():
-            click.echo(f"{wanted.workload}: {WORKLOADS[wanted.workload].description} ...", err=True)
-        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-            yield from pool.submit(measure, wanted, files, feature_gates).result()
+    with ProgressBar("measuring") as bar:
+        for place, wanted in enumerate(chosen):
+            bar.update(place / len(chosen), partial(_told, wanted))
+            with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+                yield from pool.submit(measure, wanted, files, feature_gates).result()
+
+
+def _told(wanted: Wanted) -> str:
+    return f"{wanted.workload}: {WORKLOADS[wanted.workload].description}"
 
 
 def _show(run: Run, earlier: Run | None, form: str) -> None:
     ratios = None if earlier is None else ratios_to(earlier, run.measurements)
     if form == "text":
-        click.echo(in_text(run.measurements, ratios), nl=False)
+        page = new_page()
+        write_measurements(page, run.measurements, ratios)
+        show_page(page)
         return
     value = msgspec.to_builtins(run)
     if ratios is not None:

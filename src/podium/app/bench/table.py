@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from podium.app.bench.comparison import Ratios
 from podium.app.bench.measurement import Measurement
+from podium.app.console.cells import WORKLOADS, Cell, Name, Part
+from podium.app.console.page import Page
 
 _COLUMNS = (
     "workload",
@@ -22,29 +24,25 @@ _COLUMNS = (
 _RATIOS = ("x pods/s", "x ops", "x peak")
 
 
-def in_text(measurements: Sequence[Measurement], ratios: Sequence[Ratios | None] | None = None) -> str:
-    """A table with a line for each measurement, and the ratios where there is something to compare with."""
-    rows: list[tuple[str, ...]] = [_COLUMNS if ratios is None else (*_COLUMNS, *_RATIOS)]
+def write_measurements(
+    page: Page, measurements: Sequence[Measurement], ratios: Sequence[Ratios | None] | None = None
+) -> None:
+    """Write a line for each measurement, and the ratios where there is something to compare with."""
+    headings = _COLUMNS if ratios is None else (*_COLUMNS, *_RATIOS)
+    rows: list[list[Part]] = [[Cell(heading, "dim") for heading in headings]]
     for index, measurement in enumerate(measurements):
-        row = _row(measurement)
-        rows.append(row if ratios is None else (*row, *_ratio_cells(ratios[index])))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for name, *numbers in rows:
-        cells = [name.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(numbers, widths[1:], strict=True))]
-        lines.append("  ".join(cells).rstrip())
+        cells = _row(measurement) if ratios is None else (*_row(measurement), *_ratio_cells(ratios[index]))
+        rows.append([Name(measurement.workload, WORKLOADS), *cells])
+    page.columns(rows, right=range(1, len(headings)))
     for measurement in measurements:
         if measurement.times_without is not None:
-            lines.append(
-                f"{measurement.workload}: {measurement.times_without:.2f} times the CPU s of the same without it"
-            )
-    return "".join(f"{line}\n" for line in lines)
+            times = f"{measurement.times_without:.2f} times the CPU s of the same without it"
+            page.paragraph(f"{measurement.workload}: {times}", hanging=2)
 
 
 def _row(measurement: Measurement) -> tuple[str, ...]:
     times = measurement.attempt_us or {}
     return (
-        measurement.workload,
         f"{measurement.nodes:,}",
         f"{measurement.pods:,}",
         f"{measurement.seconds:.2f}",

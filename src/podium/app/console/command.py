@@ -15,6 +15,7 @@ from typing import IO, Any
 import click
 
 from podium.api.errors import PodiumError, escape
+from podium.app.console.progress import command_begins
 
 _LONGEST_ERROR = 2_000
 _LONGEST_NAME = 60
@@ -159,6 +160,7 @@ def podium() -> None:
 
 def main(args: Sequence[str] | None = None, name: str = "podium") -> None:
     """Run the command line and exit; ``name`` is what its help calls it."""
+    command_begins()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # Names and bars are shown as well as the terminal's encoding can.

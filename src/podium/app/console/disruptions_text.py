@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from podium.app.console.page import Cell, Page, Part, counted, shortened
+from podium.app.console.cells import BUDGETS, NODES, PODS, QUOTAS, WORKLOADS, listed, told_once
+from podium.app.console.page import Cell, Name, Page, Part, counted
 from podium.sim.results.avoid_state import AvoidState
 from podium.sim.results.disruption_state import (
     BudgetState,
@@ -15,6 +16,7 @@ from podium.sim.results.disruption_state import (
 )
 
 _MOST_ROWS = 8
+_MOST_NAMES = 3
 _BUDGET_HEADINGS = ("budget", "healthy", "desired", "of", "allows", "rate left", "experienced")
 
 
@@ -26,7 +28,7 @@ def write_disruptions(page: Page, state: DisruptionState) -> None:
         rows: list[list[Part]] = [[_cap_name(cap), *_rate_cells(cap.rate)] for cap in state.caps]
         _write(page, "Caps", "on what components may disrupt", rows)
     if state.quotas:
-        quotas = [row for quota in state.quotas for row in _quota_rows(page, quota)]
+        quotas = [row for quota in state.quotas for row in _quota_rows(quota)]
         _write(page, "Quotas", counted(len(state.quotas), "quota"), quotas)
         for warning in state.warnings:
             page.paragraph(warning, indent=2, hanging=2)
@@ -37,8 +39,8 @@ def write_disruptions(page: Page, state: DisruptionState) -> None:
 def _write_avoid_lists(page: Page, avoid_lists: Sequence[AvoidState]) -> None:
     avoided: list[list[Part]] = [
         [
-            shortened(avoid_list.node, page.name_width),
-            entry.controller,
+            Name(avoid_list.node, NODES),
+            Name(entry.controller, WORKLOADS),
             f"until {entry.until}" if entry.until else "",
             entry.reason,
         ]
@@ -49,10 +51,10 @@ def _write_avoid_lists(page: Page, avoid_lists: Sequence[AvoidState]) -> None:
         _write(page, "Avoid lists", "whose pods are to keep off which node", avoided)
     awaited: list[list[Part]] = [
         [
-            left.controller,
-            f"for pod {shortened(left.pod, page.name_width)}",
+            Name(left.controller, WORKLOADS),
+            Name(left.pod, PODS, before="for pod "),
             "goes first" if left.first else "",
-            f"tried on {shortened(left.node_name, page.name_width)}" if left.node_name else "",
+            Name(left.node_name, NODES, before="tried on ") if left.node_name else "",
             f"until {left.until}",
         ]
         for avoid_list in avoid_lists
@@ -65,15 +67,19 @@ def _write_avoid_lists(page: Page, avoid_lists: Sequence[AvoidState]) -> None:
 def _write_budgets(page: Page, budgets: Sequence[BudgetState]) -> None:
     order = sorted(budgets, key=lambda state: (_allowed(state), state.budget))
     rows: list[list[Part]] = [[Cell(heading, "dim") for heading in _headings(budgets)]]
-    rows += [_budget_row(page, state, budgets) for state in order[:_MOST_ROWS]]
+    rows += [_budget_row(state, budgets) for state in order[:_MOST_ROWS]]
     page.title("Budgets", counted(len(budgets), "budget"))
     page.columns(rows, indent=2, right=(1, 2, 3, 4))
     if len(order) > _MOST_ROWS:
         page.line(Cell(f"and {len(order) - _MOST_ROWS:,} more, which allow as much or more", "dim"), indent=2)
-    for state in order[:_MOST_ROWS]:
-        for problem in (state.rate.problem if state.rate is not None else None, state.note):
-            if problem:
-                page.paragraph(f"{state.budget}: {problem}", indent=2, hanging=2)
+    problems = (
+        (state.budget, problem)
+        for state in order[:_MOST_ROWS]
+        for problem in (state.rate.problem if state.rate is not None else None, state.note)
+        if problem
+    )
+    for names, problem in told_once(problems):
+        page.paragraph(f"{listed(names, _MOST_NAMES)}: {problem}", indent=2, hanging=2)
 
 
 def _headings(budgets: Sequence[BudgetState]) -> Iterator[str]:
@@ -84,12 +90,12 @@ def _headings(budgets: Sequence[BudgetState]) -> Iterator[str]:
         yield _BUDGET_HEADINGS[6]
 
 
-def _budget_row(page: Page, budget: BudgetState, all_of_them: Sequence[BudgetState]) -> list[Part]:
+def _budget_row(budget: BudgetState, all_of_them: Sequence[BudgetState]) -> list[Part]:
     numbers = [
         "?" if number is None else str(number)
         for number in (budget.healthy, budget.desired, budget.expected, budget.allowed)
     ]
-    row: list[Part] = [shortened(budget.budget, page.name_width), *numbers]
+    row: list[Part] = [Name(budget.budget, BUDGETS), *numbers]
     row[4] = Cell(numbers[3], "warn" if _allowed(budget) < 1 else "")
     if any(other.rate is not None for other in all_of_them):
         row.append("" if budget.rate is None else f"{budget.rate.left} of {budget.rate.max}")
@@ -119,9 +125,9 @@ def _rate_cells(rate: RateState) -> list[Part]:
     return [Cell(left, "warn" if not rate.left else ""), f"next at {rate.next}" if rate.next else ""]
 
 
-def _quota_rows(page: Page, quota: QuotaState) -> Iterator[list[Part]]:
+def _quota_rows(quota: QuotaState) -> Iterator[list[Part]]:
     classes = "any priority" if quota.priority_classes is None else ", ".join(quota.priority_classes)
-    name = shortened(quota.quota, page.name_width)
+    name = Name(quota.quota, QUOTAS)
     for index, (resource, hard) in enumerate(quota.hard.items()):
         used = quota.used.get(resource, "0")
         yield [*((name, classes) if not index else ("", "")), resource, f"{used} of {hard} used"]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 if TYPE_CHECKING:
     from podium.framework.settings.feature_gates import FeatureGates
@@ -73,15 +77,38 @@ validate_option = click.option(
     "Without it, unknown fields are errors in pods and templates that no cluster has stored, and all else is told.",
 )
 
-output_option = click.option(
-    "-o",
-    "--output",
-    "form",
-    type=click.Choice(["text", "json", "yaml"]),
-    default="text",
-    show_default=True,
-    help="How the answer is printed.",
-)
+
+HTML = "html"
+_FORMS = ("text", "json", "yaml")
+
+
+def _readable(_: click.Context, __: click.Parameter, form: str) -> str:
+    """The form, unless it is a picture for nobody but a terminal: that is told before anything takes its time."""
+    if form == HTML and sys.stdout.isatty():
+        raise click.UsageError("-o html is for a browser, not for a terminal; put > answer.html behind the command")
+    return form
+
+
+def output_option_of(
+    forms: tuple[str, ...], what: str = "How the answer is printed."
+) -> Callable[[Decorated], Decorated]:
+    """The option that says in which of these forms the answer is printed, as text without it."""
+    return click.option(
+        "-o",
+        "--output",
+        "form",
+        type=click.Choice(forms),
+        default="text",
+        show_default=True,
+        callback=_readable,
+        help=what,
+    )
+
+
+output_option = output_option_of(_FORMS)
+
+picture_output_option = output_option_of((*_FORMS, HTML))
+"""That of a command whose answer can be seen as a picture, too."""
 
 config_option = click.option(
     "--config", metavar="FILE", help="A KubeSchedulerConfiguration; without it, that of a default kube-scheduler."

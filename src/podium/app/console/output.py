@@ -17,7 +17,7 @@ import yaml
 
 from podium.app.console.page import WIDTH, Page
 
-_NARROWEST = 60
+_NARROWEST = 40
 _INDENT = 2
 # Entries of a list that are written at a time.
 _AT_A_TIME = 10_000
@@ -105,11 +105,14 @@ def in_yaml(value: Any) -> str:
 
 
 def new_page() -> Page:
-    """A page for standard output: as wide as the terminal, within limits, and in colour unless NO_COLOR is set."""
+    """A page for standard output.
+
+    For a terminal it is as wide as that, and in colour unless NO_COLOR is set; for all else names in it stay whole.
+    """
     if not sys.stdout.isatty():
         return Page()
     columns = shutil.get_terminal_size((WIDTH, 24)).columns
-    return Page(min(max(columns, _NARROWEST), WIDTH), coloured=not os.environ.get("NO_COLOR"))
+    return Page(max(columns, _NARROWEST), coloured=not os.environ.get("NO_COLOR"), shortened=True)
 
 
 def show(value: Any, form: str) -> None:

@@ -28,7 +28,7 @@ def read_shown(source: Source | Sequence[FileName], validation: Validation | Non
         later = codec.read_input(source.overrides, validation)
         return Input(overridden(found.documents, later.documents), (*found.left_out, *later.left_out))
     files, cluster = (source.files, source.cluster) if isinstance(source, Source) else (source, None)
-    with ProgressBar() as bar:
+    with ProgressBar(_told()) as bar:
         if cluster is None:
             return codec.read_input(files, validation, lambda share: bar.update(share, _told))
         with Reader(validation) as reader:

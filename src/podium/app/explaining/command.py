@@ -9,10 +9,11 @@ import click
 
 from podium.app.console.command import Command
 from podium.app.console.options import (
+    HTML,
     config_option,
     feature_gates_option,
     ignore_extenders_option,
-    output_option,
+    picture_output_option,
     validate_option,
 )
 from podium.app.console.source import Source, optional_source_options, override_option
@@ -53,7 +54,7 @@ Example: why does no pod of the Deployment go to node-3
 @config_option
 @ignore_extenders_option
 @feature_gates_option
-@output_option
+@picture_output_option
 def explain(
     *,
     target: str,
@@ -77,6 +78,7 @@ def explain(
     has a node it says why it is there, where it would go if it were evicted, and who could take its place.
     """
     from podium.app.console.output import new_page, show, show_page
+    from podium.app.console.progress import ProgressBar
     from podium.app.console.reading import read_shown
     from podium.app.explaining.answer_text import write_answer
     from podium.app.explaining.on_node import answer_on
@@ -94,15 +96,21 @@ def explain(
     loaded = LoadedCluster(
         read_shown(source, validation), configuration, feature_gates, ignore_extenders=ignore_extenders
     )
-    answer = loaded.ask(target, namespace, scheduler)
-    explanation = answer.explanation if isinstance(answer, WorkloadExplanation) else answer
-    on_node = None if node is None else answer_on(explanation, node)
-    if form != "text":
-        show((answer if on_node is None else on_node).to_dict(), form)
-        return
     page = new_page()
-    write_answer(page, answer, on_node, all_nodes=all_nodes)
-    show_page(page)
+    with ProgressBar("deciding"):
+        answer = loaded.ask(target, namespace, scheduler)
+        explanation = answer.explanation if isinstance(answer, WorkloadExplanation) else answer
+        on_node = None if node is None else answer_on(explanation, node)
+        if form == "text":
+            write_answer(page, answer, on_node, all_nodes=all_nodes)
+    if form == "text":
+        show_page(page)
+    elif form == HTML:
+        from podium.app.reporting.showing import show_report
+
+        show_report(answer if on_node is None else on_node)
+    else:
+        show((answer if on_node is None else on_node).to_dict(), form)
 
 
 def _show_decision(path: str, pod: str, form: str) -> None:
@@ -110,6 +118,8 @@ def _show_decision(path: str, pod: str, form: str) -> None:
     from podium.app.live.decision import find_decision
     from podium.app.live.decision_text import write_decision
 
+    if form == HTML:
+        raise click.UsageError("-o html: a decision that was written down has no picture; json has all of it")
     decision, line = find_decision(path, pod)
     if form != "text":
         show(line, form)

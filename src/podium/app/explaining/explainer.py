@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
+from types import MappingProxyType
 
 import numpy as np
 
@@ -164,6 +165,28 @@ class Explainer:
     def pending(self) -> list[str]:
         """The keys of the pods that can be explained."""
         return sorted(self._pending)
+
+    @property
+    def objects(self) -> Sequence[Kubernetes]:
+        """What was loaded, budgets with a status."""
+        return self._objects
+
+    @property
+    def waiting(self) -> list[PodRecord]:
+        """The pods without a node, by key."""
+        return [self._pending[key] for key in sorted(self._pending)]
+
+    @property
+    def runners(self) -> Mapping[str, Runner]:
+        """Who decides, by the name of the profile."""
+        return MappingProxyType(self._runners)
+
+    def read(self, pod: Pod) -> PodRecord:
+        """The record of a pod as the API server would have stored it; it is nowhere, and nobody waits for it.
+
+        Raises InputError for one that no API server would have taken.
+        """
+        return self.cluster.read(self._let_in(pod))
 
     def _take_in(self, pod: Pod) -> None:
         change = self._feed.pod_changed(pod)

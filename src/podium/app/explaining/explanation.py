@@ -153,7 +153,7 @@ def _plan(plan: PreemptionPlan) -> dict[str, Any]:
         found["isExchange"] = True
     if plan.reason:
         found["reason"] = plan.reason
-    found["candidates"] = {name: _candidate(candidate) for name, candidate in sorted(plan.candidates.items())}
+    found["candidates"] = {name: _candidate(plan, candidate) for name, candidate in sorted(plan.candidates.items())}
     if plan.rejected:
         found["rejected"] = {name: _status(status) for name, status in sorted(plan.rejected.items())}
     found["selected"] = list(plan.selected)
@@ -174,12 +174,15 @@ def _plan(plan: PreemptionPlan) -> dict[str, Any]:
     return found
 
 
-def _candidate(candidate: Candidate) -> dict[str, Any]:
-    """Whom it takes; of victims on other nodes, where they are."""
+def _candidate(plan: PreemptionPlan, candidate: Candidate) -> dict[str, Any]:
+    """Whom it takes, and at what cost by criteria that are stated; of victims on other nodes, where they are."""
     found: dict[str, Any] = {
         "victims": [victim.key for victim in candidate.victims],
         "pdbViolations": candidate.budget_violations,
     }
     if candidate.elsewhere:
         found["elsewhere"] = {victim.key: victim.node_name for victim in candidate.elsewhere}
+    if plan.criteria:
+        costs = zip(plan.criteria, candidate.cost, strict=True)
+        found["costs"] = {criterion.name: criterion.shown(value) for criterion, value in costs}
     return found

@@ -12,7 +12,7 @@ _RIGHT = (1, 2, 3, 4, 5)
 
 def write_on_node(page: Page, answer: NodeAnswer) -> None:
     """Write why the pod goes there or not, each filter's verdict, the scores beside the taken node's, preemption."""
-    page.paragraph(Cell(_headline(answer), "good" if answer.taken == answer.node else "warn"), hanging=2)
+    page.paragraph(Cell(headline_on(answer), "good" if answer.taken == answer.node else "warn"), hanging=2)
     if answer.explanation.error:
         page.paragraph(answer.explanation.error, indent=2, hanging=2)
     for obstacle in answer.obstacles:
@@ -31,7 +31,8 @@ def write_on_node(page: Page, answer: NodeAnswer) -> None:
     write_basis(page, answer.explanation.caveats)
 
 
-def _headline(answer: NodeAnswer) -> str:
+def headline_on(answer: NodeAnswer) -> str:
+    """Whether the pod goes to the node, in a line."""
     explanation, node = answer.explanation, answer.node
     pod = explanation.pod if explanation.placed is None else f"{explanation.pod}, were it evicted,"
     if explanation.pre_enqueue is not None or explanation.error:

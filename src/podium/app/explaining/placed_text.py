@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from podium.api.times import format_time
-from podium.app.console.page import Cell, Page, Part, counted, listed
+from podium.app.console.cells import PODS
+from podium.app.console.page import Cell, Name, Page, Part, counted, listed
 from podium.app.explaining.explanation import Explanation, Placed
 
 _MOST_TAKERS = 5
@@ -73,7 +74,7 @@ def _write_takers(page: Page, explanation: Explanation, placed: Placed) -> None:
     page.title("Who could take its place", note)
     rows: list[list[Part]] = [
         [
-            Cell(taker.pod.key, "bad" if taker.is_chosen else ""),
+            Name(taker.pod.key, PODS, "bad" if taker.is_chosen else ""),
             f"priority {taker.pod.priority}",
             "pending, and would preempt it now" if taker.is_chosen else "pending, and prefers another node",
         ]

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from podium.app.console.page import Cell, Page, Part, counted, fitted, listed, shortened
+from podium.app.console.cells import NODES, PODS
+from podium.app.console.page import Cell, Name, Page, Part, counted, fitted, listed, names_of
 from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.obstacles import NodeObstacles
 from podium.app.explaining.reasons import write_by_reason
 from podium.app.explaining.remedies import protected_pods
 from podium.app.explaining.victim_facts import victim_facts
 from podium.cluster.pods import PodRecord
+from podium.decide.preempting.costs.criteria import Criterion
 from podium.decide.preempting.preemption import Candidate, PreemptionPlan
 
 _MOST_NODES = 5
 _MOST_VICTIMS = 20
-_HEADINGS = ("", "node", "violations", "priority", "victims", "")
+_HEADINGS = ("violations", "priority", "victims")
+_HOUR = 3_600
 
 
 def write_preemption(
@@ -26,7 +29,8 @@ def write_preemption(
         page.title("Preemption", _no_way(explanation, plan))
     else:
         page.title("Preemption", _decision(page, plan))
-        page.columns(_candidate_rows(page, plan, plan.chosen), indent=2, right=(2, 3, 4))
+        rows = _candidate_rows(plan, plan.chosen)
+        page.columns(rows, indent=2, right=tuple(range(2, len(rows[0]) - 1)))
         _write_victims(page, explanation, plan.chosen, obstacles.get(plan.chosen.node_name))
     if plan.rejected:
         page.title("Not candidates")
@@ -50,29 +54,46 @@ def _decision(page: Page, plan: PreemptionPlan) -> str:
     if len(plan.candidates) == 1:
         return f"{equals}the only candidate"
     tied = (
-        f"{len(plan.selected):,} are equal: {fitted(plan.selected, page.name_width)}" if len(plan.selected) > 1 else ""
+        f"{len(plan.selected):,} are equal: {fitted(plan.selected, page.names_width)}" if len(plan.selected) > 1 else ""
     )
     decided = f"decided by the {plan.criterion}" if plan.criterion else ""
     return equals + "; ".join(part for part in (counted(len(plan.candidates), "candidate"), decided, tied) if part)
 
 
-def _candidate_rows(page: Page, plan: PreemptionPlan, chosen: Candidate) -> list[list[Part]]:
+def _candidate_rows(plan: PreemptionPlan, chosen: Candidate) -> list[list[Part]]:
     """The best candidates by the criteria, the one that is taken first."""
     order = sorted(
         plan.candidates.values(),
         key=lambda candidate: (candidate.cost, candidate.node_name != chosen.node_name, candidate.node_name),
     )
-    rows: list[list[Part]] = [[Cell(heading, "dim") for heading in _HEADINGS]]
+    headings = [criterion.heading for criterion in plan.criteria] or _HEADINGS
+    rows: list[list[Part]] = [[Cell(heading, "dim") for heading in ("", "node", *headings, "")]]
     for candidate in order[:_MOST_NODES]:
         is_chosen = candidate.node_name == chosen.node_name
         style = "good" if is_chosen else ""
-        node = Cell(shortened(candidate.node_name, page.name_width), style)
-        numbers = (candidate.budget_violations, candidate.victims[0].priority, len(candidate.victims))
-        names = Cell(listed([victim.key for victim in candidate.victims], 1), "dim")
-        rows.append([Cell("→" if is_chosen else "", style), node, *map(str, numbers), names])
+        node = Name(candidate.node_name, NODES, style)
+        names = names_of([victim.key for victim in candidate.victims], PODS, "dim", most=1)
+        rows.append([Cell("→" if is_chosen else "", style), node, *_costs(plan, candidate), names])
     if len(order) > _MOST_NODES:
         rows.append(["", Cell(f"and {len(order) - _MOST_NODES:,} more", "dim")])
     return rows
+
+
+def _costs(plan: PreemptionPlan, candidate: Candidate) -> list[str]:
+    """What a candidate costs, a text for each heading."""
+    if not plan.criteria:
+        return [str(candidate.budget_violations), str(candidate.victims[0].priority), str(len(candidate.victims))]
+    return [_cost(criterion, value) for criterion, value in zip(plan.criteria, candidate.cost, strict=True)]
+
+
+def _cost(criterion: Criterion, value: int) -> str:
+    found = criterion.shown(value)
+    if found is None:
+        return "none"
+    if criterion.unit == "node-seconds" and isinstance(found, float):
+        return f"{found / _HOUR:,.1f} node-hours" if found >= _HOUR else f"{found:,.0f} node-seconds"
+    number = found if isinstance(found, str) else f"{found:,.1f}" if isinstance(found, float) else f"{found:,}"
+    return f"{number} {criterion.unit}" if len(criterion.unit) > 1 else f"{number}{criterion.unit}"
 
 
 def _write_victims(page: Page, explanation: Explanation, chosen: Candidate, obstacles: NodeObstacles | None) -> None:
@@ -80,7 +101,7 @@ def _write_victims(page: Page, explanation: Explanation, chosen: Candidate, obst
     where = f"on {chosen.node_name}" if nodes == {chosen.node_name} else f"for {chosen.node_name}"
     page.title("Victims", f"{where}, the most important first")
     shown = chosen.victims[:_MOST_VICTIMS]
-    page.columns([_victim_row(page, explanation, chosen, victim, obstacles) for victim in shown], indent=2)
+    page.columns([_victim_row(explanation, chosen, victim, obstacles) for victim in shown], indent=2)
     if len(chosen.victims) > _MOST_VICTIMS:
         page.line(Cell(f"and {len(chosen.victims) - _MOST_VICTIMS} more", "dim"), indent=2)
     budgets = explanation.runner.cluster.budgets.covering(victim.pod_class for victim in chosen.victims)
@@ -91,7 +112,7 @@ def _write_victims(page: Page, explanation: Explanation, chosen: Candidate, obst
 
 
 def _victim_row(
-    page: Page, explanation: Explanation, chosen: Candidate, victim: PodRecord, obstacles: NodeObstacles | None
+    explanation: Explanation, chosen: Candidate, victim: PodRecord, obstacles: NodeObstacles | None
 ) -> list[Part]:
     """The victim; where some are on other nodes, its node; and why it has to go."""
     reason = chosen.reasons.get(victim.uid, "")
@@ -101,9 +122,9 @@ def _victim_row(
     else:
         found = []
     found += [reason] if reason else []
-    where = [shortened(victim.node_name, page.name_width)] if chosen.elsewhere else []
+    where: list[Part] = [Name(victim.node_name, NODES)] if chosen.elsewhere else []
     return [
-        Cell(victim.key, "bad"),
+        Name(victim.key, PODS, "bad"),
         *where,
         f"priority {victim.priority}",
         Cell(victim.pod_class.qos, "dim"),

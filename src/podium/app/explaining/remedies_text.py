@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from podium.app.console.page import Cell, Page, Part, counted, fitted, listed
+from podium.app.console.cells import NODES
+from podium.app.console.page import Cell, Page, Part, counted, listed, names_of
 from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.obstacles import NodeObstacles
 from podium.app.explaining.remedies import PodRemedy, ProtectionRemedy, Remedies, find_remedies
@@ -19,7 +20,7 @@ def write_remedies(page: Page, explanation: Explanation, obstacles: Sequence[Nod
     remedies = find_remedies(explanation, obstacles)
     goal = " to run without preempting" if explanation.outcome == "preempts" else ""
     page.title(f"What would have to change{goal}", "each line is enough by itself")
-    page.columns(_node_rows(page, remedies), indent=2)
+    page.columns(_node_rows(remedies), indent=2)
     further = sum(len(node.nodes) for node in remedies.nodes[_MOST_ROWS:]) + remedies.further
     if further:
         page.line(Cell(f"{counted(further, 'more node')}, further away", "dim"), indent=2)
@@ -40,11 +41,8 @@ def write_remedies(page: Page, explanation: Explanation, obstacles: Sequence[Nod
         page.paragraph(_pod(remedies.pod), indent=2, hanging=2)
 
 
-def _node_rows(page: Page, remedies: Remedies) -> list[list[Part]]:
-    return [
-        [Cell(fitted(node.nodes, page.name_width), "bold"), "; ".join(node.obstacles)]
-        for node in remedies.nodes[:_MOST_ROWS]
-    ]
+def _node_rows(remedies: Remedies) -> list[list[Part]]:
+    return [[names_of(node.nodes, NODES, "bold"), "; ".join(node.obstacles)] for node in remedies.nodes[:_MOST_ROWS]]
 
 
 def _protection(remedy: ProtectionRemedy) -> str:

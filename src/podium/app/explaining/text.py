@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from podium.api.quantity import format_quantity
 from podium.api.replacements import gets_in_words
 from podium.app.console.basis_text import write_basis
+from podium.app.console.cells import NODES
 from podium.app.console.disruptions_text import write_disruptions
-from podium.app.console.page import Cell, Page, Part, fitted, listed, shortened
+from podium.app.console.page import Cell, Name, Page, Part, fitted, listed
 from podium.app.explaining.devices import shown_devices
 from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.obstacles import find_obstacles
@@ -40,8 +41,8 @@ def write_explanation(page: Page, explanation: Explanation, *, all_nodes: bool =
 
 
 def _write_decision(page: Page, explanation: Explanation, *, all_nodes: bool) -> None:
-    page.paragraph(Cell(_headline(explanation), _STYLES[explanation.outcome]), hanging=2)
-    for fact in _facts(explanation):
+    page.paragraph(Cell(headline_of(explanation), _STYLES[explanation.outcome]), hanging=2)
+    for fact in facts_of(explanation):
         page.paragraph(fact, indent=2, hanging=2)
     if explanation.placed is not None:
         write_placed(page, explanation, explanation.placed)
@@ -81,7 +82,8 @@ def _write_ways_out(page: Page, explanation: Explanation) -> None:
         write_remedies(page, explanation, obstacles)
 
 
-def _headline(explanation: Explanation) -> str:
+def headline_of(explanation: Explanation) -> str:
+    """What would happen, in a line."""
     pod, plan = explanation.pod, explanation.plan
     if explanation.outcome == "placed":
         return f"{pod} is on node {explanation.node}"
@@ -102,7 +104,7 @@ def _headline(explanation: Explanation) -> str:
     return f"{pod} is unschedulable"
 
 
-def _facts(explanation: Explanation) -> Iterator[str]:
+def facts_of(explanation: Explanation) -> Iterator[str]:
     """What is worth knowing about the pod itself."""
     pod, names = explanation.record, explanation.runner.cluster.nodes.resources
     asked = {names[index]: amount for index, amount in pod.pod_class.requests.items()}
@@ -112,7 +114,8 @@ def _facts(explanation: Explanation) -> Iterator[str]:
         yield f"is nominated to {pod.nominated_node_name}"
     left = explanation.runner.cluster.replacements.by_pod.get(pod.uid)
     if left is not None:
-        yield f"comes in place of pod {left.evicted_pod.name}, whose eviction left it {gets_in_words(left)}"
+        gets = gets_in_words(left)
+        yield f"comes in place of pod {left.evicted_pod.name}{gets and f', whose eviction left it {gets}'}"
     if pod.gates:
         yield f"is not attempted before its scheduling gates are removed: {', '.join(pod.gates)}"
     if pod.terminating:
@@ -140,7 +143,7 @@ def _write_each_node(page: Page, explanation: Explanation) -> None:
         status = explanation.nodes[name]
         verdict = Cell("fits", "good") if status.is_success else Cell(status.message)
         plugin = "" if status.is_success else status.plugin
-        rows.append([name, str(totals.get(name, "")), Cell(plugin, "dim"), verdict])
+        rows.append([Name(name, NODES), str(totals.get(name, "")), Cell(plugin, "dim"), verdict])
     page.columns(rows, indent=2, right=(1,))
 
 
@@ -174,7 +177,7 @@ def _write_scores(page: Page, explanation: Explanation) -> None:
         same = [f"{column} {explanation.scores[taken][column]}" for column in columns if column not in plain]
     else:
         plain, same = columns, []
-    page.columns(_score_rows(page, explanation, best, plain), indent=2, right=range(2, len(plain) + 3))
+    page.columns(_score_rows(explanation, best, plain), indent=2, right=range(2, len(plain) + 3))
     if same:
         page.paragraph(Cell(f"the same on every node: {', '.join(same)}", "dim"), indent=2, hanging=2)
 
@@ -190,10 +193,10 @@ def _scores_note(page: Page, explanation: Explanation, shown: int) -> str:
         return f"{of}it takes the node that an eviction left it to try"
     if len(explanation.best) == 1:
         return f"{of}highest total wins"
-    return f"{of}{len(explanation.best):,} nodes tie: {fitted(explanation.best, page.name_width)}"
+    return f"{of}{len(explanation.best):,} nodes tie: {fitted(explanation.best, page.names_width)}"
 
 
-def _score_rows(page: Page, explanation: Explanation, nodes: list[str], columns: list[str]) -> list[list[Part]]:
+def _score_rows(explanation: Explanation, nodes: list[str], columns: list[str]) -> list[list[Part]]:
     """The table, its headings over as many rows as their words need."""
     words = [_WORD.findall(column) for column in columns]
     height = max((len(word) for word in words), default=1)
@@ -209,5 +212,5 @@ def _score_rows(page: Page, explanation: Explanation, nodes: list[str], columns:
         scores = [str(explanation.scores[node][column]) for column in columns]
         total = Cell(str(explanation.totals[node]), "bold")
         mark = "→" if node == taken else ""
-        rows.append([Cell(mark, style), Cell(shortened(node, page.name_width), style), *scores, total])
+        rows.append([Cell(mark, style), Name(node, NODES, style), *scores, total])
     return rows

@@ -20,7 +20,7 @@ def write_workload(page: Page, answer: WorkloadExplanation) -> None:
     nodes = Counter(pod.spec.node_name for pod in answer.pods if pod.spec.node_name)
     if nodes:
         names = [f"{node} ({number})" if number > 1 else node for node, number in sorted(nodes.items())]
-        page.paragraph(f"on {counted(len(nodes), 'node')}: {fitted(names, page.width)}", indent=2, hanging=2)
+        page.paragraph(f"on {counted(len(nodes), 'node')}: {fitted(names, page.names_width)}", indent=2, hanging=2)
     if pending:
         page.paragraph(f"{counted(len(pending), 'pod')} pending: {listed(pending, _MOST_PODS)}", indent=2, hanging=2)
     page.line()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from podium.app.console.page import Cell, Page, counted
+from podium.app.console.cells import NODES, PODS
+from podium.app.console.page import Cell, Name, Page, Part, counted, names_of
 from podium.app.live.decision import Decision, Preemption, Verdict
 
 _SAID = {
@@ -46,17 +47,17 @@ def write_decision(page: Page, decision: Decision) -> None:
 
 def _verdict(verdict: Verdict) -> tuple[str, str, str]:
     names = ", ".join(verdict.names[:_SHOWN])
-    more = f" and {verdict.count - _SHOWN} more" if verdict.count > _SHOWN else ""
+    more = f" and {verdict.count - len(verdict.names[:_SHOWN]):,} more" if verdict.count > _SHOWN else ""
     why = "; ".join(verdict.reasons) or ("fits" if verdict.status == "Success" else verdict.status)
     plugin = f" ({verdict.plugin})" if verdict.plugin else ""
     return str(verdict.count), f"{why}{plugin}", f"{names}{more}"
 
 
-def _score(decision: Decision, name: str, total: int) -> tuple[str, str, str]:
+def _score(decision: Decision, name: str, total: int) -> tuple[Part, str, str]:
     parts = decision.scores.get(name, {})
     in_order = sorted(parts.items(), key=lambda part: (-part[1], part[0]))
     listed = ", ".join(f"{plugin} {score}" for plugin, score in in_order)
-    return name, str(total), listed
+    return Name(name, NODES), str(total), listed
 
 
 def _write_preemption(page: Page, preemption: Preemption) -> None:
@@ -65,10 +66,10 @@ def _write_preemption(page: Page, preemption: Preemption) -> None:
         page.paragraph(preemption.reason, indent=2)
     rows = [
         (
-            Cell(name, "good" if name in preemption.selected else ""),
+            Name(name, NODES, "good" if name in preemption.selected else ""),
             counted(len(candidate.victims), "victim"),
             f"{candidate.violations} against budgets" if candidate.violations else "",
-            ", ".join(candidate.victims),
+            names_of(candidate.victims, PODS),
         )
         for name, candidate in preemption.candidates.items()
     ]

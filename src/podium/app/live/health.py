@@ -13,6 +13,7 @@ from aiohttp import web
 
 from podium.api.errors import InputError, shown
 from podium.server.http.health import told
+from podium.server.http.pages import Pages
 from podium.server.http.security import is_foreign_host, is_loopback, ssl_context
 from podium.server.http.settings import TLS
 from podium.server.http.token_file import read_token
@@ -23,13 +24,19 @@ _HEADERS = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthSettings:
-    """Where to listen; ``port`` None is nowhere, 0 any port. ``token_file`` holds what who wants metrics must show."""
+    """Where to listen; ``port`` None is nowhere, 0 any port. ``token_file`` holds what who wants metrics must show.
+
+    With ``has_page`` browsers are shown a page there, and who wants to see the cluster in it must show what
+    ``page_token_file`` holds, "" for nothing.
+    """
 
     host: str = "127.0.0.1"
     port: int | None = None
     certificate_file: str = ""
     key_file: str = ""
     token_file: str = ""
+    has_page: bool = False
+    page_token_file: str = ""
 
     @property
     def tls(self) -> TLS | None:
@@ -40,6 +47,8 @@ class HealthSettings:
 
     def check(self) -> None:
         """Raise InputError for a place where so much must not be told to everybody."""
+        if self.has_page and self.port is None:
+            raise InputError("--page needs a port: give it --port")
         if self.port is None or is_loopback(self.host):
             return
         where = f"--bind-address {shown(self.host)} can be reached by others"
@@ -47,6 +56,8 @@ class HealthSettings:
             raise InputError(f"{where}: give it --tls-cert-file and --tls-private-key-file, or listen on 127.0.0.1")
         if not self.token_file:
             raise InputError(f"{where}: give it --metrics-token-file, or listen on 127.0.0.1")
+        if self.has_page and not self.page_token_file:
+            raise InputError(f"{where}: give --page a --page-token-file, or listen on 127.0.0.1")
 
 
 class Health:
@@ -59,8 +70,10 @@ class Health:
         alive: Callable[[], dict[str, str]],
         ready: Callable[[], dict[str, str]],
         content_type: str,
+        pages: Pages | None = None,
     ) -> None:
         self._settings = settings
+        self._pages = pages
         self._metrics = metrics
         self._checks = {"/healthz": alive, "/livez": alive, "/readyz": ready}
         self._content_type = content_type
@@ -79,8 +92,10 @@ class Health:
         app.router.add_get("/metrics", self._tell_metrics)
         for path in _PATHS:
             app.router.add_get(path, self._tell)
+        if self._pages is not None:
+            self._add_page(app, self._pages)
         context = ssl_context(settings.tls)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, handler_cancellation=True)
         await runner.setup()
         try:
             await web.TCPSite(runner, settings.host, settings.port, ssl_context=context).start()
@@ -92,6 +107,14 @@ class Health:
         port = runner.addresses[0][1]
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         return f"{'http' if context is None else 'https'}://{host}:{port}"
+
+    def _add_page(self, app: web.Application, pages: Pages) -> None:
+        # Few want one.
+        from podium.app.serving.page.aside import PageAside
+
+        file = self._settings.page_token_file
+        aside = PageAside(pages, self._settings.host, read_token(file) if file else "")
+        app.router.add_route("*", "/ui{rest:(/.*)?}", aside.answer)
 
     async def stop(self) -> None:
         """Listen no longer."""

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from podium.api.basis import Caveat
@@ -32,6 +32,10 @@ from podium.driver.transport import Asked
 from podium.machines.actions import Record
 from podium.server.http.security import is_loopback
 from podium.store.api_resources import APIResources
+
+if TYPE_CHECKING:
+    from podium.app.serving.page.live_page import LivePage
+    from podium.sim.run import RunOptions
 
 # Kinds that a cluster may do without, or that a role for kube-scheduler does not let anybody see.
 OPTIONAL = frozenset(("DisruptionPolicy", "DeviceTaintRule"))
@@ -115,14 +119,30 @@ class LiveProgram(ABC):
             await self.open(cluster, ending)
             ending.push_async_callback(cluster.close)
             ending.push_async_callback(cluster.transport.close)
-            health = Health(self._program.health, self._told.text, self._alive, self._ready, CONTENT_TYPE)
+            page = self._page(cluster) if self._program.health.has_page else None
+            health = Health(self._program.health, self._told.text, self._alive, self._ready, CONTENT_TYPE, page)
             self._told.watch(cluster, getattr(cluster.transport, "counts", None))
             self.url = await health.start()
             ending.push_async_callback(health.stop)
+            if page is not None:
+                ending.push_async_callback(page.close)
             if self.url:
                 self._log.info("listening", url=self.url)
             cluster.reflect()
             return await self._lead(session, cluster, ending)
+
+    def _page(self, cluster: LiveCluster) -> LivePage:
+        """What browsers are shown of what is known."""
+        # Few want one.
+        from podium.app.live.cluster_page import cluster_page
+
+        return cluster_page(cluster, f"podium {self.noun.removeprefix('the ')}", self.now, self.played_as)
+
+    def played_as(self) -> RunOptions:
+        """How questions are played that are asked by the page: with which configuration of the schedulers."""
+        from podium.sim.run import RunOptions
+
+        return RunOptions(ignore_extenders=True)
 
     def _session(self) -> Session:
         settings = self._program

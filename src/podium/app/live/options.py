@@ -32,6 +32,8 @@ _TELLING = (
     click.option("--tls-cert-file", metavar="FILE", default="", help="Tell it over TLS, with this certificate."),
     click.option("--tls-private-key-file", metavar="FILE", default="", help="The key of the certificate."),
     click.option("--metrics-token-file", metavar="FILE", default="", help="What who asks for metrics must show."),
+    click.option("--page", "has_page", is_flag=True, help="Show browsers the cluster there, to look at."),
+    click.option("--page-token-file", metavar="FILE", default="", help="What who wants to see it must show."),
     click.option(
         "--concurrency", type=click.IntRange(1, 1_000), default=32, show_default=True, help="Requests at once."
     ),
@@ -61,6 +63,8 @@ class ProgramOptions:
     tls_cert_file: str
     tls_private_key_file: str
     metrics_token_file: str
+    has_page: bool
+    page_token_file: str
     concurrency: int
     qps: float | None
     burst: int | None
@@ -106,6 +110,8 @@ class ProgramOptions:
             certificate_file=self.tls_cert_file,
             key_file=self.tls_private_key_file,
             token_file=self.metrics_token_file,
+            has_page=self.has_page,
+            page_token_file=self.page_token_file,
         )
 
     def _transport(self, connection: ClientConnectionConfiguration) -> TransportSettings:

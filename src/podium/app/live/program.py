@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from podium.api.basis import Caveat
 from podium.api.errors import InputError
@@ -30,6 +32,9 @@ from podium.machines.scheduling.queue.places import QueuePlaces
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.store.stored import Stored
+
+if TYPE_CHECKING:
+    from podium.sim.run import RunOptions
 
 
 def watched(settings: LiveSettings) -> Watched:
@@ -112,6 +117,11 @@ class LiveScheduler(LiveProgram):
             for url in self._extending.unchecked:
                 self._log.warning("an extender's certificate is not checked", url=url)
         self.metrics.watch_queue(self._queue)
+
+    def played_as(self) -> RunOptions:
+        """See `LiveProgram`."""
+        settings = self._settings
+        return replace(super().played_as(), configuration=settings.configuration, feature_gates=settings.feature_gates)
 
     def writing_transport(self, session: Session, answer: Answer) -> HTTPTransport:
         """See `LiveProgram`; extenders may bind."""

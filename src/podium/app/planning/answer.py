@@ -8,6 +8,7 @@ from typing import Any
 
 from podium.api.basis import Caveat
 from podium.api.meta import Raw
+from podium.app.console.cells import Part
 from podium.sim.results.result import Result
 
 SCHEMA_VERSION = 1
@@ -64,9 +65,10 @@ class WorkloadImpact:
 
     `ready_before` is at the start, `lowest` for any time on the way, `ready_after` and `wanted` at the end, and
     `ready_anyway` at the end without the plan. `missing` are pods that it has too few at the end, beyond those that it
-    would have too few anyway. `short_seconds` is for how long it had fewer ready pods than it wanted, `pending_seconds`
-    how long its pods waited for nodes, added up; either is negative where the plan helps.
-    `disruptions` are by cause. `why` says why it has too few at the end, "" where it has enough.
+    would have too few anyway. `stuck` are pods that wait at the end, beyond those that would anyway, where none is
+    missing: a rollout that cannot go on. `short_seconds` is for how long it had fewer ready pods than it wanted,
+    `pending_seconds` how long its pods waited for nodes, added up; either is negative where the plan helps.
+    `disruptions` are by cause. `why` says why it has too few at the end, or why pods wait, "" where neither is so.
     """
 
     workload: str
@@ -83,6 +85,7 @@ class WorkloadImpact:
     held: tuple[Held, ...] = ()
     is_new: bool = False
     why: str = ""
+    stuck: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """The impact as JSON shows it."""
@@ -95,6 +98,7 @@ class WorkloadImpact:
             "wanted": self.wanted,
             "missing": self.missing,
             "pending": self.pending,
+            "stuck": self.stuck,
             "shortSeconds": self.short_seconds,
             "pendingSeconds": self.pending_seconds,
             "disruptions": dict(self.disruptions),
@@ -127,15 +131,24 @@ class NodeImpact:
 class Section:
     """A part of an answer that only some questions have: a title and rows of cells, for people; `data` for programs.
 
-    The last column of the rows may be long. `headings` may be empty.
+    The last column of the rows may be long. `headings` may be empty. Names in a row (`podium.app.console.cells`) are
+    shortened where a terminal is narrow.
     """
 
     name: str
     title: str
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[Part, ...], ...]
     headings: tuple[str, ...] = ()
     rest: str = ""
     data: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What spreadsheets are given where there is no impact by workload: rows of values under their headings."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str | int | float | None, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +157,8 @@ class PlanAnswer:
 
     `impact` are the workloads to which something happens, `nodes` those to which something does; `node_hours` with the
     plan and without. `result` is the run behind it and `baseline` the one with nothing asked; None for questions that
-    play none. `scenario` is what was played, as a document. `sections` are what the question has to say beyond that.
+    play none. `scenario` is what was played, as a document. `sections` are what the question has to say beyond that,
+    and `table` stands in the place of the impact for those that play nothing.
     """
 
     question: str
@@ -158,6 +172,7 @@ class PlanAnswer:
     baseline: Result | None = None
     scenario: Raw | None = None
     sections: tuple[Section, ...] = ()
+    table: Table | None = None
 
     @property
     def anyway(self) -> Mapping[str, int]:

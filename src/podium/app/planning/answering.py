@@ -41,7 +41,11 @@ def outcome(impact: Sequence[WorkloadImpact]) -> str:
     if missing:
         hit = sum(bool(workload.missing) for workload in impact)
         parts.append(f"{pods(missing)} of {hit:,} workload{'' if hit == 1 else 's'} missing at the end")
-    elif impact:
+    stuck = [workload for workload in impact if workload.stuck]
+    if stuck:
+        whose = stuck[0].workload if len(stuck) == 1 else f"{len(stuck):,} workloads"
+        parts.append(f"the rollout of {whose} is stuck")
+    if impact and not missing and not stuck:
         parts.append("no further pod is missing at the end")
     return "; ".join(parts) or "no workload is affected"
 

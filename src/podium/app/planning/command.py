@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from podium.app.console.command import Command, Group
-from podium.app.console.options import Duration, validate_option
+from podium.app.console.options import HTML, Duration, output_option_of, validate_option
 from podium.app.console.run_options import single_run_options
-from podium.app.console.source import ClusterSource, Source, cluster_options, optional_source_options, override_option
+from podium.app.console.source import Source, optional_source_options, override_option
+from podium.app.planning.decision_commands import fit, pending, survive
+from podium.app.planning.options import Codes, change_options, joined, node_arguments
 
 if TYPE_CHECKING:
     from podium.api.input.codec import Document, Input
@@ -73,13 +75,19 @@ class Asking:
             raise click.UsageError("No change is named: give its files with -f.")
         return load_files(list(files), self.validation)
 
+    def read_setting(self, files: Sequence[str]) -> list[Document]:
+        """What one side of a comparison says."""
+        from podium.api.input.codec import load_files
+
+        return load_files(list(files), self.validation) if files else []
+
     def play(self, read: Input, question: Question) -> Played:
         """Play a question in front of somebody."""
         from podium.app.console.progress import ProgressBar
         from podium.app.planning.question import play_question
         from podium.app.planning.showing import save_scenario
 
-        with ProgressBar() as bar:
+        with ProgressBar("playing the plan") as bar:
             played = play_question(read, question, self.options, lambda share, what: bar.update(share, lambda: what))
         if self.save:
             save_scenario(self.save, played, self.options)
@@ -96,36 +104,11 @@ class Asking:
             click.get_current_context().exit(2)
 
 
-class Codes(click.ParamType[tuple[str, ...]]):
-    """Codes of findings with commas between them, or `any`."""
-
-    name = "codes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
-        """Read the text, or fail with what is wrong with it."""
-        from podium.app.planning.answer import FINDING_CODES
-
-        if isinstance(value, tuple):
-            return value
-        codes = tuple(code.strip() for code in value.split(",") if code.strip())
-        if codes == ("any",):
-            return codes
-        for code in codes:
-            if code not in FINDING_CODES:
-                self.fail(f"{code!r} is no code; any, or some of {', '.join(FINDING_CODES)} with commas", param, ctx)
-        return codes
-
-
 _OPTIONS = (
     validate_option,
-    click.option(
-        "-o",
-        "--output",
-        "form",
-        type=click.Choice(["text", "json", "yaml", "csv", "html"]),
-        default="text",
-        show_default=True,
-        help="How the answer is printed; csv is the impact by workload.",
+    output_option_of(
+        ("text", "json", "yaml", "csv", HTML),
+        "How the answer is printed; csv is the impact by workload, html a picture of both runs.",
     ),
     click.option("--save", metavar="FILE", default="", help="Keep what is played in a file for podium simulate -f."),
     click.option(
@@ -169,53 +152,6 @@ def question_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
     for option in reversed(_OPTIONS):
         decorated = option(decorated)
     return decorated
-
-
-def joined(group: Source, own: Source) -> Source:
-    """The files of both, and the cluster that the question names, or else the group."""
-    cluster: ClusterSource | None = own.cluster if own.cluster is not None else group.cluster
-    allows = own.allows_exec_plugins or group.allows_exec_plugins
-    overrides = (*group.overrides, *own.overrides)
-    return Source((*group.files, *own.files), cluster, allows, overrides)
-
-
-_nodes_arguments = (
-    click.argument("nodes", nargs=-1, metavar="[NODE]..."),
-    click.option(
-        "-l", "--selector", default="", metavar="LABELS", help="The nodes with these labels, as kubectl has it."
-    ),
-)
-
-
-def node_arguments(command: Callable[..., Answer]) -> Callable[..., Answer]:
-    """Which nodes: names, and a label selector."""
-    for option in reversed(_nodes_arguments):
-        command = option(command)
-    return command
-
-
-def change_options(help_text: str) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
-    """The files of the change, given to the command as `change`; its cluster comes from other options."""
-
-    def decorate(command: Callable[..., Answer]) -> Callable[..., Answer]:
-        @wraps(command)
-        def with_source(*, cluster_files: tuple[str, ...], cluster: ClusterSource, **others: Any) -> Answer:
-            named = cluster if cluster.context or cluster.kubeconfig else None
-            return command(source=Source(cluster_files, named, cluster.allows_exec_plugins), **others)
-
-        decorated: Callable[..., Answer] = cluster_options(with_source)
-        decorated = click.option(
-            "--cluster",
-            "cluster_files",
-            metavar="FILE",
-            multiple=True,
-            help="The cluster's files, if they are not named before the command. May be repeated.",
-        )(decorated)
-        return click.option(
-            "-f", "--filename", "change", metavar="FILE", multiple=True, help=f"{help_text} May be repeated."
-        )(decorated)
-
-    return decorate
 
 
 @plan.command(cls=Command)
@@ -368,9 +304,61 @@ def nodes(
 @question_options
 def reschedule(*, asking: Asking, rescheduler_file: str) -> None:
     """Put the cluster in order: which pods a rescheduler would move where and why, and what that does to workloads."""
+    from podium.app.console.progress import ProgressBar
     from podium.app.planning.questions.reschedule import report_of, reschedule_answer, reschedule_question
 
     read = asking.read()
-    report = report_of(read, rescheduler_file, asking.options)
+    with ProgressBar("planning"):
+        report = report_of(read, rescheduler_file, asking.options)
     played = asking.play(read, reschedule_question(report)) if report.moves else None
     asking.show(reschedule_answer(report, played))
+
+
+@plan.command(cls=Command)
+@optional_source_options
+@click.option(
+    "--before", "before_files", metavar="FILE", multiple=True, help="The first setting; without it, what was read."
+)
+@click.option("--after", "after_files", metavar="FILE", multiple=True, help="The second setting. May be repeated.")
+@click.option(
+    "--renew-priorities", "renews_priorities", is_flag=True, help="Give pods the priority that their class has then."
+)
+@question_options
+def diff(*, asking: Asking, before_files: Sequence[str], after_files: Sequence[str], renews_priorities: bool) -> None:
+    """Compare two settings over one cluster: which workloads gain, lose or move.
+
+    A setting is files: objects such as priority classes, budgets and policies, which take the place of those that were
+    read; a KubeSchedulerConfiguration; a ReschedulerConfiguration; a Scenario, for its autoscaler and all else in its
+    spec. Both are played for as long, with the same seed.
+    """
+    from podium.app.console.progress import ProgressBar
+    from podium.app.planning.questions.diff import diff_answer, play_diff
+    from podium.app.planning.settings import read_setting
+    from podium.app.planning.showing import save_scenario
+
+    if not after_files:
+        raise click.UsageError("No setting is named: give its files with --after.")
+    before = read_setting(_setting_name(before_files), asking.read_setting(before_files))
+    after = read_setting(_setting_name(after_files), asking.read_setting(after_files))
+    read = asking.read()
+    with ProgressBar("preparing") as bar:
+        played = play_diff(
+            read,
+            before,
+            after,
+            asking.options,
+            renews_priorities=renews_priorities,
+            progress=lambda share, what: bar.update(share, lambda: what),
+        )
+    if asking.save:
+        save_scenario(asking.save, played, after.options(asking.options))
+    asking.show(diff_answer(played, before, after))
+
+
+def _setting_name(files: Sequence[str]) -> str:
+    """What a side is called: its files without their folders."""
+    return " and ".join(file.rstrip("/").rpartition("/")[2] for file in files) or "the cluster as it is"
+
+
+for _command in (pending, fit, survive):
+    plan.add_command(_command)

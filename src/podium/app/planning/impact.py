@@ -95,6 +95,8 @@ def _impact(
     reasons: _Reasons,
 ) -> WorkloadImpact:
     short, pending = workload.short_ns, workload.pending_ns
+    missing = max(_missing(workload) - (0 if before is None else _missing(before)), 0)
+    waiting = max(workload.pending - (0 if before is None else before.pending), 0)
     return WorkloadImpact(
         workload.workload,
         ready_before=workload.before,
@@ -102,14 +104,15 @@ def _impact(
         ready_after=workload.ready,
         ready_anyway=before.ready if before is not None else 0,
         wanted=workload.wanted,
-        missing=max(_missing(workload) - (0 if before is None else _missing(before)), 0),
+        missing=missing,
         pending=workload.pending,
         short_seconds=seconds(short - (before.short_ns if before is not None else 0)),
         pending_seconds=seconds(pending - (before.pending_ns if before is not None else 0)),
         disruptions=dict(sorted(causes.items())),
         held=held,
         is_new=before is None,
-        why=reasons.of(workload.workload) if workload.ready < workload.wanted else "",
+        why=reasons.of(workload.workload) if workload.ready < workload.wanted or workload.pending else "",
+        stuck=0 if _missing(workload) else waiting,
     )
 
 
@@ -177,13 +180,15 @@ class _Reasons:
         self._down = {node.name for node in result.nodes if {"down", "not ready", "gone"} & set(node.marks)}
 
     def of(self, workload: str) -> str:
-        """The reason, of the most pods that are not ready; "" for one of which nothing is known."""
+        """The reason, of the most pods that are not ready; pods that end count where none else is on its way."""
         if workload in self._refused:
             return self._refused[workload]
-        alike = Counter(filter(None, (self._why(pod) for pod in self._pods.get(workload, ()))))
-        if alike:
-            return min(alike, key=lambda why: (-alike[why], why))
-        return "nobody makes its pods again" if self._pods.get(workload) else "it has no pods"
+        pods = self._pods.get(workload, [])
+        for ends in (False, True):
+            alike = Counter(filter(None, (self._why(pod) for pod in pods if (pod["state"] == "terminating") is ends)))
+            if alike:
+                return min(alike, key=lambda why: (-alike[why], why))
+        return "nobody makes its pods again" if pods else "it has no pods"
 
     def _why(self, pod: dict[str, Any]) -> str:
         match pod["state"]:
@@ -243,7 +248,7 @@ def _disrupted(impact: Sequence[WorkloadImpact]) -> Iterator[Finding]:
 
 
 def _of_workloads(impact: Sequence[WorkloadImpact]) -> Iterator[Finding]:
-    waiting = [workload for workload in impact if workload.pending and workload.missing]
+    waiting = [workload for workload in impact if workload.pending and (workload.missing or workload.stuck)]
     for workload in waiting[:_MOST_SUBJECTS]:
         message = f"{_pods(workload.pending)} of {workload.workload} wait: {workload.why}"
         yield Finding("unschedulable", message, (workload.workload,))

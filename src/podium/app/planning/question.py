@@ -70,11 +70,16 @@ def play_question(
     lasted_ns = result.measures.end_ns - result.measures.start_ns
     rest = _part(progress, _SHARE_OF_PLAN, 1, "playing what happens anyway")
     baseline = play(read, replace(options, until_ns=lasted_ns), rest)
-    return Played(read, question, result, baseline, scenario, _assumed(options))
+    return Played(read, question, result, baseline, scenario, assumed(options))
 
 
 def scenario_of(read: Input, question: Question) -> Raw:
     """The scenario to play: that among the objects, if there is one, with the question's steps and settings."""
+    return scenario_of_spec(read, question.name, question.settings or {}, question.steps)
+
+
+def scenario_of_spec(read: Input, name: str, settings: Raw, steps: Sequence[Raw] = ()) -> Raw:
+    """The same of a plan's name, with settings in the place of those of the scenario, and further steps."""
     given = [document.raw for document in read.documents if is_scenario(document)]
     base: Raw = given[0] if given else {"apiVersion": API_VERSION, "kind": _SCENARIO, "metadata": {}, "spec": {}}
     spec = base.get("spec", {})
@@ -82,9 +87,28 @@ def scenario_of(read: Input, question: Question) -> Raw:
         raise InputError("is not a Scenario with a list of steps", path=".spec.steps")
     return {
         **base,
-        "metadata": {**base.get("metadata", {}), "name": f"plan-{question.name}"},
-        "spec": {**spec, **(question.settings or {}), "steps": [*spec.get("steps", []), *question.steps]},
+        "metadata": {**base.get("metadata", {}), "name": f"plan-{name}"},
+        "spec": {**spec, **settings, "steps": [*spec.get("steps", []), *steps]},
     }
+
+
+def play_both(
+    sides: Sequence[tuple[Input, RunOptions]], progress: Callable[[float, str], None] | None = None
+) -> tuple[Result, Result]:
+    """Play two inputs for as long as each other: where one is quiet before the other, it is played on.
+
+    Raises as `play_question` does.
+    """
+    results = [
+        play(read, options, _part(progress, place * 0.4, place * 0.4 + 0.4, "playing both settings"))
+        for place, (read, options) in enumerate(sides)
+    ]
+    lasted = [result.measures.end_ns - result.measures.start_ns for result in results]
+    for place, (read, options) in enumerate(sides):
+        if lasted[place] < max(lasted):
+            longer = replace(options, until_ns=max(lasted))
+            results[place] = play(read, longer, _part(progress, 0.8, 1, "playing the shorter one on"))
+    return results[0], results[1]
 
 
 def with_scenario(read: Input, scenario: Raw) -> Input:
@@ -127,7 +151,7 @@ def _part(progress: Callable[[float, str], None] | None, begin: float, end: floa
     return lambda share, _: progress(begin + (end - begin) * min(share, 1.0), what)
 
 
-def _assumed(options: RunOptions) -> tuple[Caveat, ...]:
+def assumed(options: RunOptions) -> tuple[Caveat, ...]:
     """What is taken for granted unless an option says otherwise."""
     if options.start_delay_ns:
         return ()

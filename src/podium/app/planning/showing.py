@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 
-from podium.api.errors import PodiumError
 from podium.api.times import format_duration, format_exact_time
 from podium.app.console.output import in_yaml, new_page, show, show_page
 from podium.app.planning.answer import PlanAnswer
@@ -26,6 +25,7 @@ _COLUMNS = (
     "wanted",
     "missing",
     "pending",
+    "stuck",
     "shortSeconds",
     "pendingSeconds",
     "disruptions",
@@ -42,7 +42,10 @@ def show_answer(answer: PlanAnswer, form: str, shown: Collection[str] = ()) -> N
     elif form == "csv":
         click.echo(in_csv(answer), nl=False)
     elif form == "html":
-        click.echo(_in_html(answer), nl=False)
+        # Which answers there are pictures of is known there, and not here.
+        from podium.app.reporting.showing import show_report
+
+        show_report(answer)
     else:
         page = new_page()
         write_answer(page, answer, shown)
@@ -50,9 +53,16 @@ def show_answer(answer: PlanAnswer, form: str, shown: Collection[str] = ()) -> N
 
 
 def in_csv(answer: PlanAnswer) -> str:
-    """The impact by workload, a row each; text that a spreadsheet would take for a formula gets a quote before it."""
+    """The impact by workload, a row each, or the answer's own table.
+
+    Text that a spreadsheet would take for a formula gets a quote before it.
+    """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
+    if answer.table is not None:
+        writer.writerow(answer.table.headings)
+        writer.writerows([_harmless(value) for value in row] for row in answer.table.rows)
+        return stream.getvalue()
     writer.writerow(_COLUMNS)
     for impact in answer.impact:
         row = impact.to_dict()
@@ -93,13 +103,3 @@ def _told(options: RunOptions) -> str:
 
 def _harmless(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-
-
-def _in_html(answer: PlanAnswer) -> str:
-    from importlib import import_module
-
-    try:
-        report = import_module("podium.app.reporting").report
-    except (ImportError, AttributeError):
-        raise PodiumError("-o html: pictures are not part of this installation") from None
-    return str(report(answer))

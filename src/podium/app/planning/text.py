@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from podium.api.times import format_duration
+from podium.app.console import cells
 from podium.app.console.basis_text import write_basis
-from podium.app.console.page import Cell, Page, Part, counted, listed, shortened
+from podium.app.console.page import Cell, Name, Names, Page, Part, counted, listed, names_of
 from podium.app.planning.answer import NodeImpact, PlanAnswer, WorkloadImpact
 from podium.app.simulating.timeline import folded, write_timeline
 
@@ -58,21 +59,35 @@ def _write_impact(page: Page, impact: Sequence[WorkloadImpact]) -> None:
     page.title("Impact", f"on {counted(len(impact), 'workload')}: ready pods, and what they go through")
     shown = impact[:_MOST_WORKLOADS]
     rows: list[list[Part]] = [[Cell(heading, "dim") for heading in _HEADINGS]]
-    rows += [_impact_row(page, workload) for workload in shown]
-    kept = [column for column in range(len(_HEADINGS)) if column < 5 or any(_text(row[column]) for row in rows[1:])]
+    rows += [_impact_row(workload) for workload in shown]
+    kept = [
+        column for column in range(len(_HEADINGS)) if column < 5 or any(cells.text_of(row[column]) for row in rows[1:])
+    ]
     page.columns([[row[column] for column in kept] for row in rows], indent=2, right=range(1, 5))
     if len(impact) > len(shown):
         page.line(Cell(f"and {counted(len(impact) - len(shown), 'more workload')}", "dim"), indent=2)
+    missing = [workload for workload in impact if workload.missing and workload.why]
+    _write_reasons(page, "Not back", f"{_pods(sum(workload.missing for workload in impact))} short at the end", missing)
+    stuck = [workload for workload in impact if workload.stuck]
+    waiting = sum(workload.stuck for workload in stuck)
+    verb = "waits" if waiting == 1 else "wait"
+    _write_reasons(page, "Stuck", f"{_pods(waiting)} of a rollout {verb} for a node at the end", stuck)
+
+
+def _write_reasons(page: Page, title: str, rest: str, workloads: Sequence[WorkloadImpact]) -> None:
+    """Write each reason once, with the workloads for which it holds; nothing where there are none."""
+    if not workloads:
+        return
+    page.title(title, rest)
     reasons: dict[str, list[str]] = {}
-    for workload in impact:
-        if workload.missing and workload.why:
-            reasons.setdefault(workload.why, []).append(workload.workload)
-    if reasons:
-        page.title("Not back", f"{counted(sum(workload.missing for workload in impact), 'pod')} short at the end")
-        page.columns(
-            [[Cell(listed(names, _MOST_NAMES), "warn"), why] for why, names in list(reasons.items())[:_MOST_WORKLOADS]],
-            indent=2,
-        )
+    for workload in workloads:
+        reasons.setdefault(workload.why, []).append(workload.workload)
+    rows = list(reasons.items())[:_MOST_WORKLOADS]
+    page.columns([[names_of(names, cells.WORKLOADS, "warn", _MOST_NAMES), why] for why, names in rows], indent=2)
+
+
+def _pods(number: int) -> str:
+    return counted(number, "pod")
 
 
 def _write_anyway(page: Page, answer: PlanAnswer) -> None:
@@ -83,11 +98,11 @@ def _write_anyway(page: Page, answer: PlanAnswer) -> None:
         page.title("Anyway", f"without the plan, too: {', '.join(found)}")
 
 
-def _impact_row(page: Page, workload: WorkloadImpact) -> list[Part]:
+def _impact_row(workload: WorkloadImpact) -> list[Part]:
     disrupted = ", ".join(f"{number:,} by {cause}" for cause, number in workload.disruptions.items())
     style = "bad" if workload.missing else "warn" if workload.short_seconds > 0 else ""
     return [
-        Cell(shortened(workload.workload, page.name_width), style),
+        Name(workload.workload, cells.WORKLOADS, style),
         "new" if workload.is_new else f"{workload.ready_before:,}",
         "" if workload.is_new else f"{workload.lowest:,}",
         f"{workload.ready_after:,}",
@@ -135,17 +150,16 @@ def _write_nodes(page: Page, answer: PlanAnswer) -> None:
         [
             change,
             f"{len(nodes):,}",
-            listed([_node(node) for node in nodes], _MOST_NAMES),
+            Names(tuple(map(_node, nodes)), most=_MOST_NAMES),
         ]
         for change, nodes in by_change.items()
     ]
     page.columns(rows, indent=2, right=(1,))
 
 
-def _node(node: NodeImpact) -> str:
-    if node.pods_before == node.pods_after:
-        return f"{node.node} ({counted(node.pods_after, 'pod')})"
-    return f"{node.node} ({node.pods_before:,} -> {counted(node.pods_after, 'pod')})"
+def _node(node: NodeImpact) -> Name:
+    before = "" if node.pods_before == node.pods_after else f"{node.pods_before:,} -> "
+    return Name(node.node, cells.NODES, after=f" ({before}{counted(node.pods_after, 'pod')})")
 
 
 def _write_pods(page: Page, answer: PlanAnswer) -> None:
@@ -160,9 +174,9 @@ def _write_pods(page: Page, answer: PlanAnswer) -> None:
     ]
     rows += [
         [
-            shortened(pod["pod"], page.short_name_width),
+            Name(pod["pod"], cells.PODS),
             pod["state"],
-            shortened(pod["node"] or "", page.short_name_width),
+            Name(pod["node"] or "", cells.NODES),
             f"{pod['priority']}",
             pod["evictedBy"] or pod["disruption"] or "",
         ]
@@ -177,13 +191,10 @@ def _write_all_nodes(page: Page, answer: PlanAnswer) -> None:
     page.title("All nodes", "pods before and at the end, without those of DaemonSets")
     rows: list[list[Part]] = [[Cell(heading, "dim") for heading in ("node", "before", "after", "")]]
     rows += [
-        [node.name, f"{node.pods_before:,}", f"{node.pods:,}", ", ".join(node.marks)] for node in answer.result.nodes
+        [Name(node.name, cells.NODES), f"{node.pods_before:,}", f"{node.pods:,}", ", ".join(node.marks)]
+        for node in answer.result.nodes
     ]
     page.columns(rows, indent=2, right=(1, 2))
-
-
-def _text(part: Part) -> str:
-    return part.text if isinstance(part, Cell) else part
 
 
 def _for(seconds: float) -> str:

@@ -128,12 +128,15 @@ def reschedule(
             raise click.UsageError(
                 "A ConfigMap is read while this runs: for one plan, give its text with --rescheduler."
             )
+        from podium.app.console.progress import ProgressBar
         from podium.app.console.reading import read_shown
         from podium.app.rescheduling.offline import Question, plan_once
 
         read = read_shown(_source(files, program), validation)
         question = Question(rescheduling, configuration, heeds_avoid_lists, ignore_extenders, optimal)
-        _show(plan_once(read, question), form)
+        with ProgressBar("planning"):
+            report = plan_once(read, question)
+        _show(report, form)
         return
     if optimal:
         raise click.UsageError("--optimal is for one plan: give files with -f, or --once without --evict.")

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podium.app.console.page import Page, counted
+from podium.app.console.cells import NODES, PODS
+from podium.app.console.page import Name, Page, Part, counted
 from podium.app.optimising.highs import Highs
 from podium.cluster.pods import PodRecord
 from podium.decide.rescheduling.budget_room import BudgetRoom
@@ -63,7 +64,7 @@ def compared(
     limits = tuple(_limits(list(picture.movable_pods()), picture, settings, standing))
     question = ExactQuestion(settings.threshold, limits, FILTER_RULES)
     best = plan_optimal(picture, policies, question, Highs())
-    moves = sum(len(planned.moves) for planned in plan.planned)
+    moves = sum(not move.has_ended for planned in plan.planned for move in planned.moves)
     after = {name: plan.after.get(name, before) for name, before in best.before.items()}
     return Comparison(best, best.share_of(after, moves))
 
@@ -78,7 +79,11 @@ def write_comparison(page: Page, comparison: Comparison) -> None:
         f"of the moves can come to {proven} {best.cost:.2f}; as things stand it is {best.cost_before:.2f}.",
         indent=2,
     )
-    page.columns([(move.pod.key, f"{move.source} -> {move.target}") for move in best.moves], indent=4)
+    rows: list[list[Part]] = [
+        [Name(move.pod.key, PODS), Name(move.source, NODES), Name(move.target or "", NODES, before="-> ")]
+        for move in best.moves
+    ]
+    page.columns(rows, indent=4)
     for name, what in best.left_out.items():
         how = "not counted whole" if name in best.before else "not counted here"
         page.paragraph(f"{name} is {how}: {'; '.join(what)}", indent=2, hanging=2)

@@ -36,8 +36,8 @@ class PlanReport:
 
     @property
     def moves(self) -> tuple[Move, ...]:
-        """All moves, in their order."""
-        return tuple(move for planned in self.plan.planned for move in planned.moves)
+        """All moves, in their order, without those of pods that have ended."""
+        return tuple(move for planned in self.plan.planned for move in planned.moves if not move.has_ended)
 
     def objectives(self) -> list[tuple[str, float, float]]:
         """By policy: its name, and its objective before and after."""
@@ -84,6 +84,9 @@ def _planned(planned: PlannedMoves) -> dict[str, Any]:
         "policy": planned.policy,
         "reason": planned.reason,
         "gain": _rounded(planned.gain),
+        "partOf": None
+        if planned.part_of is None
+        else {"pods": planned.part_of.pods, "gain": _rounded(planned.part_of.gain)},
         "moves": [_move(move) for move in planned.moves],
     }
 
@@ -103,6 +106,7 @@ def _move(move: Move) -> dict[str, Any]:
         "from": move.source,
         "to": move.target,
         "isSure": move.is_sure,
+        "hasEnded": move.has_ended,
     }
 
 

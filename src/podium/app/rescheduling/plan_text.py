@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from podium.api.times import format_time
 from podium.app.console.basis_text import write_basis
-from podium.app.console.page import Cell, Page, counted, listed
+from podium.app.console.cells import NODES, PODS
+from podium.app.console.page import Cell, Name, Page, Part, counted, listed
 from podium.app.rescheduling.plan_report import PlanReport
-from podium.decide.rescheduling.plan import Move, Plan
+from podium.decide.rescheduling.plan import Move, Plan, PlannedMoves
 from podium.decide.rescheduling.untouched import Untouched
 
 _MOST_REASONS = 20
@@ -21,7 +22,7 @@ def write_plan(page: Page, report: PlanReport) -> None:
         what, style = f"{where}{counted(len(moves), 'pod')} would be moved", "good"
     else:
         what, style = f"{where}nothing would be moved", "bold"
-    page.line(Cell(what[0].upper() + what[1:], style), f"  ({format_time(report.now)})")
+    page.paragraph(Cell(f"{what[0].upper()}{what[1:]}  ({format_time(report.now)})", style), hanging=2)
     _write_moves(page, plan)
     _write_objectives(page, report)
     _write_left_alone(page, plan)
@@ -38,16 +39,29 @@ def write_plan(page: Page, report: PlanReport) -> None:
 
 def _write_moves(page: Page, plan: Plan) -> None:
     for planned in plan.planned:
-        page.title(planned.policy, f"gains {_number(planned.gain)}")
+        page.title(planned.policy, _gain(planned))
         page.paragraph(planned.reason, indent=2, hanging=2)
         page.columns([_row(move) for move in planned.moves], indent=4)
 
 
-def _row(move: Move) -> tuple[str, str]:
+def _gain(planned: PlannedMoves) -> str:
+    if any(move.has_ended for move in planned.moves):
+        return "keeps pods off a node"
+    if planned.part_of is None:
+        return f"gains {_number(planned.gain)}"
+    return f"a part of {counted(planned.part_of.pods, 'move')}, which together gain {_number(planned.part_of.gain)}"
+
+
+def _row(move: Move) -> list[Part]:
+    pod = Name(move.pod.key, PODS)
+    if move.has_ended:
+        controller = move.pod.controller
+        who = "its controller" if controller is None else f"{controller.kind} {controller.name}"
+        return [pod, Name(move.source, NODES, before=f"has ended, and goes; {who} keeps off ")]
     if move.target is None:
-        return move.pod.key, f"leaves {move.source}; nobody asks where to"
-    doubt = "" if move.is_sure else ", or to another that its scheduler likes as well"
-    return move.pod.key, f"{move.source} -> {move.target}{doubt}"
+        return [pod, Name(move.source, NODES, before="leaves ", after="; nobody asks where to")]
+    doubt = "" if move.is_sure else "or to another that its scheduler likes as well"
+    return [pod, Name(move.source, NODES), Name(move.target, NODES, before="-> "), doubt]
 
 
 def _write_objectives(page: Page, report: PlanReport) -> None:

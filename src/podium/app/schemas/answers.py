@@ -107,11 +107,38 @@ PLAN = """
 PlanAnswer
   schemaVersion:int question headline findings:[Finding] impact:[WorkloadImpact] nodes:[NodeImpact]
   nodeHours?:NodeHours restsOn:[Caveat] result?:Result
+  causes?:[PendingCause] notMade?:[NotMade] changes?:[any] placed?:[any] fit?:Fit shapes?:[FitShape] ends?:[FitEnd]
+  victims?:{int} survives?:bool taken?:[TakenPod] takers?:[PendingTaker] classes?:[ClassThreat]
+  differences?:[Difference]
+PendingCause
+  cause pods:int examples:[str] workloads:{int} change:str~ freed:int
+NotMade
+  workload pods:int why
+Fit
+  pod fits:int wanted:int~ why:str~ atLeast?:bool nodes?:int withPreemption?:int~ preempting?:int
+FitShape
+  shape like nodes:int fits:int withPreemption:int~ perNode:PerNode ends:[ShapeEnd]
+PerNode
+  least:int most:int
+ShapeEnd
+  why nodes:int
+FitEnd
+  why nodes?:[str] pods?:int
+TakenPod
+  pod priority:int node preemptor preemptorWorkload preemptorPriority:int
+PendingTaker
+  pods:[str] workload priority:int taking victims:[str]
+ClassThreat
+  priorityClass value:int canPreempt:bool like node:str~
+Difference
+  workload what:gains|loses|moves ready:Pair shortSeconds:Pair disrupted:Pair moved:int
+Pair
+  before:number after:number
 Finding
   code message subjects:[str]
 WorkloadImpact
   workload readyBefore:int lowestReady:int readyAfter:int readyWithoutPlan:int wanted:int missing:int pending:int
-  shortSeconds:number pendingSeconds:number disruptions:{int} held:[Held] isNew:bool why:str~
+  stuck:int shortSeconds:number pendingSeconds:number disruptions:{int} held:[Held] isNew:bool why:str~
 Held
   budget seconds:number pods:int ended:bool
 NodeImpact

@@ -54,7 +54,7 @@ ScenarioDrain
   name? selector? timeout?:Duration force?:bool deleteEmptyDirData?:bool ignoreDaemonSets?:bool gracePeriodSeconds?:int
   disableEviction?:bool after? removeNode?:bool
 ScenarioTrouble
-  name crashAfter?:Duration pods?
+  name crashAfter?:Duration rejectAfter?:Duration pods?
 ScenarioMaintenance
   name in:Duration for?:Duration
 """

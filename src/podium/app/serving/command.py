@@ -99,6 +99,7 @@ def _switches(command: Decorated) -> Decorated:
     help="Where to write the kubeconfig of this cluster; without it podium.kubeconfig, in the data directory if there "
     "is one.",
 )
+@click.option("--no-page", is_flag=True, help="Show browsers no page.")
 @click.option("--no-controllers", is_flag=True, help="Run with a scheduler and kubelets alone.")
 @_switches
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
@@ -128,6 +129,7 @@ def up(
     token_file: str | None,
     audit_log: str | None,
     write_kubeconfig: str | None,
+    no_page: bool,
     no_controllers: bool,
     command: tuple[str, ...],
     **switches: bool,
@@ -169,6 +171,7 @@ def up(
         token_file=token_file,
         audit_log=audit_log,
         kubeconfig=write_kubeconfig,
+        has_page=not no_page,
         without=frozenset(_left_out(switches, no_controllers=no_controllers)),
         command=command,
     )

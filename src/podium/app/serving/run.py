@@ -26,6 +26,9 @@ from podium.app.console.reading import read_shown
 from podium.app.console.source import Source
 from podium.app.serving.kubeconfig import check_place
 from podium.app.serving.node_template import read_template
+from podium.app.serving.page.files import PREFIX
+from podium.app.serving.page.live_page import LivePage
+from podium.app.serving.page.shown import of_plane
 from podium.app.serving.secrets import new_token
 from podium.app.serving.serving import Place, Serving
 from podium.driver.clock import SystemClock
@@ -83,6 +86,7 @@ class Wanted:
     token_file: str | None = None
     audit_log: str | None = None
     kubeconfig: str | None = None
+    has_page: bool = True
     without: frozenset[str] = frozenset()
     command: tuple[str, ...] = ()
 
@@ -104,7 +108,8 @@ def run(wanted: Wanted) -> int:
             place,
             path,
             wanted.command,
-            lambda server: None if wanted.command else _announce(server, path, found),
+            lambda server: None if wanted.command else _announce(server, path, found, has_page=wanted.has_page),
+            LivePage(lambda: of_plane(found.plane, settings)) if wanted.has_page else None,
         )
         return loops.run(serving.run())
 
@@ -267,11 +272,13 @@ def _tell_of(population: Population) -> None:
         _warn(f"{count} of {kind} {'is' if count == 1 else 'are'} left out: the kind is not served")
 
 
-def _announce(server: str, path: Path, assembled: Assembled) -> None:
+def _announce(server: str, path: Path, assembled: Assembled, *, has_page: bool) -> None:
     nodes = len(assembled.plane.store.objects("Node"))
     what = f"{nodes} node{'' if nodes == 1 else 's'}"
     click.echo(f"Kubernetes {KUBERNETES_VERSION}, simulated by Podium, with {what}: {server}")
     click.echo(f"  export KUBECONFIG={shlex.quote(str(path.absolute()))}")
+    if has_page:
+        click.echo(f"  in a browser: {server}{PREFIX}")
     click.echo("Ctrl-C ends it.")
 
 

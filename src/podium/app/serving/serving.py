@@ -14,6 +14,7 @@ from pathlib import Path
 
 from podium.api.errors import InputError
 from podium.app.serving.kubeconfig import Access, write_kubeconfig
+from podium.app.serving.page.live_page import LivePage
 from podium.driver.clock import SystemClock
 from podium.plane.control_plane import ControlPlane
 from podium.plane.runner import Runner
@@ -58,7 +59,7 @@ class Serving:
     """A control plane, its server, and who is to be told where it is.
 
     ``kubeconfig`` is the file that is written once clients can come; then ``on_ready`` is called with the server's URL.
-    Without a ``command`` it goes on until a signal ends it.
+    Without a ``command`` it goes on until a signal ends it. ``page`` is what browsers are shown, None: nothing.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Serving:
         kubeconfig: Path,
         command: Sequence[str] = (),
         on_ready: Callable[[str], None] = lambda _: None,
+        page: LivePage | None = None,
     ) -> None:
         self._plane = plane
         self._clock = clock
@@ -77,6 +79,7 @@ class Serving:
         self._kubeconfig = kubeconfig
         self._command = command
         self._on_ready = on_ready
+        self._page = page
         self._runner = Runner(plane, clock)
         self._ended = asyncio.Event()
         # Those that have come.
@@ -98,6 +101,8 @@ class Serving:
                 self._on_ready(server.address)
                 return await self._until_over(running)
             finally:
+                if self._page is not None:
+                    await self._page.close()
                 await server.stop()
         finally:
             running.cancel()
@@ -109,13 +114,13 @@ class Serving:
     async def _started(self) -> Server:
         """A server that listens; where nobody says on which port, on any if the usual one is taken."""
         settings = self._place.settings(self._plane, self._runner)
-        server = Server(self._plane, self._documents, settings)
+        server = Server(self._plane, self._documents, settings, self._page)
         try:
             await server.start()
         except InputError:
             if self._place.port is not None:
                 raise
-            server = Server(self._plane, self._documents, replace(settings, port=0))
+            server = Server(self._plane, self._documents, replace(settings, port=0), self._page)
             await server.start()
         return server
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.app.console.command import Command
-from podium.app.console.options import Duration, output_option, validate_option
+from podium.app.console.options import HTML, Duration, picture_output_option, validate_option
 from podium.app.console.run_options import single_run_options
 from podium.app.console.source import Source, source_options
 
 if TYPE_CHECKING:
     from podium.api.warnings import Validation
+    from podium.app.console.progress import ProgressBar
     from podium.sim.run import RunOptions
     from podium.sim.simulation import Simulation
 
@@ -45,7 +46,7 @@ _SECOND = 10**9
     metavar="N",
     help="Below it pods neither get nodes from the autoscaler nor keep them; not the scenario's own cut-off.",
 )
-@output_option
+@picture_output_option
 @click.option("--events", "every_event", is_flag=True, help="List every event, however many there are.")
 @single_run_options
 def simulate(
@@ -66,6 +67,7 @@ def simulate(
     placed, preempted, started and ended when, where all are at the end, and who still waits and why.
     """
     from podium.app.console.output import new_page, show, show_page
+    from podium.app.console.progress import ProgressBar
     from podium.app.console.reading import read_shown
     from podium.app.simulating.text import write_simulation
     from podium.sim.recording.excerpt import Excerpt, excerpt
@@ -76,25 +78,30 @@ def simulate(
     gc.disable()
     options = replace(options, priority_cutoff=priority_cutoff)
     found = excerpt(read_shown(source, validation), Excerpt(from_ns, to_ns, speed))
-    simulation = simulation_of(found.documents, options)
-    _play(simulation)
-    result = result_of(simulation, rests_on(found, simulation.scenario, options), compared(found, simulation))
-    if form != "text":
-        show(result.to_dict(), form)
-        return
     page = new_page()
-    write_simulation(page, simulation, result, every_event=every_event)
-    show_page(page)
+    with ProgressBar("preparing the simulation") as bar:
+        simulation = simulation_of(found.documents, options)
+        _play(simulation, bar)
+        bar.tell("summing up")
+        result = result_of(simulation, rests_on(found, simulation.scenario, options), compared(found, simulation))
+        if form == "text":
+            write_simulation(page, simulation, result, every_event=every_event)
+    if form == "text":
+        show_page(page)
+    elif form == HTML:
+        from podium.app.reporting.showing import show_report
+
+        show_report(result)
+    else:
+        show(result.to_dict(), form)
 
 
-def _play(simulation: Simulation) -> None:
+def _play(simulation: Simulation, bar: ProgressBar) -> None:
     from podium.api.times import format_duration
-    from podium.app.console.progress import ProgressBar
     from podium.sim.run import share_done
 
     def told() -> str:
         return f"simulating, at {format_duration(simulation.elapsed_ns // _SECOND * _SECOND)}"
 
-    with ProgressBar() as bar:
-        while simulation.step():
-            bar.update(share_done(simulation), told)
+    while simulation.step():
+        bar.update(share_done(simulation), told)

@@ -12,7 +12,8 @@ from podium.api.quantity import format_quantity
 from podium.api.resize import effective_spec
 from podium.api.resource_requests import node_allocatable, pod_requests
 from podium.api.resources import CPU
-from podium.app.console.page import Cell, Page, Part, counted, shortened
+from podium.app.console.cells import NODES, PODS
+from podium.app.console.page import Cell, Name, Page, Part, counted
 from podium.sim.results.pod_states import NodeStates, PodState
 from podium.store.store import Store
 
@@ -56,7 +57,7 @@ def write_placement(page: Page, store: Store, states: NodeStates) -> None:
     page.title("At the end", counted(len(nodes), "node"))
     rows: list[list[Part]] = [[Cell(heading, "dim") for heading in _HEADINGS]]
     for node in nodes:
-        rows += _rows(node, states, page.short_name_width)
+        rows += _rows(node, states)
     page.columns(rows, indent=2, right=(2, 4))
 
 
@@ -83,27 +84,27 @@ def _filled(store: Store) -> list[_Filled]:
     ]
 
 
-def _rows(node: _Filled, states: NodeStates, width: int) -> list[list[Part]]:
+def _rows(node: _Filled, states: NodeStates) -> list[list[Part]]:
     percent, marks = node.cpu_percent, states.marks(node.name)
-    name = Cell(_marked(shortened(node.name, width), ", ".join(marks)), "warn" if marks else "")
+    name = Name(node.name, NODES, "warn" if marks else "", after=_marked(", ".join(marks)))
     head: list[Part] = [name, bar(percent), f"{percent}%"]
-    pods = [_pod_cells(node, pod, states.state_of(pod), width) for pod in node.pods[:_MOST_PODS]]
+    pods = [_pod_cells(node, pod, states.state_of(pod)) for pod in node.pods[:_MOST_PODS]]
     if len(node.pods) > _MOST_PODS:
         pods.append([Cell(f"and {len(node.pods) - _MOST_PODS:,} more", "dim")])
     blank: list[Part] = ["", "", ""]
     return [[*(blank if number else head), *cells] for number, cells in enumerate(pods or [[]])]
 
 
-def _marked(name: str, mark: str) -> str:
-    return f"{name} ({mark})" if mark else name
+def _marked(mark: str) -> str:
+    return f" ({mark})" if mark else ""
 
 
-def _pod_cells(node: _Filled, pod: Pod, state: PodState, width: int) -> list[Part]:
+def _pod_cells(node: _Filled, pod: Pod, state: PodState) -> list[Part]:
     requests = sorted(pod_requests(effective_spec(pod)).items())
     amounts = (
         f"{format_quantity(amount, name)} {name} ({node.percent(name, amount)}%)" for name, amount in requests if amount
     )
-    name = _marked(shortened(pod.key, width), "" if state == "ready" else state)
+    name = Name(pod.key, PODS, after=_marked("" if state == "ready" else state))
     return [name, str(pod.priority), ", ".join(amounts) or "nothing"]
 
 

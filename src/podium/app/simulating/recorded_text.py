@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from podium.api.times import format_duration
-from podium.app.console.page import Cell, Page, Part, counted, shortened
+from podium.app.console.cells import NODES, PODS
+from podium.app.console.page import Cell, Name, Page, Part, counted
 from podium.sim.recording.comparison import Comparison, PodPlace, Sums
 
 _MOST_PODS = 20
@@ -20,7 +21,7 @@ def write_comparison(page: Page, comparison: Comparison) -> None:
         return
     page.title("Elsewhere", f"{counted(len(comparison.differences), 'pod')}, with the wait for a node")
     others: list[list[Part]] = [
-        [shortened(difference.pod, page.name_width), _place(difference.recorded), "→", _place(difference.simulated)]
+        [Name(difference.pod, PODS), *_place(difference.recorded), "→", *_place(difference.simulated)]
         for difference in comparison.differences[:_MOST_PODS]
     ]
     page.columns(others, indent=2)
@@ -34,8 +35,10 @@ def _row(name: str, sums: Sums) -> list[Part]:
     return [name, f"{sums.bindings:,}", f"{sums.preempted:,}", f"{sums.evicted:,}", *times]
 
 
-def _place(place: PodPlace) -> str:
-    return "no node" if place.node is None else f"{place.node} after {_in_words(place.wait or 0)}"
+def _place(place: PodPlace) -> tuple[Part, Part]:
+    if place.node is None:
+        return "no node", ""
+    return Name(place.node, NODES), f"after {_in_words(place.wait or 0)}"
 
 
 def _in_words(seconds: float) -> str:

@@ -6,8 +6,9 @@ from typing import Any
 
 from podium.api.times import format_duration, format_time
 from podium.app.console.basis_text import write_basis
+from podium.app.console.cells import PODS, WORKLOADS, told_once
 from podium.app.console.disruptions_text import write_disruptions
-from podium.app.console.page import Cell, Page, Part, counted, listed, shortened
+from podium.app.console.page import Cell, Page, Part, counted, listed, names_of
 from podium.app.simulating.placement_text import write_placement
 from podium.app.simulating.recorded_text import write_comparison
 from podium.app.simulating.timeline import MOST_LINES, folded, since, whole_reason, write_digest, write_timeline
@@ -58,14 +59,19 @@ def _write_waiting(page: Page, result: Result) -> None:
         return
     messages = {event.pod: whole_reason(event.message) for event in result.events if event.reason == "FailedScheduling"}
     page.title("Still waiting", counted(len(waiting), "pod"))
-    if len(waiting) <= _MOST_WAITING:
-        page.columns([_waiting_row(page, pod, messages) for pod in _by_priority(waiting)], indent=2)
+    rows: list[list[Part]]
+    same = told_once((pod["pod"], _wait(pod, messages)) for pod in _by_priority(waiting))
+    if len(same) <= _MOST_WAITING:
+        rows = [[names_of(pods, PODS, "warn", _MOST_NAMES), *wait] for pods, wait in same]
+        if len(same) < len(waiting):
+            rows = [[counted(len(pods), "pod"), *row] for row, (pods, _) in zip(rows, same, strict=True)]
+        page.columns(rows, indent=2)
         return
     alike: dict[str, list[str]] = {}
     for pod in _by_priority(waiting):
         alike.setdefault(messages.get(pod["pod"], "not attempted"), []).append(pod["pod"])
     order = sorted(alike.items(), key=lambda item: (-len(item[1]), item[0]))
-    rows: list[list[Part]] = [
+    rows = [
         [counted(len(pods), "pod"), f"{message}: {listed(pods, _MOST_NAMES)}"]
         for message, pods in order[:_MOST_WAITING]
     ]
@@ -78,11 +84,10 @@ def _by_priority(pods: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(pods, key=lambda pod: (-pod["priority"], pod["createdAt"], pod["pod"]))
 
 
-def _waiting_row(page: Page, pod: dict[str, Any], messages: dict[str | None, str]) -> list[Part]:
+def _wait(pod: dict[str, Any], messages: dict[str | None, str]) -> tuple[str, str, str]:
     nominated = f"nominated to {pod['nominatedNode']}; " if pod["nominatedNode"] else ""
     reason = nominated + messages.get(pod["pod"], "not attempted")
-    name = Cell(shortened(pod["pod"], page.name_width), "warn")
-    return [name, f"priority {pod['priority']}", f"since {since(max(pod['createdAt'], 0))}", reason]
+    return f"priority {pod['priority']}", f"since {since(max(pod['createdAt'], 0))}", reason
 
 
 def _write_short(page: Page, short: list[dict[str, Any]]) -> None:
@@ -90,16 +95,18 @@ def _write_short(page: Page, short: list[dict[str, Any]]) -> None:
     if not short:
         return
     page.title("Short of pods", counted(len(short), "workload"))
-    rows: list[list[Part]] = [
-        [
-            Cell(shortened(pod["workload"], page.name_width), "warn"),
-            f"wants {pod['wants']:,}, has {pod['has']:,}: {pod['reason']}",
-        ]
-        for pod in short[:_MOST_WAITING]
-    ]
+    found = {pod["workload"]: pod for pod in short}
+    same = told_once((pod["workload"], pod["reason"]) for pod in short)
+    rows: list[list[Part]] = []
+    for names, reason in same[:_MOST_WAITING]:
+        wants, has = (sum(found[name][what] for name in names) for what in ("wants", "has"))
+        verbs = ("wants", "has") if len(names) == 1 else ("want", "have")
+        told = f"{verbs[0]} {wants:,}, {verbs[1]} {has:,}: {reason}"
+        rows.append([names_of(names, WORKLOADS, "warn", _MOST_NAMES), told])
     page.columns(rows, indent=2)
-    if len(short) > _MOST_WAITING:
-        page.line(Cell(f"and {counted(len(short) - _MOST_WAITING, 'more workload')}", "dim"), indent=2)
+    if len(same) > _MOST_WAITING:
+        more = sum(len(names) for names, _ in same[_MOST_WAITING:])
+        page.line(Cell(f"and {counted(more, 'more workload')}", "dim"), indent=2)
 
 
 def _write_drains(page: Page, drains: list[dict[str, Any]]) -> None:
@@ -111,15 +118,18 @@ def _write_drains(page: Page, drains: list[dict[str, Any]]) -> None:
         gone = sum(pod["state"] == "gone" for pod in drain["pods"])
         said = drain["message"] or f"{counted(gone, 'pod')} gone"
         style = "" if drain["state"] == "drained" else "warn"
-        page.line(Cell(f"{drain['node']} {drain['state']}: {said}", style), indent=2)
-        stays = [pod for pod in drain["pods"] if pod["state"] != "gone"]
+        page.paragraph(Cell(f"{drain['node']} {drain['state']}: {said}", style), indent=2, hanging=2)
+        stays = told_once(
+            (pod["pod"], (pod["state"], pod["reason"] or "")) for pod in drain["pods"] if pod["state"] != "gone"
+        )
         rows: list[list[Part]] = [
-            [shortened(pod["pod"], page.name_width), pod["state"], pod["reason"] or ""] for pod in stays[:_MOST_WAITING]
+            [names_of(pods, PODS, most=_MOST_NAMES), *told] for pods, told in stays[:_MOST_WAITING]
         ]
         if rows:
             page.columns(rows, indent=4)
         if len(stays) > _MOST_WAITING:
-            page.line(Cell(f"and {counted(len(stays) - _MOST_WAITING, 'more pod')}", "dim"), indent=4)
+            more = sum(len(pods) for pods, _ in stays[_MOST_WAITING:])
+            page.line(Cell(f"and {counted(more, 'more pod')}", "dim"), indent=4)
 
 
 def _write_moved(page: Page, result: Result) -> None:

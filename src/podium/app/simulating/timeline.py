@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from podium.api.times import format_duration
-from podium.app.console.page import Cell, Page, Part, shortened
-from podium.sim.history import SimEvent, again, is_repeated, subject_of
+from podium.app.console.cells import NODES, PODS
+from podium.app.console.page import Cell, Name, Page, Part, names_of
+from podium.sim.history import SimEvent, again, is_failure, is_repeated, subject_of
 
 MOST_LINES = 60
 """Of longer timelines a digest is shown."""
 
 _MOST_PREEMPTIONS = 20
-_LEAST_DETAIL = 16
+_FEWEST_ALIKE = 3
 _NO_CLAIMS = "no new claims to deallocate, "
 _AVAILABLE = re.compile(r"0/\d+ nodes are available: ")
 # Who does these things when nothing else is said.
@@ -53,22 +55,41 @@ def folded(events: Iterable[SimEvent]) -> list[SimEvent]:
 
 
 def write_timeline(page: Page, events: list[SimEvent]) -> None:
-    """Write a line for each event: time, reason, pod, node, and who did it or why, as far as there is room."""
+    """Write a line for each event: time, reason, pod, node, and who did it or why.
+
+    What fails alike at the same time for more than two pods, one behind the other, is told once.
+    """
     if not events:
         page.title("Timeline", "nothing happens")
         return
     page.title("Timeline", "time from the start")
-    rows = [[since(event.time), *_names(event, page.short_name_width)] for event in events]
-    taken = sum(max(len(row[column]) for row in rows) + 2 for column in range(4))
-    room = max(page.width - 2 - taken, _LEAST_DETAIL)
-    page.columns(
-        [
-            [Cell(row[0], "dim"), Cell(row[1], _STYLES.get(row[1], "")), *row[2:], _detail(event, room)]
-            for row, event in zip(rows, events, strict=True)
-        ],
-        indent=2,
-        right=(0,),
-    )
+    page.columns([_line(alike) for alike in _alike(events)], indent=2, right=(0,))
+
+
+def _alike(events: Iterable[SimEvent]) -> Iterator[list[SimEvent]]:
+    """The events in their order, those together that are told once."""
+    for _, group in groupby(events, key=_told_alike):
+        alike = list(group)
+        if len(alike) >= _FEWEST_ALIKE and is_failure(alike[0]):
+            yield alike
+        else:
+            yield from ([event] for event in alike)
+
+
+def _told_alike(event: SimEvent) -> tuple[object, ...]:
+    return event.time, event.reason, event.node, event.by, _detail(event)
+
+
+def _line(alike: Sequence[SimEvent]) -> list[Part]:
+    event = alike[0]
+    pods = [other.pod or "" for other in alike]
+    return [
+        Cell(since(event.time), "dim"),
+        Cell(event.reason, _STYLES.get(event.reason, "")),
+        Name(pods[0], PODS) if len(pods) == 1 else names_of(pods, PODS, most=1),
+        Name(event.node or "", NODES),
+        _detail(event),
+    ]
 
 
 def write_digest(page: Page, events: list[SimEvent]) -> None:
@@ -85,7 +106,7 @@ def write_digest(page: Page, events: list[SimEvent]) -> None:
     if preemptions:
         shown = preemptions[:_MOST_PREEMPTIONS]
         page.title("Preemptions", f"the first {len(shown)}" if len(preemptions) > len(shown) else "")
-        page.columns([_preemption(event, page.short_name_width) for event in shown], indent=2, right=(0,))
+        page.columns([_preemption(event) for event in shown], indent=2, right=(0,))
 
 
 def since(time: float) -> str:
@@ -108,21 +129,14 @@ def _reason(message: str) -> str:
     return f"{reasons}, {rest}" if rest.startswith("not eligible") else reasons
 
 
-def _names(event: SimEvent, width: int) -> tuple[str, str, str]:
-    return event.reason, shortened(event.pod or "", width), shortened(event.node or "", width)
-
-
-def _detail(event: SimEvent, room: int) -> str:
+def _detail(event: SimEvent) -> str:
     parts = [f"by {event.by}"] if event.by and event.by not in _USUAL else []
     if event.message and event.reason not in _TOLD:
         parts.append(_reason(event.message) if event.reason == "FailedScheduling" else event.message)
     again = f" ({event.count} times, last at {since(event.last_time)})" if event.count > 1 else ""
-    text = ": ".join(parts)
-    if len(text) + len(again) > room:
-        text = f"{text[: max(room - len(again) - 1, _LEAST_DETAIL)].rstrip()}…"
-    return text + again
+    return ": ".join(parts) + again
 
 
-def _preemption(event: SimEvent, width: int) -> list[Part]:
-    _, pod, node = _names(event, width)
-    return [Cell(since(event.time), "dim"), Cell(pod, "bad"), f"on {node}", f"by {event.by}"]
+def _preemption(event: SimEvent) -> list[Part]:
+    pod, node = Name(event.pod or "", PODS, "bad"), Name(event.node or "", NODES, before="on ")
+    return [Cell(since(event.time), "dim"), pod, node, Name(event.by or "", PODS, before="by ")]

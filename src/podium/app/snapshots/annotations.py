@@ -17,8 +17,8 @@ from podium.api.volume_annotations import (
     STORAGE_CLASS,
 )
 from podium.decide.local_storage import SAFE_LOCAL_VOLUMES
+from podium.decide.lost_work import CHECKPOINT_INTERVAL, CHECKPOINT_TIME, WORK_IN_PROGRESS
 from podium.decide.rescheduling.guards import LEAVE_ALONE, PREFER_NO_EVICTION
-from podium.decide.rescheduling.lost_work import CHECKPOINT_INTERVAL, CHECKPOINT_TIME, WORK_IN_PROGRESS
 from podium.decide.scaling.scale_down import SAFE_TO_EVICT, SCALE_DOWN_DISABLED
 from podium.machines.kubelets.node_trouble import TROUBLE
 from podium.machines.kubelets.pod_annotations import (

@@ -19,7 +19,7 @@ def keep_cluster(file: SnapshotFile, cluster: ClusterSource, kept: Sequence[Part
     What is returned is to end the file.
     """
     further = [kind for kind in KEPT_KINDS if kind.name == "Secret" and "secrets" in kept]
-    with ProgressBar() as bar:
+    with ProgressBar("reading") as bar:
         found = read_cluster(
             cluster,
             Slimmer(kept).slim,

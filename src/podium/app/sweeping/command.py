@@ -11,7 +11,7 @@ import click
 
 from podium.api.errors import PodiumError
 from podium.app.console.command import Command
-from podium.app.console.options import config_option, validate_option
+from podium.app.console.options import HTML, config_option, validate_option
 from podium.app.console.run_options import run_options
 from podium.app.console.source import Source, source_options
 from podium.app.sweeping.tables import BINARY
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from podium.app.sweeping.sweep import Outcome, Played, Run, Sweep, Variant
     from podium.sim.run import RunOptions
 
-_FORMS = ("text", "json", "yaml", "csv", *BINARY)
+_FORMS = ("text", "json", "yaml", "csv", HTML, *BINARY)
+# How many combinations of settings are seen side by side.
+_MOST_SEEN = 4
 _EPILOG = """
 \b
 Which setting preempts least? Two ways of clearing nominations, five seeds each:
@@ -83,11 +85,11 @@ def sweep(
     """
     from podium.app.sweeping.engines import dask
 
-    if form in BINARY and target is None and sys.stdout.isatty():
+    if form in (*BINARY, HTML) and target is None and sys.stdout.isatty():
         raise click.UsageError(f"-o {form} is not for a terminal; name a file with --to")
     wanted = _sweep(source, varied, options, config, validation, range(first_seed, first_seed + seeds))
     played = _play(wanted, dask(scheduler) if scheduler else _engine(jobs or _cores()))
-    _show(played, form, target)
+    _show(wanted, played, form, target)
     failed = sum(bool(run.outcome.error) for run in played)
     if failed:
         raise PodiumError(f"{failed:,} of {len(played):,} runs have no result; the answer says why")
@@ -144,22 +146,24 @@ def _play(sweep: Sweep, engine: Engine) -> list[Played]:
     def told() -> str:
         return f"{len(outcomes):,} of {runs:,} runs"
 
-    with ProgressBar() as bar:
+    with ProgressBar(told()) as bar:
         for run, outcome in engine(sweep):
             outcomes[run] = outcome
             bar.update(len(outcomes) / runs, told)
     return in_order(sweep, outcomes)
 
 
-def _show(played: list[Played], form: str, target: str | None) -> None:
+def _show(sweep: Sweep, played: list[Played], form: str, target: str | None) -> None:
     """Write the answer to standard output or a file, and what it rests on to standard error where it has no room."""
     from podium.app.sweeping.sweep import caveats_of
     from podium.app.sweeping.tables import rows_of
 
     if form in BINARY:
         answer: str | bytes = BINARY[form](rows_of(played))
+    elif form == HTML:
+        answer = _picture(sweep, played)
     else:
-        answer = _text(played, form)
+        answer = _text(played, form, target)
     if form in (*BINARY, "csv"):
         for caveat in caveats_of(played):
             click.echo(f"podium: this rests on less than a whole cluster: {caveat.message}", err=True)
@@ -170,8 +174,19 @@ def _show(played: list[Played], form: str, target: str | None) -> None:
             file.write(answer.encode() if isinstance(answer, str) else answer)
 
 
-def _text(played: list[Played], form: str) -> str:
+def _picture(sweep: Sweep, played: list[Played]) -> str:
+    """The figures of all runs, and what happened in the first run of some settings, which is played once more."""
+    from podium.app.reporting.pictures import report
+    from podium.app.reporting.runs import SweepAnswer, in_words
+
+    seen = [run for run in sweep.runs if run.seed == sweep.seeds[0]][:_MOST_SEEN]
+    results = ((sweep.variants[run.variant].combination, sweep.result(run)) for run in seen)
+    return report(SweepAnswer(played, [(in_words(settings), result) for settings, result in results if result]))
+
+
+def _text(played: list[Played], form: str, target: str | None) -> str:
     from podium.app.console.output import in_json, in_yaml, new_page
+    from podium.app.console.page import Page
     from podium.app.sweeping.sweep import caveats_of
     from podium.app.sweeping.tables import in_csv, rows_of
     from podium.app.sweeping.text import write_sweep
@@ -179,7 +194,7 @@ def _text(played: list[Played], form: str) -> str:
     if form == "csv":
         return in_csv(rows_of(played))
     if form == "text":
-        page = new_page()
+        page = new_page() if target is None else Page()
         write_sweep(page, played)
         return page.text
     value = {

@@ -10,6 +10,7 @@ from podium.api.basis import Caveat
 from podium.api.errors import PodiumError
 from podium.api.input.codec import Input
 from podium.app.sweeping.settings import Combination
+from podium.sim.results.result import Result
 from podium.sim.run import RunOptions, components_of, play
 from podium.sim.scenario.scenario import split_documents
 
@@ -62,12 +63,22 @@ class Sweep:
 
     def play(self, run: Run) -> Outcome:
         """Play one run. What is wrong with it, such as that it goes beyond its limits, is its outcome."""
-        variant = self.variants[run.variant]
         try:
-            result = play(self.inputs[variant.input], replace(variant.options, seed=run.seed))
+            result = self._played(run)
         except PodiumError as error:
             return Outcome(None, error=str(error))
         return Outcome(result.summary, result.rests_on)
+
+    def result(self, run: Run) -> Result | None:
+        """All that came of one run, which is played for it; None for one that has no result."""
+        try:
+            return self._played(run)
+        except PodiumError:
+            return None
+
+    def _played(self, run: Run) -> Result:
+        variant = self.variants[run.variant]
+        return play(self.inputs[variant.input], replace(variant.options, seed=run.seed))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 
 from podium.api.times import format_duration
 from podium.app.console.basis_text import write_basis
-from podium.app.console.page import Cell, Page, Part, counted, shortened
+from podium.app.console.cells import text_of
+from podium.app.console.page import Cell, Name, Page, Part, counted, names_of
 from podium.app.sweeping.settings import Combination
 from podium.app.sweeping.sweep import Played, caveats_of
 
 _INDENT = 2
 _MOST_RUNS = 40
+_MOST_NAMES = 3
 _MOST_PRIORITIES = 2
 _MILLISECOND = 10**6
 _SECOND = 10**9
@@ -47,11 +49,21 @@ def write_sweep(page: Page, played: Sequence[Played]) -> None:
         page.paragraph(", ".join(alike), indent=_INDENT)
     if failed:
         page.title("Without a result", counted(len(failed), "run"))
-        rows: list[list[Part]] = [[Cell(_named(run, page), "bad"), run.outcome.error] for run in failed[:_MOST_RUNS]]
-        page.columns(rows, indent=_INDENT)
-        if len(failed) > _MOST_RUNS:
-            page.line(Cell(f"and {counted(len(failed) - _MOST_RUNS, 'more')}", "dim"), indent=_INDENT)
+        _write_failed(page, failed)
     write_basis(page, caveats_of(played))
+
+
+def _write_failed(page: Page, failed: Sequence[Played]) -> None:
+    """Write why runs have no result; those of one reason together."""
+    alike: dict[str, list[str]] = {}
+    for run in failed:
+        alike.setdefault(run.outcome.error, []).append(_named(run))
+    rows: list[list[Part]] = [
+        [names_of(runs, "runs", "bad", most=_MOST_NAMES), error] for error, runs in list(alike.items())[:_MOST_RUNS]
+    ]
+    page.columns(rows, indent=_INDENT)
+    if len(alike) > _MOST_RUNS:
+        page.line(Cell(f"and {counted(len(alike) - _MOST_RUNS, 'more reason')}", "dim"), indent=_INDENT)
 
 
 def _figures(summaries: Sequence[Summary]) -> list[_Figure]:
@@ -88,23 +100,26 @@ def _write_settings(page: Page, groups: Sequence[list[Played]], figures: Sequenc
     seeds = len(groups[0])
     page.title("Settings", f"means over {counted(seeds, 'seed')}, with the least and the most" if seeds > 1 else "")
     names = list(groups[0][0].combination)
-    heads = [names, *(_values(group[0].combination, page) for group in groups)]
+    heads: list[list[Part]] = [[*names], *(_values(group[0].combination) for group in groups)]
     _write_table(page, heads, figures, [_summaries(group) for group in groups])
 
 
 def _write_runs(page: Page, played: Sequence[Played], figures: Sequence[_Figure]) -> None:
     page.title("Runs")
     names = [*played[0].combination, "seed"]
-    heads = [names, *([*_values(run.combination, page), str(run.seed)] for run in played)]
+    heads: list[list[Part]] = [[*names], *([*_values(run.combination), str(run.seed)] for run in played)]
     _write_table(page, heads, figures, [_summaries([run]) for run in played])
 
 
 def _write_table(
-    page: Page, heads: Sequence[list[str]], figures: Sequence[_Figure], groups: Sequence[list[Summary]]
+    page: Page, heads: Sequence[list[Part]], figures: Sequence[_Figure], groups: Sequence[list[Summary]]
 ) -> None:
     """Write a row for each group of summaries, below the headings; several tables where one would be too wide."""
     columns = [[figure.heading, *(_spread(figure, summaries) for summaries in groups)] for figure in figures]
-    width = sum(_width(column) for column in zip(*heads, strict=True))
+    width = sum(_width(list(map(text_of, column))) for column in zip(*heads, strict=True))
+    if page.is_shortened:
+        # Values that are longer get shorter, and figures their room.
+        width = min(width, page.width // 4)
     while columns:
         count, used = 0, width + _INDENT
         while count < len(columns) and (count == 0 or used + _width(columns[count]) <= page.width):
@@ -147,13 +162,13 @@ def _by_settings(played: Sequence[Played]) -> list[list[Played]]:
     return list(groups.values())
 
 
-def _values(combination: Combination, page: Page) -> list[str]:
-    return [shortened(value, page.short_name_width) for value in combination.values()]
+def _values(combination: Combination) -> list[Part]:
+    return [Name(value, f"values of {name}") for name, value in combination.items()]
 
 
-def _named(run: Played, page: Page) -> str:
+def _named(run: Played) -> str:
     settings = ", ".join(f"{name}={value}" for name, value in run.combination.items())
-    return shortened(f"{settings} seed {run.seed}".strip(), page.name_width)
+    return f"{settings} seed {run.seed}".strip()
 
 
 def _number(value: float) -> str:

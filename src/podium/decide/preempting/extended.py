@@ -13,7 +13,7 @@ import numpy as np
 
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.decide.preempting.costs import cost_of
+from podium.decide.preempting.costs.upstream import cost_of
 from podium.decide.preempting.trial_table import CRITERIA, TrialTable, VictimLists
 from podium.framework.extenders import Extender, ExtenderError, VictimIds, Victims
 

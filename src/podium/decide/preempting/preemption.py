@@ -17,6 +17,9 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.pods import PodRecord
 from podium.decide.cap import CappedTable, PutOff, is_capped, within_cap, without_budgets
+from podium.decide.preempting.costs.criteria import Criterion
+from podium.decide.preempting.costs.victim_cost import VictimCost
+from podium.decide.preempting.costs.victim_sets import VictimSets
 from podium.decide.preempting.deferred import Deferred
 from podium.decide.preempting.extended import NO_CANDIDATE, ask_extenders
 from podium.decide.preempting.fair_trials import FairTrials
@@ -43,14 +46,17 @@ NOT_ELIGIBLE_YET = (NOT_ELIGIBLE_TERMINATING, NOT_ELIGIBLE_TERMINATING_ELSEWHERE
 class PreemptionOptions:
     """How candidates are looked for. ``minimum_candidates`` None examines every node (percentage, absolute otherwise).
 
-    ``may_disrupt`` None lets every pod of lower priority be a victim. ``wide`` looks for victims that may be on
-    other nodes, or depend on one another, for those pods whom its settings concern.
+    ``may_disrupt`` None lets every pod of lower priority be a victim. ``cost`` None compares victims as kube-scheduler
+    does. ``wide`` looks for victims that may be on other nodes, or depend on one another, for those pods whom its
+    settings concern. With ``requires_budgets`` no victims are more than budgets allow.
     """
 
     minimum_candidates: tuple[int, int] | None = None
     may_disrupt: VictimFilter | None = None
     seed: int = 0
+    cost: VictimCost | None = None
     wide: WideTrials | None = None
+    requires_budgets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +93,7 @@ class PreemptionPlan:
     preemptor's own priority, for the sake of fairer shares. ``put_off`` says that preemption would work, and which cap
     it has to wait for; ``error`` what failed while nodes were tried, where no candidate was found among the others, or
     an extender that did not answer. ``keeps_nomination``: extenders have left no candidate, which ends no nomination.
+    ``criteria`` are those of a cost that is stated; () where kube-scheduler's hold.
     ``search`` says how victims were looked for that may be on other nodes, None where that was not done.
     """
 
@@ -102,31 +109,36 @@ class PreemptionPlan:
     put_off: PutOff | None = None
     error: str = ""
     keeps_nomination: bool = False
+    criteria: tuple[Criterion, ...] = ()
     search: Search | None = None
 
 
-def ineligible_reason(cluster: Cluster, pod: PodRecord, nominated_status: Status | None) -> str:
+def ineligible_reason(
+    cluster: Cluster, pod: PodRecord, nominated_status: Status | None, *, evicts: bool = False
+) -> str:
     """Why ``pod`` may not preempt now; "" where it may (PodEligibleToPreemptOthers).
 
     ``nominated_status`` is the filters' answer for the node that it is nominated to, None without such a node. A pod
     whose victims are still terminating there waits for them, unless the node cannot take it any more whatever
-    happens.
+    happens. With ``evicts`` these are not marked as victims: all that terminate and are less important count.
     """
     if pod.preemption_policy in NEVER_PREEMPTS:
         return f"not eligible due to preemptionPolicy={pod.preemption_policy}."
-    is_waiting = waits_for_victims(cluster, pod, nominated_status, pod.priority - 1)
+    is_waiting = waits_for_victims(cluster, pod, nominated_status, pod.priority - 1, evicts=evicts)
     return NOT_ELIGIBLE_TERMINATING if is_waiting else ""
 
 
-def waits_for_victims(cluster: Cluster, pod: PodRecord, nominated_status: Status | None, most: int) -> bool:
+def waits_for_victims(
+    cluster: Cluster, pod: PodRecord, nominated_status: Status | None, most: int, *, evicts: bool = False
+) -> bool:
     """Whether pods of at most that priority, which were preempted, are still terminating where ``pod`` is nominated.
 
-    ``nominated_status`` as for `ineligible_reason`.
+    ``nominated_status`` and ``evicts`` as for `ineligible_reason`.
     """
     row = cluster.nodes.row_of.get(pod.nominated_node_name)
     if row is None or not is_hopeful(nominated_status):
         return False
-    return any(pod.terminating and pod.preempted and pod.priority <= most for pod in cluster.pods_on(row))
+    return any(pod.terminating and (pod.preempted or evicts) and pod.priority <= most for pod in cluster.pods_on(row))
 
 
 def is_hopeful(nominated_status: Status | None) -> bool:
@@ -151,19 +163,21 @@ def plan_preemption(
     """
     if options.wide is not None and options.wide.concern(runner, state, pod):
         return _plan_widely(runner, state, pod, outcome, options.wide, options, detailed)
-    any_may_be = options.minimum_candidates is None and options.may_disrupt is None and not is_capped(runner.cluster)
-    if any_may_be and not detailed and not _preempting(runner, pod):
+    is_plain = options.minimum_candidates is None and options.may_disrupt is None and options.cost is None
+    if is_plain and not is_capped(runner.cluster) and not detailed and not _preempting(runner, pod):
         best = trials.best(runner, state, pod, outcome, lot(pod.uid, options.seed))
         if best is not None:
             return _brief(runner.cluster, best)
     rows = outcome.resolvable()
     if not len(rows):
         return PreemptionPlan(True, message=_message(len(runner.cluster.nodes), []))
-    table = trials.on(runner, state, pod, rows, options.may_disrupt)
+    table = trials.on(runner, state, pod, rows, options.may_disrupt, options.cost)
     capped = within_cap(runner.cluster, table)
     if capped.put_off is not None:
         # Where no victims may have a budget, others may do.
-        sparing = trials.on(runner, state, pod, rows, without_budgets(runner.cluster, options.may_disrupt))
+        sparing = trials.on(
+            runner, state, pod, rows, without_budgets(runner.cluster, options.may_disrupt), options.cost
+        )
         if len(sparing.candidates):
             capped = CappedTable(sparing)
     return _planned(runner, pod, capped, options, detailed)
@@ -184,8 +198,10 @@ def _plan_widely(
         return PreemptionPlan(True, message=_message(len(runner.cluster.nodes), []))
     # Which candidates are enough, what caps allow and what extenders say may make another one than the best the choice.
     any_may_be = options.minimum_candidates is None and not is_capped(runner.cluster) and not _preempting(runner, pod)
-    every = detailed or not any_may_be
+    every = detailed or not any_may_be or options.cost is not None or options.requires_budgets
     table, search = wide.on(runner, state, pod, rows, options.may_disrupt, detailed=every)
+    if options.requires_budgets:
+        table = table.only(table.candidates[table.budget_violations[table.candidates] == 0])
     capped = within_cap(runner.cluster, table)
     if capped.put_off is not None:
         allowed = without_budgets(runner.cluster, options.may_disrupt)
@@ -234,14 +250,14 @@ def _planned(
     nodes, table, put_off = runner.cluster.nodes, capped.table, capped.put_off
     if options.minimum_candidates is not None:
         table = _limited(nodes, table, options.minimum_candidates, len(table.rows), f"{options.seed}/{pod.uid}")
-    candidates, rejected = _details(runner.cluster, capped, table) if detailed else ({}, {})
+    candidates, rejected = _details(runner, capped, table, options.cost) if detailed else ({}, {})
     extenders = _preempting(runner, pod) if len(table.candidates) else ()
     if extenders:
         try:
             table = ask_extenders(runner.cluster, extenders, pod, table)
         except ExtenderError as unanswered:
             return PreemptionPlan(True, candidates=candidates, rejected=rejected, error=str(unanswered))
-    tied, criterion = _best(table)
+    tied, criterion = _best(table) if options.cost is None else _cheapest(runner, table, options.cost)
     if extenders and not len(tied):
         return PreemptionPlan(
             True, message=NO_CANDIDATE, candidates=candidates, rejected=rejected, keeps_nomination=True
@@ -256,12 +272,25 @@ def _planned(
     row = pick(nodes, table.rows[tied], pod.uid, options.seed)
     return PreemptionPlan(
         eligible=True,
-        chosen=_candidate(runner.cluster, table, int(np.searchsorted(table.rows, row))),
+        chosen=candidates.get(nodes.name(row))
+        or _candidate(runner.cluster, table, int(np.searchsorted(table.rows, row))),
         selected=_names(nodes, table.rows[tied]) if detailed else (),
         criterion=criterion if detailed else "",
         candidates=candidates,
         rejected=rejected,
+        criteria=() if options.cost is None else options.cost.criteria,
     )
+
+
+def _cheapest(runner: Handle, table: TrialTable, cost: VictimCost) -> tuple[Int64s, str]:
+    """The positions that cost least, and the last criterion that told some apart."""
+    tied, deciding = cost.cheapest(_victim_sets(runner, table))
+    return table.candidates[tied], deciding
+
+
+def _victim_sets(runner: Handle, table: TrialTable) -> VictimSets:
+    starts, slots = table.victim_slots(table.candidates)
+    return VictimSets(runner, starts, slots, table.criteria[0, table.candidates])
 
 
 def _preempting(runner: Handle, pod: PodRecord) -> Sequence[Extender]:
@@ -323,14 +352,19 @@ def _candidate(cluster: Cluster, table: TrialTable, position: int) -> Candidate:
 
 
 def _details(
-    cluster: Cluster, capped: CappedTable, table: TrialTable
+    runner: Handle, capped: CappedTable, table: TrialTable, cost: VictimCost | None
 ) -> tuple[Mapping[str, Candidate], Mapping[str, Status]]:
     """Every candidate, and every node that was tried and is none, by name."""
+    cluster = runner.cluster
     names, records, table = cluster.nodes.names_by_row(), list(cluster.pods.records), table.frozen()
+    costs: dict[int, tuple[int, ...]] = {}
+    if cost is not None and len(table.candidates):
+        columns = cost.columns(_victim_sets(runner, table)).T.tolist()
+        costs = dict(zip(table.candidates.tolist(), map(tuple, columns), strict=True))
 
     def candidate(position: int) -> Candidate:
         victims = tuple(record for slot in table.victims(position) if (record := records[slot]) is not None)
-        cost = tuple(table.criteria[:, position].tolist())
+        cost = costs.get(position) or tuple(table.criteria[:, position].tolist())
         return Candidate(names[int(table.rows[position])], victims, int(table.budget_violations[position]), cost)
 
     candidates = Deferred(lambda: {(found := candidate(i)).node_name: found for i in table.candidates.tolist()})

@@ -149,6 +149,12 @@ class TrialTable:
         slots: list[int] = (self.own_list if row == self.own_row else self.lists).on(row).tolist()
         return slots
 
+    def victim_slots(self, positions: Int64s) -> tuple[Int64s, Int64s]:
+        """The slots of the victims of some candidates, one after another, and where each one's begin; and the end."""
+        found = [self.victims(position) for position in positions.tolist()]
+        starts = np.cumsum([0, *map(len, found)], dtype=np.int64)
+        return starts, np.array([slot for slots in found for slot in slots], dtype=np.int64)
+
     def trial(self, position: int) -> RowTrial:
         """The trial at a position by itself."""
         refused, key = int(self.refused[position]), tuple(self.criteria[:, position].tolist())

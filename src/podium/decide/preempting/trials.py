@@ -14,7 +14,9 @@ from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.ranking import EqualPriorityOrder, Ranking
-from podium.decide.preempting.costs import cost_of, costs_of_lists
+from podium.decide.preempting.costs.upstream import cost_of, costs_of_lists
+from podium.decide.preempting.costs.victim_cost import VictimCost
+from podium.decide.preempting.costs.victim_sets import VictimSets
 from podium.decide.preempting.kept_trials import KeptTrials, Standing
 from podium.decide.preempting.trial_table import (
     CRITERIA,
@@ -69,11 +71,17 @@ class Trials:
         self._kept: KeptByClass[KeptTrials] = KeptByClass(_KEPT_CLASSES)
 
     def on(
-        self, runner: Handle, state: CycleState, pod: PodRecord, rows: Int64s, may_disrupt: VictimFilter | None
+        self,
+        runner: Handle,
+        state: CycleState,
+        pod: PodRecord,
+        rows: Int64s,
+        may_disrupt: VictimFilter | None,
+        cost: VictimCost | None = None,
     ) -> TrialTable:
-        """The trials on ``rows``, ascending."""
-        if may_disrupt is not None or not runner.is_row_local(state):
-            return self._try(runner, state, pod, rows, may_disrupt)
+        """The trials on ``rows``, ascending. With a ``cost`` the dearest pods are spared first."""
+        if may_disrupt is not None or cost is not None or not runner.is_row_local(state):
+            return self._try(runner, state, pod, rows, may_disrupt, cost=cost)
         kept = self._refreshed(runner, state, pod)
         refused, criteria = kept.refused[rows], kept.criteria[:, rows]
         table = TrialTable(rows, refused, criteria, kept.lists, kept.decoders)
@@ -176,12 +184,15 @@ class Trials:
         rows: Int64s,
         may_disrupt: VictimFilter | None,
         own_uid: str | None = None,
+        cost: VictimCost | None = None,
     ) -> TrialTable:
         """Try the rows; ``own_uid`` is whose nomination does not count (None: the pod's own)."""
         potential = self._potential_victims(pod, rows, may_disrupt)
         if not len(potential.rows):
             return self.tabulated(rows, None)
-        victims = choose_victims(runner, state, pod, potential, pod.uid if own_uid is None else own_uid)
+        order = None if cost is None else cost.reprieve_order(alone(runner, potential), potential.owners)
+        own = pod.uid if own_uid is None else own_uid
+        victims = choose_victims(runner, state, pod, potential, own, order=order)
         return self.tabulated(rows, victims)
 
     def _try_row(self, filters: RowFilters, pod: PodRecord, row: int, own_uid: str) -> RowTrial:
@@ -245,6 +256,12 @@ def _row_trial(records: Sequence[PodRecord], violating: Sequence[bool], chosen: 
     victims = [records[place] for place in chosen]
     key = cost_of(victims, sum(violating[place] for place in chosen))
     return RowTrial(0, key, tuple(victim.slot for victim in victims))
+
+
+def alone(runner: Handle, potential: PotentialVictims) -> VictimSets:
+    """Each potential victim as a set of its own."""
+    starts = np.arange(len(potential.slots) + 1)
+    return VictimSets(runner, starts, potential.slots, potential.violating.astype(np.int64))
 
 
 def grouped(positions: Int64s, count: int) -> tuple[Int64s, Int64s]:

@@ -70,7 +70,7 @@ def with_budgets(
     """
     violating = np.zeros(len(slots), dtype=np.bool_)
     before = np.repeat(starts[:-1], np.diff(starts))
-    for budget, counted, covered in _concerned(cluster, slots):
+    for budget, counted, covered in budgets_over(cluster, slots):
         anew = _unlike(cluster, slots, counted, budget.disrupted) if budget.disrupted else counted
         begun = sum(budget.covers(pod.pod_class) for pod in leaving)
         violating |= _beyond(anew & covered, before, budget.disruptions_allowed - begun)
@@ -83,13 +83,13 @@ def with_budgets(
 def budgeted(cluster: Cluster, slots: Int64s) -> Bools:
     """``[slots]``: the pods whose disruption counts for the caps of components: healthy ones with a budget."""
     found: Bools = np.zeros(len(slots), dtype=np.bool_)
-    for _, counted, _ in _concerned(cluster, slots):
+    for _, counted, _ in budgets_over(cluster, slots):
         found |= counted
     found &= cluster.pods.healthy[slots]
     return found
 
 
-def _concerned(cluster: Cluster, slots: Int64s) -> Iterator[tuple[Budget, Bools, Bools]]:
+def budgets_over(cluster: Cluster, slots: Int64s) -> Iterator[tuple[Budget, Bools, Bools]]:
     """The budgets over the pods in some slots, by key: ``[slots]`` whom each counts, and whom it covers."""
     if not len(cluster.budgets) or not len(slots):
         return
@@ -131,11 +131,13 @@ def choose_victims(
     potential: PotentialVictims,
     own_uid: str,
     gone: SlotsAt | None = None,
+    order: Int64s | None = None,
 ) -> Victims:
     """Choose the victims on every row of ``potential``, each of which has at least one potential victim.
 
     ``own_uid`` is the pod whose nomination does not count: the preemptor's own. ``gone`` are pods on these rows that
-    count as gone already, and are no victims.
+    count as gone already, and are no victims. ``order`` are the indices of the potential victims by row, each row's as
+    they are to be spared, the first one first; None: as kube-scheduler does.
 
     The set of a row is minimal, not minimum: none of its victims can be spared alone, yet a smaller set may exist.
     """
@@ -144,7 +146,8 @@ def choose_victims(
         worlds.remove(*gone)
     worlds.remove(potential.owners, potential.slots)
     outcome = runner.filter_worlds(state, pod, worlds, own_uid)
-    order, starts, lengths = _reprieve_order(potential)
+    starts, lengths = potential.starts[:-1], np.diff(potential.starts)
+    order = _reprieve_order(potential) if order is None else order
     chosen = np.zeros(len(potential.slots), dtype=np.bool_)
     playing = outcome.feasible
     for turn in range(int(lengths[playing].max(initial=0))):
@@ -179,12 +182,11 @@ def choose_victims_on(
     return 0, sorted(gone)
 
 
-def _reprieve_order(potential: PotentialVictims) -> tuple[Int64s, Int64s, Int64s]:
-    """Indices of the pods in the order of reprieve by row, where each row starts, and how many it has."""
-    starts, lengths = potential.starts[:-1], np.diff(potential.starts)
+def _reprieve_order(potential: PotentialVictims) -> Int64s:
+    """Indices of the pods in the order of reprieve, by row."""
     if not potential.violating.any():
-        return np.arange(len(potential.slots)), starts, lengths
-    return np.argsort(2 * potential.owners + ~potential.violating, kind="stable"), starts, lengths
+        return np.arange(len(potential.slots))
+    return np.argsort(2 * potential.owners + ~potential.violating, kind="stable")
 
 
 def _try_to_spare(

@@ -53,6 +53,14 @@ class BudgetRoom:
             return f"the cap on how often the rescheduler may disrupt pods that have a budget leaves {self._cap_left}"
         return ""
 
+    def why_never(self, pod: PodRecord) -> str:
+        """Why the budgets over a pod would not let it go even with all pods up; "" if they would."""
+        for budget in self._covering(pod):
+            if _asks(budget, pod) and budget.with_all_up - self.reserve(budget) < 1:
+                allowed = max(budget.with_all_up, 0)
+                return f"{pod.key} is never let go: {budget.key} allows {allowed} at most, less what is left to others"
+        return ""
+
     def take(self, pods: Iterable[PodRecord]) -> None:
         """Plan to evict some pods."""
         for pod in pods:

@@ -16,7 +16,7 @@ from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import NO_ROW, NOT_STARTED_NS, PodRecord
 from podium.decide.critical_pods import CRITICAL_PRIORITY
 from podium.decide.drain import DAEMON_SET
-from podium.decide.rescheduling.lost_work import is_at_work, lost_work_ns
+from podium.decide.lost_work import is_at_work, lost_work_ns
 from podium.decide.rescheduling.node_duty import NodeDuty
 from podium.decide.rescheduling.standing import PastMove, Standing
 from podium.decide.scaling.scale_down import SAFE_TO_EVICT
@@ -33,6 +33,7 @@ LEAVE_ALONE = {
 """Annotations by which pods tell others to leave them where they are, with the values that say so."""
 
 _NODE = "Node"
+_COOLING = "the last pod of its controller that was moved came back to its node, which has to cool down"
 
 
 class Guards:
@@ -82,6 +83,22 @@ class Guards:
             or self._why_young(pod)
             or self._why_lossy(pod)
             or self._why_of_late(pod)
+        )
+
+    def why_ended(self, pod: PodRecord, row: int) -> str:
+        """Why a pod that has ended on the node in a row is left there; "" if it may go."""
+        if pod.terminating:
+            return "it is going already"
+        if pod.uid in self._standing.refused:
+            return "its eviction was refused, and is tried again later"
+        cooling = (pod.owner_uid, pod.node_name) in self._standing.cooling
+        return (
+            self._out_of_scope(pod)
+            or self._why_kind(pod)
+            or self._why_spared(pod)
+            or self._why_marked(pod.annotations)
+            or self._why_row(row)
+            or (_COOLING if cooling else "")
         )
 
     def _out_of_scope(self, pod: PodRecord) -> str:
@@ -176,7 +193,7 @@ class Guards:
         """What became of the last moves."""
         owner = pod.owner_uid
         if (owner, pod.node_name) in self._standing.cooling:
-            return "the last pod of its controller that was moved came back to its node, which has to cool down"
+            return _COOLING
         if not pod.ready and any(_came_of(pod, move) for move in self._under_way.get(owner, ())):
             return "it was made for one that was moved, and is not ready yet"
         return ""

@@ -28,10 +28,11 @@ from podium.framework.rescheduling.policy import Relocation
 from podium.framework.rescheduling.settings import Guidance, ReschedulerSettings, Steering
 from podium.framework.rescheduling.signals import replacement
 
+AVOIDING = "NodePreferAvoidPods"
+"""The plugin of a scheduler that heeds avoid lists."""
+
 SOFT_TAINT = Taint(key="podium.dev/moving-pods-away", effect="PreferNoSchedule")
 """What a node is marked with while a pod is moved off it, where avoid lists are not heeded."""
-
-_AVOIDING = "NodePreferAvoidPods"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,6 +82,8 @@ class Landings:
         self._picture = picture
         self._guidance = settings.guidance
         self._steering = settings.steering
+        # The rows of nodes that are being emptied: nobody comes there.
+        self.closed: set[int] = set()
 
     def leave(self, row: int) -> None:
         """A pod is evicted from a node: mark it, where that is how its replacement is kept off."""
@@ -114,7 +117,7 @@ class Landings:
                 return Landing(np.array([hinted], dtype=np.int64))
         if is_known and placement.totals is not None:
             avoided = {other.row for other in leaving if other.pod.owner_uid == pod.owner_uid}
-            totals = self._steered(pod, runner.profile.weights.get(_AVOIDING, 0), rows, placement.totals, avoided)
+            totals = self._steered(pod, runner.profile.weights.get(AVOIDING, 0), rows, placement.totals, avoided)
             rows = rows[totals == totals.max()]
         is_sure = not is_known or _looks_at_all(runner.profile.percentage_of_nodes_to_score, picture)
         return self._left_to_scheduler(pod, source, rows, allowed, is_known=is_known, is_sure=is_sure)
@@ -133,7 +136,7 @@ class Landings:
         allowed = self._picture.targets.copy()
         if relocation.targets is not None:
             allowed &= relocation.targets
-        allowed[source] = False
+        allowed[[source, *self.closed]] = False
         return allowed
 
     def _best(self, rows: Int64s, totals: Int64s | None, allowed: Bools, relocation: Relocation) -> Landing:

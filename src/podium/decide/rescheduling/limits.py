@@ -53,6 +53,10 @@ class MoveLimits:
         unprotected = [leaving for leaving in group if not leaving.has_budget]
         return self._under_way.why(group) or self._of_late.why(group) or self._unprotected.why(unprotected)
 
+    def why_within_an_hour(self, group: Sequence[Leaving]) -> str:
+        """Why some pods may not be moved within an hour; "" if they may."""
+        return self._of_late.why(group)
+
     def take(self, group: Iterable[Leaving]) -> None:
         """Plan to move some pods."""
         for leaving in group:

@@ -22,14 +22,16 @@ from podium.decide.rescheduling.limits import Leaving, MoveLimits
 from podium.decide.rescheduling.moved_claims import MovedClaims
 from podium.decide.rescheduling.node_duty import NodeDuty
 from podium.decide.rescheduling.objectives import Objectives
+from podium.decide.rescheduling.parts import Parts
 from podium.decide.rescheduling.plan import LeftAlone, Plan, PlannedMoves
 from podium.decide.rescheduling.policy_errors import PolicyError
 from podium.decide.rescheduling.standing import Standing
 from podium.decide.rescheduling.trial import Trials
+from podium.decide.rescheduling.turned_away import KeepingOff
 from podium.decide.rescheduling.turns import Turns
 from podium.decide.scratch import Scratch
 from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.policy import Policy, Proposal
+from podium.framework.rescheduling.policy import Policy, Proposal, Relocation
 from podium.framework.rescheduling.settings import Guidance, Judgement, ReschedulerSettings
 from podium.framework.rescheduling.signals import Signals
 from podium.framework.runner import Runner
@@ -92,9 +94,9 @@ class Planner:
         kept from getting worse, so then all begins anew without it.
         """
         policies, errors, mark = self._policies, list[str](), scratch.mark()
-        why = self.why_left_alone(picture, standing)
+        guards = Guards(picture.cluster, self._settings, standing, picture.now, self._duty_in(picture.cluster))
         while True:
-            planning = _Planning(policies, self._settings, scratch, picture, standing, why)
+            planning = _Planning(policies, self._settings, scratch, picture, standing, guards)
             try:
                 plan = planning.plan()
             except PolicyError as error:
@@ -123,12 +125,12 @@ class _Planning:
         scratch: Scratch,
         picture: Picture,
         standing: Standing,
-        why: Callable[[PodRecord], str],
+        guards: Guards,
     ) -> None:
         self._settings = settings
         self._scratch = scratch
         self._past = standing.past
-        self._why = why
+        self._why = guards.why
         # Nothing that is kept here leads back here: a plan is gone when nobody needs it.
         touched: set[str] = set()
         may_touch = picture.is_movable
@@ -140,6 +142,11 @@ class _Planning:
         self._objectives = Objectives(policies, self._picture)
         self._trials = Trials(scratch, self._picture, self._objectives, MovedClaims(scratch, self._picture), settings)
         self._turns = Turns([policy for policy, _ in policies], self._picture, partial(_late, self._room, self._limits))
+        self._policies = [policy for policy, _ in policies]
+        self._parts = Parts(settings, self._limits, self._room, standing, picture.now)
+        if standing.emptying in picture.cluster.nodes.row_of:
+            self._trials.close(picture.cluster.nodes.row_of[standing.emptying])
+        self._keeping_off = KeepingOff(picture, settings, self._limits, guards.why_ended)
         self._tried = 0
         self._before: dict[str, float] = {}
         self._total = 0.0
@@ -153,7 +160,8 @@ class _Planning:
         self._before = before = self._objectives.each()
         self._objectives.require_same(before)
         self._total = at_first = self._objectives.weighted(before)
-        planned, left_alone = list[PlannedMoves](), list[LeftAlone]()
+        self._keeping_off.plan(self._policies)
+        planned, left_alone = list[PlannedMoves](), self._keeping_off.left_alone
         is_cut = False
         stopped = self._limits.used_up
         with closing(iter(self._turns)) as proposals:
@@ -172,38 +180,52 @@ class _Planning:
             kept, why = self._trials.rehearse(at_first)
             left_alone += [LeftAlone(group.policy, group.moves[0].pod.key, why) for group in planned[kept:]]
             del planned[kept:]
+        # A part is begun before all others, as it is by now: to ask whether it still holds would be to plan it anew.
+        parts = [group for group in planned if group.part_of is not None]
+        wholes = [group for group in planned if group.part_of is None]
         return Plan(
-            planned=tuple(planned),
+            planned=(*parts, *self._keeping_off.planned, *wholes),
             left_alone=tuple(left_alone),
             before=before,
             after=self._objectives.each(),
             trials=self._tried,
             is_cut=is_cut or self._turns.is_cut,
             stopped=stopped,
-            errors=tuple(self._turns.errors),
+            errors=(*self._keeping_off.errors, *self._turns.errors),
         )
 
     def _look_at(self, policy: str, proposal: Proposal) -> PlannedMoves | str:
         """The moves that a proposal becomes, or why it becomes none."""
         pods = [relocation.pod for relocation in proposal.relocations]
         why = next((why if len(pods) == 1 else f"{pod.key}: {why}" for pod in pods if (why := self._refusal(pod))), "")
-        leaving = [Leaving.of(pod, has_budget=self._room.is_protected(pod)) for pod in pods]
-        why = why or self._limits.why(leaving) or self._room.why(pods)
         if why:
             return why
+        part: tuple[Relocation, ...] = ()
+        if too_many := self._limits.why(self._leaving(pods)) or self._room.why(pods):
+            chosen = self._parts.choose(proposal, too_many)
+            if isinstance(chosen, str):
+                return chosen
+            part = chosen
         self._tried += 1
-        found = self._trials.attempt(proposal, self._total)
+        found = self._trials.attempt(proposal, self._total, part)
         if found.why:
             if self._tried == 1:
                 # All is as it was, so that whoever keeps what they know can be held to it.
                 self._objectives.require_same(self._before)
             return found.why
-        self._limits.take(leaving)
+        if part:
+            pods = [relocation.pod for relocation in part]
+            self._parts.emptying = pods[0].node_name
+            self._trials.close(pods[0].row)
+        self._limits.take(self._leaving(pods))
         self._room.take(pods)
         self._touched.update(pod.uid for pod in pods)
         self._touched.update(as_replacement(pod, self._picture.now).uid for pod in pods)
         gain, self._total = self._total - found.total, found.total
-        return PlannedMoves(policy, proposal.reason, found.moves, gain, proposal.avoid_for_ns)
+        return PlannedMoves(policy, proposal.reason, found.moves, gain, proposal.avoid_for_ns, found.part_of)
+
+    def _leaving(self, pods: Sequence[PodRecord]) -> list[Leaving]:
+        return [Leaving.of(pod, has_budget=self._room.is_protected(pod)) for pod in pods]
 
     def _refusal(self, pod: PodRecord) -> str:
         """Why a pod may not be moved, or not again."""

@@ -37,7 +37,9 @@ class Standing:
     """What a plan depends on besides the cluster and the settings.
 
     ``cooling`` are the owners whose pods on a node are left alone: their replacement came back to it. ``keeps_data``
-    are the pods (uids) that would lose data by a move. ``component_may_evict`` is how many evictions the cap of the
+    are the pods (uids) that would lose data by a move, ``refused`` those whose evictions were refused of late, or are
+    under way. ``emptying`` is the node that is being emptied pod by pod ("" for none), ``given_up`` those of which that
+    was given up of late. ``component_may_evict`` is how many evictions the cap of the
     component leaves at the moment, None for any number.
     """
 
@@ -45,4 +47,7 @@ class Standing:
     budgets: EvictionBudgets
     cooling: Collection[tuple[str, str]] = frozenset()
     keeps_data: Collection[str] = frozenset()
+    refused: Collection[str] = frozenset()
+    emptying: str = ""
+    given_up: Collection[str] = frozenset()
     component_may_evict: int | None = None

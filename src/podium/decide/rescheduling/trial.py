@@ -15,7 +15,7 @@ from podium.decide.rescheduling.likeness import Likeness
 from podium.decide.rescheduling.moments import Arrival, Leaver, still_there
 from podium.decide.rescheduling.moved_claims import MovedClaims
 from podium.decide.rescheduling.objectives import ROUNDING, Objectives
-from podium.decide.rescheduling.plan import Move
+from podium.decide.rescheduling.plan import Move, PartOf
 from podium.decide.rescheduling.rehearsal import Rehearsal, RehearsalError
 from podium.decide.scratch import Scratch
 from podium.framework.rescheduling.picture import Picture
@@ -25,11 +25,15 @@ from podium.framework.rescheduling.settings import Judgement, ReschedulerSetting
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """What came of a trial: the moves and the sum of the objectives after them, or ``why`` there are none."""
+    """What came of a trial: the moves and the sum of the objectives after them, or ``why`` there are none.
+
+    ``part_of`` is the whole, where only a part of it is made.
+    """
 
     moves: tuple[Move, ...] = ()
     total: float = 0.0
     why: str = ""
+    part_of: PartOf | None = None
 
 
 class Trials:
@@ -53,21 +57,34 @@ class Trials:
         self._likeness = Likeness(picture)
         # Pods that were evicted before, and are still there.
         self.going: Sequence[Leaver] = ()
-        # Of what is planned already: who leaves, and by proposal, who comes and what ``scratch`` was like before.
+        # Of what is planned already: who leaves, and what there is to know by proposal.
         self._leaving: list[Leaver] = []
-        self._accepted: list[tuple[int, list[Arrival]]] = []
+        self._accepted: list[_Accepted] = []
 
-    def attempt(self, proposal: Proposal, before: float) -> Found:
-        """Try a proposal where the sum of the objectives is ``before``; nothing has changed if there is a ``why``."""
+    def attempt(self, proposal: Proposal, before: float, part: tuple[Relocation, ...] = ()) -> Found:
+        """Try a proposal where the sum of the objectives is ``before``; nothing has changed if there is a ``why``.
+
+        With a ``part`` it is tried whole, and only that part is made.
+        """
         mark = self._scratch.mark()
         try:
-            found = self._attempt(proposal.relocations, before, mark)
+            found = self._attempt(proposal.relocations, before)
+            if part and not found.found.why:
+                self._scratch.roll_back(mark)
+                whole = PartOf(len(proposal.relocations), before - found.found.total)
+                found = self._attempt(part, before, whole)
         except BaseException:
             self._scratch.roll_back(mark)
             raise
-        if found.why:
+        if found.found.why:
             self._scratch.roll_back(mark)
-        return found
+        else:
+            self._accept(mark, found)
+        return found.found
+
+    def close(self, row: int) -> None:
+        """A node is being emptied: nobody comes there from now on."""
+        self._landings.closed.add(row)
 
     def rehearse(self, before: float) -> tuple[int, str]:
         """How many of the accepted proposals hold together when all are made at once, and why no more do.
@@ -75,20 +92,22 @@ class Trials:
         ``before`` is the sum of the objectives before all of them. The others are taken back.
         """
         reason = ""
-        while sum(len(arrivals) for _, arrivals in self._accepted) > 1:
+        while sum(len(accepted.arrivals) for accepted in self._accepted) > 1:
             why, position = self._rehearsed(before)
             if not why:
                 break
             reason = why
             # What stood on the one that fails goes with it.
-            self._scratch.roll_back(self._accepted[position][0])
+            self._scratch.roll_back(self._accepted[position].mark)
             del self._accepted[position:]
         return len(self._accepted), reason
 
     def _rehearsed(self, before: float) -> tuple[str, int]:
         """Why the accepted proposals do not hold together, and which of them is the first to go; or "", and none."""
         # Of pods that move together, the one that finds its place last is evicted first.
-        everybody = [arrival for _, arrivals in self._accepted for arrival in reversed(arrivals)]
+        everybody = [arrival for accepted in self._accepted for arrival in reversed(accepted.arrivals)]
+        # Parts gain nothing, until the last of them.
+        counted = sum(len(accepted.arrivals) for accepted in self._accepted if not accepted.is_part)
         mark = self._scratch.mark()
         try:
             Rehearsal(self._scratch, self._picture, self._landings, everybody, self.going).play()
@@ -96,45 +115,48 @@ class Trials:
         except RehearsalError as error:
             of = next(
                 position
-                for position, (_, arrivals) in enumerate(self._accepted)
-                if any(arrival.leaver is error.leaver for arrival in arrivals)
+                for position, accepted in enumerate(self._accepted)
+                if any(arrival.leaver is error.leaver for arrival in accepted.arrivals)
             )
             return f"{error.leaver.pod.key}: {error.why}", of or len(self._accepted) // 2
         finally:
             self._scratch.roll_back(mark)
-        if gain >= self._settings.threshold * len(everybody) - ROUNDING:
+        if gain >= self._settings.threshold * counted - ROUNDING:
             return "", len(self._accepted)
         return "together with the moves before it, it would gain too little", len(self._accepted) // 2
 
-    def _attempt(self, relocations: Sequence[Relocation], before: float, mark: int) -> Found:
+    def _accept(self, mark: int, tried: _Tried) -> None:
+        """What was tried stands."""
+        self._waiting.keep(tried.seats)
+        self._leaving += [arrival.leaver for arrival in tried.arrivals]
+        self._accepted.append(_Accepted(mark, tried.arrivals, tried.found.part_of is not None))
+
+    def _attempt(self, relocations: Sequence[Relocation], before: float, whole: PartOf | None = None) -> _Tried:
         leaving = [Leaver(relocation, self._row_of(relocation.pod)) for relocation in relocations]
         for leaver in leaving:
             self._landings.leave(leaver.row)
             self._scratch.take_off(leaver.pod.uid)
         if self._settings.judgement is Judgement.BLIND:
             blind = tuple(Move(leaver.pod, leaver.pod.node_name, None) for leaver in leaving)
-            return self._judged(blind, before, self._objectives.total())
+            return _Tried(self._judged(blind, before, self._objectives.total(), None))
         seats = self._waiting.seats({leaver.row for leaver in leaving}, min(leaver.pod.priority for leaver in leaving))
         # What the sum may come to at most, where one move decides it.
-        most = before - self._settings.threshold + ROUNDING if len(leaving) == 1 else None
+        needed = self._settings.threshold if whole is None else 0.0
+        most = before - needed + ROUNDING if len(leaving) == 1 else None
         arrived, moves, total = list[Arrival](), list[Move](), None
         for leaver in leaving:
             replacement = as_replacement(leaver.pod, self._picture.now)
             self._claims.make(leaver.pod, replacement)
             choice = self._choice(replacement, leaver, leaving, seats, most)
             if isinstance(choice, str):
-                return Found(why=choice if len(leaving) == 1 else f"{leaver.pod.key}: {choice}")
+                return _Tried(Found(why=choice if len(leaving) == 1 else f"{leaver.pod.key}: {choice}"))
             self._scratch.place(replacement, choice.row)
             arrived.append(Arrival(leaver, replacement, choice.row))
             target = self._picture.node_name(choice.row)
             moves.append(Move(leaver.pod, leaver.pod.node_name, target, choice.is_sure))
             total = choice.total
-        found = self._judged(tuple(moves), before, self._objectives.total() if total is None else total)
-        if not found.why:
-            self._waiting.keep(seats)
-            self._leaving += leaving
-            self._accepted.append((mark, arrived))
-        return found
+        after = self._objectives.total() if total is None else total
+        return _Tried(self._judged(tuple(moves), before, after, whole), tuple(arrived), seats)
 
     def _choice(
         self, replacement: PodRecord, leaver: Leaver, leaving: Sequence[Leaver], seats: Seats, most: float | None
@@ -186,9 +208,13 @@ class Trials:
         self._scratch.roll_back(mark)
         return replace(choice, total=total)
 
-    def _judged(self, moves: tuple[Move, ...], before: float, after: float) -> Found:
-        """The moves, if the sum falls by the threshold for each of them."""
+    def _judged(self, moves: tuple[Move, ...], before: float, after: float, whole: PartOf | None) -> Found:
+        """The moves, if the sum falls by the threshold for each of them; or does not rise, by a part of a whole."""
         gain, threshold = before - after, self._settings.threshold
+        if whole is not None:
+            if gain >= -ROUNDING:
+                return Found(moves, after, part_of=whole)
+            return Found(why=f"a part of its moves alone would make it worse by {-gain:.3g}")
         if gain >= threshold * len(moves) - ROUNDING:
             return Found(moves, after)
         where = "" if len(moves) > 1 or moves[0].target is None else f" on {moves[0].target}"
@@ -200,6 +226,24 @@ class Trials:
 
     def _row_of(self, pod: PodRecord) -> int:
         return self._picture.cluster.placed[pod.uid].row
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tried:
+    """What came of a trial, who comes, and where waiting pods sit meanwhile."""
+
+    found: Found
+    arrivals: tuple[Arrival, ...] = ()
+    seats: Seats = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Accepted:
+    """What is planned, and what ``scratch`` was like before."""
+
+    mark: int
+    arrivals: tuple[Arrival, ...]
+    is_part: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,10 +41,25 @@ class Proposal:
 
     All of them leave before the first is placed, so that A may go into the room that B leaves. ``reason`` is for
     people: what is wrong with where they are. ``avoid_for_ns`` is how long the nodes that they leave are avoided by
-    their controllers, None as long as the DisruptionPolicy says.
+    their controllers, None as long as the DisruptionPolicy says. With ``in_parts`` pods of one node may leave one after
+    another, where limits or budgets do not let them go at once; then only the last of them brings the gain.
     """
 
     relocations: tuple[Relocation, ...]
+    reason: str
+    avoid_for_ns: int | None = None
+    in_parts: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Avoidance:
+    """A controller whose pods had better keep off a node, though none of them runs there that could be moved.
+
+    ``pod`` is one of its pods that ended on that node (`Signals.turned_away`). It is evicted, which disrupts nobody,
+    and with that the controller comes on the node's avoid list, for ``avoid_for_ns`` as with a `Proposal`.
+    """
+
+    pod: PodRecord
     reason: str
     avoid_for_ns: int | None = None
 
@@ -77,5 +92,17 @@ class Policy(Protocol):
 
         While the proposals are gone through, moves are made: a generator sees the cluster as it is by then. What it
         proposed is its pods' last word for this time: nobody is moved twice.
+        """
+        ...
+
+
+@runtime_checkable
+class AvoidingPolicy(Policy, Protocol):
+    """A policy that also says who had better keep off which node."""
+
+    def avoidances(self, picture: Picture) -> Iterable[Avoidance]:
+        """What is to be avoided, the worst first; of equals, in the order of a key.
+
+        It may be proposed as long as it holds: nothing is done about controllers that are on the list already.
         """
         ...

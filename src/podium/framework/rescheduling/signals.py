@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from podium.cluster.pods import PodRecord
+
 
 @dataclass(frozen=True, slots=True)
 class PodSignals:
@@ -67,12 +69,14 @@ class Signals:
     """What is known of how all fare; who has nothing to tell of is in none of the mappings.
 
     ``pods`` are by uid, ``nodes`` by name. ``rejections`` count, by a controller's uid and a node's name, the pods that
-    the node's kubelet turned away and that are still known (OutOfcpu, NodeAffinity and their like).
+    the node's kubelet turned away and that are still known (OutOfcpu, NodeAffinity and their like). ``turned_away`` are
+    these pods by their uids, which run nowhere, as far as they have been kept.
     """
 
     pods: Mapping[str, PodSignals] = field(default_factory=dict)
     nodes: Mapping[str, NodeSignals] = field(default_factory=dict)
     rejections: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    turned_away: Mapping[tuple[str, str], Mapping[str, PodRecord]] = field(default_factory=dict)
 
     def of_pod(self, uid: str) -> PodSignals:
         """How a pod fares."""

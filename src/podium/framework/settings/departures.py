@@ -14,9 +14,12 @@ from podium.framework.settings.configuration import Configuration
 # By plugin, the arguments that kube-scheduler does not know, with the value that stands for what it does.
 _ARGUMENTS: dict[str, dict[str, object]] = {
     "DefaultPreemption": {
+        "budgets": "Count",
         "equalPriorityOrder": "StartTime",
         "equalPriorityPreemption": False,
+        "minimumRunningTime": "0s",
         "spareMirrorPods": False,
+        "victimCost": "Upstream",
         "acrossNodes": False,
         "keepAffinityPartners": False,
         "includeDependents": False,
@@ -37,6 +40,12 @@ def departures(configuration: Configuration) -> tuple[Caveat, ...]:
     return (Caveat("own-settings", message, len(names), names[:MOST_NAMES]),)
 
 
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
 def _settings(configuration: Configuration) -> Iterator[str]:
     if configuration.max_futile_preemptions:
         yield f"maxFutilePreemptions: {configuration.max_futile_preemptions}"
@@ -47,5 +56,4 @@ def _settings(configuration: Configuration) -> Iterator[str]:
             usual = _ARGUMENTS.get(plugin.name, {})
             for name, value in plugin.args.items():
                 if name in usual and value != usual[name]:
-                    shown = str(value).lower() if isinstance(value, bool) else value
-                    yield f"{name}: {shown} of {plugin.name}"
+                    yield f"{name}: {_shown(value)} of {plugin.name}"

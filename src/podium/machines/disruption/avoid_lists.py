@@ -57,7 +57,9 @@ class AvoidLists:
     time never is. A controller is gone when it was seen and is no more, or is of a kind that is seen here and has not
     been seen a minute after the eviction. Other kinds of controllers are left to time alone. An entry that waits for a
     pod to be scheduled is over when that pod has a node, ends or is gone, or has not been seen a minute after the
-    eviction. What was left for a replacement goes with its time, when it has a node, and with the controller.
+    eviction. One that waits for a replacement is over when that has a node, or what was left for it is gone, or nothing
+    was left for it a minute after the eviction. What was left for a replacement goes with its time, when it has a node,
+    and with the controller.
     """
 
     watches = frozenset(("DisruptionPolicy", "Node", "Pod", *(type_.__name__ for type_ in _API_GROUPS)))
@@ -126,29 +128,28 @@ class AvoidLists:
             before.asked = before.asked and before.version == version
             before.version = version
         else:
-            self._drop_node(name)
             here = avoid_list(text)
+            self._drop_node(name, here)
             if not here:
                 return
             self._nodes[name] = _Listed(uid, version, text)
             for controller_uid in _controllers(here):
                 self._named.setdefault(controller_uid, {})[name] = None
-            self._awaited.put_list(name, here)
         self._queue.add(name)
 
-    def _drop_node(self, name: str) -> None:
+    def _drop_node(self, name: str, after: AvoidList = AvoidList()) -> None:  # noqa: B008 - an immutable value
+        """A node's list is another one, ``after``."""
         before = self._nodes.pop(name, None)
-        if before is None:
-            return
-        self._expiries.set(name, None)
-        self._queue.forget(name)
-        here = avoid_list(before.text)
-        for uid in _controllers(here):
+        listed = AvoidList() if before is None else avoid_list(before.text)
+        if before is not None:
+            self._expiries.set(name, None)
+            self._queue.forget(name)
+        for uid in _controllers(listed):
             self._named[uid].pop(name)
             if not self._named[uid]:
                 del self._named[uid]
                 self._gone.discard(uid)
-        self._awaited.drop_list(name, here)
+        self._look_at(self._awaited.put_list(name, listed, after))
 
     def _look_at(self, names: Iterable[str]) -> bool:
         """Look at the lists of some nodes; whether there are any."""
@@ -232,6 +233,11 @@ class AvoidLists:
 
     def _is_done(self, entry: AvoidEntry, now: int) -> bool:
         """Whether the pod that was to have the room has it, or will not."""
+        replaced = entry.until_replaced
+        if replaced is not None:
+            if self._awaited.is_awaited(replaced.uid):
+                return False
+            return self._awaited.is_replaced(replaced.uid) or self._is_long_ago(entry, now)
         awaited = entry.until_scheduled
         if awaited is None or self._awaited.is_pending(awaited.uid):
             return False
@@ -256,6 +262,9 @@ class AvoidLists:
     def _is_about_unseen(self, entry: AvoidEntry) -> bool:
         awaited = entry.until_scheduled
         if awaited is not None and not self._awaited.is_pending(awaited.uid):
+            return True
+        replaced = entry.until_replaced
+        if replaced is not None and not self._awaited.is_awaited(replaced.uid):
             return True
         return self._is_controller_unseen(entry)
 

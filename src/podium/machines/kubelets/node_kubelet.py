@@ -12,7 +12,7 @@ from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.node_health import MEMORY_PRESSURE, condition_status, is_ready
 from podium.api.pod import Pod, PodCondition
-from podium.decide.kubelet_admission import Refusal
+from podium.decide.kubelet_admission import UNEXPECTED, Refusal
 from podium.decide.pressure import EvictionOrder
 from podium.machines.actions import Action, DeleteObject, ReportStatus
 from podium.machines.kubelets import kubelet_reports as reports
@@ -317,6 +317,10 @@ class NodeKubelet:
         verdict = self._there.judge(run, is_short=is_short, waits_for_victims=waits)
         if verdict.refusal is not None:
             self._turn_away(run, verdict.refusal)
+            return
+        reject_ns = self._there.reject_ns(run.pod)
+        if reject_ns is not None:
+            self._workers.give_up(run, reports.rejected(run, UNEXPECTED), now + reject_ns)
             return
         run.is_admitted, run.is_waiting = True, verdict.must_wait
         if not run.is_waiting:

@@ -13,7 +13,7 @@ from podium.api.resources import MEMORY
 from podium.decide.critical_pods import Holder, is_critical, make_room
 from podium.decide.kubelet_admission import Refusal, pressure_refusal, refusals
 from podium.decide.pressure import MemoryUse
-from podium.machines.kubelets.node_trouble import crash_after_ns
+from podium.machines.kubelets.node_trouble import crash_after_ns, reject_after_ns
 from podium.machines.kubelets.pod_run import PodRun
 
 # A pod whose containers ran before is not turned away for these (feature gate NotEvictPodOnKubeletRestart).
@@ -57,6 +57,10 @@ class NodeRuns:
     def trouble_ns(self, pod: Pod) -> int | None:
         """How long after their start a pod's containers fail for the node's sake; None: they do not."""
         return None if self.node is None else crash_after_ns(self.node.metadata.annotations, pod)
+
+    def reject_ns(self, pod: Pod) -> int | None:
+        """How long after its coming a pod is turned away for the node's sake; None: it is not."""
+        return None if self.node is None else reject_after_ns(self.node.metadata.annotations, pod)
 
     def judge(self, run: PodRun, *, is_short: bool, waits_for_victims: bool) -> Verdict:
         """Whether a pod may come; ``is_short``: the node is short of memory.

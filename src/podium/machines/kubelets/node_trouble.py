@@ -1,4 +1,4 @@
-"""What is wrong with a simulated node, so that containers fail there: all of them, or those of some pods."""
+"""What is wrong with a simulated node, so that containers fail there, or pods are turned away: all, or some."""
 
 from __future__ import annotations
 
@@ -15,19 +15,22 @@ from podium.api.times import parse_duration
 TROUBLE = "podium.dev/trouble"
 """The annotation of a node on which containers fail: how long after each start, and of which pods.
 
-`20s` is for all pods, `20s app=web` for those that a label selector matches; several stand with `;` between them.
+`20s` is for all pods, `20s app=web` for those that a label selector matches; several stand with `;` between them. With
+`reject 20s` or `reject 20s app=web` the kubelet turns pods away so long after they came.
 """
 
+_REJECT = "reject "
 _MOST = 100
 _KEPT = 1_024
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Containers of the pods that match fail so long after each start."""
+    """Containers of the pods that match fail so long after each start; or the pods are turned away after that time."""
 
-    crash_after_ns: int
+    after_ns: int
     pods: Selector = EVERYTHING
+    is_rejection: bool = False
 
 
 def read_trouble(text: str) -> tuple[Trouble, ...]:
@@ -51,11 +54,20 @@ def trouble_problem(annotations: Mapping[str, str]) -> str:
 
 def crash_after_ns(annotations: Mapping[str, str], pod: Pod) -> int | None:
     """How long after their start a pod's containers fail on a node with these annotations; None: not for its sake."""
+    return _after_ns(annotations, pod, is_rejection=False)
+
+
+def reject_after_ns(annotations: Mapping[str, str], pod: Pod) -> int | None:
+    """How long after its coming the kubelet of such a node turns a pod away; None: it does not."""
+    return _after_ns(annotations, pod, is_rejection=True)
+
+
+def _after_ns(annotations: Mapping[str, str], pod: Pod, *, is_rejection: bool) -> int | None:
     text = annotations.get(TROUBLE)
     if text is None:
         return None
-    concerned = (each.crash_after_ns for each in _known(text) if each.pods.matches(pod.metadata.labels))
-    return min(concerned, default=None)
+    of_kind = (each for each in _known(text) if each.is_rejection is is_rejection)
+    return min((each.after_ns for each in of_kind if each.pods.matches(pod.metadata.labels)), default=None)
 
 
 @lru_cache(maxsize=_KEPT)
@@ -67,14 +79,17 @@ def _known(text: str) -> tuple[Trouble, ...]:
 
 
 def _read(part: str) -> Trouble:
-    duration, _, selector = part.partition(" ")
+    is_rejection = part.startswith(_REJECT)
+    duration, _, selector = part.removeprefix(_REJECT).strip().partition(" ")
     if not duration:
         raise ValueError('a time is missing; write it as in "20s app=web"')
-    crash_after = parse_duration(duration)
-    if crash_after < 0:
+    after_ns = parse_duration(duration)
+    if after_ns < 0:
         raise ValueError(f'"{duration}" is negative; a duration is 0s or more')
+    if is_rejection and not after_ns:
+        raise ValueError("pods that are turned away at once would come back at the same instant; 1s is long enough")
     try:
-        return Trouble(crash_after, parse_label_selector(selector.strip()))
+        return Trouble(after_ns, parse_label_selector(selector.strip()), is_rejection)
     except InputError as error:
         raise ValueError(error.problem) from None
 

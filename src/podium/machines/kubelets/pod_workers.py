@@ -150,6 +150,11 @@ class PodWorkers:
         run.stop(asked_ns, grace_seconds, is_forced=is_forced)
         self._plan(run)
 
+    def give_up(self, run: PodRun, report: ReportStatus, end_ns: int) -> None:
+        """A pod that has not started will not: its end is reported at a time, or when it is deleted before."""
+        run.outcome, run.stopped_ns = report, end_ns
+        self._plan(run)
+
     def stop_deleted(self, run: PodRun, now: int) -> None:
         """Let a pod end that was deleted."""
         grace_seconds = run.pod.metadata.deletion_grace_period_seconds or 0

@@ -58,7 +58,7 @@ class ClusterPicture:
         """Take in an object; whether it might change a plan."""
         match object_:
             case Pod():
-                fares_otherwise = self.observed.pod_changed(object_, raw)
+                fares_otherwise = self.observed.pod_changed(object_, raw, self.cluster.read)
                 fares_otherwise |= self._use.pod_changed(object_)
                 return self._pod_changed(object_, raw) or fares_otherwise
             case Node():

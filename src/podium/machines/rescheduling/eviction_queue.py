@@ -98,6 +98,11 @@ class Refusals:
     def __contains__(self, uid: str) -> bool:
         return uid in self._until
 
+    @property
+    def uids(self) -> frozenset[str]:
+        """The pods."""
+        return frozenset(self._until)
+
     def refuse(self, uid: str, now: int, wait_ns: int) -> None:
         """A pod's eviction was refused; the server asks to wait for ``wait_ns``."""
         self._backoff.fail(uid, now, wait_ns)

@@ -73,8 +73,8 @@ class Moves:
     def __iter__(self) -> Iterator[Move]:
         return iter(self._moves)
 
-    def begin(self, pod: PodRecord, target: str, now: int) -> Move:
-        """A pod is about to be evicted."""
+    def begin(self, pod: PodRecord, target: str, now: int, *, has_ended: bool = False) -> Move:
+        """A pod is about to be evicted; one that ``has_ended`` leaves nothing that somebody would replace."""
         move = Move(
             namespace=pod.namespace,
             owner_uid=pod.owner_uid,
@@ -87,6 +87,7 @@ class Moves:
             known=frozenset(
                 other.uid for other in self._picture.pods_of(pod.owner_uid) if other.created_ns >= _second(now)
             ),
+            is_over=has_ended,
         )
         self._moves.append(move)
         self._leaving.add(pod.uid)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from podium.api.maintenance import maintenance_ns
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.pod_health import WELL, pod_health
+from podium.cluster.pods import PodRecord
 from podium.framework.rescheduling.signals import NO_NODE_SIGNALS, NO_POD_SIGNALS, NodeSignals, PodSignals, Signals
 
 # The reasons with which a kubelet turns a pod away (pkg/kubelet/lifecycle, pkg/kubelet/cm).
@@ -24,11 +26,12 @@ _SHORTAGE = "OutOf"
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What there is to tell of a pod; ``rejected``: whose pod was turned away from which node."""
+    """What there is to tell of a pod; ``rejected``: whose pod was turned away from which node, and that pod."""
 
     uid: str
     signals: PodSignals = NO_POD_SIGNALS
     rejected: tuple[str, str] | None = None
+    record: PodRecord | None = field(default=None, compare=False)
 
 
 class ObservedSignals:
@@ -42,15 +45,18 @@ class ObservedSignals:
         self._pods: dict[str, PodSignals] = {}
         self._nodes: dict[str, NodeSignals] = {}
         self._rejections: Counter[tuple[str, str]] = Counter()
-        self.signals = Signals(self._pods, self._nodes, self._rejections)
+        self._turned_away: dict[tuple[str, str], dict[str, PodRecord]] = {}
+        self.signals = Signals(self._pods, self._nodes, self._rejections, self._turned_away)
         """What is known; it follows what is taken in."""
 
-    def pod_changed(self, pod: Pod, raw: Raw) -> bool:
-        """Take in a pod; whether there is something else to tell of it than before."""
+    def pod_changed(self, pod: Pod, raw: Raw, read: Callable[[Pod], PodRecord]) -> bool:
+        """Take in a pod; whether there is something else to tell of it than before. ``read`` makes its record."""
         uid = pod.metadata.uid
         if pod.is_terminal:
             rejected = _rejected(pod, raw)
-            return self._put(pod.key, None if rejected is None else _Seen(uid, rejected=rejected))
+            if rejected is None:
+                return self._put(pod.key, None)
+            return self._put(pod.key, _Seen(uid, rejected=rejected, record=read(pod)))
         signals = _signals_of(raw)
         return self._put(pod.key, None if signals == NO_POD_SIGNALS else _Seen(uid, signals))
 
@@ -72,6 +78,11 @@ class ObservedSignals:
         """A node is no more."""
         self._nodes.pop(name, None)
 
+    def has_turned_away(self, pod: PodRecord) -> bool:
+        """Whether a pod that was turned away is still known."""
+        seen = self._seen.get(pod.key)
+        return seen is not None and seen.uid == pod.uid and seen.rejected is not None
+
     def _put(self, key: str, seen: _Seen | None) -> bool:
         before = self._seen.pop(key, None)
         if seen is not None:
@@ -80,18 +91,25 @@ class ObservedSignals:
             return False
         if before is not None:
             self._pods.pop(before.uid, None)
-            self._count(before.rejected, -1)
+            self._count(before, -1)
         if seen is not None:
             if seen.rejected is None:
                 self._pods[seen.uid] = seen.signals
-            self._count(seen.rejected, 1)
+            self._count(seen, 1)
         return True
 
-    def _count(self, rejected: tuple[str, str] | None, number: int) -> None:
-        if rejected is not None:
-            self._rejections[rejected] += number
-            if not self._rejections[rejected]:
-                del self._rejections[rejected]
+    def _count(self, seen: _Seen, number: int) -> None:
+        rejected, record = seen.rejected, seen.record
+        if rejected is None or record is None:
+            return
+        pods = self._turned_away.setdefault(rejected, {})
+        if number > 0:
+            pods[seen.uid] = record
+        else:
+            del pods[seen.uid]
+        self._rejections[rejected] = len(pods)
+        if not pods:
+            del self._rejections[rejected], self._turned_away[rejected]
 
 
 def _signals_of(raw: Raw) -> PodSignals:

@@ -8,31 +8,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from podium.api.avoid_list import AvoidFor
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.api.replacements import ForReplacement
 from podium.cluster.pods import PodRecord
-from podium.decide.rescheduling.plan import Move as Planned
-from podium.decide.rescheduling.plan import Plan, PlannedMoves
+from podium.decide.rescheduling.plan import Plan
 from podium.decide.rescheduling.planner import Planner
 from podium.decide.rescheduling.standing import Standing
 from podium.decide.rescheduling.untouched import Untouched
 from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.settings import Guidance, ReschedulerSettings, Steering
+from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.framework.settings.configuration import Configuration
 from podium.machines.actions import Action, Evict, PatchObject, Record
-from podium.machines.answers import Answer
 from podium.machines.observations import Answered, Changed, Gone, Measured, Observation, Tick
 from podium.machines.parts.deadlines import AT_ONCE, Deadline, earliest, soonest
 from podium.machines.placement_kinds import PLACEMENT_KINDS
 from podium.machines.rescheduling.cluster_picture import ClusterPicture
-from podium.machines.rescheduling.eviction_queue import EvictionQueue, Ordered, Refusals
+from podium.machines.rescheduling.emptying import Emptying
+from podium.machines.rescheduling.evictions import Evictions
 from podium.machines.rescheduling.guide import Guide
 from podium.machines.rescheduling.looks import Looks, next_of_age
 from podium.machines.rescheduling.moves import Moves
-from podium.machines.rescheduling.names import DESCHEDULED, RESCHEDULER
 from podium.machines.rescheduling.planning import MakePlanner, Planners, Weighted
 from podium.machines.rescheduling.returns import Returns
 from podium.machines.rescheduling.settings_map import CONFIG_MAP, SettingsMap
@@ -67,13 +63,13 @@ class Rescheduler:
         self._planners = Planners(self._picture, settings, configuration, make_planner, seed)
         self._moves = Moves(self._picture)
         self._returns = Returns(self._picture)
+        self._emptying = Emptying()
         self._guide = Guide(self._moves, self._planners)
         self._soft_taints = SoftTaints()
-        # The node whose mark is waited for before pods are evicted from it.
-        self._marking = ""
-        self._queue = EvictionQueue()
         self._only_plans = only_plans
-        self._refusals = Refusals()
+        self._evictions = Evictions(
+            self._picture, self._planners, self._moves, self._soft_taints, self._standing, self._look_at_moves
+        )
         self._looks = Looks()
         # What policies failed with in the last plan.
         self._errors: tuple[str, ...] = ()
@@ -90,7 +86,7 @@ class Rescheduler:
     @property
     def is_at_work(self) -> bool:
         """Whether something of the last plan is still to be asked for, or an answer to come."""
-        return bool(self._queue)
+        return bool(self._evictions)
 
     @property
     def moves_under_way(self) -> int:
@@ -125,12 +121,11 @@ class Rescheduler:
                 self._seen(self._picture.gone(object_), object_, now)
                 self._forget(object_)
             case Answered(action=Evict() as evict):
-                return self._answered(evict, observation, now)
+                return self._evictions.answered(evict, observation, now)
             case Answered(action=PatchObject() as patch):
                 self._soft_taints.answered(observation, now)
-                if observation.problem is not None and patch.key == self._marking:
-                    self._marking = ""
-                    self._queue.skip()
+                if observation.problem is not None:
+                    self._evictions.not_marked(patch.key)
             case Measured():
                 self._picture.measured.take(observation, now)
             case Tick():
@@ -142,12 +137,11 @@ class Rescheduler:
         beside = soonest(self._guide.deadline(), self._soft_taints.deadline())
         if self.settings.is_paused:
             return beside
-        if self._queue:
-            is_waiting = bool(self._marking) or self._queue.next() is None
-            return soonest(beside, Deadline(None, True) if is_waiting else AT_ONCE)
-        return soonest(beside, self._looks.deadline(), self._refusals.deadline())
+        if self._evictions:
+            return soonest(beside, self._evictions.deadline())
+        return soonest(beside, self._looks.deadline(), self._evictions.refusals.deadline())
 
-    # What the API shows, and answers
+    # What the API shows
 
     def _seen(self, makes_difference: bool, object_: Kubernetes, now: int) -> None:
         if isinstance(object_, Node):
@@ -159,8 +153,7 @@ class Rescheduler:
         """Take in what concerns moves under way."""
         if isinstance(object_, Node):
             self._soft_taints.changed(object_, raw)
-            if object_.metadata.name == self._marking and not self._soft_taints.is_asked(self._marking):
-                self._marking = ""
+            self._evictions.node_seen(object_.metadata.name)
         elif isinstance(object_, Pod):
             pod = self._picture.pod(object_.metadata.uid)
             if pod is not None:
@@ -168,69 +161,52 @@ class Rescheduler:
 
     def _forget(self, gone: Kubernetes) -> None:
         if isinstance(gone, Pod):
-            self._refusals.forget(gone.metadata.uid)
+            self._evictions.refusals.forget(gone.metadata.uid)
         elif isinstance(gone, Node):
             self._soft_taints.gone(gone.metadata.name)
-            if gone.metadata.name == self._marking:
-                self._marking = ""
+            self._emptying.forget(gone.metadata.name)
+            self._evictions.node_gone(gone.metadata.name)
 
     def _use(self, settings: ReschedulerSettings) -> None:
         """Work by these settings from now on. Raises InputError for policies that cannot be made."""
         self._planners.change(settings)
         # What was decided by others is decided anew.
-        self._queue.clear()
-        self._marking = ""
+        self._evictions.clear()
         self._looks.anew()
-
-    def _answered(self, evict: Evict, answered: Answered, now: int) -> list[Action]:
-        """Take in how an eviction ended. What was refused is decided anew when it is time for another try."""
-        if self._queue.asked is None or self._queue.asked[0].pod.uid != evict.uid:
-            return []
-        move, planned = self._queue.asked
-        answer = answered.answer
-        self._queue.answered(is_done=answer is Answer.DONE)
-        if answer is Answer.DONE:
-            self._refusals.forget(evict.uid)
-            return [_told(move, planned)]
-        if answer is Answer.UNKNOWN:
-            self._moves.doubt(evict.uid)
-        else:
-            self._moves.drop(evict.uid)
-        if answer not in (Answer.GONE, Answer.REPLACED):
-            self._refusals.refuse(evict.uid, now, answered.wait_ns)
-        return []
 
     # What follows from it
 
     def _work(self, now: int) -> list[Action]:
         """Do what is due."""
         actions = self._guide.work(now) if self._guide.deadline() is AT_ONCE else []
-        actions += self._soft_taints.work(now, self._nodes_to_mark())
+        actions += self._soft_taints.work(now, self._evictions.nodes_to_mark())
         if self.settings.is_paused:
             return actions
-        if self._queue:
-            return actions + ([] if self._marking else self._go_on(now))
-        due_ns = earliest((self._looks.deadline().time_ns, self._refusals.deadline().time_ns))
+        if self._evictions:
+            return actions + self._evictions.go_on(now)
+        due_ns = earliest((self._looks.deadline().time_ns, self._evictions.refusals.deadline().time_ns))
         return actions + (self._plan(now) if due_ns is not None and due_ns <= now else [])
 
     def _plan(self, now: int) -> list[Action]:
         """Find out what to move, and begin with it."""
         self._looks.begin()
         self._look_at_moves(now)
-        self._refusals.pass_time(now)
+        self._evictions.refusals.pass_time(now)
         capped = self._picture.capped_namespaces(now)
         plan = self._planners.plan(self._standing(now), partial(self._why_held, capped), now)
+        if not self._only_plans:
+            self._emptying.planned(plan, now)
         if self.on_plan is not None:
             self.on_plan(plan, now)
         self._looks.end(now, self.settings.interval_ns, self._next_wake(plan, bool(capped), now))
         told = self._told_errors(plan)
         if not self._only_plans:
-            self._queue.put(plan.planned)
-        self._soft_taints.unmark(self._nodes_to_mark())
-        if not self._queue:
+            self._evictions.put(plan.planned)
+        self._soft_taints.unmark(self._evictions.nodes_to_mark())
+        if not self._evictions:
             return told
         self._looks.soon(now, self.settings.interval_ns)
-        return told + self._evict(now)
+        return told + self._evictions.begin(now)
 
     def _why_held(self, capped: frozenset[str], pod: PodRecord) -> str:
         """What of its own speaks against it: a refusal, a cap, an eviction whose effect is not seen yet; "" if nothing.
@@ -239,7 +215,7 @@ class Rescheduler:
         """
         if pod.namespace in capped and self._picture.budgets.covering(pod):
             return f"the cap on disruptions in {pod.namespace} leaves none"
-        if pod.uid in self._refusals:
+        if pod.uid in self._evictions.refusals:
             return "its eviction was refused, and is tried again later"
         return "it is being evicted" if self._moves.is_leaving(pod) else ""
 
@@ -250,63 +226,10 @@ class Rescheduler:
         anew = (error for error in plan.errors if error not in errors)
         return [Record("", "", "Warning", "PolicyFailed", error, workload=whose) for error in anew]
 
-    def _go_on(self, now: int) -> list[Action]:
-        """Evict whoever is next, if that is right by now."""
-        while (order := self._queue.next()) is not None:
-            if not self._why_not(order, now):
-                return self._evict(now)
-            self._queue.skip()
-        return []
-
-    def _why_not(self, order: Ordered, now: int) -> str:
-        """Why the rest of some moves is left; "" if it is not.
-
-        What was begun is gone on with while its pods are where they were: it was decided as one, and is half done.
-        """
-        pods = [self._picture.pod(move.pod.uid) for move in order.left]
-        present = [pod for pod in pods if pod is not None and not pod.terminating]
-        if len(present) < len(pods) or any(
-            pod.node_name != move.source for pod, move in zip(present, order.left, strict=True)
-        ):
-            return "a pod has left its node by itself"
-        if order.was_begun:
-            return ""
-        self._look_at_moves(now)
-        return self._planners.holds(order.planned, present, self._standing(now), now)
-
-    def _evict(self, now: int) -> list[Action]:
-        """Evict the next pod; or mark its node first, where that is what keeps the replacement off."""
-        settings, order = self.settings, self._queue.next()
-        source = "" if order is None else order.left[0].source
-        if source in self._nodes_to_mark() and not self._soft_taints.has(source):
-            self._marking = source
-            return self._soft_taints.mark(source, now)
-        asked, planned = self._queue.ask()
-        pod, target = asked.pod, asked.target or ""
-        self._moves.begin(pod, target, now)
-        hint = "" if settings.guidance is Guidance.EVICT else target
-        evict = Evict(
-            pod.key,
-            pod.uid,
-            RESCHEDULER,
-            RESCHEDULER,
-            avoid_node=settings.steering is not Steering.SCORES_ALONE,
-            avoid_for=AvoidFor(planned.avoid_for_ns),
-            for_replacement=ForReplacement(settings.goes_first, hint),
-        )
-        return [evict]
-
-    def _nodes_to_mark(self) -> frozenset[str]:
-        """The nodes that pods are being moved off, where such are marked."""
-        settings = self.settings
-        if settings.steering is not Steering.SOFT_TAINT or settings.guidance is not Guidance.EVICT:
-            return frozenset()
-        under_way = (move.source for move in self._moves.under_way())
-        return frozenset((*under_way, *self._queue.sources()))
-
     def _look_at_moves(self, now: int) -> None:
         settings = self.settings
         self._returns.look(self._moves, now, settings)
+        self._emptying.look(now, settings.cool_down_ns)
         self._moves.look(now, settings.move_timeout_ns)
 
     def _standing(self, now: int) -> Standing:
@@ -315,6 +238,9 @@ class Rescheduler:
             budgets=self._picture.budgets,
             cooling=self._returns.cooling(now),
             keeps_data=self._picture.keeps_data,
+            refused=self._evictions.refusals.uids,
+            emptying=self._emptying.node,
+            given_up=self._emptying.given_up(now),
             component_may_evict=self._picture.may_evict(now),
         )
 
@@ -330,10 +256,3 @@ class Rescheduler:
             times.append(self._picture.next_token_ns(now))
         times.append(next_of_age(self._picture.pods(), settings.scope.minimum_age_ns, now))
         return earliest(times)
-
-
-def _told(move: Planned, planned: PlannedMoves) -> Record:
-    """The event that tells of an eviction."""
-    where = "" if move.target is None else f"; there is room on {move.target}"
-    message = f"moved off {move.source} by {planned.policy}: {planned.reason}{where}"
-    return Record(move.pod.key, move.pod.uid, "Normal", DESCHEDULED, message, move.source)

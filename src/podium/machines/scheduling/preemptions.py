@@ -1,4 +1,4 @@
-"""Carrying out preemptions: victims are marked, then deleted; the last of them when the others are through.
+"""Carrying out preemptions: victims are marked, then deleted, or evicted; the last of them when the others are through.
 
 While this goes on, the preemptor is held out of the queue; not any more once its last victim is seen to go, whose end
 must not be missed. A victim that is itself still on its way to its node is not for here: it is called back to the queue
@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from podium.api.disruption_policy import SCHEDULER
 from podium.api.pod import PodCondition
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PREEMPTED, PodRecord
-from podium.machines.actions import Action, DeleteObject, Record, ReportStatus
+from podium.machines.actions import Action, DeleteObject, Evict, Record, ReportStatus
 from podium.machines.answers import Answer
 from podium.machines.observations import Answered, Problem
 
@@ -26,12 +27,14 @@ class Preemption:
 
     ``victims`` (uids) are those that are to be deleted, the last one last; ``outstanding`` those of them whose mark or
     deletion is not answered yet. ``is_at_last``: the others are through. ``node_of`` says where each victim is.
+    ``evicts``: they go by eviction.
     """
 
     preemptor: PodRecord
     node_name: str
     victims: tuple[str, ...]
     node_of: Mapping[str, str]
+    evicts: bool = False
     is_at_last: bool = False
     outstanding: set[str] = field(default_factory=set)
     failed: bool = False
@@ -69,20 +72,22 @@ class Preemptions:
         last = self._cluster.placed.get(preemption.victims[-1])
         return not preemption.is_at_last or (last is not None and not last.terminating)
 
-    def start(self, preemptor: PodRecord, node_name: str, victims: list[PodRecord]) -> list[Action]:
-        """Begin to delete ``victims``, none of which is terminating yet; nothing where there are none."""
+    def start(
+        self, preemptor: PodRecord, node_name: str, victims: list[PodRecord], *, evicts: bool = False
+    ) -> list[Action]:
+        """Begin to delete or evict ``victims``, none of which is terminating yet; nothing where there are none."""
         if not victims:
             return []
         self.forget(preemptor.uid)
         uids = tuple(victim.uid for victim in victims)
         node_of = {victim.uid: victim.node_name for victim in victims}
-        preemption = self._by_preemptor[preemptor.uid] = Preemption(preemptor, node_name, uids, node_of)
+        preemption = self._by_preemptor[preemptor.uid] = Preemption(preemptor, node_name, uids, node_of, evicts)
         return self._begin(preemption, victims[:-1]) or self._begin_last(preemption)
 
     def answered(
-        self, action: ReportStatus | DeleteObject, problem: Problem | None
+        self, action: ReportStatus | DeleteObject | Evict, problem: Problem | None
     ) -> tuple[list[Action], Ended | None]:
-        """A victim was marked or deleted (one that is gone already counts), or could not be: then no more is done."""
+        """A victim was marked, deleted or evicted, or is gone already; or could not be: then no more is done."""
         preemption = self._asked.get((action.uid, action.cause))
         if preemption is None:
             return [], None
@@ -92,7 +97,7 @@ class Preemptions:
             return [DeleteObject("Pod", action.key, action.uid, action.cause)], None
         self._settle(preemption, action.uid)
         actions: list[Action] = []
-        if problem is None and isinstance(action, DeleteObject):
+        if problem is None and not isinstance(action, ReportStatus):
             actions.append(_preempted(preemption, action))
         if not preemption.outstanding and not preemption.is_at_last:
             actions += self._begin_last(preemption)
@@ -134,7 +139,9 @@ class Preemptions:
                 continue
             preemption.outstanding.add(victim.uid)
             self._asked[victim.uid, preemptor.key] = preemption
-            if self._cluster.placed[victim.uid].preempted:
+            if preemption.evicts:
+                actions.append(Evict(victim.key, victim.uid, preemptor.key, SCHEDULER))
+            elif self._cluster.placed[victim.uid].preempted:
                 actions.append(DeleteObject("Pod", victim.key, victim.uid, preemptor.key))
             else:
                 target = PodCondition(type="DisruptionTarget", status="True", reason=PREEMPTED, message=message)
@@ -142,7 +149,7 @@ class Preemptions:
         return actions
 
 
-def _is_gone(action: ReportStatus | DeleteObject, problem: Problem) -> bool:
+def _is_gone(action: ReportStatus | DeleteObject | Evict, problem: Problem) -> bool:
     """Whether a refusal says that the victim is no more.
 
     A deletion conflicts only with its condition on the uid, so that a namesake has the victim's place. A mark conflicts
@@ -151,8 +158,9 @@ def _is_gone(action: ReportStatus | DeleteObject, problem: Problem) -> bool:
     return Answered(action, problem).answer in (Answer.GONE, Answer.REPLACED)
 
 
-def _preempted(preemption: Preemption, action: DeleteObject) -> Record:
+def _preempted(preemption: Preemption, action: DeleteObject | Evict) -> Record:
     preemptor, node_name = preemption.preemptor, preemption.node_name
     note = f"Preempted by pod {preemptor.uid} on node {node_name}"
+    key = action.pod if isinstance(action, Evict) else action.key
     where = preemption.node_of[action.uid]
-    return Record(action.key, action.uid, "Normal", "Preempted", note, where, preemptor.key)
+    return Record(key, action.uid, "Normal", "Preempted", note, where, preemptor.key)

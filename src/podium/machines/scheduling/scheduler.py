@@ -26,6 +26,7 @@ from podium.machines.actions import (
     Bind,
     BindClaim,
     DeleteObject,
+    Evict,
     Nominate,
     Record,
     ReleaseClaim,
@@ -148,7 +149,7 @@ class Scheduler:
                 return UNMOVED
             case BindClaim() | ReserveClaim():
                 return self._went(self.bindings.claim_answered(action, problem, now), now)
-            case ReportStatus() | DeleteObject():
+            case ReportStatus() | DeleteObject() | Evict():
                 actions, ended = self.preemptions.answered(action, problem)
                 if ended is not None:
                     self._preemption_ended(ended, now)
@@ -252,7 +253,7 @@ class Scheduler:
         node_name = pod.nominated_node_name
         victims, called_back = self._call_back(pod, result.victims, now)
         self.futile.begin(pod, node_name, victims, now)
-        deletions = self.preemptions.start(pod, node_name, victims)
+        deletions = self.preemptions.start(pod, node_name, victims, evicts=result.evicts)
         actions = [*self._not_scheduled(queued, plugins, message, now), *warnings]
         actions += [ReleaseClaim(end.claim, end.uid, pod.key, pod.uid, deallocate=True) for end in result.releases]
         if result.nominated_node:

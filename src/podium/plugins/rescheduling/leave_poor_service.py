@@ -17,7 +17,7 @@ from podium.cluster.pods import NO_ROW, PodRecord
 from podium.decide.scaling.scale_down import belongs_to_node
 from podium.framework.plugin import PluginContext
 from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.policy import Proposal, Relocation
+from podium.framework.rescheduling.policy import Avoidance, Proposal, Relocation
 from podium.framework.rescheduling.signals import PodSignals
 from podium.framework.rescheduling.written_scope import Span, span_ns
 from podium.framework.settings.arguments import Arguments, read_arguments
@@ -82,6 +82,19 @@ class LeavePoorService:
             why = self._why(picture, pod)
             if why:
                 yield Proposal((Relocation(pod, self._targets(picture, pod)),), why, self._avoid_for_ns)
+
+    def avoidances(self, picture: Picture) -> Iterator[Avoidance]:
+        """The owners whose pods a kubelet turned away again and again, and lately; the most often first."""
+        found = sorted(picture.signals.turned_away.items(), key=lambda item: (-len(item[1]), item[0]))
+        for (_, node), by_uid in found:
+            pods = sorted(by_uid.values(), key=lambda pod: (pod.created_ns, pod.key, pod.uid))
+            if len(pods) < self._args.min_rejections or picture.now - pods[-1].created_ns > self._within_ns:
+                continue
+            # The oldest goes: what the last ones tell stays for people to read.
+            whose = pods[0].controller
+            who = "of one owner" if whose is None else f"of {whose.kind} {whose.name}"
+            reason = f"the kubelet of {node} turned away {len(pods)} pods {who}, the last one of late"
+            yield Avoidance(pods[0], reason, self._avoid_for_ns)
 
     # Who fails
 

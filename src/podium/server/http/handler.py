@@ -23,6 +23,7 @@ from podium.server.http.health import Health
 from podium.server.http.keeping import Keeping
 from podium.server.http.metrics import Metrics, subject_of_method
 from podium.server.http.object_requests import ObjectRequests
+from podium.server.http.pages import Pages
 from podium.server.http.replies import Reply, of_error, of_object, of_text, send
 from podium.server.http.security import Guard, forbidden
 from podium.server.http.settings import Settings
@@ -43,8 +44,16 @@ _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 class Handler:
     """Answers requests over HTTP."""
 
-    def __init__(self, backend: Backend, documents: Documents, settings: Settings, guard: Guard) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        documents: Documents,
+        settings: Settings,
+        guard: Guard,
+        pages: Pages | None = None,
+    ) -> None:
         limits = settings.limits
+        self._pages = pages
         self._settings = settings
         self._backend = backend
         self._documents = documents
@@ -90,7 +99,8 @@ class Handler:
         certificate = None
         if self._settings.tls is not None and request.transport is not None:
             certificate = request.transport.get_extra_info("peercert")
-        is_public = path.startswith(_PUBLIC)
+        pages = self._pages
+        is_public = path.startswith(_PUBLIC) or (pages is not None and pages.is_public(request.method, path))
         caller = self._guard.caller(request.headers, certificate, is_public=is_public)
         return Exchange(request, path, query, caller, head)
 
@@ -98,6 +108,8 @@ class Handler:
         place = exchange.place = self._paths.place(exchange.path)
         if place is not None:
             return await self._objects.answer(exchange, place)
+        if self._pages is not None and self._pages.has(exchange.path):
+            return await self._pages.answer(exchange)
         with self._flights.flight(READING if exchange.method in _SAFE else WRITING):
             reply = self._own(exchange) or await self._document(exchange) or self._nothing(exchange.path)
             await self._keeping.kept()

@@ -10,6 +10,7 @@ from podium.server.backend import Backend
 from podium.server.documents import Documents, NoDocuments
 from podium.server.http.connections import LimitedConnections
 from podium.server.http.handler import Handler
+from podium.server.http.pages import Pages
 from podium.server.http.security import Guard, check_settings, ssl_context
 from podium.server.http.settings import Settings
 
@@ -20,12 +21,18 @@ _BACKLOG = 1_024
 class Server:
     """Serves a backend over HTTP, on the loop that starts it, until it is stopped."""
 
-    def __init__(self, backend: Backend, documents: Documents | None = None, settings: Settings = _DEFAULT) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        documents: Documents | None = None,
+        settings: Settings = _DEFAULT,
+        pages: Pages | None = None,
+    ) -> None:
         """Raises InputError for settings that leave the server open to others."""
         check_settings(settings)
         self._settings = settings
         self._guard = Guard(settings)
-        self._handler = Handler(backend, documents or NoDocuments(), settings, self._guard)
+        self._handler = Handler(backend, documents or NoDocuments(), settings, self._guard, pages)
         self._listener: asyncio.Server | None = None
         self._connections: LimitedConnections | None = None
         self._port = settings.port

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidEntry, avoid_list
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidEntry, avoid_list, awaited_in_words
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.node import Node
 from podium.sim.results.shown import Shown, shown_time
@@ -69,8 +69,6 @@ def avoid_state(node: Node, policy: DisruptionPolicy) -> AvoidState | None:
 
 def _until(entry: AvoidEntry, lifetime_ns: int) -> str | None:
     """A time, and the pod that it may end with before."""
-    expiry_ns, awaited = entry.expiry_ns(lifetime_ns), entry.until_scheduled
-    parts = [] if expiry_ns is None else [shown_time(expiry_ns)]
-    if awaited is not None:
-        parts.append(f"pod {awaited.namespace}/{awaited.name} is scheduled")
-    return " or ".join(parts) or None
+    expiry_ns = entry.expiry_ns(lifetime_ns)
+    parts = ["" if expiry_ns is None else shown_time(expiry_ns), awaited_in_words(entry)]
+    return " or ".join(filter(None, parts)) or None

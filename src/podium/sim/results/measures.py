@@ -11,6 +11,7 @@ from podium.sim.history import seconds
 from podium.sim.results.holds import BudgetHealth, Hold, Holds
 from podium.sim.results.readiness import NodeLife, Readiness, WorkloadReadiness
 from podium.sim.results.series import Series
+from podium.sim.results.sizes import Sizes
 from podium.sim.results.usage import Usage
 from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
@@ -40,6 +41,7 @@ class Measures:
     """What was measured up to the end of a run; times in nanoseconds, `start_ns` is that of the run's start.
 
     `workload_of` has the workload of each pod by uid, `top_of` the topmost owner of a workload that has one, by label.
+    `sizes` are what nodes offer and pods ask for.
     """
 
     workloads: tuple[WorkloadReadiness, ...] = ()
@@ -49,6 +51,7 @@ class Measures:
     series: tuple[tuple[int, Sums], ...] = ()
     workload_of: dict[str, str] = field(default_factory=dict)
     top_of: dict[str, str] = field(default_factory=dict)
+    sizes: Sizes = field(default_factory=Sizes)
     start_ns: int = 0
     end_ns: int = 0
 
@@ -72,11 +75,13 @@ class Meters:
         self._readiness = Readiness(start_ns)
         self._holds = Holds()
         self._series: Series[Sums] = Series()
+        self._sizes = Sizes()
 
     def observe(self, event: WatchEvent, now: int) -> None:
         """Take in a write."""
         self._readiness.observe(event, now)
         self._holds.observe(event, now)
+        self._sizes.observe(event)
 
     def start(self) -> None:
         """All that was there before the run has been taken in."""
@@ -106,6 +111,7 @@ class Meters:
             tuple(self._series.points),
             self._readiness.workload_of_pods,
             self._readiness.top_of_workloads,
+            self._sizes,
             self._start_ns,
             now,
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from podium.api.avoid_list import AvoidFor
+from podium.api.avoid_list import AvoidFor, AwaitedPod
 from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document
 from podium.api.kinds import KINDS
@@ -222,18 +222,28 @@ def _usage(target: Fields) -> Change:
 
 
 def _trouble(target: Fields) -> Change:
-    """`crashAfter` and whose `pods`, as a label selector; without the former it is over."""
+    """`crashAfter` or `rejectAfter`, and whose `pods`, as a label selector; without either it is over."""
     node = target.text("name")
-    if not target.has("crashAfter"):
+    kind = next((name for name in ("crashAfter", "rejectAfter") if target.has(name)), "")
+    if not kind:
         return TroubleNode(node, None)
-    crash_after_ns = target.duration_ns("crashAfter")
+    after = f"{'reject ' if kind == 'rejectAfter' else ''}{format_duration(target.duration_ns(kind))}"
     selector = target.text("pods", "")
-    trouble = f"{format_duration(crash_after_ns)} {selector}".strip()
+    trouble = f"{after} {selector}".strip()
     try:
         read_trouble(trouble)
     except ValueError as error:
-        raise InputError(str(error), path=f"{target.path}.pods") from None
+        field = "pods" if _is_selector_wrong(selector) else kind
+        raise InputError(str(error), path=f"{target.path}.{field}") from None
     return TroubleNode(node, trouble)
+
+
+def _is_selector_wrong(selector: str) -> bool:
+    try:
+        parse_label_selector(selector)
+    except InputError:
+        return True
+    return False
 
 
 def _maintenance(step: Fields, name: str) -> Changes:
@@ -270,15 +280,27 @@ def _avoiding(target: Fields) -> tuple[bool, AvoidFor]:
         awaited = given.fields("untilScheduled")
         until = awaited.key()
         awaited.refuse_others()
+    replaced = None
+    if given.has("untilReplaced"):
+        if until:
+            problem = "is one thing to wait for too many; untilScheduled stands there as well"
+            raise InputError(problem, path=f"{given.path}.untilReplaced")
+        awaited = given.fields("untilReplaced")
+        replaced = AwaitedPod(namespace=awaited.text("namespace", "default"), name=awaited.text("name"))
+        awaited.refuse_others()
     given.refuse_others()
-    return True, AvoidFor(expire_after_ns, until)
+    return True, AvoidFor(expire_after_ns, until, replaced)
 
 
 def _for_replacement(target: Fields) -> ForReplacement:
     if not target.has("replacement"):
         return ForReplacement()
     given = target.fields("replacement")
-    found = ForReplacement(given.boolean("first", default=False), given.text("nodeName", ""))
+    found = ForReplacement(
+        given.boolean("first", default=False),
+        given.text("nodeName", ""),
+        given.boolean("awaited", default=False),
+    )
     problem = subdomain_problem(found.node_name) if found.node_name else None
     if problem:
         raise InputError(problem, path=f"{given.path}.nodeName")

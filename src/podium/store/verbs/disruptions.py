@@ -76,13 +76,20 @@ class Disruptions:
     def leave_behind(self, pod: Pod, component: str, wishes: Wishes, grace_seconds: int | None, now: int) -> None:
         """Write to the pod's node what its eviction leaves there.
 
-        Raises StoreError 404 where the node is to be avoided until a pod is scheduled that does not exist.
+        Raises StoreError 404 where the node is to be avoided until a pod is scheduled that does not exist, or until one
+        is replaced that does not, and whose uid is not told.
         """
         until = wishes.avoid_for.until_scheduled
         wanted = self._revisions.of("Pod").get(until)
         if until and wanted is None:
             raise not_found(POD, until)
         awaited = wanted.object if wanted is not None and isinstance(wanted.object, Pod) else None
+        replaced = wishes.avoid_for.until_replaced
+        if replaced is not None and not replaced.uid:
+            found = self._revisions.of("Pod").get(replaced.key)
+            if found is None:
+                raise not_found(POD, replaced.key)
+            wishes = wishes.until_replaced(found.uid)
         left = left_behind(pod, wishes, awaited, component, grace_seconds, now)
         node = self._revisions.of("Node").get(pod.spec.node_name)
         if node is None or not left:

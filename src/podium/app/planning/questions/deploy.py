@@ -8,6 +8,8 @@ from typing import Any
 
 from podium.api.errors import InputError
 from podium.api.input.codec import Document
+from podium.app.console import cells
+from podium.app.console.cells import Name, Names, Part
 from podium.app.planning.answer import PlanAnswer, Section
 from podium.app.planning.answering import answer_of, pods
 from podium.app.planning.cascade import Cascade, cascade_of
@@ -113,11 +115,11 @@ def _headline(played: Played, labels: Sequence[str], placed: Sequence[_Placed], 
 def _where(placed: Sequence[_Placed]) -> Section:
     rows = []
     for each in placed[:_MOST_ROWS]:
-        nodes = [f"{node} ({number:,})" if number > 1 else node for node, number in each.nodes.items()]
-        shown = ", ".join(nodes[:_MOST_NODES])
-        more = f" and {len(nodes) - _MOST_NODES:,} more nodes" if len(nodes) > _MOST_NODES else ""
+        nodes = tuple(
+            Name(node, cells.NODES, after=f" ({number:,})" if number > 1 else "") for node, number in each.nodes.items()
+        )
         waiting = f"{each.waiting:,} wait" if each.waiting else ""
-        rows.append((each.workload, pods(each.total), waiting, f"{shown}{more}"))
+        rows.append((Name(each.workload, cells.WORKLOADS), pods(each.total), waiting, Names(nodes, most=_MOST_NODES)))
     data = [{"workload": each.workload, "nodes": each.nodes, "waiting": each.waiting} for each in placed]
     return Section("placed", "Where they go", tuple(rows), data=data)
 
@@ -125,15 +127,17 @@ def _where(placed: Sequence[_Placed]) -> Section:
 def _cascade(cascade: Cascade) -> list[Section]:
     if not cascade.preemptions:
         return []
-    rows: list[tuple[str, ...]] = []
+    rows: list[tuple[Part, ...]] = []
     for group in cascade.groups()[:_MOST_ROWS]:
         went = f"{group.moved:,} move" if group.moved else ""
         lost = f"{group.lost:,} find no node" if group.lost else ""
         followed = ", ".join(part for part in (went, lost) if part)
-        rows.append((f"{group.round}", group.preemptor, "preempts", f"{group.number:,} of {group.victim}", followed))
+        preemptor = Name(group.preemptor, cells.WORKLOADS)
+        victim = Name(group.victim, cells.WORKLOADS, before=f"{group.number:,} of ")
+        rows.append((f"{group.round}", preemptor, "preempts", victim, followed))
     data: list[dict[str, Any]] = [preemption.to_dict() for preemption in cascade.preemptions]
     left = len(cascade.groups()) - _MOST_ROWS
     if left > 0:
-        rows.append(("", f"and {left:,} more", "", "", ""))
+        rows.append(("", f"and {left:,} more"))
     headings = ("round", "who", "", "whom", "who then")
     return [Section("cascade", "Preemptions", tuple(rows), headings, "round by round, to the end", data)]

@@ -9,6 +9,7 @@ from typing import Any
 
 from podium.api.meta import Raw
 from podium.api.times import format_duration
+from podium.app.console.cells import NODES, Name
 from podium.app.planning.answer import PlanAnswer, Section
 from podium.app.planning.answering import answer_of, outcome
 from podium.app.planning.nodes import named
@@ -141,7 +142,7 @@ def _drains(played: Played, reports: Sequence[dict[str, Any]]) -> Section:
         state = str(report["state"])
         rest = f", {left:,} left" if left else ""
         reason = "" if state == "drained" else _reason(played, report)
-        rows.append((report["node"], state, f"{gone:,} gone{rest}", reason))
+        rows.append((Name(report["node"], NODES), state, f"{gone:,} gone{rest}", reason))
     return Section("drains", "Drains", tuple(rows), data=list(reports))
 
 

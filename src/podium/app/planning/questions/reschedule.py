@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from podium.api.input.codec import Input
+from podium.app.console.cells import NODES, PODS, Name, Part
 from podium.app.planning.answer import Finding, PlanAnswer, Section
 from podium.app.planning.answering import answer_of, outcome, pods
 from podium.app.planning.question import Played, Question, step
@@ -51,12 +52,17 @@ def reschedule_answer(report: PlanReport, played: Played | None) -> PlanAnswer:
 
 
 def _sections(report: PlanReport) -> list[Section]:
-    rows = [
-        (move.pod.key, f"{move.source} ->", f"{move.target or 'nowhere'}", planned.reason)
+    rows: list[tuple[Part, ...]] = [
+        (
+            Name(move.pod.key, PODS),
+            Name(move.source, NODES),
+            Name(move.target, NODES, before="-> ") if move.target else "kept off" if move.has_ended else "-> nowhere",
+            planned.reason,
+        )
         for planned in report.plan.planned
         for move in planned.moves
     ]
     left = len(rows) - _MOST_ROWS
-    shown = rows[:_MOST_ROWS] + ([(f"and {left:,} more", "", "", "")] if left > 0 else [])
+    shown = rows[:_MOST_ROWS] + ([(f"and {left:,} more",)] if left > 0 else [])
     data = report.to_dict()
     return [Section("moves", "Moves", tuple(shown), data=data)]

@@ -10,7 +10,7 @@ from podium.cluster.arrays import Bools, Int32s, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.ranking import Ranking
-from podium.decide.preempting.costs import PRIORITY_SHIFT
+from podium.decide.preempting.costs.upstream import PRIORITY_SHIFT
 from podium.decide.preempting.trials import VictimFilter
 from podium.framework.reach import ANYWHERE, Effect, Reach, Reaches
 

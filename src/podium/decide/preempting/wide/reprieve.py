@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from podium.cluster.arrays import Bools, Int64s
-from podium.decide.preempting.costs import PRIORITY_SHIFT, at_most
+from podium.decide.preempting.costs.upstream import PRIORITY_SHIFT, at_most
 from podium.decide.preempting.wide.dependents import Dependents
 from podium.decide.preempting.wide.potential import Pairs
 from podium.decide.preempting.wide.sets import Asking, VictimSets, sets_of

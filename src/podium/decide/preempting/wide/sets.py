@@ -10,7 +10,7 @@ import numpy as np
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import PodRecord
 from podium.cluster.worlds import Worlds
-from podium.decide.preempting.costs import costs_of_lists
+from podium.decide.preempting.costs.upstream import costs_of_lists
 from podium.decide.preempting.trial_table import CRITERIA, NEEDS_PROTECTED
 from podium.decide.preempting.victims import with_budgets
 from podium.decide.preempting.wide.potential import Pairs, Takeable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from podium.cluster.arrays import Int64s
-from podium.decide.preempting.costs import at_most
+from podium.decide.preempting.costs.upstream import at_most
 from podium.decide.preempting.trial_table import CRITERIA
 from podium.decide.preempting.wide.dependents import Dependents
 from podium.decide.preempting.wide.potential import Pairs

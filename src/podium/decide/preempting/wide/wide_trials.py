@@ -19,7 +19,7 @@ import numpy as np
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.decide.preempting.costs import at_most
+from podium.decide.preempting.costs.upstream import at_most
 from podium.decide.preempting.trial_table import (
     NOBODY_IN_THE_WAY,
     NOT_TRIED,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.api.avoid_list import PREFER_AVOID_PODS
+from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
@@ -57,11 +57,21 @@ class ObjectsShown:
     def _node_changed(self, node: Node, now: int) -> None:
         old = self._feed.known_node(node.metadata.name)
         changes = ActionType.ADD if old is None else node_changes(old, node)
-        if changes or (old is not None and _avoid_list(old) != _avoid_list(node)):
+        if old is not None and _avoid_list(old) != _avoid_list(node):
+            self._feed.changed(node)
+            # kube-scheduler sees no difference in an annotation. Entries that keep room make one.
+            if _keeps_room(old):
+                changes |= ActionType.UPDATE_NODE_OTHER
+        elif changes:
             self._feed.changed(node)
         if changes:
             label = "NodeAdd" if old is None else "NodeUpdate"
             self._queue.move(ClusterEvent(EventResource.NODE, changes, old, node, label), now)
+
+
+def _keeps_room(node: Node) -> bool:
+    """Whether an entry of the avoid list keeps pods off for another one, so that it makes a difference when it goes."""
+    return any(entry.until_replaced is not None for entry in avoid_entries(_avoid_list(node)))
 
 
 def _avoid_list(node: Node) -> str:

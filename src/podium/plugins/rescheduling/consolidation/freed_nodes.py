@@ -97,7 +97,7 @@ class FreedNodes:
         reason = f"{name} is asked for {share:.0%} of what it offers; without {_pods(len(leaving))} it is free"
         preferred = self.use.shares.copy()
         relocations = (Relocation(pod, targets, preferred) for pod in by_size(picture, leaving))
-        return Proposal(tuple(relocations), reason)
+        return Proposal(tuple(relocations), reason, in_parts=True)
 
 
 def by_size(picture: Picture, pods: list[PodRecord]) -> list[PodRecord]:

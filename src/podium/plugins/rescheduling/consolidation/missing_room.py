@@ -177,7 +177,7 @@ class MissingRoom:
         preferred = _narrowest(room, picture.cluster)
         relocations = tuple(Relocation(pod, targets, preferred) for pod in by_size(picture, list(way_out.leaving)))
         reason = f"{room.what} could run on {name}, where {pods} would leave what it lacks: {way_out.lacking}"
-        return Proposal(relocations, reason)
+        return Proposal(relocations, reason, in_parts=True)
 
 
 def _narrowest_first(places: Int64s, most: int) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol, runtime_checkable
 
 from podium.cluster.arrays import Int64s
@@ -24,6 +24,10 @@ class Demand(Protocol):
     @property
     def concerns(self) -> Iterable[int]:
         """The classes (ids) whose pods have it, or are whom it is about."""
+        ...
+
+    def fill(self, rows: Mapping[int, Int64s]) -> None:
+        """The rows of the pods of each class (id) that it concerns, where nobody was counted before."""
         ...
 
     def count(self, class_id: int, row: int, number: int) -> None:

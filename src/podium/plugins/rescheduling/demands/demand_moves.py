@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from podium.cluster.arrays import Bools
+from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import PodRecord
 from podium.framework.rescheduling.picture import Picture
 from podium.framework.rescheduling.policy import Proposal, Relocation
@@ -92,24 +92,29 @@ class DemandMoves:
         """The pods that would gain somewhere, of the ``places`` of their like."""
         found: list[tuple[int, PodRecord]] = []
         for class_id in self._demands.missed_classes():
-            pods = self._pods_of(picture, class_id)
-            arriving = self._demands.arriving(class_id)[places(picture, pods[0], is_new=True)] if pods else ()
+            arriving, leaving = self._demands.arriving(class_id), self._demands.leaving(class_id)
+            # Nobody gains anywhere, wherever there may be room: so it is with most.
+            pods = self._pods_of(picture, class_id, leaving, int(np.min(arriving)))
+            arriving = arriving[places(picture, pods[0], is_new=True)] if pods else arriving[:0]
             if not len(arriving):
                 continue
             # Where a domain lacks pods it is who comes there that repairs something, from wherever nobody is missed.
-            leaving, lowest = self._demands.leaving(class_id), int(np.min(arriving))
+            lowest = int(np.min(arriving))
             found += [
-                (lowest - int(leaving[pod.row]), pod)
+                (lowest - gained, pod)
                 for pod in pods
-                if leaving[pod.row] > lowest and picture.is_movable(pod)
+                if (gained := leaving.item(pod.row)) > lowest and picture.is_movable(pod)
             ]
         found.sort(key=lambda entry: (entry[0], entry[1].priority, entry[1].key, entry[1].uid))
         return [pod for _, pod in found]
 
-    def _pods_of(self, picture: Picture, class_id: int) -> list[PodRecord]:
+    def _pods_of(self, picture: Picture, class_id: int, leaving: Int64s, least: int) -> list[PodRecord]:
+        """The pods of a class for whose leaving more than so much less would be missed."""
         pods = picture.cluster.pods
-        records = [pods.record(slot) for slot in pods.of_class.get(class_id, ())]
-        return [record for record in records if record.row >= 0 and not record.terminating]
+        slots = np.fromiter(pods.of_class.get(class_id, ()), dtype=np.int64)
+        rows = pods.row[slots]
+        chosen = slots[(rows >= 0) & ~pods.terminating[slots] & (leaving[rows] > least)]
+        return [pods.record(slot) for slot in chosen.tolist()]
 
     def _proposal(self, picture: Picture, pod: PodRecord) -> Proposal | None:
         """The pod's move to where it gains, as things are by now; None where it would gain nowhere."""

@@ -94,10 +94,9 @@ class Demands:
         for place, demand in enumerate(self._all):
             for class_id in demand.concerns:
                 self._of_class.setdefault(class_id, []).append(place)
-        for class_id, rows in self._places.rows_by_class().items():
-            for place in self._of_class.get(class_id, ()):
-                for row in rows:
-                    self._all[place].count(class_id, row, 1)
+        rows = self._places.rows_by_class()
+        for demand in self._all:
+            demand.fill({class_id: rows[class_id] for class_id in demand.concerns if class_id in rows})
         self._missing, self._total = [0] * len(self._all), 0
         self._stale = set(range(len(self._all)))
 

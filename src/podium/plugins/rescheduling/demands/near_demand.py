@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -43,6 +43,12 @@ class NearDemand:
             alone = int((self._alike * self._is_without(1)).sum())
             self._missing = MICRO * (alone + int((self._unlike * self._is_without(0)).sum()))
         return self._missing
+
+    def fill(self, rows: Mapping[int, Int64s]) -> None:
+        """The rows of the pods of each class."""
+        for class_id, found in rows.items():
+            for row in found.tolist():
+                self.count(class_id, row, 1)
 
     def count(self, class_id: int, row: int, number: int) -> None:
         """So many more pods of a class are on a row."""

@@ -35,6 +35,10 @@ class NodeDemands:
     def concerns(self) -> Iterable[int]:
         return self._of_class
 
+    def fill(self, rows: Mapping[int, Int64s]) -> None:
+        """The rows of the pods of each class."""
+        self.missing = sum(int(self._of_class[class_id].misses[found].sum()) for class_id, found in rows.items())
+
     def count(self, class_id: int, row: int, number: int) -> None:
         """So many more pods of a class are on a row."""
         self.missing += number * self._of_class[class_id].misses.item(row)

@@ -41,6 +41,17 @@ class OwnerDemand:
             self._missing = MICRO * sum([pods - part for pods in self._pods.values() if pods > part])
         return self._missing
 
+    def fill(self, rows: Mapping[int, Int64s]) -> None:
+        """The rows of the pods of each class."""
+        on_row: Counter[int] = Counter()
+        for class_id, found in rows.items():
+            counted = found[self._rows[found]].tolist()
+            if counted:
+                self._of_class[class_id] = len(counted)
+                on_row.update(counted)
+        self._pods, self._number = dict(on_row), on_row.total()
+        self._feasible = self._missing = None
+
     def count(self, class_id: int, row: int, number: int) -> None:
         """So many more of the pods are on a row."""
         if not self._rows[row]:

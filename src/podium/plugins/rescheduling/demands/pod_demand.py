@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
@@ -58,6 +58,21 @@ class PodDemand:
         if self._unlike_pods or self._alike_pods != self._selected_pods:
             return self._sum
         return max(0, self._sum - self._unit * max(0, self._alike_pods - self._domains))
+
+    def fill(self, rows: Mapping[int, Int64s]) -> None:
+        """The rows of the pods of each class."""
+        size = len(self._number)
+        for class_id, found in rows.items():
+            alike, unlike, selected = self._kinds(class_id)
+            number: Int64s = np.bincount(self._codes[found], minlength=size)
+            self._number += number * selected
+            self._alike += number * alike
+            self._unlike += number * unlike
+        self._selected_pods, self._alike_pods, self._unlike_pods = (
+            int(each.sum()) for each in (self._number, self._alike, self._unlike)
+        )
+        self._missing = self._misses(self._number, self._alike, self._unlike)
+        self._sum = int(self._missing.sum())
 
     def count(self, class_id: int, row: int, number: int) -> None:
         """So many more pods of a class are on a row."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
@@ -55,6 +55,19 @@ class SpreadDemand:
             moves = self._known().moves if self._carrying else 0
             self._missing = self._unit * min(moves, self._carriers_beyond()) if moves else 0
         return self._missing
+
+    def fill(self, rows: Mapping[int, Int64s]) -> None:
+        """The rows of the pods of each class."""
+        for class_id, found in rows.items():
+            number: Int64s = np.bincount(self._codes[found], minlength=len(self._pods))
+            # Nodes that do not count are in no domain; who carries the constraint there does so all the same.
+            self._carrying += len(found) * (class_id in self._carriers)
+            number[0] = 0
+            self._pods += number
+            self._carriers_in += number * (class_id in self._carriers)
+        held, domains = np.unique(self._pods[self._domains], return_counts=True)
+        self._holding = dict(zip(held.tolist(), domains.tolist(), strict=True))
+        self._evenness = self._missing = None
 
     def count(self, class_id: int, row: int, number: int) -> None:
         """So many more pods of a class are on a row."""

@@ -79,7 +79,7 @@ class PodPlaces:
         """The slots of all pods that are somewhere, ascending."""
         return np.flatnonzero((self._rows != NO_ROW) & ~self._terminating)
 
-    def rows_by_class(self) -> dict[int, list[int]]:
+    def rows_by_class(self) -> dict[int, Int64s]:
         """The rows of the pods of each class, by its id."""
         slots = self.slots()
         if not len(slots):
@@ -87,7 +87,7 @@ class PodPlaces:
         slots = slots[np.argsort(self._classes[slots], kind="stable")]
         ids, starts = np.unique(self._classes[slots], return_index=True)
         parts = np.split(self._rows[slots], starts[1:])
-        return {class_id: part.tolist() for class_id, part in zip(ids.tolist(), parts, strict=True)}
+        return {class_id: part.astype(np.int64) for class_id, part in zip(ids.tolist(), parts, strict=True)}
 
     def _begin(self, picture: Picture) -> None:
         cluster = picture.cluster

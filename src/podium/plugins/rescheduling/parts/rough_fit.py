@@ -49,6 +49,7 @@ def has_room(picture: Picture, pod: PodRecord, rows: Int64s, without: PodRecord 
     freed = {} if without is None else without.pod_class.requests
     found: Bools = nodes.pod_count[rows] - (without is not None) < nodes.allowed_pods[rows]
     for resource, amount in pod.pod_class.requests.items():
-        left = nodes.allocatable[resource, rows] - nodes.requested[resource, rows] + freed.get(resource, 0)
-        found &= amount <= left
+        # A row of the table first: that is much quicker than both indices at once.
+        left = nodes.allocatable[resource][rows] - nodes.requested[resource][rows]
+        found &= left >= amount - freed.get(resource, 0)
     return found

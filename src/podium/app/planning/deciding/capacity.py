@@ -1,0 +1,128 @@
+"""How many pods of a kind each node takes, and what ends it there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from podium.app.planning.deciding.causes import Blocked, blocked, obstacles_of, worded
+from podium.app.planning.deciding.decisions import Decisions, Fate, Settled
+from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.pods import PodRecord
+from podium.cluster.worlds import Worlds
+from podium.framework.cycle_state import CycleState
+from podium.framework.runner import Runner
+
+MOST_PLACED = 20_000
+"""So many pods are placed one after another at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """How many more pods of a kind fit, by row, and what ends it there, in words.
+
+    `before` is what keeps them off every node, "" for nothing. `is_cut`: more may fit than were tried.
+    """
+
+    counts: Mapping[int, int] = field(default_factory=dict)
+    ends: Mapping[int, str] = field(default_factory=dict)
+    before: str = ""
+    is_cut: bool = False
+
+    @property
+    def total(self) -> int:
+        """How many fit in all."""
+        return sum(self.counts.values())
+
+
+def capacity_of(decisions: Decisions, pod: PodRecord, *, preempts: bool = False) -> Capacity:
+    """How many pods such as this fit; with ``preempts``, if every pod that it may preempt gave way.
+
+    Where each node answers for itself alone, all nodes are filled at once, a pod on each at a time; otherwise, as with
+    spreading, affinity to pods, volumes and devices, pods are placed one after another as the scheduler would.
+    """
+    stopped = blocked(decisions, Settled((), (pod,)))[0]
+    if stopped.before is not None:
+        return Capacity(before=stopped.before.text)
+    runner, state = decisions.runners[pod.scheduler_name], CycleState()
+    pre_filter = runner.pre_filter(state, pod)
+    rows = decisions.cluster.nodes.all_rows() if pre_filter.rows is None else pre_filter.rows
+    rows = rows[decisions.cluster.nodes.present[rows]]
+    if runner.is_row_local(state) and len(rows):
+        return _all_at_once(decisions, runner, state, pod, rows, preempts=preempts)
+    return _one_by_one(decisions, pod, preempts=preempts)
+
+
+def copies(pod: PodRecord, number: int) -> Iterator[PodRecord]:
+    """So many pods that differ in nothing but their names."""
+    for place in range(1, number + 1):
+        yield replace(pod, name=f"{pod.name}-{place}", uid=f"{pod.uid}/{place}")
+
+
+def _all_at_once(
+    decisions: Decisions, runner: Runner, state: CycleState, pod: PodRecord, rows: Int64s, *, preempts: bool
+) -> Capacity:
+    """Fill the world of each row until its filters refuse."""
+    worlds = Worlds(decisions.cluster, rows)
+    if preempts:
+        _let_go(decisions, pod, worlds)
+    counts = dict.fromkeys(rows.tolist(), 0)
+    ends: dict[int, str] = {}
+    while len(worlds):
+        outcome = runner.filter_worlds(state, pod, worlds, pod.uid)
+        fits: Bools = outcome.refused == 0
+        for position in np.flatnonzero(~fits).tolist():
+            row = int(worlds.rows[position])
+            ends[row] = worded(obstacles_of(decisions.cluster, pod, row, outcome.status(position)))
+        worlds = worlds.at(np.flatnonzero(fits))
+        for row in worlds.rows.tolist():
+            counts[row] += 1
+        worlds.join(np.arange(len(worlds)), [pod] * len(worlds))
+    return Capacity(counts, _with_all_obstacles(decisions, pod, counts, ends) if not preempts else ends)
+
+
+def _let_go(decisions: Decisions, pod: PodRecord, worlds: Worlds) -> None:
+    """Take all pods off that may be preempted for the pod."""
+    positions, slots = [], []
+    for position, row in enumerate(worlds.rows.tolist()):
+        for other in decisions.cluster.pods_on(row):
+            if other.priority < pod.priority and other.is_preemptible and not other.is_mirror:
+                positions.append(position)
+                slots.append(other.slot)
+    worlds.remove(np.array(positions, dtype=np.int64), np.array(slots, dtype=np.int64))
+
+
+def _with_all_obstacles(
+    decisions: Decisions, pod: PodRecord, counts: Mapping[int, int], ends: Mapping[int, str]
+) -> dict[int, str]:
+    """What ends it, and for nodes that take none all that stands in the way."""
+    found = dict(ends)
+    if 0 in counts.values():
+        found |= {row: text for row, text in _told(decisions, pod).items() if not counts.get(row)}
+    return found
+
+
+def _one_by_one(decisions: Decisions, pod: PodRecord, *, preempts: bool) -> Capacity:
+    fates: list[Fate] = []
+    with decisions.supposing():
+        for each in copies(pod, MOST_PLACED):
+            settled = decisions.settle([each], preempts=preempts)
+            if not settled.fates:
+                break
+            fates += settled.fates
+        ends = _told(decisions, pod)
+    row_of = decisions.cluster.nodes.row_of
+    counts = dict.fromkeys(sorted(row_of.values()), 0)
+    for fate in fates:
+        counts[row_of[fate.node]] += 1
+    return Capacity(counts, ends, is_cut=len(fates) == MOST_PLACED)
+
+
+def _told(decisions: Decisions, pod: PodRecord) -> dict[int, str]:
+    """What stands in the way of one more, by row."""
+    found: Blocked = blocked(decisions, Settled((), (pod,)))[0]
+    if found.before is not None:
+        return dict.fromkeys(decisions.cluster.nodes.row_of.values(), found.before.text)
+    return {int(row): worded(alike.obstacles) for alike in found.nodes for row in alike.rows if alike.obstacles}

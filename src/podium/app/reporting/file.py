@@ -1,0 +1,116 @@
+"""A picture as a file that needs nothing else: data, style and script in one document.
+
+The document may load nothing and run nothing but its own script: its Content-Security-Policy says so, with the hashes
+of the script and the style. Data stands in a block that no browser runs, and is never written as markup. Where there is
+much of it, it is compressed.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import zlib
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import msgspec
+
+from podium.api.errors import escape
+from podium.app.reporting.modules import bundle
+
+_ENTRY = "main"
+_PLAIN_BYTES = 64 * 1024
+"""Of more data than that the compressed form is written, which people cannot read."""
+
+_LONGEST_TITLE = 500
+# What could end the block of data, or begin markup in it.
+_MARKUP = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_DOCUMENT = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="generator" content="Podium">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<main id="page"><h1>{title}</h1><noscript><p>This picture is drawn by a script, and scripts are switched off.</p>\
+</noscript></main>
+<script type="application/json" id="data" data-form="{form}">{data}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def html_file(title: str, picture: msgspec.Struct) -> str:
+    """The picture as a document; the same picture is the same text."""
+    encoded = _encoded(picture)
+    is_plain = len(encoded) <= _PLAIN_BYTES
+    style, script = page_style(), page_script()
+    return _DOCUMENT.format(
+        policy=_policy(style, script),
+        title=html.escape(escape(title, _LONGEST_TITLE)),
+        style=style,
+        form="json" if is_plain else "gzip",
+        data=_harmless(encoded.decode()) if is_plain else _compressed(encoded),
+        script=script,
+    )
+
+
+@cache
+def page_script() -> str:
+    """The page's modules as one script."""
+    text = bundle(_ENTRY, lambda name: page_file(f"{name}.js"))
+    if "</script" in text.lower():
+        raise AssertionError("the script would end its own block")
+    return text
+
+
+@cache
+def page_style() -> str:
+    """The page's style sheet."""
+    return page_file("page.css")
+
+
+def page_file(name: str) -> str:
+    """The text of one of the page's files."""
+    return resources.files("podium.app.reporting").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def _policy(style: str, script: str) -> str:
+    return (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _encoded(picture: msgspec.Struct) -> bytes:
+    try:
+        return msgspec.json.encode(picture)
+    except (OverflowError, UnicodeEncodeError):
+        # Numbers of more than 64 bits, and halves of surrogate pairs.
+        value: Any = msgspec.to_builtins(picture)
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _harmless(text: str) -> str:
+    for char, escaped in _MARKUP.items():
+        text = text.replace(char, escaped)
+    return text
+
+
+def _compressed(encoded: bytes) -> str:
+    packer = zlib.compressobj(level=6, wbits=31)
+    return base64.b64encode(packer.compress(encoded) + packer.flush()).decode()

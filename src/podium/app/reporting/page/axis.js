@@ -1,0 +1,74 @@
+// The axis of a view: from moments to pixels and back, and the ticks above.
+import { since } from "./formats.js";
+
+const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400];
+const DAY = 86400;
+const APART = 76;
+
+export class Axis {
+  constructor(scene, story, left, right) {
+    Object.assign(this, { scene, story, left, right });
+    const { from, to } = scene.window;
+    this.from = from;
+    this.scale = (right - left) / (to - from);
+  }
+
+  // The pixel of a share of the whole axis.
+  ofShare(share) {
+    return this.left + (share - this.from) * this.scale;
+  }
+
+  // The pixel of a moment.
+  of(moment) {
+    return this.ofShare(this.scene.shareOf(this.story, moment));
+  }
+
+  // The share of the whole axis at a pixel.
+  shareAt(x) {
+    return this.from + (x - this.left) / this.scale;
+  }
+
+  momentAt(x) {
+    return this.scene.momentOf(this.story, this.shareAt(x));
+  }
+
+  // Where ticks are, and what stands there.
+  ticks() {
+    const { scene, story } = this;
+    const span = scene.axis === "time" ? scene.span : story.eventCount + 1;
+    if (!span) {
+      return [];
+    }
+    const first = this.from * span, last = scene.window.to * span;
+    const least = ((last - first) * APART) / Math.max(this.right - this.left, 1);
+    const step = this.step(least);
+    const ticks = [];
+    for (let at = Math.ceil(first / step) * step; at <= last + step * 1e-9; at += step) {
+      const rounded = +at.toPrecision(12);
+      ticks.push({ x: this.ofShare(rounded / span), text: this.text(rounded) });
+    }
+    return ticks;
+  }
+
+  step(least) {
+    if (this.scene.axis === "time") {
+      const found = STEPS.find((step) => step >= least);
+      if (found && least > 0.5) {
+        return found;
+      }
+      if (!found) {
+        return Math.ceil(least / DAY) * DAY;
+      }
+    }
+    const power = 10 ** Math.floor(Math.log10(least));
+    const step = [1, 2, 5, 10].find((factor) => factor * power >= least) * power;
+    return this.scene.axis === "time" ? step : Math.max(step, 1);
+  }
+
+  text(at) {
+    if (this.scene.axis === "time") {
+      return since(at);
+    }
+    return at < 1 ? "before" : `#${at} ${since(this.story.timeOf(Math.min(at, this.story.eventCount) - 1))}`;
+  }
+}

@@ -1,0 +1,59 @@
+// The page of an answer: what it says, then what it shows.
+import { Chart } from "./chart.js";
+import { Compared } from "./compared.js";
+import { DecisionPage } from "./decision.js";
+import { button, element, fill } from "./dom.js";
+import { basisOf, listOf, tableOf } from "./tables.js";
+import { Theme } from "./theme.js";
+import { unpack } from "./unpack.js";
+
+async function start() {
+  const picture = await unpack(document.getElementById("data"));
+  const theme = new Theme();
+  const page = { picture, theme };
+  const header = element("header", { className: "head" }, element("h1", {}, picture.headline),
+    element("span", { className: "group" }, button("◐", "Light or dark (d)", () => theme.turn()),
+      button("Print", "Print this page", () => window.print())));
+  const stories = element("div"), decision = element("div"), chart = element("div");
+  const select = (kind, name) => (page.stories ? page.stories.select(kind, name) : page.decision?.select(name));
+  fill(document.getElementById("page"), header,
+    ...picture.facts.map((fact) => element("p", { className: "fact" }, fact)),
+    chart,
+    element("div", { className: "tables" }, ...picture.tables.map((table) => tableOf(table, select))),
+    stories, decision,
+    element("div", { className: "tables" }, ...picture.more.map((table) => tableOf(table, select))),
+    listOf(picture.changesTitle, picture.changes, "each line is enough by itself"),
+    listOf("Rests on", picture.restsOn, ""),
+    picture.text ? element("details", {}, element("summary", {}, "As in the terminal"), element("pre", {}, picture.text)) : null);
+  draw(page, { stories, decision, chart });
+  window.podium = page;
+  document.documentElement.dataset.drawn = "true";
+}
+
+function draw(page, { stories, decision, chart }) {
+  const { picture, theme } = page;
+  if (picture.runs && picture.runs.figures.length) {
+    page.chart = new Chart(picture.runs, theme);
+    fill(chart, page.chart.element);
+    page.chart.draw();
+  }
+  if (picture.decision && picture.decision.nodes.length) {
+    page.decision = new DecisionPage(picture.decision, theme);
+    fill(decision, page.decision.element);
+    page.decision.start();
+  }
+  if (picture.stories.length) {
+    const compared = new Compared(picture.stories, theme);
+    fill(stories, compared.element);
+    compared.page.start();
+    Object.defineProperty(page, "stories", { get: () => compared.page });
+    window.addEventListener("beforeprint", () => compared.page.toPaper());
+    window.addEventListener("afterprint", () => compared.page.toScreen());
+  }
+}
+
+start().catch((error) => {
+  const page = document.getElementById("page");
+  page.append(element("p", { className: "failure" }, `This picture cannot be drawn: ${error.message}`));
+  throw error;
+});

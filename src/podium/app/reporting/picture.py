@@ -1,0 +1,96 @@
+"""What a page shows: stories side by side, a decision, or runs; and what it has to say in words."""
+
+from __future__ import annotations
+
+import msgspec
+
+from podium.api.basis import Caveat
+from podium.api.errors import escape
+from podium.app.reporting.story import Story
+
+SCHEMA_VERSION = 1
+"""The version of a page's data; page and data come in one file, and so agree."""
+
+_LONGEST = 4_000
+
+
+class Table(msgspec.Struct, frozen=True, rename="camel"):
+    """Rows under headings; numbers stand to the right. `subjects` are what rows are about, for a click on one."""
+
+    title: str
+    headings: list[str]
+    rows: list[list[str | int | float | None]]
+    note: str = ""
+    subjects: list[str] = []
+
+
+class Decision(msgspec.Struct, frozen=True, rename="camel"):
+    """A decision about one pod, node by node.
+
+    Nodes and groups go by number. `groups` are what nodes answered, those that fit first; `group_of` is each node's.
+    `scores` are those of the nodes in `rated`, best first, by plugin, weighted. `rejected` is by node why preemption
+    does not help there. `taken` is the node that is taken or nominated, -1 for none,
+    and `role` says in words which of them it is.
+    """
+
+    pod: str
+    taken: int
+    nodes: list[str]
+    groups: list[str]
+    group_of: list[int]
+    fits: bool
+    plugins: list[str]
+    rated: list[int]
+    scores: list[list[int]]
+    totals: list[int]
+    candidates: list[Candidate]
+    rejected: list[tuple[int, str]]
+    decided_by: str
+    role: str
+
+
+class Candidate(msgspec.Struct, frozen=True, rename="camel"):
+    """A node where preemption would help: its victims, the most important first, and budgets that they would break."""
+
+    node: int
+    violations: int
+    priority: int
+    count: int
+    victims: list[str]
+
+
+class Runs(msgspec.Struct, frozen=True, rename="camel"):
+    """The runs of a sweep: the place of its settings, its seed, and its figures, None for what there is none of."""
+
+    settings: list[str]
+    figures: list[str]
+    places: list[int]
+    seeds: list[int]
+    values: list[list[float | None]]
+
+
+class Picture(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """A page: what made it (`command`), and what it says in a line (`headline`).
+
+    `facts` and `tables` are what else is to be said first, `more` comes behind the picture. `changes` are what would
+    have to change, under a title. Of more than two stories two at a time are seen.
+    """
+
+    command: str
+    headline: str
+    facts: list[str] = []
+    tables: list[Table] = []
+    more: list[Table] = []
+    stories: list[Story] = []
+    decision: Decision | None = None
+    runs: Runs | None = None
+    changes: list[str] = []
+    changes_title: str = ""
+    rests_on: list[str] = []
+    text: str = ""
+    schema_version: int = SCHEMA_VERSION
+
+
+def told(caveats: tuple[Caveat, ...]) -> list[str]:
+    """What an answer rests on, in words."""
+    return [escape(caveat.message, _LONGEST) for caveat in caveats]

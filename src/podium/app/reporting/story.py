@@ -1,0 +1,215 @@
+"""A run as what is drawn of it: nodes, pods and events in columns, with words and amounts by number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from podium.api.resources import PODS
+from podium.api.times import format_time
+from podium.app.reporting.moments import BEFORE, PodMoments, moments_of
+from podium.app.reporting.words import Words
+from podium.app.simulating.timeline import whole_reason
+from podium.sim.history import SimEvent
+from podium.sim.results.ledger import Amounts
+from podium.sim.results.measures import Measures
+from podium.sim.results.result import Result
+
+_ZONE = "topology.kubernetes.io/zone"
+_SHAPE = "node.kubernetes.io/instance-type"
+# Their messages say what the event's columns say.
+_TOLD = frozenset(("Scheduled", "Preempted"))
+_REFUSED = "FailedScheduling"
+# A pod that nobody controls is a workload of its own, of which its bar says all.
+_ALONE = "Pod "
+# Resources are shown in this order, all others by name behind them.
+_FIRST = ("cpu", "memory")
+
+
+class Columns(msgspec.Struct, frozen=True, rename="camel"):
+    """What columns have in common: they are of one length, and what is missing is None or, for a number, -1."""
+
+
+class NodeColumns(Columns, frozen=True):
+    """The nodes by name. `added` and `gone` are moments; what they offer is the number of an amount."""
+
+    name: list[int]
+    zone: list[int]
+    shape: list[int]
+    offers: list[int]
+    added: list[int]
+    gone: list[int | None]
+    marks: list[int]
+
+
+class PodColumns(Columns, frozen=True):
+    """The pods by key and creation. `age` is for how many seconds a pod had been there before the run."""
+
+    name: list[int]
+    workload: list[int]
+    priority: list[int]
+    node: list[int]
+    asks: list[int]
+    created: list[int]
+    scheduled: list[int | None]
+    started: list[int | None]
+    killing: list[int | None]
+    ended: list[int | None]
+    age: list[int | float]
+    state: list[int]
+    disruption: list[int]
+    nominated: list[int]
+
+
+class EventColumns(Columns, frozen=True):
+    """The events in their order. `by` is whoever did it, in words; `by_pod` the pod that it was done for."""
+
+    time: list[int | float]
+    reason: list[int]
+    pod: list[int]
+    node: list[int]
+    by: list[int]
+    by_pod: list[int]
+    message: list[int]
+    count: list[int]
+    last_time: list[int | float]
+
+
+class Story(msgspec.Struct, frozen=True, rename="camel"):
+    """One run; `end` is its length in seconds, and a moment the place of an event, -1 for what was before."""
+
+    name: str
+    start: str
+    end: int | float
+    words: list[str]
+    resources: list[str]
+    amounts: list[list[int]]
+    nodes: NodeColumns
+    pods: PodColumns
+    events: EventColumns
+    workloads: list[dict[str, Any]]
+    summary: dict[str, Any]
+
+
+class _Amounts:
+    """Amounts of the resources that are drawn, each different one once."""
+
+    def __init__(self, resources: Sequence[str]) -> None:
+        self._resources = resources
+        self._places: dict[tuple[int, ...], int] = {}
+
+    def of(self, amounts: Amounts) -> int:
+        key = tuple(amounts.get(name, 0) for name in self._resources)
+        return self._places.setdefault(key, len(self._places))
+
+    @property
+    def list(self) -> list[list[int]]:
+        return [list(key) for key in self._places]
+
+
+def story_of(result: Result, name: str) -> Story:
+    """What is drawn of a run; `name` is told above it where there are several."""
+    measures, words = result.measures, Words()
+    resources = _resources(measures)
+    amounts = _Amounts(resources)
+    moments, whose, by_whom = moments_of(result.pods, result.events)
+    places = {life.name: place for place, life in enumerate(measures.nodes)}
+    return Story(
+        name,
+        format_time(measures.start_ns),
+        result.summary["end"],
+        words.list,
+        resources,
+        nodes=_nodes(result, words, amounts),
+        pods=_pods(result, moments, places, words, amounts),
+        events=_events(result.events, whose, by_whom, places, words),
+        amounts=amounts.list,
+        workloads=[
+            workload.to_dict(measures.start_ns)
+            for workload in measures.workloads
+            if not workload.workload.startswith(_ALONE)
+        ],
+        summary=result.summary,
+    )
+
+
+def _resources(measures: Measures) -> list[str]:
+    """What some node offers and some pod asks for; cpu in any case."""
+    offered = {name for amounts in measures.sizes.offers.values() for name, amount in amounts.items() if amount}
+    asked = {name for amounts in _different(measures.sizes.requests.values()) for name in amounts}
+    found = (offered & asked) - {PODS}
+    return [*(name for name in _FIRST if name in found or name == _FIRST[0]), *sorted(found - set(_FIRST))]
+
+
+def _different(amounts: Iterable[Amounts]) -> Iterable[Amounts]:
+    """Each object once: equal amounts are one."""
+    return {id(each): each for each in amounts}.values()
+
+
+def _nodes(result: Result, words: Words, amounts: _Amounts) -> NodeColumns:
+    sizes, lives = result.measures.sizes, result.measures.nodes
+    # What came and went more than once is drawn from the first time to the last.
+    added: dict[str | None, int] = {}
+    removed: dict[str | None, int] = {}
+    for moment, event in enumerate(result.events):
+        if event.reason == "NodeAdded":
+            added.setdefault(event.node, moment)
+        elif event.reason == "NodeRemoved":
+            removed[event.node] = moment
+    marks = {node.name: ", ".join(node.marks) for node in result.nodes}
+    return NodeColumns(
+        name=[words.of(life.name) for life in lives],
+        zone=[words.of(sizes.labels.get(life.name, {}).get(_ZONE)) for life in lives],
+        shape=[words.of(sizes.labels.get(life.name, {}).get(_SHAPE)) for life in lives],
+        offers=[amounts.of(sizes.offers.get(life.name, {})) for life in lives],
+        added=[BEFORE if life.was_there else added.get(life.name, BEFORE) for life in lives],
+        gone=[None if life.gone_ns is None else removed.get(life.name) for life in lives],
+        marks=[words.of(marks.get(life.name)) for life in lives],
+    )
+
+
+def _pods(
+    result: Result, moments: Sequence[PodMoments], places: dict[str, int], words: Words, amounts: _Amounts
+) -> PodColumns:
+    pods, requests = result.pods, result.measures.sizes.requests
+    return PodColumns(
+        name=[words.of(pod["pod"]) for pod in pods],
+        workload=[words.of(pod["workload"]) for pod in pods],
+        priority=[pod["priority"] for pod in pods],
+        node=[places.get(pod["node"], -1) for pod in pods],
+        asks=[amounts.of(requests.get(pod["uid"], {})) for pod in pods],
+        created=[BEFORE if when.created is None else when.created for when in moments],
+        scheduled=[when.scheduled for when in moments],
+        started=[when.started for when in moments],
+        killing=[when.killing for when in moments],
+        ended=[when.ended for when in moments],
+        age=[max(-pod["createdAt"], 0) for pod in pods],
+        state=[words.of(pod["state"]) for pod in pods],
+        disruption=[words.of(pod["disruption"]) for pod in pods],
+        nominated=[places.get(pod["nominatedNode"], -1) for pod in pods],
+    )
+
+
+def _events(
+    events: Sequence[SimEvent], whose: list[int], by_whom: list[int], places: dict[str, int], words: Words
+) -> EventColumns:
+    return EventColumns(
+        time=[event.time for event in events],
+        reason=[words.of(event.reason) for event in events],
+        pod=whose,
+        node=[-1 if event.node is None else places.get(event.node, -1) for event in events],
+        by=[words.of(event.by) for event in events],
+        by_pod=by_whom,
+        message=[words.of(_message(event)) for event in events],
+        count=[event.count for event in events],
+        last_time=[event.last_time for event in events],
+    )
+
+
+def _message(event: SimEvent) -> str:
+    """What is told of an event beside its columns, in the words in which `explain` gives reasons."""
+    if event.reason in _TOLD:
+        return ""
+    return whole_reason(event.message) if event.reason == _REFUSED else event.message

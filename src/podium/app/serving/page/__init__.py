@@ -1,0 +1,1 @@
+"""The page for browsers: the cluster as it changes, its objects, why pods are where they are, and what would happen."""

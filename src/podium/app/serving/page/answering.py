@@ -1,0 +1,179 @@
+"""Has questions answered in processes of their own, so that neither their work nor their mistakes hold up a server."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import pickle
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from podium.server.http.flights import Flights
+from podium.store.encoding import encoded
+from podium.store.stored import Stored
+
+if TYPE_CHECKING:
+    from podium.sim.run import RunOptions
+
+_LOG = logging.getLogger(__name__)
+_WORKER = "podium.app.serving.page.worker"
+_ASKING = "asking"
+_HEAD, _BETWEEN, _TAIL = b'{"apiVersion":"v1","kind":"List","items":[', b",", b"]}"
+# Objects are put into bytes this many at a time; then others have the loop.
+_AT_A_TIME = 50
+_LENGTH_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskingLimits:
+    """How long an answer may take, how many are worked at together, and how long one may be."""
+
+    seconds: float = 120.0
+    at_once: int = 2
+    answer_bytes: int = 256 * 1024 * 1024
+
+
+class Answering:
+    """Answers questions by processes, each of which answers one and ends.
+
+    `prepare` starts one beforehand, since it takes a second to begin; one that nobody needs ends by itself.
+    """
+
+    def __init__(self, limits: AskingLimits = AskingLimits()) -> None:
+        self._limits = limits
+        self._flights = Flights({_ASKING: limits.at_once})
+        self._processes: set[Process] = set()
+        self._spare: asyncio.Task[Process] | None = None
+        self._is_closed = False
+
+    @asynccontextmanager
+    async def asked(
+        self, question: bytes, objects: Sequence[Stored], options: RunOptions
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The lines that come of a question about objects; the last is its answer, or why there is none.
+
+        When the block ends, so does the work. Raises StoreError 429 where too many questions are being answered.
+        """
+        with self._flights.flight(_ASKING):
+            process = await self._take()
+            sending = asyncio.ensure_future(_send(process, question, objects, options))
+            try:
+                yield self._lines(process)
+            finally:
+                sending.cancel()
+                await asyncio.gather(sending, return_exceptions=True)
+                await self._end(process)
+
+    def prepare(self) -> None:
+        """Somebody may ask soon."""
+        spare = self._spare
+        if self._is_closed or (spare is not None and not (spare.done() and _has_ended(spare))):
+            return
+        self._spare = asyncio.ensure_future(self._start())
+
+    async def close(self) -> None:
+        """End all processes."""
+        self._is_closed = True
+        spare, self._spare = self._spare, None
+        if spare is not None:
+            await asyncio.gather(spare, return_exceptions=True)
+        for process in list(self._processes):
+            await self._end(process)
+
+    async def _take(self) -> Process:
+        """A process that waits for a question."""
+        spare, self._spare = self._spare, None
+        if spare is not None and not _has_ended(spare):
+            return await spare
+        return await self._start()
+
+    async def _start(self) -> Process:
+        for ended in [process for process in self._processes if process.returncode is not None]:
+            await self._end(ended)
+        # It is to find what this process finds, plugins too, and nothing that lies where somebody happens to be.
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",
+            "-m",
+            _WORKER,
+            stdin=PIPE,
+            stdout=PIPE,
+            env=environment,
+            limit=self._limits.answer_bytes,
+            start_new_session=True,
+        )
+        self._processes.add(process)
+        return process
+
+    async def _lines(self, process: Process) -> AsyncIterator[bytes]:
+        """What the process says, and why there is no answer where it gives none."""
+        stream = process.stdout
+        if stream is None:
+            raise AssertionError("its output is a pipe")
+        loop = asyncio.get_running_loop()
+        end_s = loop.time() + self._limits.seconds
+        is_answered = False
+        try:
+            while line := await asyncio.wait_for(stream.readline(), max(0.0, end_s - loop.time())):
+                is_answered = not line.startswith(b'{"progress"')
+                yield line
+        except TimeoutError:
+            yield _error(f"the answer takes longer than {self._limits.seconds:g} s; podium plan has no such limit")
+            return
+        except ValueError:
+            yield _error("the answer is too long for a page; podium plan has no such limit")
+            return
+        if not is_answered:
+            _LOG.error("a question could not be answered: its process has ended with %d", await process.wait())
+            yield _error("something went wrong at the answer, or it takes more than it may; the server's log has more")
+
+    async def _end(self, process: Process) -> None:
+        """Let the process be no more, whatever it is doing, and its pipes be closed."""
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.kill()
+        if process.stdin is not None:
+            process.stdin.close()
+        if process.stdout is not None:
+            with suppress(ValueError):
+                while await process.stdout.read(1 << 16):
+                    pass
+        await process.wait()
+        self._processes.discard(process)
+
+
+def _has_ended(spare: asyncio.Task[Process]) -> bool:
+    """Whether a process that was to wait for a question is no more, or has never been."""
+    if not spare.done():
+        return False
+    return spare.cancelled() or spare.exception() is not None or spare.result().returncode is not None
+
+
+async def _send(process: Process, question: bytes, objects: Sequence[Stored], options: RunOptions) -> None:
+    """Tell a process what is asked; one that has ended is told nothing."""
+    writer = process.stdin
+    if writer is None:
+        raise AssertionError("its input is a pipe")
+    with suppress(ConnectionError):
+        for frame in (pickle.dumps(options), question):
+            writer.write(len(frame).to_bytes(_LENGTH_BYTES) + frame)
+        writer.write(_HEAD)
+        for place in range(0, len(objects), _AT_A_TIME):
+            # Their bytes are not kept: nobody else may want them.
+            some = _BETWEEN.join([encoded(stored.raw) for stored in objects[place : place + _AT_A_TIME]])
+            writer.write(_BETWEEN + some if place else some)
+            await writer.drain()
+            await asyncio.sleep(0)
+        writer.write(_TAIL)
+        await writer.drain()
+        writer.close()
+
+
+def _error(problem: str) -> bytes:
+    return encoded({"error": problem}) + b"\n"

@@ -1,0 +1,59 @@
+"""What a page shows: of which cluster, and how questions about it are played."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from podium.api.kinds import KINDS
+from podium.plane.control_plane import ControlPlane, PlaneSettings
+from podium.store.stored import Stored
+
+if TYPE_CHECKING:
+    from podium.sim.run import RunOptions
+
+Mode = Literal["control-plane", "component"]
+"""A control plane is asked for objects by its API, and objects can be changed there; a component is looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A cluster as a page shows it, with a ``title`` in its head.
+
+    ``objects`` are those that questions are about, and ``options`` how a question is played, from the time ``now`` on.
+    Nodes and pods are watched at ``nodes_path`` and ``pods_path``.
+    """
+
+    mode: Mode
+    title: str
+    objects: Callable[[], list[Stored]]
+    now: Callable[[], int]
+    options: RunOptions
+    nodes_path: str = "/api/v1/nodes"
+    pods_path: str = "/api/v1/pods"
+
+    def options_now(self) -> RunOptions:
+        """How a question is played that is asked at this time."""
+        return replace(self.options, start_ns=self.now())
+
+
+def of_plane(plane: ControlPlane, settings: PlaneSettings) -> Shown:
+    """What the page of a control plane shows."""
+    # Most control planes are asked nothing by their page.
+    from podium.sim.run import RunOptions
+
+    options = RunOptions(
+        start_delay_ns=settings.kubelets.start_delay_ns,
+        termination_ns=settings.kubelets.termination_ns,
+        configuration=settings.configuration,
+        feature_gates=settings.feature_gates,
+        ignore_extenders=True,
+    )
+
+    def objects() -> list[Stored]:
+        served = {(resource.group, resource.kind): resource.name for resource in plane.resources.all()}
+        kinds = [served[kind] for kind in KINDS if kind in served]
+        return [stored for kind in kinds for stored in plane.store.objects(kind)]
+
+    return Shown(mode="control-plane", title="podium up", objects=objects, now=plane.now, options=options)

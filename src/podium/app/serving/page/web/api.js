@@ -1,0 +1,261 @@
+// What is asked of the server: objects by the API, and what the page has of its own. Refusals are told in its words.
+
+const PAGE = "Podium-Page";
+const WARNING = /\d{3} - "((?:[^"\\]|\\.)*)"/g;
+const FIRST_WAIT = 1000;
+const LONGEST_WAIT = 30000;
+const INITIAL_END = "k8s.io/initial-events-end";
+const MANAGER = "podium-page";
+
+export const TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+export const YAML = "application/yaml";
+
+// A refusal: the code, what is said, and which fields are meant.
+export class Refusal extends Error {
+  constructor(code, reason, message, causes = []) {
+    super(message);
+    Object.assign(this, { code, reason, causes });
+  }
+}
+
+export class Server {
+  constructor() {
+    // It is kept nowhere else, and ends with the page.
+    this.token = "";
+    // Asks somebody for a token; a promise that is there once there is one.
+    this.askToken = null;
+    this.asking = null;
+  }
+
+  // The reply to a request: its text, and the warnings that came with it.
+  async ask(method, path, { body = null, type = "application/json", accept = "application/json", signal = null } = {}) {
+    const reply = await this.send(method, path, { body, type, accept, signal });
+    return { text: await reply.text(), warnings: warningsOf(reply) };
+  }
+
+  async json(method, path, more = {}) {
+    return JSON.parse((await this.ask(method, path, more)).text);
+  }
+
+  // The reply as it comes; raises a Refusal.
+  async send(method, path, { body = null, type = "application/json", accept = "application/json", signal = null } = {}) {
+    for (;;) {
+      const headers = { Accept: accept, [PAGE]: "1" };
+      if (body !== null) {
+        headers["Content-Type"] = type;
+      }
+      if (this.token) {
+        headers.Authorization = `Bearer ${this.token}`;
+      }
+      const reply = await fetch(path, { method, headers, body, signal, cache: "no-store", credentials: "same-origin" });
+      if (reply.status === 401 && this.askToken) {
+        await this.wait();
+        continue;
+      }
+      if (!reply.ok) {
+        throw await refusalOf(reply);
+      }
+      return reply;
+    }
+  }
+
+  // However many ask at once, somebody is asked for a token once.
+  async wait() {
+    this.asking = this.asking || this.askToken(this.token !== "");
+    try {
+      this.token = await this.asking;
+    } finally {
+      this.asking = null;
+    }
+  }
+}
+
+async function refusalOf(reply) {
+  const text = await reply.text();
+  try {
+    const status = JSON.parse(text);
+    const causes = (status.details && status.details.causes) || [];
+    return new Refusal(reply.status, status.reason || "", status.message || reply.statusText, causes);
+  } catch {
+    return new Refusal(reply.status, "", text.slice(0, 500) || reply.statusText);
+  }
+}
+
+function warningsOf(reply) {
+  const given = reply.headers.get("Warning") || "";
+  return [...given.matchAll(WARNING)].map((found) => found[1].replace(/\\(.)/g, "$1"));
+}
+
+// The lines of a reply, each of them JSON, several at a time as they come.
+export async function* lines(reply) {
+  const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) {
+        break;
+      }
+      const parts = (rest + value).split("\n");
+      rest = parts.pop();
+      const found = parts.filter((part) => part).map((part) => JSON.parse(part));
+      if (found.length) {
+        yield found;
+      }
+    }
+    if (rest.trim()) {
+      yield [JSON.parse(rest)];
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+// Keeps up with the objects at a path: first all of them, then what happens to each. `read` makes of an event's object
+// what is kept of it, with `key` and `version`; `look` sees the objects of bookmarks, too; `onChanges` is told `[{record, before}]`, where a record is null for
+// what is gone; `onState` is told "connecting", "live", or what is wrong.
+export class Follower {
+  constructor(server, path, { accept = "application/json", read, look = () => {}, onChanges, onState = () => {} }) {
+    Object.assign(this, { server, path, accept, read, look, onChanges, onState });
+    this.known = new Map();
+    this.version = "";
+    // Whether all objects were known once; `state` is what `onState` was told last.
+    this.isSynced = false;
+    this.state = "";
+    this.stopping = null;
+    this.failures = 0;
+  }
+
+  start() {
+    if (!this.stopping) {
+      this.stopping = new AbortController();
+      this.run(this.stopping.signal);
+    }
+  }
+
+  // What is known stays, and is taken up from there.
+  stop() {
+    if (this.stopping) {
+      this.stopping.abort();
+      this.stopping = null;
+    }
+  }
+
+  async run(signal) {
+    while (!signal.aborted) {
+      try {
+        this.tell("connecting");
+        await this.watch(signal);
+        this.failures = 0;
+      } catch (error) {
+        if (signal.aborted) {
+          return;
+        }
+        if (error instanceof Refusal && (error.code === 410 || error.code === 504)) {
+          this.version = "";
+          continue;
+        }
+        this.tell(error instanceof Refusal ? error.message : "the server does not answer");
+        await pause(Math.min(FIRST_WAIT * 2 ** this.failures, LONGEST_WAIT), signal);
+        this.failures += 1;
+      }
+    }
+  }
+
+  tell(state) {
+    this.state = state;
+    this.onState(state);
+  }
+
+  async watch(signal) {
+    const query = new URLSearchParams({ watch: "true", allowWatchBookmarks: "true" });
+    let there = null;
+    if (this.version) {
+      query.set("resourceVersion", this.version);
+    } else {
+      query.set("sendInitialEvents", "true");
+      query.set("resourceVersionMatch", "NotOlderThan");
+      there = new Set();
+    }
+    const reply = await this.server.send("GET", `${this.path}?${query}`, { accept: this.accept, signal });
+    this.told(there);
+    for await (const events of lines(reply)) {
+      const changes = [];
+      for (const event of events) {
+        there = this.take(event, there, changes);
+      }
+      this.onChanges(changes);
+      this.told(there);
+    }
+  }
+
+  // All is known, unless a list is still on its way.
+  told(there) {
+    if (!there && this.state !== "live") {
+      this.failures = 0;
+      this.isSynced = true;
+      this.tell("live");
+    }
+  }
+
+  // Takes an event in; `there` are the keys that a new list has named so far, null once it is whole.
+  take({ type, object }, there, changes) {
+    if (type === "ERROR") {
+      throw new Refusal(object.code || 500, object.reason || "", object.message || "the watch has ended");
+    }
+    this.look(object);
+    if (type === "BOOKMARK") {
+      const { resourceVersion, annotations = {} } = object.metadata;
+      this.version = resourceVersion;
+      return annotations[INITIAL_END] === "true" ? this.forget(there, changes) : there;
+    }
+    for (const record of this.read(object)) {
+      const before = this.known.get(record.key) || null;
+      if (type === "DELETED") {
+        this.known.delete(record.key);
+        changes.push({ record: null, before: before || record });
+      } else {
+        this.known.set(record.key, record);
+        there?.add(record.key);
+        changes.push({ record, before });
+      }
+      if (!there) {
+        this.version = record.version;
+      }
+    }
+    return there;
+  }
+
+  // What a whole list has not named is gone.
+  forget(there, changes) {
+    for (const [key, before] of this.known) {
+      if (there && !there.has(key)) {
+        this.known.delete(key);
+        changes.push({ record: null, before });
+      }
+    }
+    return null;
+  }
+}
+
+function pause(milliseconds, signal) {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+// The path of an object, or of the objects of a kind where no name is given.
+export function pathOf(kind, namespace = "", name = "") {
+  const base = kind.group ? `/apis/${kind.group}/${kind.version}` : `/api/${kind.version}`;
+  const within = kind.namespaced && namespace ? `/namespaces/${encodeURIComponent(namespace)}` : "";
+  return `${base}${within}/${kind.plural}${name ? `/${encodeURIComponent(name)}` : ""}`;
+}
+
+// How the page's writes are told apart: by the name of whoever owns the fields that it writes.
+export function writing(query = {}) {
+  return new URLSearchParams({ fieldManager: MANAGER, ...query });
+}

@@ -1,0 +1,289 @@
+// One object: its YAML, to look at, to change, to make and to delete; and what else is often done with its kind.
+import { button, element, fill } from "./drawing/dom.js";
+import { pathOf, Refusal, writing, YAML } from "./api.js";
+import { Editor } from "./editor.js";
+import { kindOf } from "./kinds.js";
+import { Messages } from "./messages.js";
+import { templateOf } from "./templates.js";
+import { withoutManagedFields } from "./yaml.js";
+
+const MERGE = "application/merge-patch+json";
+const POWER = "podium.dev/power";
+const SURE_FOR = 4000;
+
+export class ObjectPanel {
+  // `page` has the server, the kinds and whether objects can be changed; `onclose` is called when it is closed.
+  constructor(page, onclose) {
+    Object.assign(this, { page, onclose });
+    this.title = element("h2", {});
+    this.state = element("span", { className: "state" });
+    this.messages = new Messages();
+    this.editor = new Editor({
+      label: "The object in YAML",
+      isReadOnly: page.isReadOnly,
+      onsave: () => this.save(),
+      onchange: () => this.tellState(),
+    });
+    this.tools = element("div", { className: "tools" });
+    this.element = element("section", { className: "object-panel", "aria-label": "Object" },
+      element("header", { className: "panel-head" }, this.title, this.state,
+        button("Close", "Close this object", () => this.close())),
+      this.tools, this.messages.element, this.editor.element);
+    this.element.hidden = true;
+    this.ref = null;
+  }
+
+  get isChanged() {
+    return this.editor.text !== this.saved;
+  }
+
+  // Shows a new object of a kind.
+  make(kind) {
+    this.ref = null;
+    this.title.textContent = `New ${kind.label}`;
+    this.put(templateOf(kind));
+    this.messages.clear();
+    this.showTools(kind);
+    this.element.hidden = false;
+    this.editor.area.focus();
+  }
+
+  // Shows an object as it is.
+  async open(kind, namespace, name) {
+    this.ref = { kind, namespace, name };
+    this.title.textContent = `${kind.kind} ${namespace ? `${namespace}/` : ""}${name}`;
+    this.messages.clear();
+    this.element.hidden = false;
+    this.showTools(kind);
+    await this.load();
+  }
+
+  async load() {
+    const { ref } = this;
+    try {
+      const { text } = await this.page.server.ask("GET", this.path, { accept: YAML });
+      if (this.ref === ref) {
+        this.put(withoutManagedFields(text));
+      }
+    } catch (error) {
+      if (this.ref === ref) {
+        this.messages.bad(error);
+      }
+    }
+  }
+
+  get path() {
+    return pathOf(this.ref.kind, this.ref.namespace, this.ref.name);
+  }
+
+  put(text) {
+    this.saved = text;
+    this.editor.text = text;
+    this.version = /^ {2}resourceVersion: ["']?(\w+)/m.exec(text)?.[1] ?? "";
+    this.tellState();
+  }
+
+  tellState() {
+    this.state.textContent = this.page.isReadOnly ? "to look at" : this.isChanged ? "changed, not saved" : "";
+  }
+
+  // The object is another on the server: shown at once where nothing was written here, and told where something was.
+  changed(version) {
+    if (!this.ref || version === this.version) {
+      return;
+    }
+    if (this.isChanged) {
+      this.messages.note("It has changed on the server meanwhile. ",
+        button("Load the newest", "What is written here is lost", () => this.reload()));
+    } else {
+      this.load();
+    }
+  }
+
+  reload() {
+    this.messages.clear();
+    this.load();
+  }
+
+  // The object is no more.
+  gone() {
+    this.messages.note("It is gone. Saved now, it would be made anew.");
+    this.ref = null;
+    this.version = "";
+  }
+
+  close() {
+    this.ref = null;
+    this.element.hidden = true;
+    this.onclose();
+  }
+
+  showTools(kind) {
+    if (this.page.isReadOnly) {
+      fill(this.tools, ...this.links(kind));
+      return;
+    }
+    const isNew = this.ref === null;
+    fill(this.tools,
+      button(isNew ? "Create" : "Save", "Ctrl+Enter", () => this.save()),
+      button("Check", "Ask the server whether it would take it, and change nothing", () => this.save(true)),
+      isNew ? null : this.sureButton("Delete", () => this.remove()),
+      isNew ? null : button("Reload", "Load it as it is on the server", () => this.reload()),
+      ...(isNew ? [] : this.deeds(kind)), ...this.links(kind));
+  }
+
+  // A button that is pressed twice.
+  sureButton(text, act) {
+    const made = button(text, "", () => {
+      if (made.dataset.sure) {
+        delete made.dataset.sure;
+        made.textContent = text;
+        act();
+        return;
+      }
+      made.dataset.sure = "true";
+      made.textContent = `${text}: sure?`;
+      setTimeout(() => {
+        delete made.dataset.sure;
+        made.textContent = text;
+      }, SURE_FOR);
+    });
+    made.classList.add("danger");
+    return made;
+  }
+
+  // What is often done with objects of a kind.
+  deeds(kind) {
+    if (kind.kind === "Node" && !kind.group) {
+      return [
+        button("Cordon", "No more pods go there", () => this.patch({ spec: { unschedulable: true } })),
+        button("Uncordon", "Pods may go there again", () => this.patch({ spec: { unschedulable: null } })),
+        button("Stop machine", "Its machine stops, without a word", () => this.annotate({ [POWER]: "off" })),
+        button("Start machine", "Its machine runs again", () => this.annotate({ [POWER]: null })),
+      ];
+    }
+    if (kind.kind === "Pod" && !kind.group) {
+      return [this.sureButton("Evict", () => this.evict())];
+    }
+    if (kind.subresources.includes("scale")) {
+      const number = element("input", { type: "number", min: "0", className: "replicas", "aria-label": "Replicas" });
+      const scale = () => (number.value === "" ? number.focus() : this.scale(Number(number.value)));
+      return [element("span", { className: "group" }, number, button("Scale", "Let it have so many pods", scale))];
+    }
+    return [];
+  }
+
+  links(kind) {
+    const { ref, page } = this;
+    const explained = ["Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"];
+    if (!ref || !explained.includes(kind.kind)) {
+      return [];
+    }
+    const target = kind.kind === "Pod" ? `${ref.namespace}/${ref.name}` : `${kind.kind.toLowerCase()}/${ref.namespace}/${ref.name}`;
+    return [button("Explain", "Why it is there, or not", () => page.explain(target))];
+  }
+
+  // Asks the server for what is written, for all objects of the text; with `isDry` nothing is kept.
+  async save(isDry = false) {
+    if (this.page.isReadOnly) {
+      return;
+    }
+    this.messages.clear();
+    try {
+      const read = await this.page.server.json("POST", "/ui/read", { body: this.editor.text, type: "text/plain" });
+      if (!read.documents.length) {
+        throw new Refusal(0, "", "There is no object in the text.");
+      }
+      const told = [], warnings = [];
+      for (const [place, document] of read.documents.entries()) {
+        try {
+          const written = await this.write(document, isDry);
+          told.push(written.told);
+          warnings.push(...written.warnings);
+        } catch (error) {
+          error.message = read.documents.length > 1 ? `document ${place + 1}: ${error.message}` : error.message;
+          throw error;
+        }
+      }
+      this.messages.good(told.join(", "), warnings);
+    } catch (error) {
+      this.refused(error);
+    }
+  }
+
+  // Creates one object, or puts it in the place of the one that is shown.
+  async write(document, isDry) {
+    const { server } = this.page, kinds = await this.page.kinds();
+    const kind = kindOf(kinds, document.apiVersion, document.kind);
+    if (!kind) {
+      throw new Refusal(404, "", `the server has no kind ${document.kind} in ${document.apiVersion || "no apiVersion"}`);
+    }
+    const query = writing({ fieldValidation: "Strict", ...(isDry ? { dryRun: "All" } : {}) });
+    const namespace = kind.namespaced ? document.namespace || "default" : "";
+    const { ref } = this;
+    const isThis = ref && ref.kind.kind === kind.kind && ref.name === document.name && ref.namespace === namespace;
+    const [method, path] = isThis ? ["PUT", this.path] : ["POST", pathOf(kind, namespace)];
+    const { text, warnings } = await server.ask(method, `${path}?${query}`, { body: document.json });
+    const made = JSON.parse(text).metadata;
+    const what = `${kind.kind} ${made.namespace ? `${made.namespace}/` : ""}${made.name}`;
+    if (!isDry) {
+      await this.written(kind, made);
+    }
+    const done = isThis ? "saved" : "created";
+    return { told: isDry ? `${what} would be ${done}` : `${what} is ${done}`, warnings };
+  }
+
+  async written(kind, { namespace = "", name }) {
+    if (this.ref === null) {
+      this.page.openObject(kind, namespace, name);
+    }
+    await this.load();
+  }
+
+  refused(error) {
+    this.messages.bad(error);
+    if (error instanceof Refusal && error.code === 409 && error.reason === "Conflict") {
+      this.messages.note("It has changed on the server since it was loaded; nothing was saved. ",
+        button("Load the newest", "What is written here is lost", () => this.reload()));
+    }
+  }
+
+  // Asks for something about the object; what comes of it is told unless it is gone by then.
+  async act(what, ask) {
+    const { ref } = this;
+    this.messages.clear();
+    try {
+      const { warnings } = await ask();
+      if (this.ref === ref) {
+        this.messages.good(what, warnings);
+      }
+    } catch (error) {
+      this.messages.bad(error);
+    }
+  }
+
+  remove() {
+    return this.act("It is being deleted.", () => this.page.server.ask("DELETE", this.path));
+  }
+
+  patch(body) {
+    const path = `${this.path}?${writing()}`;
+    return this.act("Done.", () => this.page.server.ask("PATCH", path, { body: JSON.stringify(body), type: MERGE }));
+  }
+
+  annotate(annotations) {
+    return this.patch({ metadata: { annotations } });
+  }
+
+  scale(replicas) {
+    const path = `${this.path}/scale?${writing()}`, body = JSON.stringify({ spec: { replicas } });
+    return this.act(`It is to have ${replicas} pods.`, () => this.page.server.ask("PATCH", path, { body, type: MERGE }));
+  }
+
+  evict() {
+    const { name, namespace } = this.ref;
+    const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name, namespace } };
+    return this.act("It is being evicted.", () =>
+      this.page.server.ask("POST", `${this.path}/eviction`, { body: JSON.stringify(eviction) }));
+  }
+}

@@ -1,0 +1,175 @@
+// The objects of the cluster, kind by kind, in the server's own tables.
+import { button, element, fill } from "./drawing/dom.js";
+import { Follower, pathOf, TABLE } from "./api.js";
+import { Grid } from "./grid.js";
+import { ObjectPanel } from "./object_panel.js";
+
+const PAINT_EACH = 250;
+const AGE = "Age";
+const STEPS = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
+
+// An age as kubectl has it, in one unit.
+export function ageOf(created, now) {
+  const seconds = Math.max(Math.floor((now - Date.parse(created)) / 1000), 0);
+  const [size, unit] = STEPS.find(([step]) => seconds >= 2 * step || step === 1);
+  return `${Math.floor(seconds / size)}${unit}`;
+}
+
+export class ObjectsTab {
+  constructor(page) {
+    this.page = page;
+    this.kindBox = element("select", { "aria-label": "Kind", onchange: () => this.choose() });
+    this.namespaceBox = element("input", { type: "search", placeholder: "all namespaces", "aria-label": "Namespace", oninput: () => this.filter() });
+    this.nameBox = element("input", { type: "search", placeholder: "name contains", "aria-label": "Name contains", oninput: () => this.filter() });
+    this.newButton = button("New", "Make an object", () => this.panel.make(this.kind));
+    this.state = element("span", { className: "state", role: "status" });
+    this.grid = new Grid({ label: "Objects", onopen: (key) => this.open(key) });
+    this.panel = new ObjectPanel(page, () => this.closed());
+    this.element = element("div", { className: "split" },
+      element("div", { className: "list" },
+        element("div", { className: "toolbar" }, this.kindBox, this.namespaceBox, this.nameBox,
+          page.isReadOnly ? null : this.newButton, this.state),
+        this.grid.element),
+      this.panel.element);
+    this.kind = null;
+    this.follower = null;
+    this.columns = [];
+  }
+
+  // Shows `kind/namespace/name`, or what was shown before.
+  async show(parts) {
+    const kinds = await this.page.kinds();
+    if (!this.kindBox.length) {
+      fill(this.kindBox, ...kinds.map((kind) => element("option", { value: idOf(kind) }, kind.label)));
+    }
+    const [id, namespace, name] = parts;
+    const kind = kinds.find((each) => idOf(each) === id) || this.kind || kinds[0];
+    if (kind !== this.kind) {
+      this.follow(kind);
+    }
+    this.follower.start();
+    this.ticking = this.ticking || setInterval(() => this.paintSoon(), 5000);
+    if (name && !this.isShown(kind, namespace, name)) {
+      await this.panel.open(kind, namespace === "-" ? "" : namespace, name);
+    }
+  }
+
+  isShown(kind, namespace, name) {
+    const { ref } = this.panel;
+    return ref && ref.kind === kind && ref.name === name && ref.namespace === (namespace === "-" ? "" : namespace);
+  }
+
+  hide() {
+    this.follower?.stop();
+    clearInterval(this.ticking);
+    this.ticking = 0;
+  }
+
+  choose() {
+    this.page.go("objects", this.kindBox.value);
+  }
+
+  follow(kind) {
+    this.follower?.stop();
+    this.kind = kind;
+    this.kindBox.value = idOf(kind);
+    this.namespaceBox.hidden = !kind.namespaced;
+    this.newButton.hidden = !kind.verbs.includes("create");
+    this.columns = [];
+    this.grid.sortedBy = -1;
+    const follower = new Follower(this.page.server, pathOf(kind), {
+      accept: TABLE,
+      read: rowsOf,
+      // What the columns are is said once, by the first table, though there is no row in it.
+      look: (table) => follower === this.follower && table.columnDefinitions && (this.columns = table.columnDefinitions),
+      onChanges: (changes) => follower === this.follower && this.changed(changes),
+      onState: (state) => follower === this.follower && this.tell(state),
+    });
+    this.follower = follower;
+    this.paint();
+  }
+
+  tell(state) {
+    this.state.textContent = state === "live" ? "" : state;
+    this.state.classList.toggle("bad", state !== "live" && state !== "connecting");
+  }
+
+  changed(changes) {
+    const { ref } = this.panel;
+    for (const { record, before } of changes) {
+      const { name, namespace } = record || before;
+      if (ref && ref.kind === this.kind && ref.name === name && ref.namespace === namespace) {
+        if (record) {
+          this.panel.changed(record.version);
+        } else {
+          this.panel.gone();
+        }
+      }
+    }
+    this.paintSoon();
+  }
+
+  paintSoon() {
+    if (!this.timer) {
+      this.timer = setTimeout(() => {
+        this.timer = 0;
+        this.paint();
+      }, PAINT_EACH);
+    }
+  }
+
+  filter() {
+    this.paint();
+  }
+
+  paint() {
+    const shown = this.columns.map((column, place) => ({ ...column, place })).filter((column) => column.priority === 0);
+    const namespace = this.namespaceBox.value.trim(), part = this.nameBox.value.trim().toLowerCase();
+    const now = this.page.now();
+    const rows = [...this.follower.known.values()]
+      .filter((row) => row.namespace.includes(this.kind.namespaced ? namespace : "") && row.name.toLowerCase().includes(part))
+      .sort((left, right) => compare(left.namespace, right.namespace) || compare(left.name, right.name))
+      .map((row) => ({
+        key: row.key,
+        cells: [
+          ...(this.kind.namespaced ? [row.namespace] : []),
+          ...shown.map(({ name, place }) => (name === AGE && row.created ? ageOf(row.created, now) : row.cells[place])),
+        ],
+      }));
+    this.grid.show([...(this.kind.namespaced ? ["Namespace"] : []), ...shown.map((column) => column.name)], rows);
+  }
+
+  open(key) {
+    const row = this.follower.known.get(key);
+    if (row) {
+      this.grid.choose(key);
+      this.page.go("objects", idOf(this.kind), row.namespace || "-", row.name);
+    }
+  }
+
+  closed() {
+    this.grid.choose("");
+    this.page.go("objects", idOf(this.kind));
+  }
+}
+
+// The rows of a table that the server has made.
+function rowsOf(table) {
+  return (table.rows || []).map(({ cells, object: { metadata } }) => ({
+    key: metadata.uid || `${metadata.namespace}/${metadata.name}`,
+    version: metadata.resourceVersion,
+    name: metadata.name,
+    namespace: metadata.namespace || "",
+    created: metadata.creationTimestamp,
+    cells,
+  }));
+}
+
+// How a kind is called in the page's address.
+export function idOf(kind) {
+  return kind.group ? `${kind.plural}.${kind.group}` : kind.plural;
+}
+
+function compare(left, right) {
+  return left < right ? -1 : left > right ? 1 : 0;
+}

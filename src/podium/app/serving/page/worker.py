@@ -1,0 +1,134 @@
+"""The process that answers one question: it is told how, what, and about which objects, and tells how far it is.
+
+On standard input come two frames, each with its length before it: the `RunOptions`, pickled by the process that
+started this one, and the question in JSON. All that follows is the objects, a List in JSON. On standard output go lines
+of JSON: `progress` with the share that is done, and at last `answer` or `error`. Started beforehand, it waits for its
+question for a while, with all loaded that it takes to answer one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import resource
+import select
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, BinaryIO
+
+import msgspec
+
+from podium.api.errors import PodiumError
+from podium.api.input.codec import Reader
+from podium.app.serving.page.questions import answered
+from podium.sim.run import RunOptions
+
+LENGTH_BYTES = 8
+"""How many bytes the length of a frame has, the highest first."""
+
+PATIENCE_SECONDS = 300
+"""How long it waits for a question."""
+
+MEMORY_BYTES = 4 * 1024**3
+"""How much memory an answer may take."""
+
+CPU_SECONDS = 300
+"""How long a processor may work at it; whoever waits gives up sooner."""
+
+_NICE = 10
+_SOURCE = "the cluster"
+# Between two tellings of how far it is.
+_TOLD_EACH_S = 0.1
+_SHARE_OF_READING = 0.1
+
+
+def main() -> int:
+    """Answer the question; the exit code."""
+    _limit()
+    source = sys.stdin.buffer
+    if not select.select([source], [], [], PATIENCE_SECONDS)[0]:
+        return 0
+    output = sys.stdout.buffer
+    # What plugins print is no part of the answer.
+    sys.stdout = sys.stderr
+    options: RunOptions = pickle.loads(_frame(source))  # noqa: S301 - it was made by who started this process
+    question = msgspec.json.decode(_frame(source))
+    _tell(output, _outcome(question, source.read(), options, _progress(output)))
+    return 0
+
+
+def _outcome(
+    question: Any, objects: bytes, options: RunOptions, progress: Callable[[float, str], None]
+) -> dict[str, Any]:
+    try:
+        with Reader("ignore") as reader:
+            reader.read_text(objects, _SOURCE, lambda share: progress(share * _SHARE_OF_READING, "reading the cluster"))
+            read = reader.input()
+        rest = 1 - _SHARE_OF_READING
+        answer = answered(
+            read,
+            question["question"],
+            question["values"],
+            options,
+            lambda share, what: progress(_SHARE_OF_READING + rest * share, what),
+        )
+    except PodiumError as error:
+        return {"error": str(error)}
+    except MemoryError:
+        return {"error": f"the answer takes more than {MEMORY_BYTES // 1024**3} GiB of memory"}
+    return {"answer": answer}
+
+
+def _limit() -> None:
+    """Leave the processor to others who want it, and take no more than there may be."""
+    with suppress(OSError):
+        os.nice(_NICE)
+    for what, most in (
+        (resource.RLIMIT_AS, MEMORY_BYTES),
+        (resource.RLIMIT_CPU, CPU_SECONDS),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        # Where the system has a lower limit already, that stays.
+        with suppress(OSError, ValueError):
+            hard = resource.getrlimit(what)[1]
+            resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+def _frame(stream: BinaryIO) -> bytes:
+    """The next frame. Raises EOFError where the sender is gone."""
+    head = stream.read(LENGTH_BYTES)
+    length = int.from_bytes(head)
+    data = stream.read(length)
+    if len(head) < LENGTH_BYTES or len(data) < length:
+        raise EOFError
+    return data
+
+
+def _progress(output: BinaryIO) -> Callable[[float, str], None]:
+    """Tells how far it is, but not all the time."""
+    told_s = 0.0
+
+    def tell(share: float, what: str) -> None:
+        nonlocal told_s
+        now_s = time.monotonic()
+        if now_s - told_s >= _TOLD_EACH_S:
+            told_s = now_s
+            _tell(output, {"progress": round(share, 3), "what": what})
+
+    return tell
+
+
+def _tell(output: BinaryIO, value: Any) -> None:
+    output.write(json.dumps(value, separators=(",", ":")).encode() + b"\n")
+    output.flush()
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except EOFError:
+        # Nobody asks any more.
+        sys.exit(0)

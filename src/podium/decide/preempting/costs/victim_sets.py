@@ -1,0 +1,68 @@
+"""Sets of victims, side by side, of which one is to be chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from podium.cluster.arrays import Int64s
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.framework.handle import Handle
+
+
+@dataclass(frozen=True, slots=True)
+class VictimSets:
+    """``slots[starts[i]:starts[i + 1]]`` are the victims of set ``i``, at least one; they may lie on several nodes.
+
+    ``violations`` is ``[sets]``: how many disruptions of each would be more than budgets allow.
+    """
+
+    handle: Handle
+    starts: Int64s
+    slots: Int64s
+    violations: Int64s
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster that the victims are in."""
+        return self.handle.cluster
+
+    @property
+    def owners(self) -> Int64s:
+        """``[victims]``: the set of each."""
+        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+
+    def of_pods(self, value: Callable[[PodRecord], int]) -> Int64s:
+        """``[victims]``: a number for each."""
+        records = map(self.cluster.pods.record, self.slots.tolist())
+        return np.fromiter(map(value, records), dtype=np.int64, count=len(self.slots))
+
+    def sums(self, values: Int64s) -> Int64s:
+        """``[sets]``: the sums of numbers of ``[victims]``."""
+        found: Int64s = np.add.reduceat(values, self.starts[:-1]) if len(self) else np.empty(0, dtype=np.int64)
+        return found
+
+    def largest(self, values: Int64s) -> Int64s:
+        """``[sets]``: the largest of the numbers of ``[victims]``."""
+        found: Int64s = np.maximum.reduceat(values, self.starts[:-1]) if len(self) else np.empty(0, dtype=np.int64)
+        return found
+
+    def smallest(self, values: Int64s) -> Int64s:
+        """``[sets]``: the smallest of the numbers of ``[victims]``."""
+        return -self.largest(-values)
+
+    def only(self, sets: Int64s) -> VictimSets:
+        """Some of the sets, in the order given."""
+        if len(sets) == len(self):
+            return self
+        lengths = np.diff(self.starts)[sets]
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        within = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)
+        slots = self.slots[np.repeat(self.starts[sets], lengths) + within]
+        return replace(self, starts=starts, slots=slots, violations=self.violations[sets])

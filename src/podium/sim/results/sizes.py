@@ -1,0 +1,38 @@
+"""What nodes offer and what pods ask for: the sizes of what a run is about, for whoever draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.api.resize import effective_spec
+from podium.api.resource_requests import node_allocatable, pod_requests
+from podium.sim.results.ledger import Amounts
+from podium.store.log.watch_event import WatchEvent
+
+
+class Sizes:
+    """Takes in every write. Equal amounts are one object, so that a pod costs an entry in a dictionary."""
+
+    def __init__(self) -> None:
+        self.requests: dict[str, Amounts] = {}
+        """By uid, what each pod that was ever there asked for when it was first seen."""
+        self.offers: dict[str, Amounts] = {}
+        """By name, what each node that was ever there offered last."""
+        self.labels: dict[str, Mapping[str, str]] = {}
+        """By name, the labels that each such node had last."""
+        self._known: dict[tuple[tuple[str, int], ...], Amounts] = {}
+
+    def observe(self, event: WatchEvent) -> None:
+        """Take in a write."""
+        object_ = event.stored.object
+        if isinstance(object_, Pod):
+            if object_.metadata.uid not in self.requests:
+                self.requests[object_.metadata.uid] = self._one(pod_requests(effective_spec(object_)))
+        elif isinstance(object_, Node) and event.type != "DELETED":
+            self.offers[object_.metadata.name] = self._one(node_allocatable(object_.status))
+            self.labels[object_.metadata.name] = object_.metadata.labels
+
+    def _one(self, amounts: Amounts) -> Amounts:
+        return self._known.setdefault(tuple(amounts.items()), amounts)

@@ -1,0 +1,172 @@
+"""The page of a scheduler at a cluster: what it knows, to look at."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+import pytest
+
+from podium.api.errors import InputError
+from podium.app.live.health import HealthSettings
+from podium.app.serving.page.files import HEADERS
+from podium.app.serving.page.live_page import HEADER
+from tests.app.live.test_program import SETTINGS, Running, play
+from tests.client.api_server import APIServer
+from tests.store.objects import node, pod
+
+TOKEN = "0123456789abcdef"
+OURS = {HEADER: "1"}
+WITH_PAGE = msgspec.structs.replace(SETTINGS, health=HealthSettings(port=0, has_page=True))
+
+
+class Asker:
+    def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
+        self.session = session
+        self.url = url
+
+    async def ask(self, path: str, body: Any = None, **headers: str) -> tuple[int, bytes]:
+        method = "GET" if body is None else "POST"
+        data = None if body is None else json.dumps(body)
+        async with self.session.request(method, f"{self.url}{path}", data=data, headers=headers) as response:
+            if path.startswith("/ui"):
+                assert {name: response.headers.get(name) for name, _ in HEADERS} == dict(HEADERS)
+            return response.status, await response.read()
+
+    @asynccontextmanager
+    async def watch(self, path: str) -> AsyncIterator[Callable[[], Awaitable[dict[str, Any]]]]:
+        async with self.session.get(f"{self.url}{path}", headers=OURS) as response:
+
+            async def following() -> dict[str, Any]:
+                line = await asyncio.wait_for(response.content.readuntil(b"\n"), 30)
+                found: dict[str, Any] = json.loads(line)
+                return found
+
+            yield following
+
+
+def show(story: Callable[[Asker, APIServer], Awaitable[None]], health: HealthSettings = WITH_PAGE.health) -> None:
+    """Play a story with a scheduler that shows a page, at a cluster with the node n1."""
+
+    async def played(server: APIServer) -> None:
+        settings = msgspec.structs.replace(WITH_PAGE, health=health)
+        async with Running(server, settings) as running, aiohttp.ClientSession() as session:
+            await asyncio.wait_for(running.program.leads.wait(), 30)
+            await story(Asker(session, running.program.url), server)
+
+    play(played)
+
+
+def test_it_is_shown_to_look_at() -> None:
+    async def story(asker: Asker, server: APIServer) -> None:
+        code, page = await asker.ask("/ui/")
+        assert (code, b"<script" in page) == (200, True)
+        code, told = await asker.ask("/ui/about", **OURS)
+        about = json.loads(told)
+        assert (about["mode"], about["readOnly"], about["title"]) == ("component", True, "podium scheduler")
+        assert (await asker.ask("/ui/nothing", **OURS))[0] == 404
+        assert (await asker.ask("/api/v1/pods", **OURS))[0] in (403, 404)
+
+    show(story)
+
+
+def test_nodes_and_pods_are_told_as_they_are_and_as_they_become_without_what_may_be_secret() -> None:
+    async def story(asker: Asker, server: APIServer) -> None:
+        async with asker.watch("/ui/watch/nodes") as following:
+            first = await following()
+            assert (first["type"], first["object"]["metadata"]["name"]) == ("ADDED", "n1")
+            assert first["object"]["status"]["allocatable"]["cpu"]
+            end = await following()
+            assert end["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+        async with asker.watch("/ui/watch/pods") as following:
+            assert (await following())["type"] == "BOOKMARK"
+            raw = pod("a")
+            raw["metadata"]["annotations"] = {"note": "secret"}
+            raw["spec"]["containers"][0]["env"] = [{"name": "PASSWORD", "value": "secret"}]
+            server.add(raw)
+            told = await following()
+            while "nodeName" not in told["object"]["spec"]:
+                assert "secret" not in json.dumps(told)
+                told = await following()
+            assert told["object"]["spec"]["containers"][0].keys() == {"name", "resources"}
+            server.store.delete("Pod", "default/a", now=0, grace_seconds=0)
+            while told["type"] != "DELETED":
+                told = await following()
+            assert told["object"]["metadata"]["name"] == "a"
+
+    show(story)
+
+
+def test_what_happened_since_a_version_is_not_known_and_another_kind_neither() -> None:
+    async def story(asker: Asker, server: APIServer) -> None:
+        assert (await asker.ask("/ui/watch/pods?resourceVersion=1", **OURS))[0] == 410
+        assert (await asker.ask("/ui/watch/secrets", **OURS))[0] == 404
+
+    show(story)
+
+
+def test_a_question_is_answered_about_what_is_known() -> None:
+    async def story(asker: Asker, server: APIServer) -> None:
+        server.add(node("n2"))
+        async with asker.watch("/ui/watch/nodes") as following:
+            seen = {(await following())["object"]["metadata"].get("name") for _ in range(3)}
+            while "n2" not in seen:
+                seen.add((await following())["object"]["metadata"].get("name"))
+        body = {"question": "nodes", "values": {"remove": "n1"}}
+        code, lines = await asker.ask("/ui/ask", body, **OURS)
+        answer = json.loads(lines.splitlines()[-1])["answer"]
+        assert code == 200
+        assert answer["picture"]["headline"].startswith("removing n1")
+
+    show(story)
+
+
+def test_pages_of_others_ask_in_vain() -> None:
+    async def story(asker: Asker, server: APIServer) -> None:
+        for headers in ({}, {**OURS, "Origin": "http://evil"}, {**OURS, "Host": "evil"}):
+            for path in ("/ui/about", "/ui/watch/pods"):
+                assert (await asker.ask(path, **headers))[0] == 403
+            assert (await asker.ask("/ui/ask", {}, **headers))[0] == 403
+
+    show(story)
+
+
+def test_with_a_token_nothing_is_told_without_it(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(TOKEN)
+    file.chmod(0o600)
+
+    async def story(asker: Asker, server: APIServer) -> None:
+        assert (await asker.ask("/ui/"))[0] == 200
+        assert (await asker.ask("/ui/about", **OURS))[0] == 401
+        assert (await asker.ask("/ui/watch/pods", **OURS))[0] == 401
+        assert (await asker.ask("/ui/about", **OURS, Authorization=f"Bearer {TOKEN}"))[0] == 200
+
+    show(story, HealthSettings(port=0, has_page=True, page_token_file=str(file)))
+
+
+def test_there_is_none_unless_it_is_asked_for() -> None:
+    async def story(asker: Asker, server: APIServer) -> None:
+        async with asker.session.get(f"{asker.url}/ui/") as response:
+            assert response.status == 404
+
+    show(story, HealthSettings(port=0))
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        (HealthSettings(has_page=True), "--page needs a port"),
+        (
+            HealthSettings(host="0.0.0.0", port=0, certificate_file="a", key_file="b", token_file="c", has_page=True),
+            "--page-token-file",
+        ),
+    ],
+)
+def test_where_others_could_see_it_a_token_is_needed(settings: HealthSettings, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        settings.check()

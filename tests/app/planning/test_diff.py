@@ -1,0 +1,177 @@
+"""`podium plan diff`: two settings over one cluster, and who gains, loses or moves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import podium
+from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, told, written
+
+FULL = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [
+        {
+            "pluginConfig": [
+                {
+                    "name": "NodeResourcesFit",
+                    "args": {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}},
+                }
+            ]
+        }
+    ],
+}
+
+
+def scenario(**spec: Any) -> Raw:
+    return {"apiVersion": "podium.dev/v1alpha1", "kind": "Scenario", "metadata": {"name": "asked"}, "spec": spec}
+
+
+def found(answer: Raw) -> dict[str, str]:
+    return {difference["workload"]: difference["what"] for difference in answer["differences"]}
+
+
+def test_another_scheduler_moves_pods(tmp_path: Path) -> None:
+    cluster = written(
+        tmp_path,
+        node("a"),
+        node("b"),
+        pod("old", on="a"),
+        pod("web"),
+    )
+    after = written(tmp_path, FULL, name="after.json")
+
+    assert ask("diff", "-f", cluster, "--after", after).stdout.startswith(
+        "after.json in place of the cluster as it is: 1 workload moves (1 pod)\n"
+        "\n"
+        "Differences  the cluster as it is -> after.json\n"
+        "  workload                ready at the end  short for  disrupted  on other nodes\n"
+        "  Pod default/web  moves                                          1 pod\n"
+        "\n"
+        "Impact  none: every workload fares as it would without the plan\n"
+    )
+
+
+def test_a_budget_and_a_drain_of_a_setting_are_played_and_compared_with_the_other_side(tmp_path: Path) -> None:
+    drain = scenario(steps=[{"at": "1s", "drain": {"name": "a", "timeout": "5m"}}])
+    cluster = written(
+        tmp_path,
+        node("a"),
+        node("b"),
+        replica_set("web", 2),
+        *[pod(f"web-{number}", on="a", owner="web") for number in range(2)],
+        budget("web", minAvailable=2),
+    )
+    before = written(tmp_path, drain, name="before.json")
+    after = written(tmp_path, drain, budget("web", minAvailable=1), name="after.json")
+
+    answer = told("diff", "-f", cluster, "--before", before, "--after", after, "--start-delay", "5s")
+
+    assert answer["headline"] == "after.json in place of before.json: 1 workload loses (2 more disrupted)"
+    assert answer["differences"] == [
+        {
+            "workload": "ReplicaSet default/web",
+            "what": "loses",
+            "ready": {"before": 2, "after": 2},
+            "shortSeconds": {"before": 0.0, "after": 10.0},
+            "disrupted": {"before": 0, "after": 2},
+            "moved": 2,
+        }
+    ]
+    assert answer["result"]["summary"]["drains"][0]["state"] == "drained"
+    assert answer["result"]["summary"]["end"] == 301.0, "as long as the drain that times out"
+
+
+def test_an_autoscaler_lets_pods_gain_a_place(tmp_path: Path) -> None:
+    cluster = written(
+        tmp_path, node("a", "1"), replica_set("web", 2), *[pod(f"web-{n}", owner="web") for n in range(2)]
+    )
+    group = {"name": "pool", "max": 2, "template": {"status": {"allocatable": {"cpu": "4", "pods": "110"}}}}
+    after = written(tmp_path, scenario(autoscaler={"nodeGroups": [group]}, until="5m"), name="after.json")
+
+    answer = told("diff", "-f", cluster, "--after", after)
+
+    assert answer["headline"] == "after.json in place of the cluster as it is: 1 workload gains (1 ready pod)"
+    assert [(node["change"], node["podsAfter"]) for node in answer["nodes"]] == [("added", 1)]
+
+
+def test_a_rescheduler_is_a_setting(tmp_path: Path) -> None:
+    rescheduler = {
+        "apiVersion": "podium.dev/v1alpha1",
+        "kind": "ReschedulerConfiguration",
+        "aggressiveness": "Bold",
+        "policies": [{"name": "Consolidate"}],
+    }
+    cluster = written(
+        tmp_path,
+        node("a"),
+        node("b"),
+        replica_set("web", 2),
+        *[pod(f"web-{place}", on=place, owner="web") for place in ("a", "b")],
+        scenario(until="30m"),
+    )
+    after = written(tmp_path, rescheduler, name="after.json")
+
+    answer = told("diff", "-f", cluster, "--after", after)
+
+    assert found(answer) == {"ReplicaSet default/web": "loses"}
+    assert answer["differences"][0]["moved"] == 1
+
+
+def test_pods_keep_the_priority_of_a_class_that_changes_unless_it_is_renewed(tmp_path: Path) -> None:
+    low = priority_class("low", 10)
+    running = pod("old-0", "3", on="a", owner="old", priority=10, priorityClassName="low")
+    waiting = pod("web", "3", priority=50)
+    cluster = written(tmp_path, low, node("a"), replica_set("old", 1, "3", priorityClassName="low"), running, waiting)
+    after = written(tmp_path, priority_class("low", 100), name="after.json")
+
+    kept = told("diff", "-f", cluster, "--after", after)
+    renewed = told("diff", "-f", cluster, "--after", after, "--renew-priorities")
+
+    assert "priorities-kept" in [caveat["about"] for caveat in kept["restsOn"]]
+    assert found(kept) == {"Pod default/web": "loses", "ReplicaSet default/old": "gains"}, (
+        "the next pod is of the class"
+    )
+    assert kept["result"]["summary"]["preempted"] == 1
+    assert found(renewed) == {"Pod default/web": "loses", "ReplicaSet default/old": "gains"}
+    assert renewed["result"]["summary"]["preempted"] == 0
+    assert "priorities-kept" not in [caveat["about"] for caveat in renewed["restsOn"]]
+
+
+def test_equal_settings_make_no_difference(tmp_path: Path) -> None:
+    cluster = written(tmp_path, node("a"), pod("web"))
+    after = written(tmp_path, budget("web", minAvailable=1), name="after.json")
+
+    answer = told("diff", "-f", cluster, "--after", after, "--before", after)
+
+    assert answer["headline"] == "after.json in place of after.json: no workload fares otherwise"
+    assert answer["findings"] == []
+
+
+def test_what_is_saved_is_the_second_side(tmp_path: Path) -> None:
+    cluster = written(
+        tmp_path, node("a", "1"), replica_set("web", 2), *[pod(f"web-{n}", owner="web") for n in range(2)]
+    )
+    after = written(tmp_path, scenario(steps=[{"at": "5s", "apply": [node("b")]}]), name="after.json")
+    saved = tmp_path / "saved.yaml"
+
+    answer = told("diff", "-f", cluster, "--after", after, "--save", str(saved))
+
+    assert podium.simulate(saved).to_dict()["pods"] == answer["result"]["pods"]
+
+
+def test_what_is_no_setting_is_named(tmp_path: Path) -> None:
+    cluster = written(tmp_path, node("a"))
+    policy = written(
+        tmp_path,
+        {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy", "metadata": {"name": "x"}},
+        name="d",
+    )
+    both = tmp_path / "both.yaml"
+    both.write_text(f"{json.dumps(FULL)}\n---\n{json.dumps(FULL)}\n")
+
+    assert "a DeschedulerPolicy is no setting" in ask("diff", "-f", cluster, "--after", policy, code=1).output
+    assert "twice on one side" in ask("diff", "-f", cluster, "--after", str(both), code=1).output
+    assert "give its files with --after" in ask("diff", "-f", cluster, code=2).output

@@ -1,0 +1,196 @@
+"""`podium plan fit`: how many pods fit, where, and what ends it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import podium
+from podium.app.planning.deciding.capacity import MOST_PLACED, capacity_of, copies
+from podium.app.planning.deciding.decisions import Decisions
+from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, told, written
+
+GPU = {"key": "gpu", "value": "true", "effect": "NoSchedule"}
+
+
+def asked(folder: Path, *objects: Raw) -> str:
+    return written(folder, *objects, name="asked.json")
+
+
+def test_the_first_screen_tells_how_many_fit_by_shape_and_what_ends_it(tmp_path: Path) -> None:
+    cluster = written(
+        tmp_path,
+        node("a"),
+        node("b"),
+        node("c", "8"),
+        node("d", taints=[GPU]),
+        pod("old", "3", on="b"),
+    )
+
+    assert ask("-f", cluster, "fit", "-f", asked(tmp_path, pod("web"))).stdout == (
+        "13 of Pod default/web fit, on 3 of 4 nodes; what ends it: Insufficient cpu\n"
+        "\n"
+        "Where  by shape of node\n"
+        "  fit  nodes  on each  like                                what ends it\n"
+        "  8    1      8        cpu 8, memory 16Gi                  Insufficient cpu\n"
+        "  5    2      1 to 4   cpu 4, memory 16Gi                  Insufficient cpu\n"
+        "  0    1      0        cpu 4, memory 16Gi, taint gpu=true  taint gpu=true:NoSchedule\n"
+        "\n"
+        "What ends it\n"
+        "  3 nodes  Insufficient cpu: a, b, c\n"
+        "  1 node   taint gpu=true:NoSchedule: d\n"
+    )
+
+
+def test_a_workload_is_asked_about_by_the_pod_that_it_makes(tmp_path: Path) -> None:
+    cluster = written(tmp_path, node("a"))
+
+    answer = told("-f", cluster, "fit", "-f", asked(tmp_path, replica_set("web", 6)))
+
+    assert answer["fit"] == {
+        "pod": "ReplicaSet default/web",
+        "fits": 4,
+        "atLeast": False,
+        "nodes": 1,
+        "wanted": 6,
+        "withPreemption": None,
+        "why": None,
+    }
+    assert [(finding["code"], finding["message"]) for finding in answer["findings"]] == [
+        ("unschedulable", "4 pods of 6 of ReplicaSet default/web fit")
+    ]
+    ask("-f", cluster, "fit", "-f", asked(tmp_path, replica_set("web", 6)), "--fail-on", "unschedulable", code=2)
+    ask("-f", cluster, "fit", "-f", asked(tmp_path, replica_set("web", 4)), "--fail-on", "any")
+
+
+def test_with_preemption_those_that_may_go_count_as_gone(tmp_path: Path) -> None:
+    stays = {"preemptionPolicy": "NonPreemptible"}
+    cluster = written(
+        tmp_path,
+        node("a"),
+        node("b"),
+        pod("low", "2", on="a", priority=1),
+        pod("kept", "2", on="b", priority=1, **stays),
+        pod("equal", "1", on="b", priority=5),
+    )
+
+    answer = told("-f", cluster, "fit", "-f", asked(tmp_path, pod("web", priority=5)), "--preempt")
+
+    assert (answer["fit"]["fits"], answer["fit"]["withPreemption"]) == (3, 5)
+
+
+def test_so_many_are_placed_one_after_another_with_whom_they_preempt(tmp_path: Path) -> None:
+    cluster = written(tmp_path, node("a"), pod("old-0", "2", on="a", owner="old"), pod("old-1", on="a", owner="old"))
+    question = ("-f", cluster, "fit", "-f", asked(tmp_path, pod("web", "2", priority=5)), "--replicas", "3")
+
+    assert told(*question)["headline"] == (
+        "0 of 3 of Pod default/web get a node; what ends it: 1 node: Insufficient cpu"
+    )
+    answer = told(*question, "--preempt")
+    assert answer["headline"] == (
+        "2 of 3 of Pod default/web get a node, 2 of them by preempting 2 pods; what ends it: 1 node: Insufficient cpu"
+    )
+    assert answer["placed"] == [{"node": "a", "pods": 2}]
+    assert answer["victims"] == {"ReplicaSet default/old": 2}
+    assert [finding["code"] for finding in answer["findings"]] == ["preempt", "unschedulable"]
+
+
+def test_pods_that_are_pending_take_room_first_where_that_is_asked_for(tmp_path: Path) -> None:
+    cluster = written(tmp_path, node("a"), pod("first", "2"))
+    question = ("-f", cluster, "fit", "-f", asked(tmp_path, pod("web")))
+
+    assert told(*question)["fit"]["fits"] == 4
+    assert "pending" in [caveat["about"] for caveat in told(*question)["restsOn"]]
+    assert told(*question, "--after-pending")["fit"]["fits"] == 2
+
+
+def test_pods_that_keep_apart_are_placed_one_after_another(tmp_path: Path) -> None:
+    far = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "kubernetes.io/hostname"}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [far]}}
+    cluster = written(tmp_path, node("a"), node("b"))
+
+    answer = told("-f", cluster, "fit", "-f", asked(tmp_path, pod("web", affinity=apart)))
+
+    assert answer["fit"]["fits"] == 2
+    assert answer["ends"] == [{"why": "node(s) didn't match pod anti-affinity rules", "nodes": ["a", "b"]}]
+
+
+def test_what_keeps_a_pod_off_every_node_is_told(tmp_path: Path) -> None:
+    claim: Raw = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
+    cluster = written(tmp_path, node("a"))
+
+    answer = told("-f", cluster, "fit", "-f", asked(tmp_path, pod("web", **claim)))
+
+    assert answer["headline"] == 'none of Pod default/web fits: persistentvolumeclaim "data" not found'
+
+
+def test_nothing_fits_without_nodes(tmp_path: Path) -> None:
+    cluster = written(tmp_path, priority_class("high", 50))
+
+    assert told("-f", cluster, "fit", "-f", asked(tmp_path, pod("web")))["headline"] == (
+        "none of Pod default/web fits: there are no nodes"
+    )
+
+
+def test_what_else_the_file_holds_is_there_too(tmp_path: Path) -> None:
+    cluster = written(tmp_path, node("a"), pod("old", "4", on="a"))
+    new = asked(tmp_path, priority_class("high", 50), replica_set("web", 2, "2", priorityClassName="high"))
+
+    assert told("-f", cluster, "fit", "-f", new, "--preempt")["fit"]["withPreemption"] == 2
+
+
+def test_the_table_has_a_row_for_each_node(tmp_path: Path) -> None:
+    cluster = written(tmp_path, node("b"), node("a", unschedulable=True))
+
+    assert ask("-f", cluster, "fit", "-f", asked(tmp_path, pod("web")), "-o", "csv").stdout == (
+        "node,fits,withPreemption,whatEndsIt\na,0,,cordoned\nb,4,,Insufficient cpu\n"
+    )
+
+
+def test_a_file_has_one_object_that_makes_pods(tmp_path: Path) -> None:
+    cluster = written(tmp_path, node("a"))
+
+    told_of = ask("-f", cluster, "fit", "-f", asked(tmp_path, pod("web"), pod("api")), code=1).output
+    assert "the files hold 2 objects that make pods" in told_of
+    assert "hold 0 objects" in ask("-f", cluster, "fit", "-f", asked(tmp_path, budget("x")), code=1).output
+    assert "give its file with -f" in ask("-f", cluster, "fit", code=2).output
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_as_many_fit_as_can_be_placed_one_after_another(seed: int) -> None:
+    random = Random(seed)
+    decisions = Decisions(podium.load(some_cluster(random)))
+    port = [{"containerPort": 80, "hostPort": 80}] if seed % 3 == 0 else []
+    wanted = pod("web", f"{random.choice((300, 700, 1100))}m", priority=random.choice((0, 5)))
+    wanted["spec"]["containers"][0]["ports"] = port
+    record = decisions.read(podium.load([wanted]).read.documents[0].object)  # type: ignore[arg-type]
+
+    found = capacity_of(decisions, record)
+
+    with decisions.supposing():
+        placed = decisions.settle(copies(record, 200))
+    by_node: dict[str, int] = {}
+    for fate in placed.fates:
+        by_node[fate.node] = by_node.get(fate.node, 0) + 1
+    names = decisions.cluster.nodes.names_by_row()
+    assert {names[row]: count for row, count in found.counts.items() if count} == by_node
+    assert found.total == len(placed.fates) < MOST_PLACED
+    assert not decisions.scratch.mark()
+
+
+def some_cluster(random: Random) -> list[dict[str, Any]]:
+    """Nodes of some sizes, a few of them full, tainted or cordoned, with pods on them."""
+    objects: list[dict[str, Any]] = []
+    for number in range(6):
+        taints = [GPU] if random.random() < 0.2 else None
+        objects.append(
+            node(f"n{number}", str(random.randint(1, 6)), taints=taints, unschedulable=random.random() < 0.2)
+        )
+        objects += [
+            pod(f"p{number}-{place}", "400m", on=f"n{number}", priority=random.choice((0, 3)))
+            for place in range(random.randint(0, 4))
+        ]
+    return objects

@@ -1,0 +1,254 @@
+"""`podium plan pending`: each cause once, and the change that lets most pods in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, told, written
+
+GPU = {"key": "gpu", "value": "true", "effect": "NoSchedule"}
+
+
+def causes(answer: Raw) -> list[tuple[str, int, str | None, int]]:
+    return [(cause["cause"], cause["pods"], cause["change"], cause["freed"]) for cause in answer["causes"]]
+
+
+def change_of(sort: str, answer: Raw) -> Raw:
+    found: Raw = next(change for change in answer["changes"] if change["sort"] == sort)
+    return found
+
+
+def test_the_first_screen_tells_each_cause_once_and_what_helps_most(tmp_path: Path) -> None:
+    cluster = written(
+        tmp_path,
+        node("a"),
+        node("b", taints=[GPU]),
+        *[pod(f"web-{number}", "3", owner="web") for number in range(3)],
+        *[pod(f"ssd-{number}", nodeSelector={"disk": "ssd"}, owner="ssd") for number in range(2)],
+    )
+
+    assert ask("pending", "-f", cluster).stdout == (
+        "4 of 5 pending pods get no node; label disk=ssd on a lets 1 in\n"
+        "\n"
+        "Why they wait  each cause once\n"
+        "  pods  of                      why\n"
+        "  2     ReplicaSet default/web  1 node: Insufficient cpu; 1 node: taint gpu=true:NoSchedule\n"
+        "                                -> taint gpu=true:NoSchedule taken off b lets 1 in\n"
+        "  2     ReplicaSet default/ssd  1 node: does not match disk=ssd\n"
+        "                                -> label disk=ssd on a lets 1 in\n"
+        "\n"
+        "What would let them in  each decided again\n"
+        "  1 of 4  label disk=ssd on a\n"
+        "  1 of 4  taint gpu=true:NoSchedule taken off b\n"
+        "  1 of 4  a toleration of gpu=true:NoSchedule for 2 pods\n"
+        "  1 of 4  ReplicaSet default/web requests.cpu 3 -> 1\n"
+        "  1 of 4  ReplicaSet default/ssd without its disk=ssd\n"
+        "  1 of 4  one more node like a\n"
+        "  2 of 4  2 more nodes like a\n"
+        "\n"
+        "Get a node  as things are, one after the other\n"
+        "  1  ReplicaSet default/web  on a\n"
+    )
+
+
+def test_pods_that_would_get_a_node_are_no_cause(tmp_path: Path) -> None:
+    cluster = written(tmp_path, node("a"), pod("web"))
+
+    answer = told("pending", "-f", cluster)
+
+    assert answer["headline"] == "the one pending pod gets a node as things are"
+    assert (answer["causes"], answer["changes"], answer["findings"]) == ([], [], [])
+    assert answer["placed"] == [{"pod": "default/web", "node": "a", "victims": []}]
+    assert told("pending", "-f", written(tmp_path, node("a")))["headline"] == "no pod is pending"
+
+
+@pytest.mark.parametrize(
+    ("sort", "change", "spec"),
+    [
+        ("gate", "scheduling gate example.com/wait removed", {"schedulingGates": [{"name": "example.com/wait"}]}),
+        ("scheduler", "schedulerName default-scheduler in place of mine", {"schedulerName": "mine"}),
+        ("label", "label disk=ssd on a", {"nodeSelector": {"disk": "ssd"}}),
+        (
+            "claim",
+            "PersistentVolumeClaim default/data created, and bound to a volume",
+            {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]},
+        ),
+    ],
+)
+def test_what_keeps_pods_off_is_told_with_the_change_that_takes_it_away(
+    tmp_path: Path, sort: str, change: str, spec: Raw
+) -> None:
+    cluster = written(tmp_path, node("a"), *[pod(f"web-{number}", owner="web", **spec) for number in range(4)])
+
+    answer = told("pending", "-f", cluster)
+
+    assert [(cause["pods"], cause["change"], cause["freed"]) for cause in answer["causes"]] == [(4, change, 4)]
+    assert (change_of(sort, answer)["change"], change_of(sort, answer)["freed"]) == (change, 4)
+    assert answer["headline"] == f"4 of 4 pending pods get no node; {change} lets 4 in"
+
+
+def test_a_cordoned_node_is_uncordoned(tmp_path: Path) -> None:
+    cluster = written(tmp_path, node("a", unschedulable=True), node("b", unschedulable=True), pod("web", "3"))
+
+    answer = told("pending", "-f", cluster)
+
+    assert causes(answer) == [("2 nodes: cordoned", 1, "uncordon a", 1)]
+
+
+def test_a_request_is_lowered_to_what_fits_for_all_or_for_one(tmp_path: Path) -> None:
+    cluster = written(tmp_path, node("a"), node("b"), *[pod(f"web-{number}", "5", owner="web") for number in range(4)])
+
+    answer = told("pending", "-f", cluster)
+
+    requests = [(change["change"], change["freed"]) for change in answer["changes"] if change["sort"] == "request"]
+    assert requests == [
+        ("ReplicaSet default/web requests.cpu 5 -> 2", 4),
+        ("ReplicaSet default/web requests.cpu 5 -> 4", 2),
+    ]
+    assert answer["causes"][0]["cause"] == "2 nodes: asks for more cpu than the node has"
+
+
+def test_what_preempts_others_is_told_and_comes_behind_what_does_not(tmp_path: Path) -> None:
+    high, low = priority_class("high", 1000), priority_class("low", 10)
+    running = pod("old", "3", on="a", owner="old", priority=10, priorityClassName="low")
+    cluster = written(tmp_path, high, low, node("a"), running, pod("web", "3"))
+
+    answer = told("pending", "-f", cluster)
+
+    wanted = {"sort": "priority", "change": "priorityClassName high (1000) for Pod default/web"}
+    assert answer["changes"][-1] == {**wanted, "freed": 1, "preempted": 1, "objects": 1}
+    assert answer["causes"][0]["change"] == "Pod default/web requests.cpu 3 -> 1"
+
+
+def test_pods_that_preempt_get_a_node_and_that_is_found(tmp_path: Path) -> None:
+    running = pod("old", "3", on="a", owner="old")
+    cluster = written(tmp_path, node("a"), running, pod("web", "3", priority=5))
+
+    answer = told("pending", "-f", cluster)
+
+    assert answer["headline"] == "the one pending pod gets a node as things are, and 1 pod is preempted for that"
+    assert answer["placed"] == [{"pod": "default/web", "node": "a", "victims": ["default/old"]}]
+    assert [finding["code"] for finding in answer["findings"]] == ["preempt"]
+    ask("pending", "-f", cluster, "--fail-on", "preempt", code=2)
+    ask("pending", "-f", cluster, "--fail-on", "unschedulable")
+
+
+def test_a_cap_that_puts_preemption_off_is_a_cause(tmp_path: Path) -> None:
+    policy = {
+        "apiVersion": "podium.dev/v1alpha1",
+        "kind": "DisruptionPolicy",
+        "metadata": {"name": "default"},
+        "spec": {"caps": [{"component": "scheduler", "max": "1/1h"}]},
+        "status": {"caps": [{"component": "scheduler", "fullTime": "2026-01-01T00:30:00Z"}]},
+    }
+    running = pod("old-0", "3", on="a", owner="old")
+    cluster = written(
+        tmp_path, policy, node("a"), running, budget("old", maxUnavailable=1), pod("web", "3", priority=5)
+    )
+
+    answer = told("pending", "-f", cluster)
+
+    assert answer["causes"][0]["cause"].startswith("preemption is put off: the cap of 1/1h on component scheduler")
+    change = change_of("cap", answer)
+    assert (change["change"], change["freed"], change["preempted"]) == (
+        "DisruptionPolicy default without a cap on schedulers",
+        1,
+        1,
+    )
+
+
+def test_a_pod_whose_victims_have_yet_to_end_waits_for_them(tmp_path: Path) -> None:
+    ending = pod("old", "3", on="a")
+    ending["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:30Z", "deletionGracePeriodSeconds": 30}
+    preempted = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    ending["status"]["conditions"].append({**preempted, "lastTransitionTime": "2026-01-01T00:00:00Z"})
+    waiting = pod("web", "3", priority=5)
+    waiting["status"]["nominatedNodeName"] = "a"
+
+    answer = told("pending", "-f", written(tmp_path, node("a"), ending, waiting))
+
+    assert answer["causes"][0]["cause"] == "the pods that it preempted on a have yet to end"
+
+
+def test_without_nodes_a_node_is_what_is_missing(tmp_path: Path) -> None:
+    answer = told("pending", "-f", written(tmp_path, pod("web")))
+
+    assert answer["headline"] == "the one pending pod gets no node, and no single change that was tried helps"
+    assert causes(answer) == [("there are no nodes", 1, None, 0)]
+
+
+def test_pods_that_differ_in_nothing_that_counts_have_one_cause(tmp_path: Path) -> None:
+    cluster = written(
+        tmp_path,
+        node("a", "2"),
+        *[pod(f"web-{number}", "3", owner="web") for number in range(2)],
+        *[pod(f"api-{number}", "4", owner="api") for number in range(3)],
+    )
+
+    answer = told("pending", "-f", cluster)
+
+    assert [(cause["cause"], cause["pods"], cause["workloads"]) for cause in answer["causes"]] == [
+        (
+            "1 node: asks for more cpu than the node has",
+            5,
+            {"ReplicaSet default/api": 3, "ReplicaSet default/web": 2},
+        )
+    ]
+
+
+def test_a_namespace_narrows_the_answer_and_csv_has_a_row_for_each_workload(tmp_path: Path) -> None:
+    other = pod("other", "9")
+    other["metadata"]["namespace"] = "team"
+    cluster = written(tmp_path, node("a"), pod("web", "9"), other)
+
+    assert told("pending", "-n", "team", "-f", cluster)["causes"][0]["examples"] == ["team/other"]
+    assert ask("pending", "-n", "team", "-f", cluster, "-o", "csv").stdout == (
+        "workload,pods,cause,change,freedByIt\n"
+        "Pod team/other,1,1 node: asks for more cpu than the node has,Pod team/other requests.cpu 9 -> 4,1\n"
+    )
+
+
+def test_nothing_stays_of_what_was_tried(tmp_path: Path) -> None:
+    cluster = written(tmp_path, node("a", taints=[GPU]), node("b", unschedulable=True), pod("web", "3", priority=7))
+
+    assert told("pending", "-f", cluster) == told("pending", "-f", cluster)
+    assert told("pending", "-f", cluster)["causes"][0]["pods"] == 1
+
+
+def quota(**hard: str) -> Raw:
+    meta = {"name": "compute", "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": {"hard": hard}}
+
+
+def test_pods_that_a_quota_refuses_are_told_with_what_it_would_have_to_allow(tmp_path: Path) -> None:
+    limited = quota(**{"requests.cpu": "3", "pods": "10"})
+    running = [pod(f"web-{number}", owner="web", on="a") for number in range(3)]
+    cluster = written(tmp_path, limited, node("a"), replica_set("web", 6), *running)
+
+    answer = told("pending", "-f", cluster)
+
+    assert answer["headline"] == (
+        "no pod is pending, and 3 pods are not made because of a quota; "
+        "ResourceQuota default/compute requests.cpu 3 -> 6 lets 1 in"
+    )
+    why = "ResourceQuota default/compute: requests.cpu 3 of 3 used, 1 asked"
+    assert answer["notMade"] == [{"workload": "ReplicaSet default/web", "pods": 3, "why": why}]
+    assert [finding["code"] for finding in answer["findings"]] == ["refused"]
+
+
+def test_a_quota_counts_what_its_status_says_and_pods_of_its_scope(tmp_path: Path) -> None:
+    used = {**quota(pods="5"), "status": {"hard": {"pods": "5"}, "used": {"pods": "5"}}}
+    other = quota(pods="0")
+    other["metadata"]["name"] = "other"
+    other["spec"]["scopes"] = ["BestEffort"]
+    roomy = quota(pods="9")
+    roomy["metadata"]["name"] = "roomy"
+
+    answer = told("pending", "-f", written(tmp_path, used, other, roomy, node("a"), replica_set("web", 2)))
+
+    assert [each["why"] for each in answer["notMade"]] == ["ResourceQuota default/compute: pods 5 of 5 used, 1 asked"]
+    assert (
+        told("pending", "-n", "else", "-f", written(tmp_path, used, node("a"), replica_set("web", 2)))["notMade"] == []
+    )

@@ -1,0 +1,178 @@
+"""`podium plan survive`: who takes a pod's place, and the smallest changes that spare it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, told, written
+
+
+def threatened(folder: Path, *more: Raw) -> str:
+    """Two nodes with a pod each, one of which has to go for a pod that waits."""
+    return written(
+        folder,
+        priority_class("high", 1000),
+        priority_class("mid", 100),
+        priority_class("low", 10),
+        priority_class("patient", 2000, preemptionPolicy="Never"),
+        node("a"),
+        node("b"),
+        replica_set("old", 2, "3"),
+        pod("old-0", "3", on="a", owner="old", priority=10),
+        pod("old-1", "3", on="b", owner="old", priority=10),
+        pod("mid", on="a", priority=100),
+        pod("web", "3", priority=1000),
+        *more,
+    )
+
+
+def changes(answer: Raw) -> dict[str, str]:
+    return {change["change"]: change["sort"] for change in answer["changes"]}
+
+
+def test_the_first_screen_tells_who_takes_it_and_what_would_spare_it(tmp_path: Path) -> None:
+    assert ask("survive", "rs/old", "-f", threatened(tmp_path)).stdout == (
+        "1 of 2 pods of ReplicaSet default/old does not survive: Pod default/web preempts it; ReplicaSet\n"
+        "  default/old requests.cpu 3 -> 1 would spare them\n"
+        "\n"
+        "Preempted  if all that is pending is decided about, in the order of the queue\n"
+        "  default/old-1  priority 10  for default/web  priority 1000, on b\n"
+        "\n"
+        "Who could  of what is pending, each by itself\n"
+        "  1  Pod default/web  priority 1000  would, on the node that is best for it\n"
+        "\n"
+        "What would spare them  the smallest change of each sort, decided again\n"
+        "  request   ReplicaSet default/old requests.cpu 3 -> 1\n"
+        "            -> nobody goes or waits for it\n"
+        "  request   Pod default/web requests.cpu 3 -> 1\n"
+        "            -> nobody goes or waits for it\n"
+        "  policy    preemptionPolicy NonPreemptible for ReplicaSet default/old\n"
+        "            -> 1 of Pod default/web waits\n"
+        "  policy    preemptionPolicy Never for Pod default/web\n"
+        "            -> 1 of Pod default/web waits\n"
+        "  priority  priority 1000 for ReplicaSet default/old (PriorityClass high has 1000)\n"
+        "            -> 1 of Pod default/web waits\n"
+        "  node      one more node like a\n"
+        "            -> nobody goes or waits for it\n"
+        "\n"
+        "Priority classes  what a pod of each priority class would do that came now\n"
+        "  class    value  a pod like it   any pod of it\n"
+        "  patient  2000   finds no node   none can\n"
+        "  high     1000   takes it, on a  can, if it is large enough\n"
+        "  mid      100    takes it, on a  can, if it is large enough\n"
+        "  low      10     finds no node   none can\n"
+    )
+
+
+def test_a_pod_beside_the_one_that_is_taken_survives(tmp_path: Path) -> None:
+    answer = told("survive", "old-0", "-f", threatened(tmp_path))
+
+    assert answer["headline"] == "Pod default/old-0 survives: 1 pending pod could take it, and takes others"
+    assert (answer["survives"], answer["taken"], answer["changes"], answer["findings"]) == (True, [], [], [])
+    assert answer["takers"] == [
+        {
+            "pods": ["default/web"],
+            "workload": "Pod default/web",
+            "priority": 1000,
+            "taking": "may take",
+            "victims": ["default/old-1"],
+        }
+    ]
+
+
+def test_each_change_is_told_with_what_happens_instead(tmp_path: Path) -> None:
+    answer = told("survive", "rs/old", "-f", threatened(tmp_path))
+
+    assert changes(answer) == {
+        "ReplicaSet default/old requests.cpu 3 -> 1": "request",
+        "Pod default/web requests.cpu 3 -> 1": "request",
+        "preemptionPolicy NonPreemptible for ReplicaSet default/old": "policy",
+        "preemptionPolicy Never for Pod default/web": "policy",
+        "priority 1000 for ReplicaSet default/old (PriorityClass high has 1000)": "priority",
+        "one more node like a": "node",
+    }
+    assert {change["preempted"] for change in answer["changes"]} == {0}
+
+
+@pytest.mark.parametrize(
+    ("budgets", "wanted"),
+    [
+        ([], "a budget for ReplicaSet default/old with maxUnavailable 0"),
+        ([budget("old", maxUnavailable=1)], "budget default/old maxUnavailable 1 -> 0"),
+        ([budget("old", minAvailable=1)], "budget default/old minAvailable 1 -> 2"),
+        ([budget("old", maxUnavailable="50%")], "budget default/old so that 0 may go, not 1"),
+    ],
+)
+def test_a_budget_spares_pods_where_others_can_go(tmp_path: Path, budgets: list[Raw], wanted: str) -> None:
+    """The other pod is the more important one, and is taken only where budgets would have to be violated."""
+    cluster = threatened(tmp_path, node("c"), pod("else", "3", on="c", priority=11), *budgets)
+
+    (found,) = [change for change in told("survive", "rs/old", "-f", cluster)["changes"] if change["sort"] == "budget"]
+
+    assert (found["change"], found["preempted"]) == (wanted, 1)
+
+
+def test_a_budget_is_no_help_where_the_other_comes_back_and_takes_them(tmp_path: Path) -> None:
+    other = pod("else-0", "3", on="c", owner="else", priority=11)
+    cluster = threatened(tmp_path, node("c"), replica_set("else", 1, "3"), other)
+
+    assert "budget" not in changes(told("survive", "rs/old", "-f", cluster)).values()
+
+
+def test_nobody_takes_pods_whose_policy_forbids_it(tmp_path: Path) -> None:
+    cluster = written(
+        tmp_path,
+        priority_class("high", 1000),
+        node("a"),
+        pod("old", "3", on="a", preemptionPolicy="NonPreemptible"),
+        pod("web", "3", priority=1000),
+    )
+
+    answer = told("survive", "old", "-f", cluster)
+
+    assert answer["headline"] == "Pod default/old survives: none of 1 pending pod takes it"
+    assert [(threat["priorityClass"], threat["canPreempt"], threat["like"]) for threat in answer["classes"][-1:]] == [
+        ("high", False, "cannot")
+    ]
+
+
+def test_one_that_comes_in_the_place_of_another_victim_may_take_it(tmp_path: Path) -> None:
+    cluster = written(
+        tmp_path,
+        node("a"),
+        node("b", "2"),
+        replica_set("mid", 1, "2"),
+        pod("mid-0", "2", on="a", owner="mid", priority=50),
+        pod("more", "2", on="a", priority=60),
+        pod("low", "2", on="b", priority=1),
+        pod("web", "2", priority=100, nodeSelector={"kubernetes.io/hostname": "a"}),
+    )
+
+    answer = told("survive", "low", "-f", cluster)
+
+    assert answer["headline"].startswith("Pod default/low does not survive: ReplicaSet default/mid preempts it; ")
+    assert answer["takers"] == [], "nobody that is pending takes it by itself"
+    ask("survive", "low", "-f", cluster, "--fail-on", "preempt", code=2)
+
+
+def test_the_table_has_a_row_for_each_pod(tmp_path: Path) -> None:
+    assert ask("survive", "rs/old", "-f", threatened(tmp_path), "-o", "csv").stdout == (
+        "pod,node,priority,survives,preemptedFor\ndefault/old-0,a,10,yes,\ndefault/old-1,b,10,no,default/web\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "told_of"),
+    [
+        ("old-3", "pod default/old-3 is not in the input; did you mean default/old-1 or default/old-0"),
+        ("web", "pod default/web is pending, and nobody can preempt it; podium explain says what becomes of it"),
+        ("rs/odl", "ReplicaSet default/odl is not in the input; there is: default/old"),
+        ("rs/new", "ReplicaSet default/new has no pod with a node, and so none that could be preempted"),
+    ],
+)
+def test_who_cannot_be_meant_is_told(tmp_path: Path, target: str, told_of: str) -> None:
+    cluster = threatened(tmp_path, replica_set("new", 1))
+
+    assert told_of in ask("survive", target, "-f", cluster, code=1).output

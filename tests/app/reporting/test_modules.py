@@ -1,0 +1,49 @@
+"""The page's modules as one script."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.app.reporting.modules import bundle
+
+
+def test_what_a_module_needs_comes_before_it_and_once() -> None:
+    texts = {
+        "main": 'import { b } from "./left.js";\nimport { c } from "./right.js";\nb(c);\n',
+        "left": 'import { c } from "./right.js";\nexport function b() { return c; }\n',
+        "right": "export const c = 1;\n",
+    }
+
+    script = bundle("main", texts.__getitem__)
+
+    assert script.index("module_right = ") < script.index("module_left = ") < script.index("module_main = ")
+    assert script.count("module_right = ") == 1
+    assert "return { b };" in script
+
+
+def test_what_a_module_keeps_to_itself_may_be_called_as_another_calls_its_own() -> None:
+    texts = {
+        "main": 'import { b } from "./left.js";\nconst MOST = b;\n',
+        "left": "const MOST = 1;\nexport const b = MOST;\n",
+    }
+
+    script = bundle("main", texts.__getitem__)
+
+    assert script.count("const MOST") == 2
+    assert script.count("=> {") == 2
+
+
+def test_modules_that_need_one_another_in_a_circle_are_refused() -> None:
+    texts = {"a": 'import { b } from "./b.js";\n', "b": 'import { a } from "./a.js";\n'}
+
+    with pytest.raises(ValueError, match="a > b > a"):
+        bundle("a", texts.__getitem__)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['import x from "./a.js";', 'import { x } from "https://example.org/a.js";', "export default 1;", "export { x };"],
+)
+def test_another_form_of_import_or_export_is_refused(line: str) -> None:
+    with pytest.raises(ValueError, match="not known here"):
+        bundle("main", lambda _: f"{line}\n")

@@ -1,0 +1,161 @@
+"""Which picture an answer is, and what it says in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from podium.app.console.command import podium
+from podium.app.library import load, simulate
+from podium.app.planning.question import Question, play_question, step
+from podium.app.planning.questions.drain import drain_answer
+from podium.app.reporting import report
+from podium.app.reporting.picture import Picture
+from podium.app.reporting.pictures import picture_of
+from podium.sim.run import RunOptions
+from tests.app.reporting.test_file import data_of
+from tests.docs.blocks import ROOT
+
+STARVATION = ROOT / "examples" / "starvation-1.yaml"
+LOOP = ROOT / "examples" / "preemption-loop.yaml"
+CLUSTER = ROOT / "examples" / "plan" / "cluster.yaml"
+NODE = "ip-10-0-1-12.eu-west-1.compute.internal"
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(podium, [str(argument) for argument in arguments])
+
+
+def page_of(*arguments: str | Path) -> Any:
+    """The data of the page that a command prints."""
+    result = run(*arguments, "-o", "html")
+    assert result.exit_code == 0, result.output
+    return data_of(result.output)
+
+
+def decision(pod: str) -> Picture:
+    return picture_of(load([STARVATION]).explain(pod))
+
+
+def test_a_run_is_told_with_its_sums() -> None:
+    told = page_of("simulate", "-f", STARVATION)
+
+    assert told["headline"] == "2m: 1 bound, 2 preempted, 1 pod waiting at the end"
+    assert [table["title"] for table in told["more"]] == ["Waits", "Requested"]
+    assert told["more"][0]["rows"] == [[1000, 1, "1m", "1m", "1m", "1m"]]
+    assert len(told["stories"]) == 1
+
+
+def test_a_plan_is_told_by_its_impact_and_seen_beside_what_happens_anyway() -> None:
+    told = page_of("plan", "drain", NODE, "--timeout", "5m", "-f", CLUSTER)
+
+    assert told["headline"] == f"drain of {NODE} timed out after 5m: budget shop/fe holds shop/fe-66b5f7c9d8-m7p4d"
+    impact = next(table for table in told["tables"] if table["title"] == "Impact")
+    assert impact["headings"][:5] == ["workload", "before", "lowest", "after", "wanted"]
+    assert ["Deployment shop/report", 3, 2, 3, 3] in [row[:5] for row in impact["rows"]]
+    assert "workload Deployment shop/report" in impact["subjects"]
+    assert [story["name"] for story in told["stories"]] == ["without the plan", "with the plan"]
+    assert told["stories"][0]["events"]["time"] == []
+
+
+def test_a_plan_without_impact_has_no_table_of_it() -> None:
+    read = load([CLUSTER]).read
+    played = play_question(read, Question("nothing", (step("cordon", {"name": NODE}),)), RunOptions())
+
+    told = picture_of(drain_answer(played, [NODE]))
+
+    assert "Impact" not in [table.title for table in told.tables]
+
+
+def test_a_decision_tells_of_every_node_once() -> None:
+    told = decision("default/c").decision
+
+    assert told is not None
+    assert told.nodes == ["node-1"]
+    assert [told.groups[group] for group in told.group_of] == ["Insufficient cpu (NodeResourcesFit)"]
+    assert (told.taken, told.role, told.fits) == (0, "the node on which it preempts", False)
+    [candidate] = told.candidates
+    assert (candidate.node, candidate.violations, candidate.priority, candidate.count) == (0, 0, 100, 2)
+    assert candidate.victims == ["default/a", "default/b"]
+
+
+def test_a_decision_has_what_would_have_to_change_and_the_text_of_the_terminal() -> None:
+    told = decision("default/c")
+
+    assert told.facts == ["priority 1000, Burstable, asks for 10 cpu"]
+    assert told.changes_title == "What would have to change to run without preempting"
+    assert told.changes == ["node-1  cpu short by 10 (10 asked, 0 of 10 free)"]
+    assert told.text.startswith("default/c preempts on node-1: victims default/a, default/b\n")
+
+
+def test_scores_are_by_total_and_the_node_that_is_taken_goes_before_its_equals() -> None:
+    told = picture_of(load([CLUSTER]).ask("deploy/fe", "shop")).decision
+
+    assert told is not None
+    assert told.totals == sorted(told.totals, reverse=True)
+    assert told.rated[0] == told.taken
+    assert [sum(scores) for scores in told.scores] == told.totals
+
+
+def test_a_workload_is_told_before_its_pod() -> None:
+    told = picture_of(load([CLUSTER]).ask("deploy/fe", "shop"))
+
+    assert told.facts[0] == "Deployment shop/fe: 3 of 3 wanted have a node"
+
+
+def test_one_node_is_told_by_every_plugin() -> None:
+    told = page_of("explain", "c", "--node", "node-1", "-f", STARVATION)
+
+    assert told["headline"] == "default/c does not fit on node-1 as it is, and preempts there"
+    filters = next(table for table in told["tables"] if table["title"] == "Filters on node-1")
+    assert ["NodeResourcesFit", "Unschedulable", "Insufficient cpu"] in filters["rows"]
+    assert ["NodeUnschedulable", "lets it in", ""] in filters["rows"]
+
+
+def test_a_sweep_has_the_figures_of_all_runs_and_stories_of_the_first_seed(tmp_path: Path) -> None:
+    file = tmp_path / "sweep.html"
+    arguments = ("--vary", "maxFutilePreemptions=0,1,2", "--seeds", "2", "--jobs", "1", "-o", "html", "--to", file)
+
+    result = run("sweep", "-f", LOOP, *arguments)
+
+    assert result.exit_code == 0, result.output
+    told = data_of(file.read_text())
+    assert told["headline"] == "6 runs of 3 combinations of settings"
+    settings = ["maxFutilePreemptions=0", "maxFutilePreemptions=1", "maxFutilePreemptions=2"]
+    assert told["runs"]["settings"] == [story["name"] for story in told["stories"]] == settings
+    assert told["runs"]["places"] == [0, 0, 1, 1, 2, 2]
+    assert told["runs"]["seeds"] == [0, 1, 0, 1, 0, 1]
+    preempted = told["runs"]["figures"].index("preempted")
+    assert told["runs"]["values"][0][preempted] == 60
+    assert "end" not in told["runs"]["figures"]
+
+
+def test_a_cluster_without_nodes_or_pods_can_be_seen() -> None:
+    told = picture_of(simulate([], until="1s"))
+
+    assert told.stories[0].nodes.name == told.stories[0].pods.name == []
+    assert told.stories[0].resources == ["cpu"]
+
+
+def test_a_picture_is_not_for_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr("podium.app.console.options.sys", terminal)
+
+    for command in (["simulate"], ["explain", "c"], ["plan", "drain", NODE]):
+        result = run(*command, "-f", "no-such-file.yaml", "-o", "html")
+
+        assert result.exit_code == 2
+        assert "put > answer.html behind the command" in result.output
+
+
+def test_the_same_answer_is_the_same_file() -> None:
+    assert report(simulate([LOOP])) == report(simulate([LOOP]))
+
+
+def test_of_what_there_is_no_picture_is_said_so() -> None:
+    with pytest.raises(TypeError, match="there is no picture of str"):
+        picture_of("answer")  # type: ignore[arg-type]

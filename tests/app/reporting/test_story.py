@@ -1,0 +1,139 @@
+"""A run as what is drawn of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podium.app.library import simulate
+from podium.app.reporting.story import Story, story_of
+from tests.docs.blocks import ROOT
+
+STARVATION = ROOT / "examples" / "starvation-1.yaml"
+
+
+def story(*objects: Any, **options: Any) -> Story:
+    return story_of(simulate(list(objects), **options), "")
+
+
+def node(name: str, cpu: str = "4", **labels: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "status": {
+            "allocatable": {"cpu": cpu, "memory": "8Gi", "pods": "10"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def pod(name: str, cpu: str = "1", **spec: Any) -> dict[str, Any]:
+    container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": cpu}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"containers": [container], **spec},
+    }
+
+
+def scenario(*steps: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": "podium.dev/v1alpha1", "kind": "Scenario", "spec": {"steps": list(steps)}}
+
+
+def of(told: Story, name: str) -> dict[str, Any]:
+    """The first pod of that name, its words written out."""
+    place = [told.words[word] for word in told.pods.name].index(f"default/{name}")
+    columns = {field: getattr(told.pods, field)[place] for field in told.pods.__struct_fields__}
+    return columns | {"state": told.words[columns["state"]]}
+
+
+def reason(told: Story, moment: int) -> str:
+    return told.words[told.events.reason[moment]]
+
+
+def test_a_pod_has_the_moments_of_its_events() -> None:
+    told = story(STARVATION)
+
+    victim, winner, waits = of(told, "a"), of(told, "c"), of(told, "d")
+    assert victim["created"] == victim["scheduled"] == victim["started"] == -1
+    assert reason(told, victim["killing"]) == "Killing"
+    assert reason(told, victim["ended"]) == "Terminated"
+    assert told.events.time[victim["ended"]] == 60
+    assert reason(told, winner["scheduled"]) == "Scheduled"
+    assert reason(told, winner["started"]) == "Started"
+    assert waits["scheduled"] is waits["ended"] is None
+    assert waits["state"] == "pending"
+
+
+def test_a_preemption_names_the_pod_that_it_was_for() -> None:
+    told = story(STARVATION)
+
+    moment = [told.words[word] for word in told.events.reason].index("Preempted")
+
+    names = [told.words[word] for word in told.pods.name]
+    assert names[told.events.pod[moment]] == "default/a"
+    assert names[told.events.by_pod[moment]] == "default/c"
+    assert told.events.message[moment] == -1
+
+
+def test_why_a_pod_waits_is_told_as_explain_words_it() -> None:
+    told = story(STARVATION)
+
+    messages = {told.words[word] for word in told.events.message if word >= 0}
+    assert "1 Insufficient cpu. preemption: 1 No preemption victims found for incoming pod" in messages
+    assert not any("nodes are available" in message for message in messages)
+
+
+def test_pods_of_one_name_are_told_apart() -> None:
+    again = {"at": "10s", "apply": [pod("web", "2")]}
+
+    told = story(
+        node("n"),
+        pod("web", nodeName="n"),
+        scenario({"at": "5s", "delete": {"kind": "Pod", "name": "web"}}, again),
+        termination=0,
+    )
+
+    first, second = (
+        {field: getattr(told.pods, field)[place] for field in ("created", "ended", "asks")} for place in range(2)
+    )
+    assert [told.words[word] for word in told.pods.name] == ["default/web", "default/web"]
+    assert first["created"] == -1
+    assert told.events.time[first["ended"]] == 5
+    assert told.events.time[second["created"]] == 10
+    assert second["ended"] is None
+    assert [told.amounts[first["asks"]][0], told.amounts[second["asks"]][0]] == [1000, 2000]
+    assert [told.events.pod[moment] for moment in (first["ended"], second["created"])] == [0, 1]
+
+
+def test_nodes_have_what_they_offer_their_zone_and_their_life() -> None:
+    zone = {"topology.kubernetes.io/zone": "a"}
+    steps = ({"at": "5s", "apply": [node("late")]}, {"at": "9s", "delete": {"kind": "Node", "name": "early"}})
+
+    told = story(node("early", "2", **zone), pod("web"), scenario(*steps))
+
+    assert [told.words[word] for word in told.nodes.name] == ["early", "late"]
+    assert told.words[told.nodes.zone[0]] == "a"
+    assert told.resources == ["cpu"]
+    assert [told.amounts[offers] for offers in told.nodes.offers] == [[2000], [4000]]
+    added, gone = told.nodes.added, told.nodes.gone
+    assert added[0] == -1
+    assert told.events.time[added[1]] == 5
+    assert gone[0] is not None
+    assert told.events.time[gone[0]] == 9
+    assert gone[1] is None
+
+
+def test_a_pod_that_had_ended_before_has_ended_before_the_first_event() -> None:
+    done = pod("done", nodeName="n") | {"status": {"phase": "Succeeded"}}
+
+    assert of(story(node("n"), done), "done")["ended"] == -1
+
+
+def test_what_a_reader_would_be_misled_by_is_written_out() -> None:
+    hostile = pod("web", schedulerName="nobody") | {"metadata": {"name": "web", "namespace": "default", "labels": {}}}
+
+    told = story(node("n", **{"topology.kubernetes.io/zone": "a\u202eb"}), hostile)
+
+    assert "a\\u202eb" in told.words

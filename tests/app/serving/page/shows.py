@@ -1,0 +1,55 @@
+"""A page in front of a store, and who asks it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from podium.api.kinds import KINDS
+from podium.app.serving.page.answering import Answering, AskingLimits
+from podium.app.serving.page.live_page import HEADER, LivePage
+from podium.app.serving.page.shown import Shown
+from podium.sim.run import RunOptions
+from podium.store.stored import Stored
+from tests.server.serving import NOW, Client, LocalBackend, with_server
+from tests.store.objects import Raw
+
+OURS = {HEADER: "1"}
+
+
+def shown_of(backend: LocalBackend) -> Shown:
+    def objects() -> list[Stored]:
+        return [stored for kind in KINDS.values() if kind.is_served for stored in backend.store.objects(kind.name)]
+
+    return Shown(
+        mode="control-plane",
+        title="a store",
+        objects=objects,
+        now=lambda: NOW,
+        options=RunOptions(ignore_extenders=True),
+    )
+
+
+def with_page(
+    check: Callable[[Client], Awaitable[None]], *objects: Raw, limits: AskingLimits | None = None, **more: Any
+) -> None:
+    """Run a check against a server with these objects and a page."""
+    backend = LocalBackend(*objects)
+
+    async def checked(client: Client) -> None:
+        try:
+            await check(client)
+        finally:
+            await page.close()
+
+    page = LivePage(lambda: shown_of(backend), Answering(limits or AskingLimits()))
+    with_server(checked, backend=backend, pages=page, **more)
+
+
+async def told(client: Client, question: str, **values: Any) -> list[Raw]:
+    """What comes of a question, line by line."""
+    body = {"question": question, "values": values}
+    response, data = await client.reply("POST", "/ui/ask", body, headers=OURS)
+    assert response.status == 200, data
+    return [json.loads(line) for line in data.splitlines()]

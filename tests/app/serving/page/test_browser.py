@@ -1,0 +1,327 @@
+"""The live page in a real browser: what is shown as it happens, what can be changed, and what is answered."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.app.processes import START
+from tests.app.reporting.browser import PATIENCE_MS, open_browser
+from tests.app.serving.lives import SECONDS, Life, up
+from tests.store.objects import node, pod, priority_class
+
+PODS = "/api/v1/namespaces/default/pods"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+TOKEN = "a-token-that-is-long-enough"  # the token of a test
+HOSTILE = "</script><img src=x onerror=document.title=1><b>"
+IS_THERE = "(name) => podium.page.cluster.story?.scene.stories[0].find({kind: 'pod', name}).pods.length === 1"
+IS_GONE = """(name) => {
+  const [story] = podium.page.cluster.story.scene.stories, [pod] = story.find({kind: "pod", name}).pods;
+  return pod !== undefined && story.pods.ended[pod] !== Infinity;
+}"""
+IS_ON = """([name, node]) => {
+  const [story] = podium.page.cluster.story?.scene.stories || [];
+  const found = story ? story.find({kind: "pod", name}).pods : [];
+  return found.length === 1 && story.nodeName(story.pods.node[found[0]]) === node;
+}"""
+
+
+class Visit:
+    """A page in a browser, with what it complained of and where it asked for something."""
+
+    def __init__(self, browser: Any, server: str, place: str = "", **options: Any) -> None:
+        self.server = server
+        self.context = browser.new_context(viewport={"width": 1200, "height": 800}, **options)
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(PATIENCE_MS)
+        self.complaints: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.go(place)
+
+    def go(self, place: str) -> None:
+        self.page.goto(f"{self.server}/ui/{place}")
+
+    def shown(self) -> Visit:
+        self.page.wait_for_selector("html[data-drawn]", state="attached")
+        return self
+
+    def wait(self, condition: str, *arguments: Any) -> None:
+        self.page.wait_for_function(condition, arg=arguments[0] if arguments else None)
+
+    def write(self, text: str) -> None:
+        self.page.fill(".object-panel textarea", text)
+
+    def press(self, name: str) -> None:
+        self.page.get_by_role("button", name=name, exact=True).click()
+
+    def message(self) -> str:
+        self.page.wait_for_selector(".message")
+        return str(self.page.inner_text(".messages:not(:empty)"))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with open_browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def life(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
+    """A control plane with the nodes node-1 and node-2."""
+    with up(tmp_path_factory.mktemp("up"), "--nodes", "2", "--port", "0", seconds=10 * SECONDS) as running:
+        running.ask("POST", CLASSES, priority_class("high", 1_000))
+        yield running
+
+
+@contextmanager
+def visiting(browser: Any, server: str, place: str = "", **options: Any) -> Iterator[Visit]:
+    """A visit in which nothing is complained of, and nobody else is asked for anything."""
+    visit = Visit(browser, server, place, **options)
+    try:
+        yield visit
+        assert visit.complaints == []
+        assert [url for url in visit.asked if not url.startswith((f"{server}/ui/", f"{server}/api"))] == []
+    finally:
+        visit.context.close()
+
+
+def test_a_pod_that_somebody_creates_is_seen_on_its_node_and_gone_when_it_is_deleted(browser: Any, life: Life) -> None:
+    with visiting(browser, life.server) as visit:
+        visit.shown().page.wait_for_selector(".view")
+        assert "2 nodes" in visit.page.inner_text(".masthead .state")
+        life.ask("POST", PODS, pod("seen"))
+        on = life.wait_for(PODS, lambda raw: raw["metadata"]["name"] == "seen" and raw["spec"].get("nodeName"))
+        visit.wait(IS_ON, ["default/seen", on["spec"]["nodeName"]])
+
+        visit.page.fill(".search input", "seen")
+        visit.page.keyboard.press("Enter")
+        visit.page.wait_for_selector(".links button:has-text('Explain')")
+        assert "default/seen" in visit.page.inner_text(".details")
+        life.ask("DELETE", f"{PODS}/seen?gracePeriodSeconds=0")
+        visit.wait(IS_GONE, "default/seen")
+
+
+def test_a_pod_that_came_before_the_page_is_seen_too_and_one_that_has_come_and_gone_meanwhile_is_not_lost(
+    browser: Any, life: Life
+) -> None:
+    life.ask("POST", PODS, pod("before"))
+    with visiting(browser, life.server) as visit:
+        visit.shown()
+        visit.wait(IS_THERE, "default/before")
+        # Another part is shown meanwhile, which holds no watch of pods.
+        visit.page.click(".tabs >> text=What if")
+        life.ask("DELETE", f"{PODS}/before?gracePeriodSeconds=0")
+        visit.page.click(".tabs >> text=Cluster")
+        visit.wait(IS_GONE, "default/before")
+
+
+def test_an_object_is_made_checked_changed_and_deleted(browser: Any, life: Life) -> None:
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "made"}, "data": {"a": "1"}}
+    with visiting(browser, life.server, "#objects/configmaps") as visit:
+        visit.shown().page.wait_for_selector("select[aria-label=Kind] option", state="attached")
+        visit.press("New")
+        visit.write(json.dumps(made))
+        visit.press("Check")
+        assert "ConfigMap default/made would be created" in visit.message()
+        assert life.ask("GET", f"{CONFIG_MAPS}/made")[0] == 404
+        visit.press("Create")
+        visit.page.wait_for_selector("h2:has-text('ConfigMap default/made')")
+        visit.page.wait_for_selector("tbody td:text-is('made')")
+        assert life.ask("GET", f"{CONFIG_MAPS}/made")[1]["data"] == {"a": "1"}
+
+        visit.wait("() => document.querySelector('.object-panel textarea').value.includes('resourceVersion')")
+        text = visit.page.input_value(".object-panel textarea")
+        assert "managedFields" not in text
+        visit.write(text.replace("a: '1'", "a: '2'\n  b: '3'"))
+        visit.page.focus(".object-panel textarea")
+        visit.page.keyboard.press("Control+Enter")
+        visit.page.wait_for_selector(".message.good:has-text('ConfigMap default/made is saved')")
+        assert life.ask("GET", f"{CONFIG_MAPS}/made")[1]["data"] == {"a": "2", "b": "3"}
+
+        visit.press("Delete")
+        assert life.ask("GET", f"{CONFIG_MAPS}/made")[0] == 200
+        visit.press("Delete: sure?")
+        visit.page.wait_for_selector(".message:has-text('It is gone')")
+        assert life.ask("GET", f"{CONFIG_MAPS}/made")[0] == 404
+
+
+def test_what_the_server_refuses_is_said_in_its_words_and_nothing_is_lost(browser: Any, life: Life) -> None:
+    with visiting(browser, life.server, "#objects/pods") as visit:
+        visit.shown()
+        visit.page.wait_for_selector("select[aria-label=Kind] option", state="attached")
+        visit.press("New")
+        for text, told in (
+            ("kind: Pod\n  a: [", "line 2"),
+            ("apiVersion: v1\nkind: Pot", "no kind Pot"),
+            ("apiVersion: v1\nkind: Pod\nmetadata: {name: A}\nspec: {containers: []}", "metadata.name"),
+            ("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {nodeNam: x, containers: [{name: a}]}", "nodeNam"),
+        ):
+            visit.write(text)
+            visit.press("Create")
+            visit.page.wait_for_selector(f".message.bad:has-text('{told}')")
+            assert visit.page.input_value(".object-panel textarea") == text
+        # Refusals are complained of by the browser, not by the page.
+        assert all("Failed to load resource" in complaint for complaint in visit.complaints)
+        visit.complaints.clear()
+
+
+def test_what_has_changed_meanwhile_is_told_and_not_overwritten(browser: Any, life: Life) -> None:
+    raw = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shared"}, "data": {"a": "1"}}
+    life.ask("POST", CONFIG_MAPS, raw)
+    with visiting(browser, life.server, "#objects/configmaps/default/shared") as visit:
+        visit.shown()
+        visit.wait("() => document.querySelector('.object-panel textarea').value.includes('resourceVersion')")
+        visit.write(visit.page.input_value(".object-panel textarea").replace("'1'", "'mine'"))
+        life.ask("PUT", f"{CONFIG_MAPS}/shared", {**raw, "data": {"a": "theirs"}})
+        visit.page.wait_for_selector(".message:has-text('It has changed on the server meanwhile')")
+        visit.press("Save")
+        visit.page.wait_for_selector(".message:has-text('nothing was saved')")
+        assert life.ask("GET", f"{CONFIG_MAPS}/shared")[1]["data"] == {"a": "theirs"}
+        visit.press("Load the newest")
+        visit.wait("() => document.querySelector('.object-panel textarea').value.includes('theirs')")
+        visit.complaints.clear()
+
+
+def test_every_plugin_says_what_it_says_of_every_node(browser: Any, life: Life) -> None:
+    life.ask("POST", PODS, pod("asked"))
+    with visiting(browser, life.server, "#explain/default%2Fasked") as visit:
+        visit.shown().page.wait_for_selector("table.scores")
+        heads = visit.page.inner_text("table.scores thead")
+        for head in ("NodeResourcesFit", "raw", "normalised", "weighted", "Total"):
+            assert head in heads
+        rows = visit.page.inner_text("table.verdicts tbody").splitlines()
+        assert [row.split("\t")[0].removesuffix(" ●") for row in rows] == ["node-1", "node-2"]
+        assert "✓" in rows[0]
+        visit.page.select_option("select[aria-label=scores]", "raw")
+        assert "normalised" not in visit.page.inner_text("table.scores thead")
+        visit.page.fill("input[aria-label='Nodes whose name contains']", "-2")
+        visit.wait("() => document.querySelectorAll('table.verdicts tbody tr').length === 1")
+    life.ask("DELETE", f"{PODS}/asked?gracePeriodSeconds=0")
+
+
+def test_a_question_is_answered_with_its_picture(browser: Any, life: Life) -> None:
+    with visiting(browser, life.server, "#plans/drain") as visit:
+        visit.shown()
+        visit.page.fill(".form input >> nth=0", "node-1")
+        visit.page.click("button.primary")
+        visit.page.wait_for_selector(".headline:has-text('drain of node-1')")
+        visit.page.wait_for_selector(".stories .view")
+        visit.page.fill(".form input >> nth=0", "nowhere")
+        visit.page.click("button.primary")
+        visit.page.wait_for_selector(".message.bad:has-text('there is no node nowhere')")
+
+
+def test_no_text_of_the_cluster_becomes_markup(browser: Any, life: Life) -> None:
+    raw = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "hostile"}, "data": {"a": HOSTILE}}
+    life.ask("POST", CONFIG_MAPS, raw)
+    hostile = pod("hostile", cpu="100")
+    life.ask("POST", PODS, hostile)
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": HOSTILE}
+    patch = {"status": {"conditions": [condition], "nominatedNodeName": "node-1"}}
+    request_body = {**life.ask("GET", f"{PODS}/hostile")[1], **patch}
+    life.ask("PUT", f"{PODS}/hostile/status", request_body)
+    with visiting(browser, life.server, "#objects/configmaps/default/hostile") as visit:
+        visit.shown()
+        visit.wait("(text) => document.querySelector('.editor pre').textContent.includes(text)", HOSTILE)
+        visit.page.click(".tabs >> text=Cluster")
+        visit.wait(IS_THERE, "default/hostile")
+        visit.page.click(".tabs >> text=Explain")
+        visit.page.fill(".form input >> nth=0", HOSTILE)
+        visit.page.click("button.primary")
+        visit.page.wait_for_selector(".message.bad")
+        assert visit.page.query_selector_all("img, #page b") == []
+        assert visit.page.title() == "Podium: Explain"
+    life.ask("DELETE", f"{PODS}/hostile?gracePeriodSeconds=0")
+
+
+def test_the_page_may_write_no_markup_even_if_it_wanted_to(browser: Any, life: Life) -> None:
+    with visiting(browser, life.server) as visit:
+        visit.shown()
+        tried = visit.page.evaluate(
+            "() => { try { document.body.innerHTML = '<i>x</i>' } catch (e) { return e.name } }"
+        )
+        assert tried == "TypeError"
+        assert "TrustedHTML" in visit.complaints.pop()
+
+
+def test_a_token_is_asked_for_and_kept_by_the_page_alone(browser: Any, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(TOKEN)
+    file.chmod(0o600)
+    with up(tmp_path, "--nodes", "1", "--port", "0", "--token-file", str(file)) as life:
+        visit = Visit(browser, life.server)
+        try:
+            for given in ("another-token-that-is-long", TOKEN):
+                visit.page.wait_for_selector("#token")
+                visit.page.fill("#token", given)
+                visit.press("Come in")
+            visit.shown().page.wait_for_selector(".view")
+            kept = "() => [localStorage.length, sessionStorage.length, document.cookie, location.href]"
+            assert visit.page.evaluate(kept) == [0, 0, "", f"{life.server}/ui/"]
+            visit.page.reload()
+            visit.page.wait_for_selector("#token")
+        finally:
+            visit.context.close()
+
+
+def test_a_scheduler_shows_what_it_knows_to_look_at(browser: Any, tmp_path: Path) -> None:
+    with (
+        up(tmp_path, "--nodes", "1", "--port", "0", "--no-scheduler") as life,
+        _scheduler(life) as url,
+        visiting(browser, url) as visit,
+    ):
+        visit.shown().page.wait_for_selector(".view")
+        assert "podium scheduler, to look at" in visit.page.inner_text(".masthead")
+        assert visit.page.query_selector("text=Objects") is None
+        life.ask("POST", PODS, pod("seen"))
+        visit.wait(IS_ON, ["default/seen", "node-1"])
+        visit.go("#explain/default%2Fseen")
+        visit.page.wait_for_selector("table.scores")
+
+
+@contextmanager
+def _scheduler(life: Life) -> Iterator[str]:
+    """A scheduler at a control plane, with a page; where that is."""
+    arguments = ["scheduler", "--kubeconfig", str(life.kubeconfig), "--no-leader-elect", "--port", "0", "--page"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", START, *arguments, "--log-format", "json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=dict(os.environ),
+    )
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            told = json.loads(line)
+            if told["msg"] == "listening":
+                yield told["url"]
+                break
+        else:
+            raise AssertionError("it does not listen")
+    finally:
+        process.terminate()
+        process.communicate(timeout=SECONDS)
+
+
+def test_nodes_that_come_are_seen_and_their_machines_can_be_stopped(browser: Any, life: Life) -> None:
+    life.ask("POST", "/api/v1/nodes", node("node-3"))
+    with visiting(browser, life.server, "#objects/nodes/-/node-3") as visit:
+        visit.shown()
+        visit.press("Cordon")
+        visit.page.wait_for_selector(".message.good")
+        visit.page.wait_for_selector("tbody tr:has-text('node-3') td:has-text('SchedulingDisabled')")
+        assert life.ask("GET", "/api/v1/nodes/node-3")[1]["spec"]["unschedulable"] is True
+    life.ask("DELETE", "/api/v1/nodes/node-3")

@@ -1,0 +1,229 @@
+"""What a browser is shown beside the API, and who may ask for what."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from podium.app.serving.page.answering import AskingLimits
+from podium.app.serving.page.files import HEADERS, files
+from podium.app.serving.page.forms import FORMS, PLANS
+from podium.server.http.settings import Settings, Token
+from tests.app.serving.page.shows import OURS, told, with_page
+from tests.server.serving import Client, with_server
+from tests.store.objects import node, pod
+
+TOKEN = "a-token-that-is-long-enough"  # the token of a test
+READER = "another-token-that-is-long"
+TOKENS = Settings(tokens=(Token(text=TOKEN), Token(text=READER, reads_only=True)))
+ASKED = {"question": "drain", "values": {}}
+
+
+def test_every_reply_of_the_page_lets_the_browser_run_nothing_but_its_own_scripts() -> None:
+    async def check(client: Client) -> None:
+        for path in (*files(), "/ui", "/ui/about", "/ui/nothing"):
+            response, body = await client.reply("GET", path, headers=OURS, allow_redirects=False)
+            assert {name: response.headers[name] for name, _ in HEADERS} == dict(HEADERS), (path, body)
+        policy = dict(HEADERS)["Content-Security-Policy"]
+        assert "unsafe" not in policy
+        assert "default-src 'none'" in policy
+        assert "require-trusted-types-for 'script'" in policy
+
+    with_page(check)
+
+
+def test_the_page_itself_has_no_script_and_no_style_within_its_markup() -> None:
+    for path, file in files().items():
+        if file.content_type.startswith("text/html"):
+            text = file.body.decode()
+            assert "<style" not in text, path
+            assert " style=" not in text, path
+            assert " on" not in text.replace(" on ", ""), path
+            assert text.count("<script") == text.count('<script type="module" src="'), path
+
+
+def test_a_file_that_is_known_already_is_not_sent_again() -> None:
+    async def check(client: Client) -> None:
+        response, body = await client.reply("GET", "/ui/")
+        assert (response.status, response.content_type) == (200, "text/html")
+        assert body
+        response, body = await client.reply("GET", "/ui/", headers={"If-None-Match": response.headers["ETag"]})
+        assert (response.status, body) == (304, b"")
+        response, _ = await client.reply("GET", "/ui", allow_redirects=False)
+        assert (response.status, response.headers["Location"]) == (308, "/ui/")
+
+    with_page(check)
+
+
+@pytest.mark.parametrize(
+    "path", ["/ui/..%2f__init__.py", "/ui/../live_page.py", "/ui/%00", "/ui/live_page.py", "/ui//etc/passwd", "/uix"]
+)
+def test_nothing_but_the_files_of_the_page_is_sent(path: str) -> None:
+    async def check(client: Client) -> None:
+        code, _ = await client.ask("GET", path, headers=OURS)
+        assert code == 404
+
+    with_page(check)
+
+
+def test_without_a_page_there_is_nothing_there() -> None:
+    async def check(client: Client) -> None:
+        assert (await client.ask("GET", "/ui/"))[0] == 404
+
+    with_server(check)
+
+
+def test_whoever_has_no_token_sees_the_files_of_the_page_and_nothing_of_the_cluster() -> None:
+    async def check(client: Client) -> None:
+        assert (await client.ask("GET", "/ui/"))[0] == 200
+        for method, path in (("GET", "/ui/about"), ("POST", "/ui/ask"), ("POST", "/ui/read")):
+            assert (await client.ask(method, path, ASKED if method == "POST" else None, headers=OURS))[0] == 401
+        for token, reads_only in ((TOKEN, False), (READER, True)):
+            headers = {**OURS, "Authorization": f"Bearer {token}"}
+            code, about = await client.ask("GET", "/ui/about", headers=headers)
+            assert (code, about["readOnly"]) == (200, reads_only)
+
+    with_page(check, settings=TOKENS)
+
+
+def test_a_page_of_somebody_elses_asks_in_vain() -> None:
+    async def check(client: Client) -> None:
+        for headers in (
+            {},
+            {**OURS, "Origin": "http://evil.example.com"},
+            {**OURS, "Origin": "null"},
+            {**OURS, "Sec-Fetch-Site": "cross-site"},
+            {**OURS, "Sec-Fetch-Site": "same-site"},
+            {**OURS, "Host": "podium.evil.example.com"},
+        ):
+            for method, path in (("GET", "/ui/about"), ("POST", "/ui/ask"), ("POST", "/ui/read")):
+                code, answer = await client.ask(method, path, ASKED if method == "POST" else None, headers=headers)
+                assert code == 403, (headers, path, answer)
+
+    with_page(check)
+
+
+def test_the_page_is_told_the_forms_of_all_questions() -> None:
+    async def check(client: Client) -> None:
+        _, about = await client.ask("GET", "/ui/about", headers=OURS)
+        assert about["mode"] == "control-plane"
+        assert [form["name"] for form in about["plans"]] == [form.name for form in PLANS]
+
+    with_page(check)
+
+
+def test_a_question_is_answered_about_the_cluster_as_it_is() -> None:
+    async def check(client: Client) -> None:
+        lines = await told(client, "explain", target="a")
+        assert all("progress" in line for line in lines[:-1])
+        assert lines[-1]["answer"]["picture"]["decision"]["fits"]
+
+        client.backend.store.delete("Node", "n1", now=0)
+        assert not (await told(client, "explain", target="a"))[-1]["answer"]["picture"]["decision"]["nodes"]
+        assert (await told(client, "explain", target="b"))[-1] == {
+            "error": "pod default/b is not in the input; pending there: default/a"
+        }
+
+    with_page(check, node("n1"), pod("a"))
+
+
+def test_what_is_asked_in_a_wrong_way_is_said() -> None:
+    async def check(client: Client) -> None:
+        for body, problem in (
+            (b"[", "no valid JSON"),
+            (b"[]", "a question is"),
+            (b"[" * 100_000, "JSON"),
+            ({"question": "drain", "values": []}, "a question is"),
+            ({"question": "dig", "values": {}}, "there is no question"),
+        ):
+            code, answer = await client.ask("POST", "/ui/ask", body, headers=OURS)
+            assert (code, answer["reason"]) == (400, "BadRequest"), (body, problem)
+        code, _ = await client.ask("POST", "/ui/ask", b"x" * (3 * 1024 * 1024 + 1), headers=OURS)
+        assert code == 413
+
+    with_page(check)
+
+
+def test_an_answer_that_takes_too_long_ends_and_so_does_the_work_at_it() -> None:
+    async def check(client: Client) -> None:
+        [line] = await told(client, "explain", target="a")
+        assert line == {"error": "the answer takes longer than 0.01 s; podium plan has no such limit"}
+
+    with_page(check, pod("a"), limits=AskingLimits(seconds=0.01))
+
+
+def test_more_questions_at_once_than_may_be_are_sent_away() -> None:
+    async def check(client: Client) -> None:
+        async def ask() -> int:
+            return (await client.ask("POST", "/ui/ask", {"question": "explain", "values": {}}, headers=OURS))[0]
+
+        codes = await asyncio.gather(ask(), ask(), ask())
+        assert sorted(codes) == [200, 429, 429]
+
+    with_page(check, limits=AskingLimits(at_once=1))
+
+
+def test_a_question_whose_asker_is_gone_is_worked_at_no_longer() -> None:
+    async def check(client: Client) -> None:
+        async with client.session.post(
+            f"{client.server.address}/ui/ask",
+            data=json.dumps({"question": "fail", "values": {"nodes": "n1"}}),
+            headers=OURS,
+        ) as response:
+            assert response.status == 200
+            response.close()
+        # Once nobody is being answered, somebody else may ask.
+        code = 429
+        while code == 429:
+            code, _ = await client.ask("POST", "/ui/ask", {"question": "explain", "values": {}}, headers=OURS)
+        assert code == 200
+
+    with_page(check, node("n1"), limits=AskingLimits(at_once=1))
+
+
+def test_objects_in_yaml_are_read_one_by_one_with_every_digit() -> None:
+    async def check(client: Client) -> None:
+        text = (
+            b"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: b}\nx: 12345678901234567890\n---\n{kind: Node}"
+        )
+        code, read = await client.ask("POST", "/ui/read", text, headers=OURS)
+        assert code == 200
+        first, second = read["documents"]
+        assert (first["kind"], first["name"], first["namespace"]) == ("Pod", "a", "b")
+        assert "12345678901234567890" in first["json"]
+        assert (second["kind"], second["name"]) == ("Node", "")
+
+        for wrong, problem in ((b"a: [", "line 2"), (b"- a", "no object"), (b"\xff", "UTF-8"), (b"a: &a [*a]", "400")):
+            code, answer = await client.ask("POST", "/ui/read", wrong, headers=OURS)
+            assert code == 400, answer
+            assert problem in answer["message"] or problem == "400"
+
+    with_page(check)
+
+
+def test_every_form_names_each_of_its_fields_once() -> None:
+    for form in FORMS.values():
+        names = [field.name for field in form.fields]
+        assert len(set(names)) == len(names)
+
+
+def test_no_process_is_left_when_the_page_ends() -> None:
+    async def check(client: Client) -> None:
+        await client.ask("GET", "/ui/about", headers=OURS)
+        assert len(_children()) > len(before)
+
+    before = _children()
+    with_page(check)
+    assert _children() == before
+
+
+def _children() -> list[str]:
+    """The processes that this one has started, where the system says."""
+    path = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
+    if not path.exists():
+        pytest.skip("the system does not say which processes there are")
+    return path.read_text().split()

@@ -1,0 +1,36 @@
+"""The pages of docs/reference are those that the code gives."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from podium.app.console.command import SUBCOMMANDS, podium
+from tools import reference
+
+PAGES = reference.pages()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_as_the_code_has_it(name: str) -> None:
+    """Where it is not: `.venv/bin/python tools/reference.py` writes it."""
+    assert (reference.FOLDER / name).read_text() == PAGES[name]
+
+
+def test_there_is_no_other_page() -> None:
+    assert {file.name for file in reference.FOLDER.iterdir()} == set(PAGES)
+
+
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_every_command_below_podium_has_its_heading_and_every_option_a_row(name: str) -> None:
+    told = PAGES["commands.md"]
+    _, command, _ = podium.resolve_command(click.Context(podium), [name])
+    assert command is not None
+    commands = {f"## podium {name}": command}
+    if isinstance(command, click.Group):
+        commands |= {f"### podium {name} {below}": each for below, each in command.commands.items()}
+
+    for heading, each in commands.items():
+        assert f"{heading}\n" in told
+        options = [parameter for parameter in each.params if isinstance(parameter, click.Option)]
+        assert [option.opts for option in options if f"| `{option.opts[0]}`" not in told] == []

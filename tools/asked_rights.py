@@ -1,0 +1,183 @@
+"""What one of each action asks of the API server, in a cluster in which it can be done: the rights that it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from podium.api.disruption_policy import POLICY_NAME, SCHEDULER
+from podium.api.disruption_rate import DISRUPTION_RATE as RATE
+from podium.api.meta import Raw
+from podium.api.pod import PodCondition
+from podium.machines.actions import (
+    Action,
+    Bind,
+    BindClaim,
+    DeleteObject,
+    Evict,
+    Nominate,
+    PatchObject,
+    Record,
+    ReleaseClaim,
+    ReportStatus,
+    ReportUnschedulable,
+    ReserveClaim,
+)
+from podium.requests.actions import conversation_of
+from podium.requests.conversation import hold
+from podium.requests.request import Request, Response
+from podium.requests.router import Router
+from podium.store.api_resources import BUILT_IN
+from podium.store.store import Store
+
+_NOW = 1_767_225_600 * 10**9
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Right:
+    """What may be done with the objects of a kind: `resource` is its plural, with a subresource behind a slash."""
+
+    group: str
+    resource: str
+    verb: str
+
+
+def requested_rights(wanted: Iterable[Action], *, knows_ours: bool = True) -> set[Right]:
+    """What is asked of the API server when these are carried out; ``knows_ours``: it is Podium's own."""
+    found: set[Right] = set()
+    for action in wanted:
+        store = _store()
+        router = Router(store)
+
+        def ask(request: Request, now: int, router: Router = router) -> Response:
+            resource = BUILT_IN[next(key for key in BUILT_IN if key[1] == request.kind)]
+            name = f"{resource.plural}/{request.subresource}" if request.subresource else resource.plural
+            found.add(Right(resource.group, name, request.verb))
+            return router.answer(request, now)
+
+        hold(conversation_of(_with_uid(action, store), "scheduler", _NOW, knows_ours=knows_ours), ask, _NOW)
+    return found
+
+
+UID = "UID"
+"""Stands for the uid that the object has in that cluster."""
+_DEVICES = {"devices": {"results": [{"request": "gpu", "driver": "d", "pool": "p", "device": "a"}]}}
+
+
+def scheduler_examples() -> list[Action]:
+    """One of each action of a scheduler."""
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {
+            "generateName": "pod-",
+            "namespace": "default",
+            "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+            "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "pod", "uid": UID, "controller": True}],
+        },
+        "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}},
+    }
+    return [
+        Bind("default/pod", UID, "node"),
+        ReportUnschedulable("default/pod", UID, "Unschedulable", "0/1 nodes are available", ""),
+        Nominate("default/pod", UID, "node"),
+        ReportStatus(
+            "Pod", "default/pod", UID, "", (PodCondition(type="DisruptionTarget", status="True", reason="A"),)
+        ),
+        Record("default/pod", UID, "Normal", "Scheduled", "it was"),
+        BindClaim("default/claim", UID, "volume", "", UID),
+        BindClaim("default/claim", UID, "", "node", UID),
+        ReserveClaim("default/devices", UID, "default/pod", UID, _DEVICES),
+        ReserveClaim("default/made", UID, "default/pod", UID, _DEVICES, claim),
+        ReleaseClaim("default/used", UID, "default/pod", "somebody"),
+        ReleaseClaim("", "", "default/pod", "owner"),
+        DeleteObject("Pod", "default/pod", UID, ""),
+        Evict("default/pod", UID, "default/preemptor", SCHEDULER),
+        PatchObject(
+            "Pod", "default/pod", UID, {"metadata": {"annotations": {"podium.dev/futile-preemptions": "{}"}}}, ""
+        ),
+        PatchObject("PodDisruptionBudget", "default/budget", UID, {"metadata": {"annotations": {RATE: "{}"}}}, ""),
+        PatchObject("DisruptionPolicy", POLICY_NAME, UID, {"status": {"caps": []}}, "", "status"),
+    ]
+
+
+def rescheduler_examples() -> list[Action]:
+    """One of each action of a rescheduler that leaves replacements to their schedulers."""
+    return [
+        Evict("default/pod", UID, "rescheduler", "rescheduler", avoid_node=True),
+        Record("default/pod", UID, "Normal", "Descheduled", "it was"),
+        PatchObject("PodDisruptionBudget", "default/budget", UID, {"metadata": {"annotations": {RATE: "{}"}}}, ""),
+        PatchObject("DisruptionPolicy", POLICY_NAME, UID, {"status": {"caps": []}}, "", "status"),
+    ]
+
+
+def guidance_examples() -> list[Action]:
+    """What it does besides where it guides them."""
+    return [Bind("default/pod", UID, "node"), Nominate("default/pod", UID, "node")]
+
+
+def _store() -> Store:
+    store = Store()
+    for raw in _objects():
+        store.create(raw, now=_NOW, was_there=True)
+    return store
+
+
+def _objects() -> Iterator[Raw]:
+    claim_spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    requests = [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]
+    yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
+    yield {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node"}}
+    yield _object("v1", "Pod", "pod", spec={"containers": [{"name": "main", "image": "i"}]})
+    owned_pod = _object("v1", "Pod", "owned", spec={"nodeName": "node", "containers": [{"name": "main", "image": "i"}]})
+    replica_set = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "owner", "controller": True}
+    yield {**owned_pod, "metadata": {**owned_pod["metadata"], "ownerReferences": [replica_set]}}
+    yield _object("v1", "PersistentVolumeClaim", "claim", spec=claim_spec)
+    yield _object("policy/v1", "PodDisruptionBudget", "budget", spec={"maxUnavailable": 1})
+    yield {"apiVersion": "podium.dev/v1alpha1", "kind": "DisruptionPolicy", "metadata": {"name": POLICY_NAME}}
+    yield {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "volume"},
+        "spec": {**claim_spec, "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/a"}},
+    }
+    for name in ("devices", "used"):
+        yield _object("resource.k8s.io/v1", "ResourceClaim", name, spec={"devices": {"requests": requests}})
+    owned = _object("resource.k8s.io/v1", "ResourceClaim", "owned", spec={"devices": {"requests": requests}})
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "pod", "uid": "owner", "controller": True}
+    about = {"annotations": {"resource.kubernetes.io/extended-resource-claim": "true"}, "ownerReferences": [owner]}
+    yield {**owned, "metadata": {**owned["metadata"], **about}}
+
+
+def _object(version: str, kind: str, name: str, **body: Any) -> Raw:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": "default"}, **body}
+
+
+def _with_uid(action: Action, store: Store) -> Action:
+    """The action about the objects that are in the store."""
+    changes: dict[str, str] = {}
+    kind, key = _subject(action)
+    stored = store.find(kind, key) if key else None
+    if stored is not None and getattr(action, "uid", "") == UID:
+        changes["uid"] = stored.uid
+    if getattr(action, "pod_uid", "") == UID:
+        changes["pod_uid"] = store.get("Pod", "default/pod").uid
+    if isinstance(action, ReserveClaim | ReportStatus):
+        return replace(action, **changes)  # type: ignore[arg-type]
+    return msgspec.structs.replace(action, **changes)
+
+
+def _subject(action: Action) -> tuple[str, str]:
+    match action:
+        case BindClaim(claim=key):
+            return "PersistentVolumeClaim", key
+        case ReserveClaim(claim=key) | ReleaseClaim(claim=key):
+            return "ResourceClaim", key
+        case Evict(pod=key):
+            return "Pod", key
+        case DeleteObject(kind=kind, key=key) | PatchObject(kind=kind, key=key) | ReportStatus(kind=kind, key=key):
+            return kind, key
+    return "Pod", str(getattr(action, "pod", ""))

@@ -1,0 +1,182 @@
+"""The pictures of the recipes: what the first command of each shows with `-o html`, in a browser.
+
+`.venv/bin/python tools/pictures.py [RECIPE]...` draws those that are named, such as `drain`, or all, into
+`docs/pictures`. A picture has as its description the command that it shows, so that a test knows whose it is. It needs
+Chromium and Playwright; what it draws depends on their versions and on fonts, so that it is looked at, not compared.
+"""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import struct
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.docs.blocks import blocks_of  # noqa: E402
+from tests.docs.shell import Shell, entered  # noqa: E402
+
+RECIPES = ROOT / "docs" / "cookbook"
+FOLDER = ROOT / "docs" / "pictures"
+LARGEST_BYTES = 60_000
+DESCRIPTION = b"Description"
+_CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+_WIDTH, _MOST_COLOURS, _MARGIN = 1100, 128, 4
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+# A run is shown as such, from its legend down; an answer without one from its headline down.
+_CLIP = """() => {
+  const box = (name) => document.querySelector(name).getBoundingClientRect();
+  const tables = [...document.querySelectorAll(".tables > *")].map((each) => each.getBoundingClientRect());
+  const parts = document.querySelector(".stories") ? [box(".legend"), box(".stories")] : [box("header"), ...tables];
+  return [Math.min(...parts.map((part) => part.top)), Math.max(...parts.map((part) => part.bottom))];
+}"""
+
+
+def commands() -> dict[str, str]:
+    """The first command of each recipe, by the recipe's name: that which its picture shows."""
+    found = {}
+    for recipe in sorted(RECIPES.glob("*.md")):
+        (command, _), *_ = (each for block in blocks_of(recipe, "console") for each in entered(block.text))
+        found[recipe.stem] = " ".join(command.split())
+    return found
+
+
+def draw(browser: Any, page_file: Path) -> bytes:
+    """A picture of the part of a page that tells most, as the browser makes it."""
+    page = browser.new_page(viewport={"width": _WIDTH, "height": 900}, color_scheme="light")
+    page.goto(page_file.as_uri())
+    page.wait_for_selector("html[data-drawn]", state="attached")
+    top, bottom = page.evaluate(_CLIP)
+    page.set_viewport_size({"width": _WIDTH, "height": int(bottom) + _MARGIN})
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    y = max(top - _MARGIN, 0)
+    clip = {"x": 0, "y": y, "width": _WIDTH, "height": bottom + _MARGIN - y}
+    drawn: bytes = page.screenshot(clip=clip, full_page=True)
+    page.close()
+    return drawn
+
+
+def with_few_colours(png: bytes, description: str) -> bytes:
+    """The same picture with a palette, which takes a third of the room, and what it shows as its description."""
+    pixels = pixels_of(png)
+    height, width, _ = pixels.shape
+    # Text has a thousand shades; what is seen is told apart by far fewer.
+    flat = (pixels.reshape(-1, 3) >> 3).astype(np.uint32)
+    codes = flat[:, 0] << 10 | flat[:, 1] << 5 | flat[:, 2]
+    kinds, inverse, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    order = np.lexsort((kinds, -counts.astype(np.int64)))[:_MOST_COLOURS]
+    shades = np.stack([kinds >> 10 & 31, kinds >> 5 & 31, kinds & 31], axis=1).astype(np.int32)
+    nearest = np.abs(shades[:, None, :] - shades[order][None, :, :]).sum(axis=2).argmin(axis=1).astype(np.uint8)
+    palette = (shades[order] << 3 | shades[order] >> 2).astype(np.uint8)
+    rows = nearest[inverse].reshape(height, width)
+    data = b"".join(b"\0" + row.tobytes() for row in rows)
+    header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
+    text = DESCRIPTION + b"\0" + description.encode("latin-1")
+    chunks = ((b"IHDR", header), (b"tEXt", text), (b"PLTE", palette.tobytes()), (b"IDAT", zlib.compress(data, 9)))
+    return SIGNATURE + b"".join(chunk(kind, body) for kind, body in (*chunks, (b"IEND", b"")))
+
+
+def chunk(kind: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+
+def chunks_of(png: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The chunks of a PNG, each with its kind. Raises ValueError for what is none."""
+    if not png.startswith(SIGNATURE):
+        raise ValueError("this is no PNG")
+    place = len(SIGNATURE)
+    while place < len(png):
+        length, kind = struct.unpack_from(">I4s", png, place)
+        yield kind, png[place + 8 : place + 8 + length]
+        place += length + 12
+
+
+def description_of(png: bytes) -> str:
+    """What a picture says that it shows; "" where it says nothing."""
+    texts: Mapping[bytes, bytes] = {
+        body.partition(b"\0")[0]: body.partition(b"\0")[2] for kind, body in chunks_of(png) if kind == b"tEXt"
+    }
+    return texts.get(DESCRIPTION, b"").decode("latin-1")
+
+
+def pixels_of(png: bytes) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """The pixels of a PNG of 8 bits a channel without interlacing: rows, columns, and red, green, blue."""
+    parts: dict[bytes, bytes] = {}
+    for kind, body in chunks_of(png):
+        parts[kind] = parts.get(kind, b"") + body
+    width, height, bits, colours = struct.unpack_from(">IIBB", parts[b"IHDR"])
+    channels = {2: 3, 3: 1, 6: 4}[colours]
+    if bits != 8:
+        raise ValueError(f"{bits} bits a channel")
+    raw = np.frombuffer(zlib.decompress(parts[b"IDAT"]), np.uint8).reshape(height, 1 + width * channels)
+    above = np.zeros(width * channels, np.uint8)
+    rows = np.empty((height, width * channels), np.uint8)
+    for place, row in enumerate(raw):
+        above = rows[place] = _unfiltered(int(row[0]), row[1:], above, channels)
+    if colours == 3:
+        palette = np.frombuffer(parts[b"PLTE"], np.uint8).reshape(-1, 3)
+        return palette[rows]
+    return rows.reshape(height, width, channels)[:, :, :3]
+
+
+def _unfiltered(
+    filter_: int, row: np.ndarray[Any, np.dtype[np.uint8]], above: np.ndarray[Any, np.dtype[np.uint8]], step: int
+) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """A row as it was before it was filtered (PNG specification, 9.2)."""
+    if filter_ == 0:
+        return row
+    if filter_ == 2:
+        return row + above
+    done, up = bytearray(len(row) + step), bytes(step) + above.tobytes()
+    for place, value in enumerate(row.tobytes(), step):
+        left, over, corner = done[place - step], up[place], up[place - step]
+        guess = left if filter_ == 1 else (left + over) // 2 if filter_ == 3 else _paeth(left, over, corner)
+        done[place] = (value + guess) & 255
+    return np.frombuffer(bytes(done[step:]), np.uint8)
+
+
+def _paeth(left: int, over: int, corner: int) -> int:
+    near_left, near_over, near_corner = abs(over - corner), abs(left - corner), abs(left + over - 2 * corner)
+    if near_left <= near_over and near_left <= near_corner:
+        return left
+    return over if near_over <= near_corner else corner
+
+
+def main(names: Sequence[str]) -> int:
+    """Draw the pictures of the recipes that are named, or of all; 1 where one is too large."""
+    # Tests read pictures where no Playwright is installed.
+    sync_playwright = importlib.import_module("playwright.sync_api").sync_playwright
+    FOLDER.mkdir(exist_ok=True)
+    code = 0
+    with (
+        sync_playwright() as playwright,
+        tempfile.TemporaryDirectory() as scratch,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        shell = Shell(patch, ROOT)
+        browser = playwright.chromium.launch(executable_path=_CHROMIUM, args=["--no-sandbox"])
+        for name, command in commands().items():
+            if names and name not in names:
+                continue
+            page_file = Path(scratch) / "page.html"
+            page_file.write_text(shell.run(f"{command} -o html"))
+            picture = with_few_colours(draw(browser, page_file), command)
+            (FOLDER / f"{name}.png").write_bytes(picture)
+            print(f"docs/pictures/{name}.png: {len(picture):,} bytes")
+            code = code or int(len(picture) > LARGEST_BYTES)
+        browser.close()
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,262 @@
+"""The pages of docs/reference, made from the code: commands with their options, settings with their defaults, kinds.
+
+`.venv/bin/python tools/reference.py` writes them; with `--check` it says which are not as they should be.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from msgspec import inspect as types
+
+from podium.api.kind_names import short_names
+from podium.api.kinds import KINDS, Kind
+from podium.app.console.command import SUBCOMMANDS, podium
+from podium.framework.rescheduling.written import Written
+from podium.plugins.registry import IN_TREE
+from podium.plugins.rescheduling.registry import IN_TREE as POLICIES
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "docs" / "reference"
+_MADE = "This page is made from the code by `tools/reference.py`"
+_LONGEST_DEFAULT = 60
+_LONGEST_LINE = 120
+# Beyond this a limit is that of the number's type, and says nothing to people.
+_HIGHEST = 2**31 - 1
+_WORDS: Mapping[type, str] = {types.AnyType: "anything", types.BoolType: "`true` or `false`", types.StrType: "text"}
+
+
+def pages() -> dict[str, str]:
+    """The text of each page, by the name of its file."""
+    return {"commands.md": commands_page(), "settings.md": settings_page(), "kinds.md": kinds_page()}
+
+
+def prose(text: str) -> str:
+    """Paragraphs, their lines filled."""
+    return "\n\n".join(
+        textwrap.fill(" ".join(part.split()), _LONGEST_LINE, break_long_words=False, break_on_hyphens=False)
+        for part in text.split("\n\n")
+    )
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of Markdown; a bar within a cell stays one."""
+    lines = [headings, ["---"] * len(headings), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def commands_page() -> str:
+    """Every command, as its own help has it."""
+    about = (
+        f"{_MADE}: each command with its arguments and options, as `--help` tells them. `podium --version` says which "
+        "version it is, `podium --traceback COMMAND` shows where in the code an error came from, and `-h` is short for "
+        "`--help` everywhere."
+    )
+    parts = ["# Commands\n", f"{prose(about)}\n"]
+    context = click.Context(podium, info_name="podium")
+    for name in SUBCOMMANDS:
+        _, command, _ = podium.resolve_command(context, [name])
+        if command is None:
+            raise LookupError(f"{name} is listed and not there")
+        parts += _command(command, context, name, ())
+    return "\n".join(parts)
+
+
+def _command(
+    command: click.Command, parent: click.Context, name: str, shared: Sequence[tuple[str, ...]]
+) -> Iterator[str]:
+    """The parts about a command, and those below it; `shared` options have been told."""
+    context = click.Context(command, info_name=name, parent=parent)
+    depth = context.command_path.count(" ") + 1
+    yield f"{'#' * depth} {context.command_path}\n"
+    # A form feed is where click ends what is told in help, and a backspace where it keeps lines as they are.
+    told = (command.help or "").partition("\f")[0].replace("\b\n", "")
+    yield f"{prose(inspect.cleandoc(told))}\n"
+    arguments = [each.make_metavar(context) for each in command.params if isinstance(each, click.Argument)]
+    usage = " ".join([context.command_path, *arguments, "[OPTIONS]"])
+    yield f"```text\n{usage}\n```\n"
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    yield from _options([each for each in options if _row(each, context) not in shared], context)
+    if isinstance(command, click.Group):
+        yield from _below(command, context)
+
+
+def _below(group: click.Group, context: click.Context) -> Iterator[str]:
+    """The commands of a group, after the options that all of them have."""
+    rows = [
+        [_row(each, context) for each in command.params if isinstance(each, click.Option)]
+        for command in group.commands.values()
+    ]
+    shared = [row for row in rows[0] if len(rows) > 1 and all(row in other for other in rows)]
+    if shared:
+        yield f"Options of each command of `{context.command_path}`:\n"
+        yield table(("option", "value", "unless given", "meaning"), shared)
+    for name in group.list_commands(context):
+        yield from _command(group.commands[name], context, name, shared)
+
+
+def _options(options: Sequence[click.Option], context: click.Context) -> Iterator[str]:
+    if options:
+        yield table(("option", "value", "unless given", "meaning"), [_row(option, context) for option in options])
+
+
+def _row(option: click.Option, context: click.Context) -> tuple[str, ...]:
+    names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
+    value = "" if option.is_flag else f"`{option.make_metavar(context)}`"
+    kind = option.type
+    if isinstance(kind, click.Choice):
+        value = ", ".join(f"`{choice}`" for choice in kind.choices)
+    default = f"`{option.default}`" if option.show_default and option.default is not None else ""
+    return names, value, default, " ".join((option.help or "").split())
+
+
+def settings_page() -> str:
+    """Arguments of plugins and policies, and the fields of the rescheduler's configuration."""
+    return "\n".join(
+        [
+            "# Settings\n",
+            prose(
+                f"{_MADE}: types, limits and defaults. What each is for stands in [configuration](../configuration.md) "
+                "and, for the rescheduler, in [its page](../rescheduler.md#configuration)."
+            )
+            + "\n",
+            "## Arguments of the scheduler's plugins\n",
+            _arguments(IN_TREE, "plugin"),
+            "## ReschedulerConfiguration\n",
+            table(("field", "type", "unless given"), list(_fields(Written))),
+            "## Arguments of the rescheduler's policies\n",
+            _arguments(POLICIES, "policy"),
+        ]
+    )
+
+
+def _arguments(registry: Mapping[str, Any], what: str) -> str:
+    """The arguments of all entries of a registry; the arguments of a class are those of the struct beside it."""
+    rows = []
+    for name, factory in registry.items():
+        struct = getattr(sys.modules[factory.__module__], f"{name}Args", None)
+        found = list(_fields(struct)) if struct is not None else []
+        rows += [(f"`{name}`" if not place else "", *row) for place, row in enumerate(found)]
+    return table((what, "argument", "type", "unless given"), rows)
+
+
+def _fields(struct: type[msgspec.Struct], path: str = "") -> Iterator[tuple[str, str, str]]:
+    """The fields of a struct, those of structs in it by their paths."""
+    for field in types.type_info(struct).fields:  # type: ignore[attr-defined]
+        name = f"{path}{field.encode_name}"
+        kind, is_list = _plain(field.type), False
+        if isinstance(kind, types.VarTupleType):
+            kind, is_list = _plain(kind.item_type), True
+        if isinstance(kind, types.StructType) and not kind.cls.__module__.startswith("podium.api"):
+            if field.default not in (None, (), msgspec.NODEFAULT) and is_list:
+                yield f"`{name}`", "list", _default(field)
+            yield from _fields(kind.cls, f"{name}[]." if is_list else f"{name}.")
+        else:
+            yield f"`{name}`", _words(field.type), _default(field)
+
+
+def _plain(kind: types.Type) -> types.Type:
+    """A type without the None that it may be as well."""
+    if isinstance(kind, types.UnionType):
+        others = [each for each in kind.types if not isinstance(each, types.NoneType)]
+        return others[0] if len(others) == 1 else types.UnionType(tuple(others))
+    return kind
+
+
+def _words(kind: types.Type) -> str:
+    """A type in words."""
+    plain = _plain(kind)
+    if isinstance(plain, types.IntType | types.FloatType):
+        return ("whole number" if isinstance(plain, types.IntType) else "number") + _limits(plain)
+    if isinstance(plain, types.LiteralType | types.EnumType):
+        return ", ".join(f"`{value}`" for value in _values(plain))
+    match plain:
+        case types.VarTupleType():
+            return f"list of {_words(plain.item_type)}"
+        case types.DictType():
+            return f"object: {_words(plain.value_type)} by name"
+        case types.StructType():
+            return f"{plain.cls.__name__}, as in Kubernetes"
+        case types.UnionType() if any(isinstance(each, types.StrType) for each in plain.types):
+            return "text or number"
+    return _WORDS[type(plain)]
+
+
+def _values(kind: types.LiteralType | types.EnumType) -> list[Any]:
+    return list(kind.values) if isinstance(kind, types.LiteralType) else [member.value for member in kind.cls]
+
+
+def _limits(number: types.IntType | types.FloatType) -> str:
+    low = number.ge if number.ge is not None else number.gt
+    low = None if low is not None and low <= -_HIGHEST else low
+    high = None if number.le is not None and number.le >= _HIGHEST else number.le
+    above = "above " if number.ge is None and number.gt is not None else ""
+    if low is not None and high is not None:
+        return f", {above}{low:,} to {high:,}"
+    return f", {above}{low:,} or more" if low is not None else f", at most {high:,}" if high is not None else ""
+
+
+def _default(field: types.Field) -> str:
+    """What holds where nothing is given; "" where that is nothing, or told in words elsewhere."""
+    value = field.default
+    if value is msgspec.NODEFAULT and field.default_factory is not msgspec.NODEFAULT:
+        value = field.default_factory()
+    if value is None or value is msgspec.NODEFAULT or value in ((), {}):
+        return ""
+    text = msgspec.json.encode(value).decode()
+    return f"`{text.strip(chr(34))}`" if len(text) <= _LONGEST_DEFAULT else ""
+
+
+def kinds_page() -> str:
+    """The kinds of objects that are read."""
+    return "\n".join(
+        [
+            "# Kinds\n",
+            prose(
+                f"{_MADE}: the kinds of objects that Podium reads, in the order in which they are created. Others are "
+                "passed over in files, and [served](../api.md) where a definition of theirs is applied."
+            )
+            + "\n",
+            table(
+                ("kind", "apiVersion", "served as", "short", "in a namespace", "subresources"),
+                [_kind(kind) for kind in KINDS.values()],
+            ),
+        ]
+    )
+
+
+def _kind(kind: Kind) -> tuple[str, ...]:
+    versions = [kind.version, *kind.other_versions]
+    named = ", ".join(f"`{f'{kind.group}/' if kind.group else ''}{version}`" for version in versions)
+    served = f"`{kind.plural}`" if kind.is_served else f"`{kind.plural}`, off by default"
+    parts = [part for part, has in (("status", kind.has_status), ("scale", kind.has_scale)) if has]
+    short = ", ".join(f"`{name}`" for name in short_names(kind.group, kind.name))
+    return f"`{kind.name}`", named, served, short, "yes" if kind.namespaced else "", ", ".join(parts)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the pages, or say which are not as they should be."""
+    wrong = [name for name, text in pages().items() if not _is_written(name, text)]
+    if "--check" not in arguments:
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        for name in wrong:
+            (FOLDER / name).write_text(pages()[name])
+    for name in wrong:
+        print(f"docs/reference/{name}: {'is not as it should be' if '--check' in arguments else 'written'}")
+    return 1 if wrong and "--check" in arguments else 0
+
+
+def _is_written(name: str, text: str) -> bool:
+    file = FOLDER / name
+    return file.is_file() and file.read_text() == text
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
