@@ -113,10 +113,7 @@ def _preemption_across(nodes: int, pods: int) -> Workload:
         for i in range(nodes)
         if i % _RACK_SIZE < _IN_THE_WAY
     ]
-    high = [
-        pod(f"high-{i}", "3", priority=10, labels=latency, affinity=apart)
-        for i in range(min(pods, -(-nodes // _RACK_SIZE)))
-    ]
+    high = [pod(f"high-{i}", "3", priority=10, labels=latency, affinity=apart) for i in range(pods)]
     made = [node(i, rack_size=_RACK_SIZE) for i in range(nodes)]
     profile = {"pluginConfig": [{"name": "DefaultPreemption", "args": {"acrossNodes": True}}]}
     written = {"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]}

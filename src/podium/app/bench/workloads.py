@@ -102,7 +102,7 @@ WORKLOADS: dict[str, WorkloadSpec] = {
     "basic": _spec("basic", "pods of 100m on empty nodes of 4 cores", 5000, 5000),
     "preemption": _spec("preemption", "nodes full of low-priority pods; every pod needs victims", 5000, 1000),
     "preemption-across": _spec(
-        "preemption-across", "the same, and in each rack pods on four other nodes are in the way", 5000, 100
+        "preemption-across", "the same, and in each rack pods on four other nodes are in the way", 5000, 20
     ),
     "affinity": _spec("affinity", "required pod affinity within a zone", 5000, 3000),
     "antiaffinity": _spec("antiaffinity", "required pod anti-affinity between nodes", 5000, 3000),
