@@ -27,7 +27,7 @@ class Preemption:
 
     ``victims`` (uids) are those that are to be deleted, the last one last; ``outstanding`` those of them whose mark or
     deletion is not answered yet. ``is_at_last``: the others are through. ``node_of`` says where each victim is.
-    ``evicts``: they go by eviction.
+    ``evicts``: they go by eviction. ``binds_first``: the preemptor does not wait for them to be gone.
     """
 
     preemptor: PodRecord
@@ -35,6 +35,7 @@ class Preemption:
     victims: tuple[str, ...]
     node_of: Mapping[str, str]
     evicts: bool = False
+    binds_first: bool = False
     is_at_last: bool = False
     outstanding: set[str] = field(default_factory=set)
     failed: bool = False
@@ -42,11 +43,15 @@ class Preemption:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A preemption whose deletions are all through, or which failed; and whether all its victims are gone already."""
+    """A preemption whose deletions are all through, or which failed; and whether all its victims are gone already.
+
+    ``binds_first``: its preemptor does not wait for them.
+    """
 
     preemptor: PodRecord
     failed: bool
     all_gone: bool
+    binds_first: bool = False
 
 
 class Preemptions:
@@ -73,7 +78,13 @@ class Preemptions:
         return not preemption.is_at_last or (last is not None and not last.terminating)
 
     def start(
-        self, preemptor: PodRecord, node_name: str, victims: list[PodRecord], *, evicts: bool = False
+        self,
+        preemptor: PodRecord,
+        node_name: str,
+        victims: list[PodRecord],
+        *,
+        evicts: bool = False,
+        binds_first: bool = False,
     ) -> list[Action]:
         """Begin to delete or evict ``victims``, none of which is terminating yet; nothing where there are none."""
         if not victims:
@@ -81,7 +92,9 @@ class Preemptions:
         self.forget(preemptor.uid)
         uids = tuple(victim.uid for victim in victims)
         node_of = {victim.uid: victim.node_name for victim in victims}
-        preemption = self._by_preemptor[preemptor.uid] = Preemption(preemptor, node_name, uids, node_of, evicts)
+        preemption = self._by_preemptor[preemptor.uid] = Preemption(
+            preemptor, node_name, uids, node_of, evicts, binds_first
+        )
         return self._begin(preemption, victims[:-1]) or self._begin_last(preemption)
 
     def answered(
@@ -105,7 +118,7 @@ class Preemptions:
             return actions, None
         del self._by_preemptor[preemption.preemptor.uid]
         all_gone = self._cluster.placed.keys().isdisjoint(preemption.victims)
-        return actions, Ended(preemption.preemptor, preemption.failed, all_gone)
+        return actions, Ended(preemption.preemptor, preemption.failed, all_gone, preemption.binds_first)
 
     def forget(self, uid: str) -> None:
         """The preemptor is gone or placed; deletions that were asked for still happen, others do not."""

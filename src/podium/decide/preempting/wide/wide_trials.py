@@ -95,12 +95,15 @@ class WideTrials:
                 return True
         return settings.with_dependents and have_dependents(self._cluster)
 
-    def awaits_victims(self, runner: Handle, state: CycleState, pod: PodRecord) -> bool:
-        """Whether pods on other nodes that were preempted still terminate, and keep a nominated pod off its node."""
+    def awaits_victims(self, runner: Handle, state: CycleState, pod: PodRecord, *, evicts: bool = False) -> bool:
+        """Whether pods on other nodes that were preempted still terminate, and keep a nominated pod off its node.
+
+        With ``evicts`` they are not marked as victims.
+        """
         row = self._cluster.nodes.row_of.get(pod.nominated_node_name)
         if row is None or not self.settings.across or runner.is_row_local(state):
             return False
-        return awaits_others(self._cluster, pod, row, runner.reaches(state, pod))
+        return awaits_others(self._cluster, pod, row, runner.reaches(state, pod), evicts=evicts)
 
     def reasons(
         self, runner: Handle, state: CycleState, pod: PodRecord, row: int, victims: Sequence[PodRecord]
