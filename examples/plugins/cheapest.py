@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.cluster.arrays import Int64s
-from podium.cluster.pods import PodRecord
-from podium.cluster.view import NodeView, View
-from podium.framework.cycle_state import CycleState
-from podium.framework.plugin import Scope
-from podium.framework.scoring import default_normalize
+from podium.plugin import CycleState, Int64s, NodeView, PodRecord, Scope, View, default_normalize
 
 PRICE = "example.com/cents-an-hour"
 

@@ -8,11 +8,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
-from podium.cluster.view import View
-from podium.framework.plugin import PluginContext
-from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.policy import Float64s, Proposal, Relocation
-from podium.framework.settings.arguments import Arguments, read_arguments
+from podium.policy import Arguments, Float64s, Picture, PluginContext, Proposal, Relocation, View, read_arguments
 
 PRICE = "example.com/cents-an-hour"
 

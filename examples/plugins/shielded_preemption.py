@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from podium.cluster.pods import PodRecord
-from podium.plugins.default_preemption import DefaultPreemption
+from podium.plugin import DefaultPreemption, PodRecord
 
 SHIELD = "example.com/gives-way-to-priority"
 

@@ -8,14 +8,24 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from podium.cluster.cluster import Cluster
-from podium.cluster.pods import NO_ROW, PodRecord
-from podium.cluster.view import NodeView
-from podium.framework.cycle_state import CycleState
-from podium.framework.events import ActionType, EventResource, EventToRegister
-from podium.framework.plugin import PluginContext
-from podium.framework.settings.arguments import Arguments, read_arguments
-from podium.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
+from podium.plugin import (
+    NO_ROW,
+    SKIP,
+    SUCCESS,
+    ActionType,
+    Arguments,
+    Cluster,
+    CycleState,
+    EventResource,
+    EventToRegister,
+    NodeView,
+    PluginContext,
+    PodRecord,
+    Status,
+    read_arguments,
+    unresolvable,
+    unschedulable,
+)
 
 
 class TeamLimitArgs(Arguments, frozen=True, kw_only=True):

@@ -23,6 +23,9 @@ ASKED = (
     ["simulate", "--events"],
     ["plan", "drain", "NODE", "--timeline", "--pods", "--nodes"],
     ["plan", "deploy", "-f", str(EXAMPLES / "checkout.yaml")],
+    ["plan", "fit", "-f", str(EXAMPLES / "checkout.yaml")],
+    ["plan", "survive", "deploy/report", "-n", "shop"],
+    ["plan", "pending"],
     ["reschedule"],
 )
 each_question = pytest.mark.parametrize("asked", ASKED, ids=lambda asked: " ".join(asked[:2]))

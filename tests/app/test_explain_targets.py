@@ -12,11 +12,11 @@ from click.testing import CliRunner, Result
 
 import podium
 from podium.api.errors import PodiumError
+from podium.app.cluster import Cluster
 from podium.app.console.command import podium as command
 from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.on_node import answer_on
 from podium.app.explaining.workload import WorkloadExplanation
-from podium.app.loaded import LoadedCluster
 
 
 def node(name: str, cpu: str, **spec: Any) -> dict[str, Any]:
@@ -68,11 +68,11 @@ WEB_1 = workload("ReplicaSet", "web-1", owner=WEB, replicas=3)
 NODES = [node("large", "8"), node("small", "2")]
 
 
-def loaded(*objects: dict[str, Any]) -> LoadedCluster:
+def loaded(*objects: dict[str, Any]) -> Cluster:
     return podium.load([*NODES, *objects])
 
 
-def asked(cluster: LoadedCluster, target: str) -> WorkloadExplanation:
+def asked(cluster: Cluster, target: str) -> WorkloadExplanation:
     answer = cluster.ask(target, "shop")
     assert isinstance(answer, WorkloadExplanation)
     return answer

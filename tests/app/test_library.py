@@ -54,6 +54,7 @@ def test_objects_may_be_dictionaries_lists_typed_documents_or_files(tmp_path: Pa
         file,
         str(file),
         [tmp_path],
+        LIST,
     ]
 
     for objects in given:
@@ -164,7 +165,7 @@ def test_importing_podium_imports_nothing_else() -> None:
 
 
 def test_podium_has_no_other_attributes() -> None:
-    assert podium.__all__ == ["explain", "load", "simulate"]
+    assert podium.__all__ == ["Cluster", "PodiumError", "explain", "load", "plan", "simulate", "sweep"]
     with pytest.raises(AttributeError, match="module 'podium' has no attribute 'explode'"):
         podium.explode  # noqa: B018
 

@@ -150,6 +150,12 @@ def test_what_has_no_room_in_any_way_goes_below_its_row() -> None:
     ]
 
 
+def test_of_a_row_that_has_something_below_alone_there_is_no_empty_line() -> None:
+    rows: list[list[Part]] = [[Name("default/web-0", PODS), "a" * 20, "b" * 20], ["", "", "c"]]
+
+    assert shown(rows, 40) == ["default/web-0  aaaaaaaaaaaaaaaaaaaa", "    bbbbbbbbbbbbbbbbbbbb", "    c"]
+
+
 def test_a_row_that_ends_early_has_the_rest_of_the_line() -> None:
     assert shown([["a", "b"], ["and 100 more of them"]], 40) == ["a  b", "and 100 more of them"]
 

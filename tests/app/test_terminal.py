@@ -102,19 +102,6 @@ def test_progress_is_shown_though_nothing_is_told(
     assert "reading" in capsys.readouterr().err
 
 
-def test_a_bar_that_is_told_something_else_says_that(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    be_a_terminal(monkeypatch)
-
-    with ProgressBar("preparing") as bar:
-        watched(bar, 1, "simulating")
-        bar.tell("summing up")
-        watched(bar, 0.1, "anew")
-
-    assert "anew" in capsys.readouterr().err
-
-
 def test_progress_is_not_shown_where_all_is_done_at_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -70,6 +70,14 @@ def test_what_fails_alike_at_the_same_time_for_more_than_two_pods_is_told_once()
     ]
 
 
+def test_every_event_has_its_line_where_that_is_asked_for() -> None:
+    page = Page()
+
+    write_timeline(page, [failed(0, pod) for pod in ("a", "b", "c")], every_event=True)
+
+    assert [line.split()[2] for line in page.text.splitlines()[2:]] == ["a", "b", "c"]
+
+
 def test_that_a_pod_may_not_preempt_is_told() -> None:
     message = "0/1 nodes are available: 1 Too many pods. preemption: not eligible due to preemptionPolicy=Never.."
 

@@ -34,6 +34,8 @@ def test_the_wheel_holds_the_program_and_its_commands(tmp_path: Path) -> None:
         names = wheel.namelist()
         commands = wheel.read(next(name for name in names if name.endswith("entry_points.txt"))).decode()
     assert "podium/app/console/command.py" in names
+    examples = {path.relative_to(ROOT).as_posix() for path in (ROOT / "examples").rglob("*.*") if path.suffix != ".pyc"}
+    assert {f"podium/{path}" for path in examples} <= set(names)
     assert {name.split("/")[0].split("-")[0] for name in names} == {"podium"}
     assert not any(name.endswith((".pyc", ".so")) for name in names)
     assert "kubectl-podium = " in commands
@@ -48,6 +50,24 @@ def test_the_same_sources_give_the_same_wheel(tmp_path: Path, monkeypatch: pytes
         wheels.append(hashlib.sha256(Path(made).read_bytes()).hexdigest())
 
     assert wheels[0] == wheels[1]
+
+
+def test_what_the_image_is_given_is_enough_to_build_the_wheel(tmp_path: Path) -> None:
+    lines = (ROOT / "deploy" / "Containerfile").read_text().splitlines()
+    given = [line.split()[1:] for line in lines if line.startswith("COPY ") and "--from" not in line]
+    context = tmp_path / "source"
+    for *sources, target in given:
+        for source in sources:
+            place = context / target / source if target.endswith("/") else context / target
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if (ROOT / source).is_dir():
+                shutil.copytree(ROOT / source, place, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copyfile(ROOT / source, place)
+
+    (made,) = WheelBuilder(str(context)).build(directory=str(tmp_path / "built"))
+
+    assert zipfile.is_zipfile(made)
 
 
 def test_the_wheel_names_all_that_it_brings_along_as_it_is_locked(tmp_path: Path) -> None:
@@ -83,7 +103,7 @@ def test_as_a_plugin_it_calls_itself_what_kubectl_calls_it_and_reads_the_current
 @pytest.mark.parametrize(
     ("words", "offered", "directive"),
     [
-        (["ex"], {"explain"}, ":4"),
+        (["ex"], {"examples", "explain"}, ":4"),
         (["simulate", "--sp"], {"--speed"}, ":4"),
         (["explain", "web", "-f", ""], set(), ":0"),
     ],

@@ -113,7 +113,8 @@ def read(document: Document) -> None:
 def test_commands_work(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name, content in FILES.items():
         (tmp_path / name).write_text(content)
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    if "\npodium examples" not in document.read_text():
+        (tmp_path / "examples").symlink_to(ROOT / "examples")
     shell = Shell(monkeypatch, tmp_path)
     for block in blocks_of(document, "sh"):
         for line in block.text.replace("\\\n", "").splitlines():

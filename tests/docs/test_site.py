@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.app.reporting.browser import PATIENCE_MS, open_browser
 from tests.docs.blocks import DOCUMENTS, ROOT, name_of
 from tests.docs.test_links import anchors_of
 from tools.site.build import build
@@ -15,6 +16,7 @@ from tools.site.links import problems_of, read_html
 from tools.site.navigation import CHAPTERS, address_of
 from tools.site.navigation import DOCUMENTS as ON_THE_SITE
 from tools.site.publish import BRANCH, publish
+from tools.site.source import NOTEBOOK, markdown_of
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +29,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_document_has_its_place_in_the_navigation() -> None:
     listed = [document for chapter in CHAPTERS for document in chapter.documents]
 
-    assert sorted(listed) == sorted(map(name_of, DOCUMENTS))
+    assert sorted(listed) == sorted(map(name_of, (*DOCUMENTS, *(ROOT / "docs").rglob("*.ipynb"))))
     assert len({address_of(document) for document in listed}) == len(listed)
 
 
@@ -41,7 +43,15 @@ def test_every_page_leads_to_every_other_and_names_its_headings_as_the_document_
         up = "../" * address_of(document).count("/")
 
         assert {f"{up}{address_of(other)}" for other in ON_THE_SITE} <= set(page.links)
-        assert anchors_of(ROOT / document) <= page.ids
+        assert document.endswith(NOTEBOOK) or anchors_of(ROOT / document) <= page.ids
+
+
+def test_a_notebook_is_a_page_with_what_its_cells_print(site: Path) -> None:
+    page = (site / "notebook.html").read_text()
+    cells = json.loads((ROOT / "docs/notebook.ipynb").read_text())["cells"]
+
+    assert markdown_of("docs/notebook.ipynb").count("```python\n") == sum(cell["cell_type"] == "code" for cell in cells)
+    assert "&lt;Cluster:" in page
 
 
 def test_what_is_wrong_with_links_is_found(tmp_path: Path) -> None:
@@ -69,6 +79,26 @@ def test_what_is_searched_are_the_sections_of_all_pages(site: Path) -> None:
 
     assert {address.partition("#")[0] for _, address, _, _ in index} == set(map(address_of, ON_THE_SITE))
     assert ["Plans", "plans.html#draining-nodes", "Draining nodes"] in [entry[:3] for entry in index]
+
+
+def test_it_is_searched_in_a_browser_from_disk_without_asking_any_network(site: Path) -> None:
+    with open_browser() as browser:
+        page = browser.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        complaints, asked = list[str](), list[str]()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto((site / "users/operators.html").as_uri())
+
+        page.keyboard.press("/")
+        page.keyboard.type("draining nodes")
+        page.click("#found a >> text=Plans: Draining nodes")
+        page.wait_for_url("**/plans.html#draining-nodes")
+
+        assert page.evaluate("document.querySelector(':target').textContent") == "Draining nodes"
+        assert complaints == []
+        assert [url for url in asked if not url.startswith("file:")] == []
 
 
 def test_markup_in_a_document_stays_text(site: Path) -> None:

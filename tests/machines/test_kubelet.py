@@ -508,3 +508,24 @@ def test_the_end_of_a_deletion_is_sent_until_it_is_seen() -> None:
 
     assert isinstance(lost, DeleteObject)
     assert kubelet.handle(Tick(), SECOND) == [lost]
+
+
+def test_the_late_answer_to_an_earlier_report_does_not_end_the_tries_of_what_came_after() -> None:
+    kubelet = Kubelet()
+    kubelet.handle(Changed(node("n1")), 0)
+    one = pod("a")
+    [started] = kubelet.handle(Changed(one), 0) + kubelet.handle(Tick(), 0)
+    meta = replace(one.metadata, deletion_timestamp="2026-01-01T00:00:00Z", deletion_grace_period_seconds=0)
+    kubelet.handle(Changed(replace(one, metadata=meta)), 0)
+    [ended] = kubelet.handle(Tick(), 0)
+    assert isinstance(started, ReportStatus)
+    assert isinstance(ended, DeleteObject)
+
+    kubelet.handle(Answered(ended, Problem(500, "InternalError", "")), 0)
+    kubelet.handle(Answered(started), 0)
+
+    assert kubelet.handle(Tick(), SECOND) == [ended]
+    kubelet.handle(Answered(ended), SECOND)
+    kubelet.handle(Tick(), SECOND)
+    assert kubelet.deadline().time_ns is None
+    assert not kubelet._failed

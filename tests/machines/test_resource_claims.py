@@ -6,7 +6,7 @@ from typing import Any
 
 from podium.api.objects import read_object
 from podium.api.resource_claims import DELETE_PROTECTION, POD_CLAIM_NAME
-from podium.machines.actions import CreateObject, PatchObject
+from podium.machines.actions import Action, CreateObject, PatchObject
 from podium.machines.observations import Answered, Changed, Tick
 from podium.machines.workloads.resource_claims import ResourceClaims
 from tests.devices import allocated, claim, claim_template, request, using
@@ -209,3 +209,21 @@ def test_a_pod_is_told_the_name_of_a_claim_only_as_it_was_seen() -> None:
 
     assert isinstance(patch, PatchObject)
     assert patch.patch["metadata"] == {"resourceVersion": "7"}
+
+
+def test_a_pod_that_was_replaced_by_another_of_its_name_has_gone_though_nobody_saw_it_go() -> None:
+    machine = ResourceClaims()
+    used = in_use("c", "n1", "a")
+    first, second = user("a", node="n1"), {**user("a", node="n2")}
+    second["metadata"] = {**second["metadata"], "uid": "another"}
+
+    def shown(raw: Raw) -> list[Action]:
+        found = read_object(raw).object
+        assert found is not None
+        machine.handle(Changed(found, raw), 0)
+        return machine.handle(Tick(), 0)
+
+    assert shown(first) == shown(used) == []
+    (patch,) = shown(second)
+    assert isinstance(patch, PatchObject)
+    assert (patch.kind, patch.key) == ("ResourceClaim", "default/c")

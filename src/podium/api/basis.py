@@ -5,8 +5,10 @@ Each rule of this module looks at the objects of the input for one thing that an
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 from podium.api.input.codec import Document, Input
@@ -47,7 +49,7 @@ class Caveat:
         return {"about": self.about, "message": self.message, "count": self.count, "names": list(self.names)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Basis:
     """What an answer is made from.
 
@@ -68,7 +70,17 @@ class Basis:
 
     def objects(self, type_: type[Read]) -> Iterator[Read]:
         """The objects of a type."""
-        return (document.object for document in self.documents if isinstance(document.object, type_))
+        found = (objects for known, objects in self._by_type.items() if issubclass(known, type_))
+        return (object_ for objects in found for object_ in objects if isinstance(object_, type_))
+
+    @cached_property
+    def _by_type(self) -> dict[type[Kubernetes], list[Kubernetes]]:
+        """The objects, looked through once for all rules."""
+        found: defaultdict[type[Kubernetes], list[Kubernetes]] = defaultdict(list)
+        for document in self.documents:
+            if document.object is not None:
+                found[type(document.object)].append(document.object)
+        return found
 
 
 def basis_of(

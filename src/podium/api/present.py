@@ -26,6 +26,18 @@ def start_time(documents: Iterable[Document]) -> int:
     return max(times, default=DEFAULT_START_NS)
 
 
+def last_time(objects: Iterable[Kubernetes], enough_ns: int | None = None) -> int | None:
+    """The newest time in objects that are typed already; None where there is none. `enough_ns` is not surpassed."""
+    last_ns: int | None = None
+    for object_ in objects:
+        for time in _times(Document("", 0, {}, object_)):
+            if last_ns is None or time > last_ns:
+                last_ns = time
+        if last_ns is not None and last_ns == enough_ns:
+            break
+    return last_ns
+
+
 def present_time(documents: Iterable[Document], objects: Iterable[Document]) -> int:
     """The newest time in the objects among the documents, or when they were read from their cluster."""
     taken = (snapshot.taken_ns for snapshot, _ in snapshots_of(documents))
@@ -34,7 +46,8 @@ def present_time(documents: Iterable[Document], objects: Iterable[Document]) -> 
 
 def newest_time(objects: Iterable[Kubernetes]) -> int:
     """As `start_time`, of objects that are typed already."""
-    return start_time(Document("", 0, {}, object_) for object_ in objects)
+    found = last_time(objects)
+    return DEFAULT_START_NS if found is None else found
 
 
 def as_running(raw: Raw, object_: Kubernetes, now: int) -> Raw:

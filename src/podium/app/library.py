@@ -2,62 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from podium.api.errors import InputError
-from podium.api.input.codec import Document, Input, Reader, load_text
-from podium.api.input.files import FileName
-from podium.api.kinds import KIND_OF
-from podium.api.meta import Kubernetes
 from podium.api.warnings import Validation
+from podium.app.cluster import Cluster
+from podium.app.decision_settings import ConfigurationGiven, read_settings
 from podium.app.explaining.explanation import Explanation
-from podium.app.loaded import LoadedCluster
-from podium.framework.settings.configuration import Configuration, load_configuration, read_configuration
-from podium.framework.settings.feature_gates import FeatureGates, read_feature_gates
+from podium.app.given import Objects, read_objects
+from podium.framework.settings.feature_gates import FeatureGates
 
 if TYPE_CHECKING:
+    from podium.app.planning.plans import PlanProgress, Plans
+    from podium.app.simulating.simulation_result import SimulationResult
+    from podium.app.sweeping.sweep_result import SweepResult
     from podium.sim.limits import Limits
-    from podium.sim.results.result import Result
     from podium.sim.run import Duration, Progress
 
-Given = Kubernetes | dict[str, Any] | Document | FileName
-"""An object: typed, as a dictionary (a List too), or as a document; or the name of a file or directory of objects."""
+__all__ = ["explain", "load", "plan", "read_objects", "simulate", "sweep"]
 
 
 def load(
-    objects: FileName | Iterable[Given],
-    configuration: Configuration | dict[str, Any] | FileName | None = None,
+    objects: Objects,
+    configuration: ConfigurationGiven | None = None,
     feature_gates: FeatureGates | str = "",
     *,
+    plugins: Iterable[type[Any]] = (),
     ignore_extenders: bool = False,
     validation: Validation | None = None,
     progress: Callable[[float], None] | None = None,
-) -> LoadedCluster:
+) -> Cluster:
     """Read the objects once, for any number of questions.
 
-    `configuration` is a KubeSchedulerConfiguration, as a dictionary too, or its file; one with extenders is refused
-    unless they are to be ignored. `feature_gates` are such as "NonPreemptingPriority=false". `validation` says what is
-    an error, and what a warning (`podium.api.objects.read_object`). `progress` is told the share of the files that has
-    been read. Raises PodiumError for what is wrong with any of them.
+    `objects` are the name of a file or directory, or any of: such names, dictionaries (a List too), typed objects of
+    `podium.api`, documents. A Scenario may be among them.
+
+    `configuration` is a KubeSchedulerConfiguration: a dictionary, its file, or a `Configuration` that was read; one
+    with extenders is refused unless they are to be ignored. `plugins` are classes that decide as well
+    (`podium.plugin`): the configuration knows them by their names, and those that it does not mention are enabled in
+    all profiles. `feature_gates` are such as "NonPreemptingPriority=false". `validation` says what is an error, and
+    what a warning (`podium.api.objects.read_object`). `progress` is told the share of the files that has been read.
+    Raises PodiumError for what is wrong with any of them.
     """
-    return LoadedCluster(
-        read_objects(objects, validation, progress),
-        _configuration(configuration),
-        _feature_gates(feature_gates),
-        ignore_extenders=ignore_extenders,
-    )
+    settings = read_settings(configuration, feature_gates, plugins, ignore_extenders=ignore_extenders)
+    return Cluster(read_objects(objects, validation, progress), settings)
 
 
 def explain(
-    objects: FileName | Iterable[Given],
+    objects: Objects,
     pod: str,
-    configuration: Configuration | dict[str, Any] | FileName | None = None,
+    configuration: ConfigurationGiven | None = None,
     feature_gates: FeatureGates | str = "",
     *,
+    plugins: Iterable[type[Any]] = (),
     ignore_extenders: bool = False,
     validation: Validation | None = None,
 ) -> Explanation:
@@ -65,12 +62,14 @@ def explain(
 
     For more than one question `load` them once. The arguments are those of `load`, and so is what it raises.
     """
-    loaded = load(objects, configuration, feature_gates, ignore_extenders=ignore_extenders, validation=validation)
-    return loaded.explain(pod)
+    cluster = load(
+        objects, configuration, feature_gates, plugins=plugins, ignore_extenders=ignore_extenders, validation=validation
+    )
+    return cluster.explain(pod)
 
 
 def simulate(
-    objects: FileName | Iterable[Given],
+    objects: Objects,
     *,
     until: Duration | None = None,
     seed: int = 0,
@@ -78,18 +77,20 @@ def simulate(
     start_delay: Duration = 0,
     bind_delay: Duration = 0,
     termination: Duration | None = None,
-    configuration: Configuration | dict[str, Any] | FileName | None = None,
+    configuration: ConfigurationGiven | None = None,
     feature_gates: FeatureGates | str = "",
+    plugins: Iterable[type[Any]] = (),
     ignore_extenders: bool = False,
     limits: Limits | None = None,
     priority_cutoff: int | None = None,
     progress: Progress | None = None,
     validation: Validation | None = None,
-) -> Result:
+) -> SimulationResult:
     """Play what happens to the objects in virtual time; a Scenario may be among them. See `podium.sim.run.simulate`."""
-    return load(
-        objects, configuration, feature_gates, ignore_extenders=ignore_extenders, validation=validation
-    ).simulate(
+    cluster = load(
+        objects, configuration, feature_gates, plugins=plugins, ignore_extenders=ignore_extenders, validation=validation
+    )
+    return cluster.simulate(
         until=until,
         seed=seed,
         start=start,
@@ -102,55 +103,86 @@ def simulate(
     )
 
 
-def read_objects(
-    objects: FileName | Iterable[Given],
+def plan(
+    objects: Objects,
+    *,
+    until: Duration | None = None,
+    seed: int = 0,
+    start: str | None = None,
+    start_delay: Duration = 0,
+    bind_delay: Duration = 0,
+    termination: Duration | None = None,
+    configuration: ConfigurationGiven | None = None,
+    feature_gates: FeatureGates | str = "",
+    plugins: Iterable[type[Any]] = (),
+    ignore_extenders: bool = False,
+    limits: Limits | None = None,
+    progress: PlanProgress | None = None,
     validation: Validation | None = None,
+) -> Plans:
+    """Ask what a change, an outage or a drain would do to the objects: `podium.plan("cluster.json").drain("node-3")`.
+
+    There is a method for each question, such as `deploy`, `drain`, `fail`, `pending` or `fit`: see `Plans`. The
+    arguments are those of `load` and `simulate`; without `start_delay` pods run as soon as they are bound, which hides
+    gaps. `progress` is told the share of the work that is done, and of what.
+    """
+    cluster = load(
+        objects, configuration, feature_gates, plugins=plugins, ignore_extenders=ignore_extenders, validation=validation
+    )
+    return cluster.plan(
+        until=until,
+        seed=seed,
+        start=start,
+        start_delay=start_delay,
+        bind_delay=bind_delay,
+        termination=termination,
+        limits=limits,
+        progress=progress,
+    )
+
+
+def sweep(
+    objects: Objects,
+    vary: Mapping[str, Sequence[Any]],
+    *,
+    seeds: int = 1,
+    first_seed: int = 0,
+    jobs: int = 1,
+    until: Duration | None = None,
+    start: str | None = None,
+    start_delay: Duration = 0,
+    bind_delay: Duration = 0,
+    termination: Duration | None = None,
+    configuration: ConfigurationGiven | None = None,
+    feature_gates: FeatureGates | str = "",
+    plugins: Iterable[type[Any]] = (),
+    ignore_extenders: bool = False,
+    limits: Limits | None = None,
     progress: Callable[[float], None] | None = None,
-) -> Input:
-    """The objects as an input, in order. Raises InputError for what is wrong in one, and for one given twice."""
-    given: list[Given] = [objects] if isinstance(objects, str | Path) else list(objects)
-    names = [item for item in given if isinstance(item, str | Path)]
-    with Reader(validation) as reader:
-        if len(names) == len(given):
-            reader.read_all(names, progress)
-            return reader.input()
-        for index, item in enumerate(given):
-            if isinstance(item, Document):
-                reader.add(item)
-            elif isinstance(item, Kubernetes | dict):
-                # Read as a file would be, so that the same mistakes are found.
-                raw = _raw(item) if isinstance(item, Kubernetes) else item
-                reader.read_text(msgspec.json.encode(raw), f"objects[{index}]")
-            else:
-                reader.read_files(item)
-        return reader.input()
+    validation: Validation | None = None,
+) -> SweepResult:
+    """Play a simulation with every combination of settings and so many seeds, and compare what comes of it.
 
-
-def _raw(typed: Kubernetes) -> dict[str, Any]:
-    """The object as a dictionary, with the kind that its type stands for."""
-    kind = KIND_OF[type(typed)]
-    return {"apiVersion": kind.api_version, "kind": kind.name, **msgspec.to_builtins(typed)}
-
-
-def _configuration(given: Configuration | dict[str, Any] | FileName | None) -> Configuration | None:
-    if isinstance(given, str | Path):
-        return load_configuration(str(given))
-    if isinstance(given, dict):
-        # Read as a file would be, so that the same mistakes are found.
-        return read_configuration(_as_read(given), "configuration")
-    return given
-
-
-def _as_read(given: dict[str, Any]) -> dict[str, Any]:
-    try:
-        text = msgspec.json.encode(given)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"is no plain JSON: {error}", source="configuration") from None
-    documents = load_text(text, "configuration")
-    if len(documents) != 1:
-        raise InputError(f"holds {len(documents)} objects; one configuration is needed", source="configuration")
-    return documents[0].raw
-
-
-def _feature_gates(given: FeatureGates | str) -> FeatureGates:
-    return read_feature_gates(given) if isinstance(given, str) else given
+    `vary` has the values of what the runs differ in: an option of a run (`until`, `start-delay`, `bind-delay`,
+    `termination`, `expendable-pods-priority-cutoff`, `feature-gates`), `filename` (a further file of objects), `config`
+    (a configuration's file), a field of the configuration (`percentageOfNodesToScore`, `maxFutilePreemptions`,
+    `nominationClearing`), or an argument of a plugin, such as `DefaultPreemption.spareMirrorPods`. With `jobs` above 1
+    runs are played side by side in processes, which import the main module again: a script then keeps its work behind
+    `if __name__ == "__main__"`. The other arguments are those of `load` and `simulate`.
+    """
+    cluster = load(
+        objects, configuration, feature_gates, plugins=plugins, ignore_extenders=ignore_extenders, validation=validation
+    )
+    return cluster.sweep(
+        vary,
+        seeds=seeds,
+        first_seed=first_seed,
+        jobs=jobs,
+        until=until,
+        start=start,
+        start_delay=start_delay,
+        bind_delay=bind_delay,
+        termination=termination,
+        limits=limits,
+        progress=progress,
+    )

@@ -173,7 +173,9 @@ class PostFilterResult:
     it cannot tell. ``answers`` is filled in by `decide.post_filter`: what each plugin that was asked said. ``retry_ns``
     is when the pod is worth another attempt though nothing else may have happened, None where time alone will not help.
     ``releases`` are claims that are to give their devices back. ``evicts``: the victims go by eviction, which budgets
-    may refuse; otherwise they are deleted.
+    may refuse; otherwise they are deleted. ``binds_to`` is a node that the pod is bound to at once, though it has no
+    room yet: its kubelet holds the pod until it has. ``binds_first``: so that is asked for as soon as the victims'
+    deletions have begun.
     """
 
     status: Status
@@ -184,6 +186,8 @@ class PostFilterResult:
     retry_ns: int | None = None
     releases: tuple[ClaimRelease, ...] = ()
     evicts: bool = False
+    binds_to: str = ""
+    binds_first: bool = False
 
 
 @runtime_checkable

@@ -16,6 +16,7 @@ from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.ranking import EqualPriorityOrder
+from podium.cluster.worlds import Worlds
 from podium.decide.preempting.costs.criteria import CriterionName
 from podium.decide.preempting.costs.protection import Protection
 from podium.decide.preempting.costs.victim_cost import VictimCost
@@ -57,7 +58,8 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
     ``acrossNodes``: whether pods on other nodes may be victims, where that makes the pod fit. ``keepAffinityPartners``:
     whether pods that the preemptor requires to be near are spared while there is another choice. ``includeDependents``:
     whether pods whose required affinity victims alone satisfied are victims too. ``maxSearchSteps``: after how many
-    steps the search for such victims ends (see `podium.decide.preempting.wide`).
+    steps the search for such victims ends (see `podium.decide.preempting.wide`). ``bindFirst``: whether the pod is
+    bound as soon as its victims terminate; a kubelet that waits for victims holds it until they are gone.
     """
 
     min_candidate_nodes_percentage: Annotated[int, Meta(ge=0, le=100)] | None = None
@@ -68,6 +70,7 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
     victim_cost: Literal["Upstream"] | tuple[CriterionName, ...] = "Upstream"
     budgets: Literal["Count", "Require"] = "Count"
     minimum_running_time: str = "0s"
+    bind_first: bool = False
     across_nodes: bool = False
     keep_affinity_partners: bool = False
     include_dependents: bool = False
@@ -126,6 +129,7 @@ class DefaultPreemption:
             # Or else the victims' replacements take the place of the victims.
             context.cluster.nominations.reach_domains = True
         self._seed = context.seed
+        self._binds_first = args.bind_first
         self._cost = args.cost()
         self._protection = Protection(args.minimum_running_ns, required=args.budgets == "Require")
 
@@ -144,6 +148,10 @@ class DefaultPreemption:
         """Nominate the node of the best candidate; clear the nomination where there is none."""
         plan = self.plan(state, pod, handle, outcome)
         if not plan.eligible:
+            if self._binds_first and self._fits_when_all_are_gone(state, pod, handle):
+                node_name = pod.nominated_node_name
+                status = Status(reasons=(f"preemption: it is bound to {node_name} before its victims are gone",))
+                return PostFilterResult(status, plan=plan, binds_to=node_name)
             return PostFilterResult(unschedulable(f"preemption: {plan.reason}"), plan=plan)
         if plan.error:
             return PostFilterResult(Status(Code.ERROR, (f"preemption: {plan.error}",)), plan=plan)
@@ -154,7 +162,14 @@ class DefaultPreemption:
         victims = ", ".join(victim.key for victim in plan.chosen.victims)
         status = Status(reasons=(f"preemption: node {plan.chosen.node_name} is nominated; victims: {victims}",))
         evicts = self._protection.required
-        return PostFilterResult(status, plan.chosen.node_name, plan.chosen.victims, plan, evicts=evicts)
+        return PostFilterResult(
+            status,
+            plan.chosen.node_name,
+            plan.chosen.victims,
+            plan,
+            evicts=evicts,
+            binds_first=self._binds_first and not plan.chosen.elsewhere,
+        )
 
     def plan(
         self, state: CycleState, pod: PodRecord, handle: Handle, outcome: Outcome, *, detailed: bool = False
@@ -190,6 +205,17 @@ class DefaultPreemption:
     def events_to_register(self) -> Sequence[EventToRegister]:
         """The scheduler itself brings a preemptor back when its victims' deletions are through."""
         return ()
+
+    def _fits_when_all_are_gone(self, state: CycleState, pod: PodRecord, handle: Handle) -> bool:
+        """Whether nothing but pods that terminate there keeps a pod off the node that it is nominated to."""
+        cluster = handle.cluster
+        row = cluster.nodes.row_of.get(pod.nominated_node_name)
+        if row is None:
+            return False
+        leaving = [each.slot for each in cluster.pods_on(row) if each.terminating]
+        worlds = Worlds(cluster, np.array([row], dtype=np.int64))
+        worlds.remove(np.zeros(len(leaving), dtype=np.int64), np.array(leaving, dtype=np.int64))
+        return bool(leaving) and bool(handle.filter_worlds(state, pod, worlds, pod.uid).refused[0] == 0)
 
     def _may_be_victims(self, cluster: Cluster) -> VictimFilter | None:
         """Who may be a victim, None for everybody of lower priority."""

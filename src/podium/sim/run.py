@@ -86,30 +86,67 @@ def simulate(  # noqa: PLR0913 - each is an option that people set on its own
     `priority_cutoff` are nothing, whatever the scenario says. The same arguments give the same result. Raises
     InputError for what is wrong with them, and LimitError for a run that takes more than `limits` allow.
     """
-    options = RunOptions(
+    options = run_options(
+        until=until,
+        seed=seed,
+        start=start,
+        start_delay=start_delay,
+        bind_delay=bind_delay,
+        termination=termination,
+        limits=limits,
+        priority_cutoff=priority_cutoff,
+    )
+    options = replace(
+        options,
+        configuration=configuration,
+        feature_gates=feature_gates or FeatureGates(),
+        ignore_extenders=ignore_extenders,
+    )
+    return play(objects if isinstance(objects, Input) else _input(objects), options, progress)
+
+
+def run_options(  # noqa: PLR0913 - each is an option that people set on its own
+    *,
+    until: Duration | None = None,
+    seed: int = 0,
+    start: str | None = None,
+    start_delay: Duration = 0,
+    bind_delay: Duration = 0,
+    termination: Duration | None = None,
+    limits: Limits | None = None,
+    priority_cutoff: int | None = None,
+) -> RunOptions:
+    """The options of a run as people write them: see `simulate`. Raises InputError for what is no time or duration."""
+    return RunOptions(
         seed=seed,
         start_ns=None if start is None else _start(start),
         until_ns=None if until is None else _duration("until", until),
         start_delay_ns=_duration("start_delay", start_delay),
         bind_delay_ns=_duration("bind_delay", bind_delay),
         termination_ns=None if termination is None else _duration("termination", termination),
-        configuration=configuration,
-        feature_gates=feature_gates or FeatureGates(),
         limits=limits or Limits(),
-        ignore_extenders=ignore_extenders,
         priority_cutoff=priority_cutoff,
     )
-    return play(objects if isinstance(objects, Input) else _input(objects), options, progress)
 
 
 def play(found: Input, options: RunOptions, progress: Progress | None = None) -> Result:
     """The result of one run of an input. Raises as `simulate` does."""
     with collector_paused():
-        simulation = simulation_of(found.documents, options)
-        while simulation.step():
-            if progress is not None:
-                progress(share_done(simulation), simulation.elapsed_ns)
-        return result_of(simulation, rests_on(found, simulation.scenario, options), compared(found, simulation))
+        return result_of_run(found, played(found, options, progress), options)
+
+
+def played(found: Input, options: RunOptions, progress: Progress | None = None) -> Simulation:
+    """The simulation of an input, at its end. Raises as `simulate` does."""
+    simulation = simulation_of(found.documents, options)
+    while simulation.step():
+        if progress is not None:
+            progress(share_done(simulation), simulation.elapsed_ns)
+    return simulation
+
+
+def result_of_run(found: Input, simulation: Simulation, options: RunOptions) -> Result:
+    """The result of a simulation of an input as far as it has come."""
+    return result_of(simulation, rests_on(found, simulation.scenario, options), compared(found, simulation))
 
 
 def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulation:

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import podium
+from podium.app.planning.deciding.decisions import Decisions
+from podium.app.planning.deciding.fates import kind_of
 from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, told, written
 
 GPU = {"key": "gpu", "value": "true", "effect": "NoSchedule"}
@@ -252,3 +255,18 @@ def test_a_quota_counts_what_its_status_says_and_pods_of_its_scope(tmp_path: Pat
     assert (
         told("pending", "-n", "else", "-f", written(tmp_path, used, node("a"), replica_set("web", 2)))["notMade"] == []
     )
+
+
+def test_pods_that_differ_by_a_label_that_nobody_looks_at_are_of_one_kind(tmp_path: Path) -> None:
+    def indexed(index: int) -> Raw:
+        found = pod(f"work-{index}", "3", owner="work")
+        found["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] = str(index)
+        return found
+
+    decisions = Decisions(podium.load([node("a"), *map(indexed, range(5))]))
+    apart = {"labelSelector": {"matchLabels": {"app": "work"}}, "topologyKey": "kubernetes.io/hostname"}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    avoided = Decisions(podium.load([node("a"), pod("alone", on="a", affinity=affinity), *map(indexed, range(5))]))
+
+    assert len(set(map(kind_of, decisions.pending))) == 1
+    assert len(set(map(kind_of, avoided.pending))) == 5

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from importlib import resources
+
 import pytest
 
+from podium.app.reporting.file import page_script
 from podium.app.reporting.modules import bundle
 
 
@@ -38,6 +42,13 @@ def test_modules_that_need_one_another_in_a_circle_are_refused() -> None:
 
     with pytest.raises(ValueError, match="a > b > a"):
         bundle("a", texts.__getitem__)
+
+
+def test_every_module_of_the_page_is_part_of_its_script() -> None:
+    files = resources.files("podium.app.reporting").joinpath("page").iterdir()
+    names = {file.name.removesuffix(".js") for file in files if file.name.endswith(".js")}
+
+    assert set(re.findall(r"^const module_(\w+) = ", page_script(), re.MULTILINE)) == names
 
 
 @pytest.mark.parametrize(

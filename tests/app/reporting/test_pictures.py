@@ -62,6 +62,14 @@ def test_a_plan_is_told_by_its_impact_and_seen_beside_what_happens_anyway() -> N
     assert told["stories"][0]["events"]["time"] == []
 
 
+def test_settings_side_by_side_bear_their_names() -> None:
+    cookbook = ROOT / "examples" / "cookbook"
+
+    told = page_of("plan", "diff", "-f", cookbook / "compare.yaml", "--after", cookbook / "compare-after.yaml")
+
+    assert [story["name"] for story in told["stories"]] == ["the cluster as it is", "compare-after.yaml"]
+
+
 def test_a_plan_without_impact_has_no_table_of_it() -> None:
     read = load([CLUSTER]).read
     played = play_question(read, Question("nothing", (step("cordon", {"name": NODE}),)), RunOptions())

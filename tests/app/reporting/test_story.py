@@ -131,6 +131,24 @@ def test_a_pod_that_had_ended_before_has_ended_before_the_first_event() -> None:
     assert of(story(node("n"), done), "done")["ended"] == -1
 
 
+def test_a_pod_that_a_budget_held_is_told_with_the_times() -> None:
+    drained = scenario({"at": "5s", "drain": {"name": "n", "force": True}})
+    web = pod("web", nodeName="n")
+    web["metadata"]["labels"] = {"app": "web"}
+    web["status"] = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+    }
+
+    told = story(node("n"), web, budget, drained, until="60s")
+
+    assert (told.holds.pod, told.holds.since, told.holds.until) == ([0], [5], [None])
+    assert told.words[told.holds.why[0]] == "budget default/web"
+
+
 def test_what_a_reader_would_be_misled_by_is_written_out() -> None:
     hostile = pod("web", schedulerName="nobody") | {"metadata": {"name": "web", "namespace": "default", "labels": {}}}
 

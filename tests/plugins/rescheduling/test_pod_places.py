@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from podium.cluster.pods import NO_ROW
 from podium.decide.rescheduling.landing import SOFT_TAINT
+from podium.framework.rescheduling.signals import replacement
 from podium.plugins.rescheduling.parts.pod_places import PodPlaces
 from tests.builders import node, pod
 from tests.plugins.rescheduling.pictures import again, move, picture_of, policy_of, scratch_of
@@ -37,6 +40,21 @@ def test_what_is_taken_back_is_a_move_back() -> None:
         changes.take_off("default/x")
         assert steps(places, seen) == [(0, -1), (0, -1), (1, 1)]
     assert steps(places, seen) == [(1, -1), (0, 1), (0, 1)]
+
+
+def test_another_pod_of_the_same_class_in_the_same_place_is_a_move_where_pods_are_told_apart() -> None:
+    for tells_apart in (False, True):
+        seen = picture_of(node("a"), pod("w", on="a"), pod("x"))
+        places = PodPlaces(tells_apart=tells_apart)
+        places.follow(seen)
+        with scratch_of(seen) as changes:
+            gone = changes.take_off("default/w")
+            changes.place(replace(gone, uid=replacement(gone.uid), row=NO_ROW, slot=-1), 0)
+            assert steps(places, seen) == []
+            changes.take_off(replacement(gone.uid))
+            changes.place(replace(gone, uid="another", row=NO_ROW, slot=-1), 0)
+            assert steps(places, seen) == ([(0, -1), (0, 1)] if tells_apart else [])
+            assert steps(places, seen) == []
 
 
 def test_pods_that_terminate_are_gone() -> None:

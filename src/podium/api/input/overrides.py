@@ -24,15 +24,16 @@ def overridden(documents: Sequence[Document], later: Sequence[Document]) -> list
     gives none, so that what refers to it still does. A Scenario takes the place of whatever other one there is. Raises
     InputError for what cannot be read then.
     """
-    by_place = {_place(document): document for document in later}
+    by_place = {place_of(document): document for document in later}
     found: list[Document] = []
     for document in documents:
-        other = by_place.pop(_place(document), None)
-        found.append(document if other is None else _in_place_of(document, other))
+        other = by_place.pop(place_of(document), None)
+        found.append(document if other is None else in_place_of(document, other))
     return [*found, *by_place.values()]
 
 
-def _place(document: Document) -> tuple[str, ...]:
+def place_of(document: Document) -> tuple[str, ...]:
+    """What a document shares with the one whose place it takes: group, kind, and mostly namespace and name."""
     if document.object is not None:
         return identity_of(document.object)
     raw = document.raw
@@ -42,8 +43,8 @@ def _place(document: Document) -> tuple[str, ...]:
     return group, kind, *named
 
 
-def _in_place_of(earlier: Document, later: Document) -> Document:
-    """The later document with what the earlier one's object keeps."""
+def in_place_of(earlier: Document, later: Document) -> Document:
+    """The later document with what the earlier one's object keeps. Raises InputError as `overridden` does."""
     if later.object is None:
         return later
     before, after = earlier.raw, later.raw

@@ -33,6 +33,7 @@ SUBCOMMANDS = {
     "trace": ("podium.app.simulating.trace_command:trace", "Turn recorded workloads into something to simulate."),
     "scheduler": ("podium.app.live.command:scheduler", "Schedule the pods of a cluster, as kube-scheduler does."),
     "reschedule": ("podium.app.rescheduling.command:reschedule", "Move running pods to better places."),
+    "examples": ("podium.app.examples.command:examples", "Write the examples of the documents into a folder."),
     "schema": ("podium.app.schemas.command:schema", "Print the JSON Schema of an answer, or of a Scenario."),
     "bench": ("podium.app.bench.command:bench", "Measure how fast decisions are made."),
 }

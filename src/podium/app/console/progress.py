@@ -52,10 +52,6 @@ class ProgressBar:
         """Show the share that is done, from 0 to 1, and what is being done, which is asked for when it is shown."""
         self._share, self._told = share, told
 
-    def tell(self, what: str) -> None:
-        """Show what is being done, of which nobody knows how long it takes."""
-        self._share, self._told = None, lambda: what
-
     def _draw(self) -> None:
         if not _began:
             command_begins()

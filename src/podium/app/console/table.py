@@ -121,10 +121,11 @@ class Table:
                 if not self._is_free(row, column):
                     widths[column] = max(widths[column], *map(len, lines))
         for row, cells in zip(self.rows, texts, strict=True):
-            for number, columns in enumerate(self._groups):
-                of_row = [column for column in columns if column < len(row)]
-                if not number or any(text_of(row[column]) for column in of_row):
-                    yield from self._lines(row, cells, of_row, widths, _BELOW if number else 0)
+            groups = [[column for column in columns if column < len(row)] for columns in self._groups]
+            is_said = [any(text_of(row[column]) for column in group) for group in groups]
+            for number, group in enumerate(groups):
+                if is_said[number] or (not number and not any(is_said)):
+                    yield from self._lines(row, cells, group, widths, _BELOW if number else 0)
 
     def _is_free(self, row: Row, column: int) -> bool:
         """Whether that part ends a row before the last column, and has the rest of the line for itself."""

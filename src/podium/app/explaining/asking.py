@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from podium.api.basis import Caveat
 from podium.api.errors import PodiumError, shown
 from podium.api.input.codec import Document
 from podium.api.meta import Kubernetes
@@ -26,7 +24,6 @@ from podium.app.explaining.workload import (
 def ask(
     documents: Sequence[Document],
     explainer: Explainer,
-    rests_on: tuple[Caveat, ...],
     text: str,
     namespace: str,
     scheduler: str,
@@ -35,9 +32,8 @@ def ask(
     target = read_target(text, namespace, explainer.is_pod)
     if target.kind == POD:
         _refuse_slip(text, documents, explainer.is_pod(target.key))
-        return replace(explainer.explain(target.key, scheduler), rests_on=rests_on)
-    answer = _explain_workload(documents, explainer, target, scheduler)
-    return replace(answer, explanation=replace(answer.explanation, rests_on=rests_on))
+        return explainer.explain(target.key, scheduler)
+    return _explain_workload(documents, explainer, target, scheduler)
 
 
 def _explain_workload(

@@ -77,13 +77,14 @@ def explain(
     the scores of those that fit, whom the pod would preempt and why there, and what would have to change. Of a pod that
     has a node it says why it is there, where it would go if it were evicted, and who could take its place.
     """
+    from podium.app.cluster import Cluster
     from podium.app.console.output import new_page, show, show_page
     from podium.app.console.progress import ProgressBar
     from podium.app.console.reading import read_shown
+    from podium.app.decision_settings import DecisionSettings
     from podium.app.explaining.answer_text import write_answer
     from podium.app.explaining.on_node import answer_on
     from podium.app.explaining.workload import WorkloadExplanation
-    from podium.app.loaded import LoadedCluster
     from podium.framework.settings.configuration import load_configuration
 
     # This process makes many objects, hardly any cycles, and then ends.
@@ -93,24 +94,24 @@ def explain(
         return
     source = source.needed("a cluster with --context, or --decision")
     configuration = load_configuration(config) if config else None
-    loaded = LoadedCluster(
-        read_shown(source, validation), configuration, feature_gates, ignore_extenders=ignore_extenders
-    )
-    page = new_page()
+    settings = DecisionSettings(configuration, feature_gates, ignore_extenders)
+    cluster = Cluster(read_shown(source, validation), settings)
     with ProgressBar("deciding"):
-        answer = loaded.ask(target, namespace, scheduler)
-        explanation = answer.explanation if isinstance(answer, WorkloadExplanation) else answer
-        on_node = None if node is None else answer_on(explanation, node)
-        if form == "text":
-            write_answer(page, answer, on_node, all_nodes=all_nodes)
-    if form == "text":
-        show_page(page)
-    elif form == HTML:
+        answer = cluster.ask(target, namespace, scheduler)
+    explanation = answer.explanation if isinstance(answer, WorkloadExplanation) else answer
+    on_node = None if node is None else answer_on(explanation, node)
+    if form == HTML:
         from podium.app.reporting.showing import show_report
 
         show_report(answer if on_node is None else on_node)
-    else:
+        return
+    if form != "text":
         show((answer if on_node is None else on_node).to_dict(), form)
+        return
+    page = new_page()
+    with ProgressBar("finding what would have to change"):
+        write_answer(page, answer, on_node, all_nodes=all_nodes)
+    show_page(page)
 
 
 def _show_decision(path: str, pod: str, form: str) -> None:

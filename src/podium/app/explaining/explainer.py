@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cache, partial
 from types import MappingProxyType
 
 import numpy as np
@@ -66,14 +66,14 @@ class Explainer:
 
         Raises PodiumError for a pod that no API server would have taken.
         """
-        self._objects = list(objects)
-        self._now_ns = newest_time(self._objects) if now_ns is None else now_ns
+        objects = self._objects = list(objects)
+        self._now_ns = newest_time(objects) if now_ns is None else now_ns
         self.cluster = Cluster(honors_policy=feature_gates.non_preempting_priority)
         self._feed = Feed(self.cluster)
         self._pending: dict[str, PodRecord] = {}
         pods, classes, policies = [], dict[str, PriorityClass](), []
         defaults = PodDefaults()
-        for item in _in_order(self._objects):
+        for item in _in_order(objects):
             if isinstance(item, Pod):
                 pods.append(item)
             elif isinstance(item, PriorityClass):
@@ -91,6 +91,7 @@ class Explainer:
         self._levels = [priority_class for name, priority_class in classes.items() if name not in given]
         profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self.cluster)
         self._runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
+        self._disruptions = self._disruptions_among(objects)
         self._let_in = partial(_let_in, classes=classes, defaults=defaults)
         for pod in sorted(pods, key=lambda pod: pod.key):
             self._take_in(self._let_in(pod))
@@ -139,8 +140,41 @@ class Explainer:
             for claim in added:
                 self.cluster.remove(claim)
 
+    def change(self, objects: list[Kubernetes], gone: Iterable[Kubernetes], come: Iterable[Kubernetes]) -> None:
+        """The cluster is another from now on: ``objects``, of which ``come`` were not there, without ``gone``.
+
+        What all pods get something from, such as PriorityClasses, is not among these, nor is there later news. Raises
+        PodiumError, as the constructor does, before anything is changed.
+        """
+        arriving = list(come)
+        staying = {(item.kind, item.key) for item in arriving}
+        pods = [self._let_in(item) for item in arriving if isinstance(item, Pod)]
+        self._objects, self._disruptions = objects, self._disruptions_among(objects)
+        for item in gone:
+            if isinstance(item, Pod):
+                self._pending.pop(item.key, None)
+                self._feed.settle(self._feed.pod_gone(item))
+            elif (item.kind, item.key) not in staying:
+                self._feed.gone(item)
+        for item in _in_order(arriving):
+            if not isinstance(item, Pod):
+                self._feed.changed(item)
+        for pod in sorted(pods, key=lambda pod: pod.key):
+            self._take_in(pod)
+        for record in self._pending.values():
+            # Whether a pod is gated may hang on other objects, such as its claims.
+            self._nominate(record)
+
+    @property
+    def can_change(self) -> bool:
+        """Whether pods may go again: who replaces an evicted one hangs on those that have come and gone before."""
+        return not self.cluster.replacements.awaited
+
+    def _disruptions_among(self, objects: list[Kubernetes]) -> Callable[[], DisruptionState]:
+        return cache(lambda: disruption_state([*objects, *self._levels], self._now_ns))
+
     def _told(self, explanation: Explanation) -> Explanation:
-        return replace(explanation, disruptions_found=lambda: self.disruptions)
+        return replace(explanation, disruptions_found=self._disruptions)
 
     def _runner_of(self, record: PodRecord, scheduler: str) -> Runner:
         """The profile that decides about a pod. Raises PodiumError for one that is not configured."""
@@ -151,10 +185,10 @@ class Explainer:
             raise PodiumError(f"pod {record.key} is for scheduler {wanted}, which is not configured; there is: {known}")
         return runner
 
-    @cached_property
+    @property
     def disruptions(self) -> DisruptionState:
         """What holds for disruptions in the cluster: budgets, caps, quotas and avoid lists."""
-        return disruption_state([*self._objects, *self._levels], self._now_ns)
+        return self._disruptions()
 
     @property
     def schedulers(self) -> list[str]:
@@ -197,8 +231,22 @@ class Explainer:
             self._feed.settle(change)
             return
         self._pending[record.key] = record
-        if record.nominated_node_name and self._is_queued(record):
-            self.cluster.nominations.put(record, record.nominated_node_name)
+        self._nominate(record)
+
+    def _nominate(self, record: PodRecord) -> None:
+        """Let a pending pod's nomination be known, or no more, as the scheduler knows it."""
+        nominations, node = self.cluster.nominations, record.nominated_node_name
+        if not node:
+            return
+        is_known = nominations.node_of(record.uid) == node
+        if is_known == self._is_queued(record):
+            return
+        if not is_known:
+            nominations.put(record, node)
+        else:
+            nominations.remove(record.uid)
+            # It says so all the same.
+            record.nominated_node_name = node
 
     def _is_queued(self, record: PodRecord) -> bool:
         """Whether the pod is in the queue, and not gated: the nominations of others are not known to the scheduler.

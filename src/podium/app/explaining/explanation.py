@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from podium.api.basis import Caveat
 from podium.app.explaining.devices import NO_DEVICES, DeviceFindings, shown_claims
+from podium.app.shown import Shown
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import LEFT_OUT
 from podium.decide.preempting.preemption import Candidate, PreemptionPlan
@@ -16,6 +17,11 @@ from podium.framework.runner import Runner
 from podium.framework.status import Status
 from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.sim.results.disruption_state import DisruptionState
+
+if TYPE_CHECKING:
+    from podium.app.console.page import Page
+    from podium.app.explaining.on_node import NodeAnswer
+    from podium.app.frames import Frame
 
 SCHEMA_VERSION = 1
 """The version of the JSON of explanations: it grows when a key changes its meaning or goes, not when one is added."""
@@ -53,8 +59,8 @@ class Placed:
     budgets: tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation(Shown):
     """The whole decision about one pod.
 
     ``outcome`` is what would happen, ``node`` the node taken or nominated ("" where none). ``nodes`` holds each node's
@@ -62,8 +68,8 @@ class Explanation:
     the highest total. ``plan`` is None unless no node fits. ``pre_filter`` is a rejection before any node was looked
     at, ``pre_enqueue`` what keeps the pod out of the queue: nothing else is asked then. ``devices`` is what
     DynamicResources found, and ``error`` says which plugin failed, which ends the attempt. ``record`` and ``runner``
-    are the pod and what decided about it: the live cluster, which may go on to change. ``rests_on`` is what the
-    decision could not know. ``disruptions_found`` finds what ``disruptions`` tells. Of a pod that is ``placed``,
+    are the pod and what decided about it: the live cluster, which may go on to change. ``caveats_found``
+    finds what ``rests_on`` tells, ``disruptions_found`` what ``disruptions`` does. Of a pod that is ``placed``,
     ``node`` is where it is, and all else is the decision if it were evicted now. ``as_decided`` is a context in which
     the cluster is as it was decided on: without the pod, with claims that are not there yet.
     """
@@ -80,12 +86,50 @@ class Explanation:
     record: PodRecord = field(repr=False, compare=False)
     runner: Runner = field(repr=False, compare=False)
     pre_enqueue: Status | None = None
-    rests_on: tuple[Caveat, ...] = ()
+    caveats_found: Callable[[], tuple[Caveat, ...]] = field(default=tuple, repr=False, compare=False)
     disruptions_found: Callable[[], DisruptionState] = field(default=DisruptionState, repr=False, compare=False)
     error: str = ""
     devices: DeviceFindings = NO_DEVICES
     placed: Placed | None = None
     as_decided: Callable[[], AbstractContextManager[None]] = field(default=nullcontext, repr=False, compare=False)
+
+    @property
+    def headline(self) -> str:
+        """What becomes of the pod, in a line."""
+        from podium.app.explaining.text import headline_of
+
+        return headline_of(self)
+
+    def _in_a_line(self) -> str:
+        return self.headline
+
+    def on_node(self, node: str) -> NodeAnswer:
+        """Why not there, or why there: what every plugin says of one node. Raises PodiumError for an unknown node."""
+        from podium.app.explaining.on_node import answer_on
+
+        return answer_on(self, node)
+
+    def write(self, page: Page) -> None:
+        """Write it as `podium explain` does."""
+        from podium.app.explaining.text import write_explanation
+
+        write_explanation(page, self)
+
+    def frame(self, name: str = "nodes") -> Frame:
+        """A table of the explanation: `nodes`, the only one. Raises PodiumError for another.
+
+        A row for each node, by name: `node`, `status` as kube-scheduler names it, the `plugin` that refused it, its
+        `reasons`; the `total` score and the weighted one of each plugin, as `score.PLUGIN`, where the pod fits; and
+        where preemption was tried the number of `victims`, and of these those that a budget is violated by.
+        """
+        from podium.app.explaining.tables import frame_of
+
+        return frame_of(self, name)
+
+    @property
+    def rests_on(self) -> tuple[Caveat, ...]:
+        """What the decision could not know."""
+        return self.caveats_found()
 
     @property
     def disruptions(self) -> DisruptionState:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from podium.api.schemas.suggestion import likely
 from podium.app.explaining.explanation import SCHEMA_VERSION, Explanation
 from podium.app.explaining.obstacle_facts import facts
 from podium.app.explaining.obstacles import find_obstacles
+from podium.app.shown import Shown
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.decide.placement import left_out, place
@@ -22,6 +23,9 @@ from podium.framework.plugin import ArrayFilterPlugin, FilterPlugin
 from podium.framework.runner import Runner
 from podium.framework.status import SUCCESS, Status
 from podium.framework.verdicts import Outcome
+
+if TYPE_CHECKING:
+    from podium.app.console.page import Page
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +61,8 @@ class Score:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class NodeAnswer:
+@dataclass(frozen=True, slots=True, repr=False)
+class NodeAnswer(Shown):
     """Every plugin's verdict about one node, and how it compares with the node that is taken.
 
     `verdicts` are the filters' in their order, empty where the pod is turned down before any node is looked at, for the
@@ -74,6 +78,22 @@ class NodeAnswer:
     obstacles: tuple[str, ...]
     scores: tuple[Score, ...]
     taken_scores: tuple[Score, ...]
+
+    @property
+    def headline(self) -> str:
+        """Whether the node can take the pod, in a line."""
+        from podium.app.explaining.on_node_text import headline_on
+
+        return headline_on(self)
+
+    def _in_a_line(self) -> str:
+        return self.headline
+
+    def write(self, page: Page) -> None:
+        """Write it as `podium explain --node` does."""
+        from podium.app.explaining.on_node_text import write_on_node
+
+        write_on_node(page, self)
 
     @property
     def fits(self) -> bool:
@@ -125,7 +145,8 @@ class NodeAnswer:
 def answer_on(explanation: Explanation, node: str) -> NodeAnswer:
     """What every plugin says of the node about the pod of an explanation. Raises PodiumError for an unknown node."""
     runner, pod = explanation.runner, explanation.record
-    row = runner.cluster.nodes.row_of.get(node)
+    with explanation.as_decided():
+        row = runner.cluster.nodes.row_of.get(node)
     if row is None:
         near = likely(node, sorted(runner.cluster.nodes.row_of))
         hint = f"; did you mean {' or '.join(near)}?" if near else ""

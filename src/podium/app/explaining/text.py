@@ -104,8 +104,13 @@ def headline_of(explanation: Explanation) -> str:
     return f"{pod} is unschedulable"
 
 
-def facts_of(explanation: Explanation) -> Iterator[str]:
+def facts_of(explanation: Explanation) -> list[str]:
     """What is worth knowing about the pod itself."""
+    with explanation.as_decided():
+        return list(_facts(explanation))
+
+
+def _facts(explanation: Explanation) -> Iterator[str]:
     pod, names = explanation.record, explanation.runner.cluster.nodes.resources
     asked = {names[index]: amount for index, amount in pod.pod_class.requests.items()}
     amounts = ", ".join(f"{format_quantity(amount, name)} {name}" for name, amount in sorted(asked.items()))

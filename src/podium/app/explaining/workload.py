@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podium.api.input.codec import Document, decode
 from podium.api.meta import Kubernetes, Raw
@@ -13,10 +13,15 @@ from podium.api.storage import PersistentVolumeClaim
 from podium.api.workloads import CronJob, DaemonSet, Deployment, Job, ReplicaSet, StatefulSet
 from podium.app.explaining.explanation import SCHEMA_VERSION, Explanation
 from podium.app.explaining.target import POD, Target
+from podium.app.shown import Shown
 from podium.machines.workloads.daemons.pods import daemon_spec
 from podium.machines.workloads.stateful.pods import claims_of, numbered_pod, ordinal_of
 from podium.machines.workloads.workload import Workload, label_of
 from podium.sim.scenario.changes import WORKLOADS
+
+if TYPE_CHECKING:
+    from podium.app.console.page import Page
+    from podium.app.frames import Frame
 
 # A CronJob has Jobs, a Deployment ReplicaSets, and these have pods.
 _MOST_OWNERS = 3
@@ -33,8 +38,8 @@ class MadePod:
     claims: tuple[PersistentVolumeClaim, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadExplanation:
+@dataclass(frozen=True, slots=True, repr=False)
+class WorkloadExplanation(Shown):
     """How a workload's pods stand, by name, and the decision about one of them.
 
     `explanation` is about the first of those that are pending, or else, if `is_next`, about one more that the workload
@@ -47,6 +52,25 @@ class WorkloadExplanation:
     pods: tuple[Pod, ...]
     explanation: Explanation
     is_next: bool
+
+    @property
+    def headline(self) -> str:
+        """What becomes of the pod that is explained, in a line."""
+        return f"{self.kind} {self.key}: {self.explanation.headline}"
+
+    def _in_a_line(self) -> str:
+        return self.headline
+
+    def write(self, page: Page) -> None:
+        """Write it as `podium explain` does."""
+        from podium.app.explaining.workload_text import write_workload
+
+        write_workload(page, self)
+        self.explanation.write(page)
+
+    def frame(self, name: str = "nodes") -> Frame:
+        """A table of the explanation: see `Explanation.frame`."""
+        return self.explanation.frame(name)
 
     @property
     def pending(self) -> list[str]:

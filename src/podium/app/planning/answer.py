@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podium.api.basis import Caveat
 from podium.api.meta import Raw
 from podium.app.console.cells import Part
-from podium.sim.results.result import Result
+from podium.app.shown import Shown
+from podium.app.simulating.simulation_result import SimulationResult
+
+if TYPE_CHECKING:
+    from podium.app.console.page import Page
+    from podium.app.frames import Frame
 
 SCHEMA_VERSION = 1
 """That of `PlanAnswer.to_dict`; it grows when a field goes or means something else."""
@@ -151,14 +156,15 @@ class Table:
     rows: tuple[tuple[str | int | float | None, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PlanAnswer:
+@dataclass(frozen=True, slots=True, repr=False)
+class PlanAnswer(Shown):
     """An answer. `question` names what was asked (drain, deploy, ...), `headline` answers it in a line.
 
     `impact` are the workloads to which something happens, `nodes` those to which something does; `node_hours` with the
     plan and without. `result` is the run behind it and `baseline` the one with nothing asked; None for questions that
     play none. `scenario` is what was played, as a document. `sections` are what the question has to say beyond that,
-    and `table` stands in the place of the impact for those that play nothing.
+    and `table` stands in the place of the impact for those that play nothing. `runs` are what baseline and result are
+    called where both are seen.
     """
 
     question: str
@@ -168,11 +174,34 @@ class PlanAnswer:
     nodes: tuple[NodeImpact, ...] = ()
     node_hours: tuple[float, float] | None = None
     rests_on: tuple[Caveat, ...] = ()
-    result: Result | None = None
-    baseline: Result | None = None
+    result: SimulationResult | None = None
+    baseline: SimulationResult | None = None
     scenario: Raw | None = None
     sections: tuple[Section, ...] = ()
     table: Table | None = None
+    runs: tuple[str, str] = ("without the plan", "with the plan")
+
+    def _in_a_line(self) -> str:
+        return f"{self.question}: {self.headline}"
+
+    def write(self, page: Page) -> None:
+        """Write the first screen, as `podium plan` does."""
+        from podium.app.planning.text import write_answer
+
+        write_answer(page, self)
+
+    def frame(self, name: str = "") -> Frame:
+        """A table of the answer. Raises PodiumError for one that it does not have.
+
+        Without a name it is the one that `-o csv` prints: `table` of pending, fit and survive, `impact` of all others.
+        `impact` has a row for each workload to which something happens, `nodes` for each such node, `findings` for each
+        finding, with the names that `to_dict` has; the number of disruptions by a cause is in `disruptions.CAUSE`,
+        seconds are differences to what would happen anyway. `events`, `pods`, `series`, `workloads` and `readiness`
+        are those of the run with the plan (`SimulationResult.frame`), `all_nodes` its nodes.
+        """
+        from podium.app.planning.tables import frame_of
+
+        return frame_of(self, name)
 
     @property
     def anyway(self) -> Mapping[str, int]:

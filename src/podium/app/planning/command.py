@@ -306,10 +306,12 @@ def reschedule(*, asking: Asking, rescheduler_file: str) -> None:
     """Put the cluster in order: which pods a rescheduler would move where and why, and what that does to workloads."""
     from podium.app.console.progress import ProgressBar
     from podium.app.planning.questions.reschedule import report_of, reschedule_answer, reschedule_question
+    from podium.framework.rescheduling.configuration import default_rescheduler, load_rescheduler
 
+    rescheduler = load_rescheduler(rescheduler_file) if rescheduler_file else default_rescheduler()
     read = asking.read()
     with ProgressBar("planning"):
-        report = report_of(read, rescheduler_file, asking.options)
+        report = report_of(read, rescheduler, asking.options)
     played = asking.play(read, reschedule_question(report)) if report.moves else None
     asking.show(reschedule_answer(report, played))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,7 +17,7 @@ from podium.app.planning.options import Codes, change_options, joined
 if TYPE_CHECKING:
     from podium.api.input.codec import Document
     from podium.api.warnings import Validation
-    from podium.app.loaded import LoadedCluster
+    from podium.app.cluster import Cluster as LoadedCluster
     from podium.app.planning.answer import PlanAnswer
     from podium.framework.settings.feature_gates import FeatureGates
 
@@ -38,13 +38,14 @@ class Deciding:
 
     def load(self) -> LoadedCluster:
         """The cluster, read in front of somebody."""
+        from podium.app.cluster import Cluster as LoadedCluster
         from podium.app.console.reading import read_shown
-        from podium.app.loaded import LoadedCluster
+        from podium.app.decision_settings import DecisionSettings
         from podium.framework.settings.configuration import load_configuration
 
         read = read_shown(self.source.needed(), self.validation)
         configuration = load_configuration(self.config) if self.config else None
-        return LoadedCluster(read, configuration, self.feature_gates, ignore_extenders=self.ignore_extenders)
+        return LoadedCluster(read, DecisionSettings(configuration, self.feature_gates, self.ignore_extenders))
 
     def read_files(self, files: Sequence[str]) -> list[Document]:
         """The objects that the question is about. Raises UsageError where no file is named."""
@@ -155,11 +156,11 @@ def fit(
     The file has one pod, or one workload whose pods are meant. The cluster is named before the word fit, or with
     --cluster or --context.
     """
-    from podium.app.planning.questions.fit import FitWishes, asked_for, fit_answer, with_others
+    from podium.app.planning.questions.fit import asked_for, fit_answer
+    from podium.app.planning.questions.fit_replicas import FitWishes
 
     asked, others = asked_for(deciding.read_files(change))
-    loaded = deciding.load()
-    loaded = replace(loaded, read=with_others(loaded.read, others))
+    loaded = deciding.load().with_(*others)
     deciding.show(fit_answer(loaded, asked, FitWishes(replicas, preempts, after_pending)))
 
 

@@ -13,8 +13,8 @@ from podium.api.input.codec import Document, Input
 from podium.api.meta import Raw
 from podium.app.planning.answer import WorkloadImpact
 from podium.app.planning.impact import impact_of
-from podium.sim.results.result import Result
-from podium.sim.run import Progress, RunOptions, play
+from podium.app.simulating.simulation_result import SimulationResult, play_shown
+from podium.sim.run import Progress, RunOptions
 from podium.sim.scenario.scenario import API_VERSION
 
 _SCENARIO = "Scenario"
@@ -41,8 +41,8 @@ class Played:
 
     read: Input
     question: Question
-    result: Result
-    baseline: Result
+    result: SimulationResult
+    baseline: SimulationResult
     scenario: Raw
     assumed: tuple[Caveat, ...] = ()
 
@@ -66,10 +66,10 @@ def play_question(
     """
     scenario = scenario_of(read, question)
     options = options if question.until_ns is None else replace(options, until_ns=question.until_ns)
-    result = play(with_scenario(read, scenario), options, _part(progress, 0, _SHARE_OF_PLAN, "playing the plan"))
+    result = play_shown(with_scenario(read, scenario), options, _part(progress, 0, _SHARE_OF_PLAN, "playing the plan"))
     lasted_ns = result.measures.end_ns - result.measures.start_ns
     rest = _part(progress, _SHARE_OF_PLAN, 1, "playing what happens anyway")
-    baseline = play(read, replace(options, until_ns=lasted_ns), rest)
+    baseline = play_shown(read, replace(options, until_ns=lasted_ns), rest)
     return Played(read, question, result, baseline, scenario, assumed(options))
 
 
@@ -94,20 +94,20 @@ def scenario_of_spec(read: Input, name: str, settings: Raw, steps: Sequence[Raw]
 
 def play_both(
     sides: Sequence[tuple[Input, RunOptions]], progress: Callable[[float, str], None] | None = None
-) -> tuple[Result, Result]:
+) -> tuple[SimulationResult, SimulationResult]:
     """Play two inputs for as long as each other: where one is quiet before the other, it is played on.
 
     Raises as `play_question` does.
     """
     results = [
-        play(read, options, _part(progress, place * 0.4, place * 0.4 + 0.4, "playing both settings"))
+        play_shown(read, options, _part(progress, place * 0.4, place * 0.4 + 0.4, "playing both settings"))
         for place, (read, options) in enumerate(sides)
     ]
     lasted = [result.measures.end_ns - result.measures.start_ns for result in results]
     for place, (read, options) in enumerate(sides):
         if lasted[place] < max(lasted):
             longer = replace(options, until_ns=max(lasted))
-            results[place] = play(read, longer, _part(progress, 0.8, 1, "playing the shorter one on"))
+            results[place] = play_shown(read, longer, _part(progress, 0.8, 1, "playing the shorter one on"))
     return results[0], results[1]
 
 

@@ -88,7 +88,7 @@ def page_file(name: str) -> str:
 def _policy(style: str, script: str) -> str:
     return (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
     )
 
 

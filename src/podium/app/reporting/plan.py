@@ -7,12 +7,16 @@ from collections.abc import Sequence
 from podium.api.errors import escape
 from podium.api.times import format_duration
 from podium.app.console.cells import text_of
-from podium.app.planning.answer import NodeImpact, PlanAnswer, Section, WorkloadImpact
+from podium.app.planning.answer import Finding, NodeImpact, PlanAnswer, Section, WorkloadImpact
 from podium.app.reporting.picture import Picture, Table, told
 from podium.app.reporting.story import story_of
 
 _LONGEST = 2_000
-_MOST_FACTS = 12
+_ANYWAY = {
+    "pending": "waiting for a node at the end",
+    "preempted": "preempted",
+    "evicted": "evicted",
+}
 _IMPACT = ("workload", "before", "lowest", "after", "wanted", "short for", "waits", "disrupted", "held", "why")
 _NODES = ("node", "change", "pods before", "pods after")
 _POD = "Pod "
@@ -20,23 +24,32 @@ _POD = "Pod "
 
 def picture_of_plan(answer: PlanAnswer) -> Picture:
     """A plan, and what would happen without it."""
-    runs = (("without the plan", answer.baseline), ("with the plan", answer.result))
+    runs = zip(answer.runs, (answer.baseline, answer.result), strict=True)
     return Picture(
         command=f"plan {answer.question}",
         headline=escape(answer.headline, _LONGEST),
         facts=_facts(answer),
-        tables=[*_sections(answer.sections), *_impact(answer.impact), *_nodes(answer.nodes)],
-        stories=[story_of(result, name) for name, result in runs if result is not None],
+        tables=[*_sections(answer.sections), *_impact(answer.impact)],
+        more=[*_nodes(answer.nodes), *_findings(answer.findings)],
+        stories=[story_of(result, escape(name, _LONGEST)) for name, result in runs if result is not None],
         rests_on=told(answer.rests_on),
     )
 
 
 def _facts(answer: PlanAnswer) -> list[str]:
-    found = [finding.message for finding in answer.findings]
-    more = [f"and {len(found) - _MOST_FACTS:,} more findings"] if len(found) > _MOST_FACTS else []
+    """What happens without the plan, too, and what it changes in node-hours."""
+    found = [f"{number:,} {_ANYWAY[what]}" for what, number in answer.anyway.items() if number]
+    facts = [f"{answer.runs[0]}, too: {', '.join(found)}"] if found else []
     if answer.node_hours is not None and answer.node_hours[0] != answer.node_hours[1]:
-        more.append(f"node-hours {answer.node_hours[0]:g}, {answer.node_hours[1]:g} without the plan")
-    return [escape(fact, _LONGEST) for fact in [*found[:_MOST_FACTS], *more]]
+        facts.append(f"node-hours {answer.node_hours[0]:g}, {answer.node_hours[1]:g} without the plan")
+    return facts
+
+
+def _findings(findings: Sequence[Finding]) -> list[Table]:
+    rows: list[list[str | int | float | None]] = [
+        [finding.code, escape(finding.message, _LONGEST)] for finding in findings
+    ]
+    return [Table("Found", ["", "what"], rows, note="as --fail-on names it")] if rows else []
 
 
 def _sections(sections: Sequence[Section]) -> list[Table]:

@@ -12,7 +12,7 @@ from podium.api.times import format_time
 from podium.app.reporting.moments import BEFORE, PodMoments, moments_of
 from podium.app.reporting.words import Words
 from podium.app.simulating.timeline import whole_reason
-from podium.sim.history import SimEvent
+from podium.sim.history import SimEvent, seconds
 from podium.sim.results.ledger import Amounts
 from podium.sim.results.measures import Measures
 from podium.sim.results.result import Result
@@ -77,6 +77,15 @@ class EventColumns(Columns, frozen=True):
     last_time: list[int | float]
 
 
+class HoldColumns(Columns, frozen=True):
+    """Pods that were to go and were refused, from when until when, in seconds; None: to the end. `why` is in words."""
+
+    pod: list[int]
+    since: list[int | float]
+    until: list[int | float | None]
+    why: list[int]
+
+
 class Story(msgspec.Struct, frozen=True, rename="camel"):
     """One run; `end` is its length in seconds, and a moment the place of an event, -1 for what was before."""
 
@@ -89,6 +98,7 @@ class Story(msgspec.Struct, frozen=True, rename="camel"):
     nodes: NodeColumns
     pods: PodColumns
     events: EventColumns
+    holds: HoldColumns
     workloads: list[dict[str, Any]]
     summary: dict[str, Any]
 
@@ -125,6 +135,7 @@ def story_of(result: Result, name: str) -> Story:
         nodes=_nodes(result, words, amounts),
         pods=_pods(result, moments, places, words, amounts),
         events=_events(result.events, whose, by_whom, places, words),
+        holds=_holds(result, words),
         amounts=amounts.list,
         workloads=[
             workload.to_dict(measures.start_ns)
@@ -205,6 +216,19 @@ def _events(
         message=[words.of(_message(event)) for event in events],
         count=[event.count for event in events],
         last_time=[event.last_time for event in events],
+    )
+
+
+def _holds(result: Result, words: Words) -> HoldColumns:
+    """Each pod with the budgets that held it, or with what else refused."""
+    measures = result.measures
+    places = {pod["uid"]: place for place, pod in enumerate(result.pods)}
+    holds = [held for held in measures.holds if held.uid in places]
+    return HoldColumns(
+        pod=[places[held.uid] for held in holds],
+        since=[seconds(held.from_ns - measures.start_ns) for held in holds],
+        until=[None if held.until_ns is None else seconds(held.until_ns - measures.start_ns) for held in holds],
+        why=[words.of(f"budget {', '.join(held.budgets)}" if held.budgets else held.message) for held in holds],
     )
 
 

@@ -111,7 +111,7 @@ def run(wanted: Wanted) -> int:
             path,
             wanted.command,
             lambda server: None if wanted.command else _announce(server, path, found, has_page=wanted.has_page),
-            LivePage(lambda: of_plane(found.plane, settings)) if wanted.has_page else None,
+            LivePage(lambda: of_plane(found.plane, settings, wanted.speed)) if wanted.has_page else None,
         )
         return loops.run(serving.run())
 

@@ -15,7 +15,6 @@ from podium.app.console.source import Source, source_options
 
 if TYPE_CHECKING:
     from podium.api.warnings import Validation
-    from podium.app.console.progress import ProgressBar
     from podium.sim.run import RunOptions
     from podium.sim.simulation import Simulation
 
@@ -69,39 +68,40 @@ def simulate(
     from podium.app.console.output import new_page, show, show_page
     from podium.app.console.progress import ProgressBar
     from podium.app.console.reading import read_shown
+    from podium.app.simulating.simulation_result import shown_result
     from podium.app.simulating.text import write_simulation
     from podium.sim.recording.excerpt import Excerpt, excerpt
-    from podium.sim.results.result import result_of
-    from podium.sim.run import compared, rests_on, simulation_of
+    from podium.sim.run import simulation_of
 
     # This process makes many objects, hardly any cycles, and then ends.
     gc.disable()
     options = replace(options, priority_cutoff=priority_cutoff)
     found = excerpt(read_shown(source, validation), Excerpt(from_ns, to_ns, speed))
-    page = new_page()
-    with ProgressBar("preparing the simulation") as bar:
+    with ProgressBar("preparing the simulation"):
         simulation = simulation_of(found.documents, options)
-        _play(simulation, bar)
-        bar.tell("summing up")
-        result = result_of(simulation, rests_on(found, simulation.scenario, options), compared(found, simulation))
-        if form == "text":
-            write_simulation(page, simulation, result, every_event=every_event)
-    if form == "text":
-        show_page(page)
-    elif form == HTML:
+    _play(simulation)
+    result = shown_result(found, simulation, options)
+    if form == HTML:
         from podium.app.reporting.showing import show_report
 
         show_report(result)
-    else:
+        return
+    if form != "text":
         show(result.to_dict(), form)
+        return
+    page = new_page()
+    write_simulation(page, result, every_event=every_event)
+    show_page(page)
 
 
-def _play(simulation: Simulation, bar: ProgressBar) -> None:
+def _play(simulation: Simulation) -> None:
     from podium.api.times import format_duration
+    from podium.app.console.progress import ProgressBar
     from podium.sim.run import share_done
 
     def told() -> str:
         return f"simulating, at {format_duration(simulation.elapsed_ns // _SECOND * _SECOND)}"
 
-    while simulation.step():
-        bar.update(share_done(simulation), told)
+    with ProgressBar("simulating") as bar:
+        while simulation.step():
+            bar.update(share_done(simulation), told)

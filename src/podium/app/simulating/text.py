@@ -11,11 +11,10 @@ from podium.app.console.disruptions_text import write_disruptions
 from podium.app.console.page import Cell, Page, Part, counted, listed, names_of
 from podium.app.simulating.placement_text import write_placement
 from podium.app.simulating.recorded_text import write_comparison
+from podium.app.simulating.simulation_result import SimulationResult
 from podium.app.simulating.timeline import MOST_LINES, folded, since, whole_reason, write_digest, write_timeline
 from podium.machines.rescheduling.names import DESCHEDULED
-from podium.sim.results.pod_states import NodeStates
 from podium.sim.results.result import Result
-from podium.sim.simulation import Simulation
 
 _MOST_WAITING = 12
 _MOST_NAMES = 3
@@ -23,16 +22,16 @@ _WAIT_HEADINGS = ("", "pods", "mean", "median", "95%", "longest")
 _USE_HEADINGS = ("", "on average", "at the end")
 
 
-def write_simulation(page: Page, simulation: Simulation, result: Result, *, every_event: bool) -> None:
+def write_simulation(page: Page, result: SimulationResult, *, every_event: bool) -> None:
     """Write the whole story; a long one in short unless `every_event`."""
     summary = result.summary
-    page.paragraph(Cell(_headline(simulation, summary), "bold"), hanging=2)
+    page.paragraph(Cell(headline_of(result), "bold"), hanging=2)
     lines = folded(result.events)
     if every_event or len(lines) <= MOST_LINES:
-        write_timeline(page, lines)
+        write_timeline(page, lines, every_event=every_event)
     else:
         write_digest(page, result.events)
-    write_placement(page, simulation.store, NodeStates(simulation.store, simulation.control_plane.is_down))
+    write_placement(page, result.placement)
     _write_waiting(page, result)
     _write_short(page, summary["short"])
     _write_drains(page, summary["drains"])
@@ -44,9 +43,11 @@ def write_simulation(page: Page, simulation: Simulation, result: Result, *, ever
     write_basis(page, result.rests_on)
 
 
-def _headline(simulation: Simulation, summary: dict[str, Any]) -> str:
-    began = format_time(simulation.settings.start_ns)
-    length = format_duration(simulation.elapsed_ns)
+def headline_of(result: Result) -> str:
+    """What the run comes to, in a line."""
+    summary, measures = result.summary, result.measures
+    began = format_time(measures.start_ns)
+    length = format_duration(measures.end_ns - measures.start_ns)
     waiting = f"{counted(summary['pods']['pending'], 'pod')} waiting at the end"
     done = f"{summary['bindings']:,} bound, {summary['preempted']:,} preempted, {waiting}"
     return f"{length} from {began}: {done}"

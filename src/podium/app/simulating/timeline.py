@@ -54,16 +54,17 @@ def folded(events: Iterable[SimEvent]) -> list[SimEvent]:
     return lines
 
 
-def write_timeline(page: Page, events: list[SimEvent]) -> None:
+def write_timeline(page: Page, events: list[SimEvent], *, every_event: bool = False) -> None:
     """Write a line for each event: time, reason, pod, node, and who did it or why.
 
-    What fails alike at the same time for more than two pods, one behind the other, is told once.
+    What fails alike at the same time for more than two pods, one behind the other, is told once unless `every_event`.
     """
     if not events:
         page.title("Timeline", "nothing happens")
         return
     page.title("Timeline", "time from the start")
-    page.columns([_line(alike) for alike in _alike(events)], indent=2, right=(0,))
+    told = [[event] for event in events] if every_event else _alike(events)
+    page.columns([_line(alike) for alike in told], indent=2, right=(0,))
 
 
 def _alike(events: Iterable[SimEvent]) -> Iterator[list[SimEvent]]:

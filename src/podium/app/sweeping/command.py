@@ -17,15 +17,13 @@ from podium.app.console.source import Source, source_options
 from podium.app.sweeping.tables import BINARY
 
 if TYPE_CHECKING:
+    from podium.api.input.codec import Input
     from podium.api.warnings import Validation
     from podium.app.sweeping.engines import Engine
-    from podium.app.sweeping.settings import Combination
-    from podium.app.sweeping.sweep import Outcome, Played, Run, Sweep, Variant
+    from podium.app.sweeping.sweep import Outcome, Played, Run, Sweep
     from podium.sim.run import RunOptions
 
 _FORMS = ("text", "json", "yaml", "csv", HTML, *BINARY)
-# How many combinations of settings are seen side by side.
-_MOST_SEEN = 4
 _EPILOG = """
 \b
 Which setting preempts least? Two ways of clearing nominations, five seeds each:
@@ -105,35 +103,19 @@ def _sweep(
 ) -> Sweep:
     """What is to be played, with everything read and checked. Raises PodiumError."""
     from podium.app.console.reading import read_shown
-    from podium.app.sweeping.settings import CONFIG, FILENAME, combinations, options_of, read_variations
-    from podium.app.sweeping.sweep import Sweep, Variant
-    from podium.framework.settings.configuration import load_document
-    from podium.sim.scenario.scenario import split_documents
+    from podium.app.decision_settings import read_settings
+    from podium.app.sweeping.making import make_sweep
+    from podium.app.sweeping.settings import FILENAME, read_variations
 
-    chosen = combinations(read_variations(varied))
-    further = list(dict.fromkeys(combination.get(FILENAME, "") for combination in chosen))
-    if len(further) > 1 and "-" in source.files:
+    variations = read_variations(varied)
+    if "-" in source.files and any(each.name == FILENAME and len(each.values) > 1 for each in variations):
         raise PodiumError("-f -: standard input can be read once, and filename is varied; name a file instead")
-    configs = {file: load_document(file) for file in dict.fromkeys(_configs(chosen, config))}
-    inputs = tuple(read_shown(source.with_file(file) if file else source, validation) for file in further)
-    names = [[scheduler.name for scheduler in split_documents(found.documents)[1].schedulers] for found in inputs]
 
-    def variant(combination: Combination) -> Variant:
-        place = further.index(combination.get(FILENAME, ""))
-        document = configs.get(combination.get(CONFIG, config or ""))
-        return Variant(combination, place, options_of(combination, options, document, names[place]))
+    def read(file: str) -> Input:
+        return read_shown(source.with_file(file) if file else source, validation)
 
-    sweep = Sweep(inputs, tuple(map(variant, chosen)), seeds)
-    sweep.check()
-    return sweep
-
-
-def _configs(chosen: Sequence[Combination], config: str | None) -> list[str]:
-    """The files of all configurations."""
-    from podium.app.sweeping.settings import CONFIG
-
-    files = (combination.get(CONFIG, config) for combination in chosen)
-    return [file for file in files if file is not None]
+    settings = read_settings(config or None, ignore_extenders=True)
+    return make_sweep(variations, read, settings, options, seeds)
 
 
 def _play(sweep: Sweep, engine: Engine) -> list[Played]:
@@ -156,12 +138,13 @@ def _play(sweep: Sweep, engine: Engine) -> list[Played]:
 def _show(sweep: Sweep, played: list[Played], form: str, target: str | None) -> None:
     """Write the answer to standard output or a file, and what it rests on to standard error where it has no room."""
     from podium.app.sweeping.sweep import caveats_of
+    from podium.app.sweeping.sweep_result import SweepResult
     from podium.app.sweeping.tables import rows_of
 
     if form in BINARY:
         answer: str | bytes = BINARY[form](rows_of(played))
     elif form == HTML:
-        answer = _picture(sweep, played)
+        answer = SweepResult(played, sweep).html()
     else:
         answer = _text(played, form, target)
     if form in (*BINARY, "csv"):
@@ -174,20 +157,10 @@ def _show(sweep: Sweep, played: list[Played], form: str, target: str | None) -> 
             file.write(answer.encode() if isinstance(answer, str) else answer)
 
 
-def _picture(sweep: Sweep, played: list[Played]) -> str:
-    """The figures of all runs, and what happened in the first run of some settings, which is played once more."""
-    from podium.app.reporting.pictures import report
-    from podium.app.reporting.runs import SweepAnswer, in_words
-
-    seen = [run for run in sweep.runs if run.seed == sweep.seeds[0]][:_MOST_SEEN]
-    results = ((sweep.variants[run.variant].combination, sweep.result(run)) for run in seen)
-    return report(SweepAnswer(played, [(in_words(settings), result) for settings, result in results if result]))
-
-
 def _text(played: list[Played], form: str, target: str | None) -> str:
     from podium.app.console.output import in_json, in_yaml, new_page
     from podium.app.console.page import Page
-    from podium.app.sweeping.sweep import caveats_of
+    from podium.app.sweeping.sweep_result import SweepResult
     from podium.app.sweeping.tables import in_csv, rows_of
     from podium.app.sweeping.text import write_sweep
 
@@ -197,10 +170,7 @@ def _text(played: list[Played], form: str, target: str | None) -> str:
         page = new_page() if target is None else Page()
         write_sweep(page, played)
         return page.text
-    value = {
-        "runs": [run.to_dict() for run in played],
-        "restsOn": [caveat.to_dict() for caveat in caveats_of(played)],
-    }
+    value = SweepResult(played).to_dict()
     return in_json(value) if form == "json" else in_yaml(value)
 
 

@@ -67,12 +67,20 @@ def read_variations(texts: Sequence[str]) -> tuple[Variation, ...]:
         name, equals, listed = text.partition("=")
         if not equals or not listed:
             raise PodiumError(f"--vary {text}: write it as NAME=VALUE,VALUE")
+        values.setdefault(name, []).extend(listed.split(","))
+    return variations_of(values)
+
+
+def variations_of(values: Mapping[str, Sequence[str]]) -> tuple[Variation, ...]:
+    """What is varied, by name. Raises PodiumError for what cannot be, and for a value that is there twice."""
+    for name, found in values.items():
         if not _is_known(name):
             raise PodiumError(f"--vary {name}: cannot be varied; these can: {', '.join(varied_names())}")
-        for value in listed.split(","):
-            if value in values.setdefault(name, []):
+        if not found:
+            raise PodiumError(f"--vary {name}: has no values")
+        for place, value in enumerate(found):
+            if value in found[:place]:
                 raise PodiumError(f"--vary {name}: {value} is there twice")
-            values[name].append(value)
     return tuple(Variation(name, tuple(found)) for name, found in values.items())
 
 

@@ -88,7 +88,8 @@ class Configuration:
     preempts clears all lower nominations of the node. Unfit looks at them whenever the node has less room for them,
     or is gone, clears those that no longer fit, and tries their pods again.
     ``extenders`` are called by nobody here: who decides without them must say so. ``leader_election`` and
-    ``client_connection`` are for whoever runs the scheduler at a cluster.
+    ``client_connection`` are for whoever runs the scheduler at a cluster. ``classes`` are plugins that a program handed
+    over, by the names that profiles have for them (`podium.framework.settings.handed_over`).
     """
 
     source: str
@@ -101,6 +102,7 @@ class Configuration:
     extenders: tuple[Extender, ...] = ()
     leader_election: LeaderElectionConfiguration = _ELECTION
     client_connection: ClientConnectionConfiguration = _CONNECTION
+    classes: tuple[tuple[str, type[Any]], ...] = ()
 
 
 class _Written(Strict, frozen=True, kw_only=True):

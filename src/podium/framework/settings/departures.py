@@ -14,6 +14,7 @@ from podium.framework.settings.configuration import Configuration
 # By plugin, the arguments that kube-scheduler does not know, with the value that stands for what it does.
 _ARGUMENTS: dict[str, dict[str, object]] = {
     "DefaultPreemption": {
+        "bindFirst": False,
         "budgets": "Count",
         "equalPriorityOrder": "StartTime",
         "equalPriorityPreemption": False,

@@ -41,6 +41,7 @@ def build_profiles(
     without any at bind; and where profiles do not sort the queue in the same way.
     """
     context = PluginContext({}, cluster, WaitingPods() if waiting_pods is None else waiting_pods, seed)
+    registry = registry.with_classes(configuration.classes)
     builders: list[_ProfileBuilder] = []
     profiles: dict[str, Profile] = {}
     for number, written in enumerate(configuration.profiles):

@@ -5,7 +5,7 @@ Code is loaded for names in the configuration alone, never for anything that sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from podium.framework.errors import PluginError
@@ -24,13 +24,15 @@ PROTOCOLS = (*(protocol for protocols in EXTENSION_POINTS.values() for protocol 
 class Registry:
     """Finds the factory of a plugin by its name in the configuration.
 
-    ``in_tree`` comes first. A name like ``package.module:Class`` is a class in an importable module; any other is
-    looked up among the entry points of the group ``podium.plugins``. The constructor of a class found in either way
-    takes a `PluginContext` or nothing; a class without a ``name`` is given its own as an attribute.
+    ``in_tree`` comes first, then the ``classes`` that a program handed over. A name like ``package.module:Class`` is a
+    class in an importable module; any other is looked up among the entry points of the group ``podium.plugins``. The
+    constructor of a class found in either way takes a `PluginContext` or nothing; a class without a ``name`` is given
+    its own as an attribute.
     """
 
-    def __init__(self, in_tree: Mapping[str, Factory]) -> None:
+    def __init__(self, in_tree: Mapping[str, Factory], classes: Iterable[tuple[str, type[Any]]] = ()) -> None:
         self._in_tree = dict(in_tree)
+        self._classes = dict(classes)
 
     def __contains__(self, name: str) -> bool:
         return name in self._in_tree
@@ -40,7 +42,14 @@ class Registry:
         known = self._in_tree.get(name)
         if known is not None:
             return known
-        return _factory(find_class(name, "plugin", ENTRY_POINT_GROUP, self._in_tree))
+        handed_over = self._classes.get(name)
+        if handed_over is not None:
+            return _factory(handed_over)
+        return _factory(find_class(name, "plugin", ENTRY_POINT_GROUP, (*self._in_tree, *self._classes)))
+
+    def with_classes(self, classes: Iterable[tuple[str, type[Any]]]) -> Registry:
+        """This registry, which knows these classes too."""
+        return Registry(self._in_tree, (*self._classes.items(), *classes))
 
 
 def _factory(made: type[Any]) -> Factory:

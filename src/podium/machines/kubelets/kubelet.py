@@ -171,7 +171,10 @@ class Kubelet:
         name = self._node_of(action)
         subject = (name, reports.reported(action)) if action.kind == "Node" else ("", action.uid)
         if answered.answer.is_over:
-            self._retries.succeed(subject)
+            # An answer may be late: what was told since then, and failed, is sent again all the same.
+            if self._failed.get(subject, (name, action))[1] is action:
+                self._failed.pop(subject, None)
+                self._retries.succeed(subject)
             if name not in self._nodes or not self._nodes[name].written(action):
                 return False
             self._look_at(name)

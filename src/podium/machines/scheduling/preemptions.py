@@ -28,7 +28,8 @@ class Preemption:
 
     ``victims`` (uids) are those that are to be deleted, the last one last; ``outstanding`` those of them whose mark or
     deletion is not answered yet. ``is_at_last``: the others are through. ``node_of`` says where each victim is.
-    ``evicts``: they go by eviction. ``grounds`` say why these victims were chosen.
+    ``evicts``: they go by eviction. ``binds_first``: the preemptor does not wait for them to be gone. ``grounds`` say
+    why these victims were chosen.
     """
 
     preemptor: PodRecord
@@ -36,6 +37,7 @@ class Preemption:
     victims: tuple[str, ...]
     node_of: Mapping[str, str]
     evicts: bool = False
+    binds_first: bool = False
     is_at_last: bool = False
     outstanding: set[str] = field(default_factory=set)
     failed: bool = False
@@ -44,11 +46,15 @@ class Preemption:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A preemption whose deletions are all through, or which failed; and whether all its victims are gone already."""
+    """A preemption whose deletions are all through, or which failed; and whether all its victims are gone already.
+
+    ``binds_first``: its preemptor does not wait for them.
+    """
 
     preemptor: PodRecord
     failed: bool
     all_gone: bool
+    binds_first: bool = False
 
 
 class Preemptions:
@@ -81,6 +87,7 @@ class Preemptions:
         victims: list[PodRecord],
         *,
         evicts: bool = False,
+        binds_first: bool = False,
         grounds: Grounds | None = None,
     ) -> list[Action]:
         """Begin to delete or evict ``victims``, none of which is terminating yet; nothing where there are none."""
@@ -90,7 +97,7 @@ class Preemptions:
         uids = tuple(victim.uid for victim in victims)
         node_of = {victim.uid: victim.node_name for victim in victims}
         preemption = self._by_preemptor[preemptor.uid] = Preemption(
-            preemptor, node_name, uids, node_of, evicts, grounds=grounds
+            preemptor, node_name, uids, node_of, evicts, binds_first, grounds=grounds
         )
         return self._begin(preemption, victims[:-1]) or self._begin_last(preemption)
 
@@ -115,7 +122,7 @@ class Preemptions:
             return actions, None
         del self._by_preemptor[preemption.preemptor.uid]
         all_gone = self._cluster.placed.keys().isdisjoint(preemption.victims)
-        return actions, Ended(preemption.preemptor, preemption.failed, all_gone)
+        return actions, Ended(preemption.preemptor, preemption.failed, all_gone, preemption.binds_first)
 
     def forget(self, uid: str) -> None:
         """The preemptor is gone or placed; deletions that were asked for still happen, others do not."""

@@ -14,6 +14,7 @@ from podium.api.storage import PersistentVolume, PersistentVolumeClaim
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import Placement, place
 from podium.decide.preempting.post_filter import ask_post_filters
+from podium.framework.cycle_state import CycleState
 from podium.framework.errors import PluginError
 from podium.framework.extenders import Extenders
 from podium.framework.plugin import PostFilterResult
@@ -163,10 +164,10 @@ class Scheduler:
         """Open the preemptor's gate.
 
         It is tried again if something failed, or happened meanwhile that would have woken it; but where only some of
-        its victims have ended, it waits for the others.
+        its victims have ended, it waits for the others, unless it is to be bound first.
         """
         queued = self.queue.find(ended.preemptor.uid)
-        if queued is not None and ended.failed:
+        if queued is not None and (ended.failed or ended.binds_first):
             self.queue.activate([ended.preemptor.uid], now)
         elif queued is not None:
             is_worth_attempt = ended.all_gone or queued.woken_by != ASSIGNED_POD_DELETE
@@ -225,10 +226,14 @@ class Scheduler:
                 return self._nowhere(queued, runner, placement, now)
         except PluginError as error:
             return self._not_scheduled(queued, [], str(error), now, error=True)
+        return self._goes_to(self.cluster.nodes.name(placement.row), queued, runner, placement.state, now)
+
+    def _goes_to(self, node_name: str, queued: QueuedPod, runner: Runner, state: CycleState, now: int) -> list[Action]:
+        """Begin to bind a pod to its node."""
+        pod = queued.record
         self.known.forget()
-        node_name = self.cluster.nodes.name(placement.row)
         nominated = self.cluster.nominations.remove(pod.uid)
-        started = self.bindings.start(queued, runner, placement.state, node_name, now)
+        started = self.bindings.start(queued, runner, state, node_name, now)
         actions = self._on_its_way(pod.uid, started, now)
         if nominated not in ("", node_name):
             self._room.went_elsewhere(pod, nominated, now)
@@ -241,6 +246,8 @@ class Scheduler:
         pod = queued.record
         warnings = self.futile.judge(runner, pod, now)
         result = self._way_out(runner, placement, now)
+        if result.binds_to:
+            return [*warnings, *self._goes_to(result.binds_to, queued, runner, placement.state, now)]
         message = fit_error(placement, len(self.cluster.nodes), result.status.message)
         plugins = rejecting_plugins(placement)
         if pod.nominated_node_name or result.nominated_node or result.victims:
@@ -254,8 +261,14 @@ class Scheduler:
         node_name = pod.nominated_node_name
         victims, called_back = self._call_back(pod, result.victims, now)
         self.futile.begin(pod, node_name, victims, now)
-        grounds = preemption_grounds(result.plan) if victims else None
-        deletions = self.preemptions.start(pod, node_name, victims, evicts=result.evicts, grounds=grounds)
+        deletions = self.preemptions.start(
+            pod,
+            node_name,
+            victims,
+            evicts=result.evicts,
+            binds_first=result.binds_first,
+            grounds=preemption_grounds(result.plan) if victims else None,
+        )
         actions = [*self._not_scheduled(queued, plugins, message, now), *warnings]
         actions += [ReleaseClaim(end.claim, end.uid, pod.key, pod.uid, deallocate=True) for end in result.releases]
         if result.nominated_node:

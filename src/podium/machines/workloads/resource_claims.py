@@ -36,7 +36,9 @@ class ResourceClaims:
         # Pods that want claims made, by key, and those that wait for a template, by its key.
         self._pods: dict[str, Pod] = {}
         self._waiting: dict[str, dict[str, None]] = {}
-        # Whether a pod has ended, by uid, and whether it is gone too; of these, those are kept that claims name.
+        # Of all pods, by key. Whether a pod has ended, by uid, and whether it is gone too; of these those are kept that
+        # claims name.
+        self._uid_of: dict[str, str] = {}
         self._ended: dict[str, bool] = {}
         self._gone: dict[str, bool] = {}
         self._templates: dict[str, Raw] = {}
@@ -83,6 +85,11 @@ class ResourceClaims:
     def _pod_changed(self, pod: Pod) -> bool:
         """Take in a pod as it is now; whether that concerns any claim."""
         uid = pod.metadata.uid
+        before = self._uid_of.get(pod.key, uid)
+        if before != uid:
+            # Another pod of that name: nobody has seen the one before go, and it has.
+            self._has_gone(pod.key, before)
+        self._uid_of[pod.key] = uid
         ended = pod.is_terminal or (pod.is_terminating and not pod.spec.node_name)
         changed = self._ended.get(uid) is not ended
         self._ended[uid] = ended
@@ -99,8 +106,12 @@ class ResourceClaims:
         return True
 
     def _pod_gone(self, pod: Pod) -> None:
-        uid = pod.metadata.uid
-        self._forget_pod(pod.key)
+        if self._uid_of.get(pod.key) == pod.metadata.uid:
+            del self._uid_of[pod.key]
+        self._has_gone(pod.key, pod.metadata.uid)
+
+    def _has_gone(self, key: str, uid: str) -> None:
+        self._forget_pod(key)
         self._ended[uid] = self._gone[uid] = True
         self._look_at_claims_of(uid)
         self._forget_pods([uid])

@@ -53,6 +53,14 @@ def ask(question: str, *objects: Raw, **values: Any) -> Raw:
             {"patches": "kind: PriorityClass\nmetadata: {name: high}\nvalue: 7\n"},
             "changing PriorityClass high",
         ),
+        ("pending", {}, "no pod is pending"),
+        ("fit", {"objects": DEPLOYED, "replicas": "3"}, "3"),
+        ("survive", {"target": "deploy/app-0000", "namespace": "team-0"}, "app-0000"),
+        (
+            "diff",
+            {"after": "kind: PriorityClass\napiVersion: scheduling.k8s.io/v1\nmetadata: {name: high}\nvalue: 7"},
+            "",
+        ),
         ("reschedule", {}, "the rescheduler moves"),
     ],
 )
@@ -62,7 +70,7 @@ def test_a_plan_is_what_its_command_says(question: str, values: Raw, headline: s
     picture = answer["picture"]
     assert headline in picture["headline"]
     assert picture["text"].startswith(picture["headline"][:40])
-    assert [story["name"] for story in picture["stories"]] in (["without the plan", "with the plan"], [])
+    assert len(picture["stories"]) in (0, 2)
     assert bool(picture["stories"]) is (answer["scenario"] is not None)
     msgspec.json.encode(answer)
 
@@ -126,6 +134,8 @@ def test_a_gated_pod_is_not_held_against_nodes() -> None:
         ("deploy", {}, "deploy needs to know: Objects"),
         ("deploy", {"objects": "a: ["}, "Objects, document 1"),
         ("deploy", {"objects": "!!python/object/apply:os.system [ls]"}, "Objects"),
+        ("fit", {"objects": DEPLOYED, "replicas": "20001"}, "more than 20,000"),
+        ("diff", {"after": "kind: Secret\napiVersion: v1\nmetadata: {name: a}"}, "is no setting"),
         ("nodes", {"add": "0"}, "is no number from 1"),
         ("nodes", {"add": "3"}, "say which nodes are added"),
         ("set", {"target": "deploy/nothing", "assignments": "replicas=1"}, "nothing"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property, partial
 
 import msgspec
@@ -17,56 +17,23 @@ import msgspec
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
-from podium.app.loaded import LoadedCluster
+from podium.app.cluster import Cluster as LoadedCluster
+from podium.app.planning.deciding.fates import LIKENESS, Ending, Fate, Kind, Settled, kind_of
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, NOT_STARTED_NS, PodRecord
 from podium.decide.cap import PutOff
 from podium.decide.placement import Placement, full_outcome, place
 from podium.decide.preempting.preemption import NOT_ELIGIBLE_TERMINATING
 from podium.decide.scratch import Scratch
+from podium.framework.cycle_state import CycleState
 from podium.framework.errors import PluginError
+from podium.framework.plugin import is_own
 from podium.framework.runner import Runner
 from podium.plugins.default_preemption import DefaultPreemption
-
-Kind = tuple[object, ...]
-"""What pods have in common about which the same is decided."""
 
 _DAEMON_SET = "DaemonSet"
 # A CronJob has Jobs, a Deployment ReplicaSets.
 _MOST_OWNERS = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Fate:
-    """A pod that gets a node: which, and the pods that it preempts there, the most important first."""
-
-    pod: PodRecord
-    node: str
-    victims: tuple[PodRecord, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """A pod waits for those that it has preempted on a node to end."""
-
-    node: str
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """What becomes of pods: those that get a node, in that order, and those that wait.
-
-    `put_off` has, by kind, what preemptions wait for that would help: a cap on disruptions, or victims that are ending.
-    """
-
-    fates: tuple[Fate, ...]
-    waiting: tuple[PodRecord, ...]
-    put_off: Mapping[Kind, PutOff | Ending] = field(default_factory=dict)
-
-    @property
-    def victims(self) -> dict[str, Fate]:
-        """Who is preempted, by uid, and for whom."""
-        return {victim.uid: fate for fate in self.fates for victim in fate.victims}
 
 
 class Decisions:
@@ -84,6 +51,8 @@ class Decisions:
         self._budgets = {item.key: item for item in self.objects if isinstance(item, PodDisruptionBudget)}
         self._put_off: dict[Kind, PutOff | Ending] = {}
         self.pending = self.in_order(explainer.waiting)
+        for pod in self.pending:
+            self._note_likeness(pod)
 
     @cached_property
     def pods(self) -> Mapping[str, Pod]:
@@ -202,6 +171,24 @@ class Decisions:
             left = list(self.in_order([*left, *returned]))
         return Settled(tuple(fates), tuple(left), self._put_off)
 
+    def _note_likeness(self, pod: PodRecord) -> None:
+        """Note what the pod's class shares with others of which nodes say the same, whatever their labels are.
+
+        That is its owner and its spec, where each node answers for itself alone: pods of an indexed Job differ by a
+        label.
+        """
+        memo, runner = pod.pod_class.memo, self.runners.get(pod.scheduler_name)
+        if LIKENESS in memo or runner is None or not all(map(is_own, runner.profile.filter)):
+            return
+        state = CycleState()
+        try:
+            is_let_in = runner.pre_filter(state, pod).status.is_success
+        except PluginError:
+            return
+        if is_let_in and runner.is_row_local(state):
+            shared = (pod.namespace, pod.pod_class.owner, pod.pod_class.spec)
+            memo[LIKENESS] = msgspec.msgpack.encode(shared, order="deterministic")
+
     def _fate(self, pod: PodRecord, *, preempts: bool) -> Fate | None:
         """The node that the pod gets, and takes; None where it waits."""
         runner = self.runners.get(pod.scheduler_name)
@@ -283,20 +270,6 @@ class Decisions:
         if isinstance(item, PodDisruptionBudget):
             del self._budgets[item.key]
         self.cluster.remove(item)
-
-
-def kind_of(pod: PodRecord) -> Kind:
-    """What a decision about the pod hangs on, beside the cluster."""
-    return (
-        pod.scheduler_name,
-        pod.pod_class,
-        pod.priority,
-        pod.preemption_policy,
-        pod.gates,
-        pod.terminating,
-        pod.nominated_node_name,
-        pod.made_claims,
-    )
 
 
 def _is_made_again(victim: PodRecord) -> bool:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
 
 from podium.app.planning.deciding.causes import FAILED, Blocked
 from podium.app.planning.deciding.change import Change, Verified, verify
 from podium.app.planning.deciding.decisions import Decisions
+from podium.app.planning.deciding.fates import Kind, kind_of
 from podium.app.planning.deciding.node_changes import labelled, one_more, uncordoned, without_taints
 from podium.app.planning.deciding.other_changes import bound_claims, more_important, uncapped
 from podium.app.planning.deciding.pod_changes import rescheduled, rewritten, tolerating, ungated
 from podium.app.planning.deciding.shapes import Shape, add_like
+from podium.cluster.pods import PodRecord
+from podium.decide.scratch import Scratch
 
 MOST_TRIED = 120
 """So many changes are tried at most, those first that concern the most pods."""
 
-MOST_NODES = 100
+MOST_NODES = 1_000
 """So many further nodes are tried at most."""
 
 
@@ -32,8 +37,9 @@ def helping(
     pods = [
         pod for blocked in waiting if blocked.before is None or blocked.before.sort != FAILED for pod in blocked.pods
     ]
+    counts = {kind_of(blocked.pods[0]): len(blocked.pods) for blocked in waiting}
     found = sorted(
-        ((_most(change, waiting), change) for change in _candidates(decisions, waiting, shapes)),
+        ((_most(change, counts), change) for change in _candidates(decisions, waiting, shapes)),
         key=lambda item: (-item[0], item[1].objects, item[1].text),
     )
     tried = [change for _, change in found[:MOST_TRIED]]
@@ -49,18 +55,51 @@ def helping(
 def nodes_needed(decisions: Decisions, waiting: Sequence[Blocked], shape: Shape) -> tuple[int, int]:
     """How many more nodes of a shape let in all pods that such nodes can, `MOST_NODES` at most; and how many these are.
 
-    No node is added that lets nobody in.
+    The pods come in the order of the queue, each to the first of these nodes that takes it, or to one more.
     """
-    left = tuple(pod for blocked in waiting for pod in blocked.pods)
-    number, freed = 0, 0
-    with decisions.supposing():
-        while left and number < MOST_NODES:
-            add_like(decisions, shape)
-            settled = decisions.settle(left)
-            if not settled.fates:
-                break
-            number, freed, left = number + 1, freed + len(settled.fates), settled.waiting
-    return number, freed
+    pods = decisions.in_order(pod for blocked in waiting for pod in blocked.pods)
+    rows: list[int] = []
+    # By kind, how many of the nodes are known to take no more of it; none does once a further one would not.
+    full: dict[Kind, int] = {}
+    hopeless: set[Kind] = set()
+    freed = 0
+    with decisions.supposing() as scratch:
+        for pod in pods:
+            kind = kind_of(pod)
+            if kind in hopeless or not _is_tried(decisions, pod):
+                continue
+            row = _first_row(scratch, pod, rows, full)
+            if row is None and len(rows) < MOST_NODES:
+                mark = scratch.mark()
+                rows.append(add_like(decisions, shape))
+                row = _first_row(scratch, pod, rows, full)
+                if row is None:
+                    scratch.roll_back(mark)
+                    rows.pop()
+                    full.pop(kind)
+            if row is None:
+                hopeless.add(kind)
+            else:
+                scratch.place(pod, row)
+                freed += 1
+    return len(rows), freed
+
+
+def _first_row(scratch: Scratch, pod: PodRecord, rows: Sequence[int], full: dict[Kind, int]) -> int | None:
+    """The first of the rows that takes the pod; those before it are full for its kind."""
+    kind = kind_of(pod)
+    for place in range(full.get(kind, 0), len(rows)):
+        if len(scratch.fitting(pod, np.array([rows[place]], dtype=np.int64))):
+            full[kind] = place
+            return rows[place]
+    full[kind] = len(rows)
+    return None
+
+
+def _is_tried(decisions: Decisions, pod: PodRecord) -> bool:
+    """Whether a scheduler would try the pod at all."""
+    runner = decisions.runners.get(pod.scheduler_name)
+    return runner is not None and not pod.terminating and runner.pre_enqueue(pod).is_success
 
 
 def _candidates(decisions: Decisions, waiting: Sequence[Blocked], shapes: Sequence[Shape]) -> Iterator[Change]:
@@ -81,6 +120,8 @@ def _is_failed(blocked: Blocked) -> bool:
     return blocked.before is not None and blocked.before.sort == FAILED
 
 
-def _most(change: Change, waiting: Sequence[Blocked]) -> int:
-    """How many pods the change concerns."""
-    return sum(len(blocked.pods) for blocked in waiting if change.helps(blocked.pods[0]))
+def _most(change: Change, counts: Mapping[Kind, int]) -> int:
+    """How many pods the change concerns, of those that there are by kind."""
+    if change.kinds is None:
+        return sum(counts.values())
+    return sum(counts.get(kind, 0) for kind in change.kinds)

@@ -69,19 +69,25 @@ def as_new(node: Node) -> Node:
     return msgspec.structs.replace(node, spec=msgspec.structs.replace(node.spec, unschedulable=False, taints=taints))
 
 
-def add_like(decisions: Decisions, shape: Shape, number: int = 1) -> None:
-    """Suppose so many more nodes of a shape, each with a pod of every DaemonSet that it takes."""
+def add_like(decisions: Decisions, shape: Shape) -> int:
+    """Suppose one more node of a shape, with a pod of every DaemonSet that it takes; returns its row."""
+    name = _free_name(decisions.cluster)
+    meta = shape.model.metadata
+    labels = {**meta.labels, _HOSTNAME: name} if _HOSTNAME in meta.labels else meta.labels
+    metadata = msgspec.structs.replace(meta, name=name, uid="", labels=labels)
+    row = decisions.scratch.add_node(msgspec.structs.replace(shape.model, metadata=metadata))
+    add_daemons(decisions.scratch, row, decisions.daemons)
+    return row
+
+
+def add_several(decisions: Decisions, shape: Shape, number: int) -> None:
+    """Suppose so many more."""
     for _ in range(number):
-        name = _free_name(decisions.cluster)
-        meta = shape.model.metadata
-        labels = {**meta.labels, _HOSTNAME: name} if _HOSTNAME in meta.labels else meta.labels
-        metadata = msgspec.structs.replace(meta, name=name, uid="", labels=labels)
-        row = decisions.scratch.add_node(msgspec.structs.replace(shape.model, metadata=metadata))
-        add_daemons(decisions.scratch, row, decisions.daemons)
+        add_like(decisions, shape)
 
 
 def _free_name(cluster: Cluster) -> str:
-    number = 1
+    number = len(cluster.nodes)
     while f"plan-node-{number}" in cluster.nodes.row_of:
         number += 1
     return f"plan-node-{number}"

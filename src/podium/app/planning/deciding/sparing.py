@@ -20,9 +20,10 @@ from podium.api.policy import (
 from podium.api.selection import LabelSelector
 from podium.app.planning.deciding.causes import Blocked, blocked
 from podium.app.planning.deciding.change import SORTS, Change
-from podium.app.planning.deciding.decisions import Decisions, Settled, kind_of
+from podium.app.planning.deciding.decisions import Decisions
+from podium.app.planning.deciding.fates import Settled, kind_of
 from podium.app.planning.deciding.pod_changes import rewritten, rounded, with_request
-from podium.app.planning.deciding.shapes import Shape, add_like
+from podium.app.planning.deciding.shapes import Shape, add_several
 from podium.cluster.pods import PodRecord
 from podium.store.admission.usage import written_amount
 
@@ -111,7 +112,7 @@ class Sparing:
 
     def _non_preemptible(self) -> Iterator[Change]:
         """Podium's own policy of pods that no preemption removes."""
-        if self.decisions.loaded.feature_gates.non_preempting_priority:
+        if self.decisions.loaded.settings.feature_gates.non_preempting_priority:
             yield Change("policy", f"preemptionPolicy {NON_PREEMPTIBLE} for {self.whose}", self._protect)
 
     def _protect(self, decisions: Decisions) -> None:
@@ -223,7 +224,7 @@ class Sparing:
 
 def _nodes(shape: Shape, number: int) -> Change:
     what = "one more node" if number == 1 else f"{number:,} more nodes"
-    return Change("node", f"{what} like {shape.like}", partial(add_like, shape=shape, number=number), objects=number)
+    return Change("node", f"{what} like {shape.like}", partial(add_several, shape=shape, number=number), objects=number)
 
 
 def _named(decisions: Decisions, pods: Sequence[PodRecord]) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 
 from podium.api.input.codec import Input
 from podium.api.times import format_duration
+from podium.app.console import cells
+from podium.app.console.cells import Name, Part
 from podium.app.planning.answer import PlanAnswer, Section
 from podium.app.planning.answering import answer_of, pods
 from podium.app.planning.question import Played, Question, assumed, play_both, scenario_of
@@ -76,7 +78,7 @@ def diff_answer(played: Played, before: Setting, after: Setting) -> PlanAnswer:
     """The answer."""
     found = differences(played.baseline, played.result)
     answer = answer_of(played, _headline(played, found, before, after), sections=[_section(found, before, after)])
-    return replace(answer, question="diff")
+    return replace(answer, question="diff", runs=(before.name, after.name))
 
 
 def differences(before: Result, after: Result) -> tuple[Difference, ...]:
@@ -162,9 +164,9 @@ def _amount(what: str, some: Sequence[Difference]) -> str:
 
 
 def _section(found: Sequence[Difference], before: Setting, after: Setting) -> Section:
-    rows = [
+    rows: list[tuple[Part, ...]] = [
         (
-            difference.workload,
+            Name(difference.workload, cells.WORKLOADS),
             difference.what,
             f"{difference.ready[0]:,} -> {difference.ready[1]:,}" if difference.ready[0] != difference.ready[1] else "",
             _seconds(difference),

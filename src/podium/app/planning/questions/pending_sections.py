@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from podium.app.console import cells
+from podium.app.console.cells import Name, Part
 from podium.app.console.page import counted, listed
 from podium.app.planning.answer import Section
 from podium.app.planning.deciding.causes import Blocked
 from podium.app.planning.deciding.change import Verified
-from podium.app.planning.deciding.decisions import Decisions, Settled
+from podium.app.planning.deciding.decisions import Decisions
+from podium.app.planning.deciding.fates import Settled
 from podium.app.planning.deciding.quotas import Unmade
 from podium.cluster.pods import PodRecord
 
@@ -116,7 +119,7 @@ def _change_data(verified: Verified) -> dict[str, Any]:
 
 def told_unmade(unmade: Sequence[Unmade]) -> Section:
     """The pods that quotas refuse to have made."""
-    rows = tuple((f"{each.number:,}", each.workload, each.text) for each in unmade[:_MOST_ROWS])
+    rows = tuple((f"{each.number:,}", Name(each.workload, cells.WORKLOADS), each.text) for each in unmade[:_MOST_ROWS])
     data = [{"workload": each.workload, "pods": each.number, "why": each.text} for each in unmade]
     return Section("notMade", "Not made", rows, rest="wanted, and refused by a quota", data=data)
 
@@ -126,12 +129,18 @@ def told_fates(decisions: Decisions, settled: Settled) -> Section:
     groups: dict[tuple[str, bool], list[Any]] = {}
     for fate in settled.fates:
         groups.setdefault((decisions.workload_of(fate.pod), bool(fate.victims)), []).append(fate)
-    rows = []
+    rows: list[tuple[Part, ...]] = []
     for (workload, preempts), fates in groups.items():
         nodes = listed(sorted({fate.node for fate in fates}), _MOST_NAMES)
         victims = Counter(decisions.workload_of(victim) for fate in fates for victim in fate.victims)
         whom = listed([f"{victims[name]:,} of {name}" for name in sorted(victims)], _MOST_NAMES)
-        rows.append((f"{len(fates):,}", workload, f"on {nodes}" + (f", preempting {whom}" if preempts else "")))
+        rows.append(
+            (
+                f"{len(fates):,}",
+                Name(workload, cells.WORKLOADS),
+                f"on {nodes}" + (f", preempting {whom}" if preempts else ""),
+            )
+        )
     data = [
         {"pod": fate.pod.key, "node": fate.node, "victims": [victim.key for victim in fate.victims]}
         for fate in settled.fates

@@ -10,7 +10,7 @@ from podium.app.planning.question import Played, Question, step
 from podium.app.rescheduling.offline import Question as Wish
 from podium.app.rescheduling.offline import plan_once
 from podium.app.rescheduling.plan_report import PlanReport
-from podium.framework.rescheduling.configuration import default_rescheduler, load_rescheduler
+from podium.framework.rescheduling.configuration import ReschedulerConfiguration
 from podium.framework.settings.configuration import default_configuration
 from podium.sim.run import RunOptions
 
@@ -18,11 +18,10 @@ _BY = "rescheduler"
 _MOST_ROWS = 40
 
 
-def report_of(read: Input, rescheduler_file: str, options: RunOptions) -> PlanReport:
-    """What the rescheduler of a configuration would do, "" for a cautious one. Raises InputError."""
-    rescheduling = load_rescheduler(rescheduler_file) if rescheduler_file else default_rescheduler()
+def report_of(read: Input, rescheduler: ReschedulerConfiguration, options: RunOptions) -> PlanReport:
+    """What the rescheduler of a configuration would do. Raises InputError."""
     configuration = options.configuration or default_configuration()
-    return plan_once(read, Wish(rescheduling, configuration, ignores_extenders=options.ignore_extenders))
+    return plan_once(read, Wish(rescheduler, configuration, ignores_extenders=options.ignore_extenders))
 
 
 def reschedule_question(report: PlanReport) -> Question:

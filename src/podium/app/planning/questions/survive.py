@@ -8,13 +8,16 @@ from typing import Any
 
 from podium.api.errors import PodiumError
 from podium.api.schemas.suggestion import likely
+from podium.app.cluster import Cluster as LoadedCluster
+from podium.app.console import cells
+from podium.app.console.cells import Name, Part
 from podium.app.console.page import counted, listed
 from podium.app.explaining.target import POD, read_target
 from podium.app.explaining.workload import find_workload, pods_of
-from podium.app.loaded import LoadedCluster
 from podium.app.planning.answer import Finding, PlanAnswer, Section, Table
 from podium.app.planning.answering import pods
-from podium.app.planning.deciding.decisions import Decisions, Fate, Settled
+from podium.app.planning.deciding.decisions import Decisions
+from podium.app.planning.deciding.fates import Fate, Settled
 from podium.app.planning.deciding.shapes import shapes_of
 from podium.app.planning.deciding.sparing import Spared, Sparing, above
 from podium.app.planning.deciding.threats import ClassThreat, Taker, takers_of, threats_of
@@ -120,8 +123,13 @@ def _headline(
 
 
 def _told_taken(decisions: Decisions, taken: Sequence[tuple[PodRecord, Fate]]) -> Section:
-    rows = [
-        (pod.key, f"priority {pod.priority}", f"for {fate.pod.key}", f"priority {fate.pod.priority}, on {fate.node}")
+    rows: list[tuple[Part, ...]] = [
+        (
+            Name(pod.key, cells.PODS),
+            f"priority {pod.priority}",
+            Name(fate.pod.key, cells.PODS, before="for "),
+            f"priority {fate.pod.priority}, on {fate.node}",
+        )
         for pod, fate in taken[:_MOST_ROWS]
     ]
     left = len(taken) - _MOST_ROWS

@@ -82,7 +82,8 @@ export class Arrows {
     if (waits) {
       this.arrow(context, colours, x, waits.top + waits.height, x, to.top + Math.min(to.height, 10) / 2);
     }
-    if (comes && comes.left > x + 6) {
+    const isBeside = by >= 0 && view.story.pods.node[by] === view.story.pods.node[victim];
+    if (comes && !isBeside) {
       this.arrow(context, colours, comes.left, comes.top + comes.height / 2, x + 1, to.top + to.height / 2);
     }
     context.globalAlpha = 1;

@@ -23,6 +23,14 @@ export class Axis {
     return this.ofShare(this.scene.shareOf(this.story, moment));
   }
 
+  // The pixel of a time from the start; of one that is never, that of the end.
+  ofTime(time) {
+    if (time === Infinity || this.scene.axis === "order") {
+      return this.of(time === Infinity ? time : this.story.momentAt(time));
+    }
+    return this.ofShare(time / this.scene.span);
+  }
+
   // The share of the whole axis at a pixel.
   shareAt(x) {
     return this.from + (x - this.left) / this.scale;

@@ -58,7 +58,7 @@ export class Details {
     const events = [...story.eventsOfPod.of(pod)];
     return [
       ...this.lines(lines),
-      this.links([["workload", workload], ["node", story.nodeName(story.pods.node[pod])]]),
+      this.links([["workload", workload === `Pod ${story.podName(pod)}` ? "" : workload], ["node", story.nodeName(story.pods.node[pod])]]),
       this.eventList(story, place, events),
     ];
   }

@@ -85,5 +85,22 @@ export function sharedEnd(names) {
   return shared.length > 3 && names.every((name) => name.length > shared.length) ? shared : "";
 }
 
+// What the names of many share at their beginning, up to a dash or a dot: "gke-shop-general-"; "" for nothing.
+export function sharedStart(names) {
+  if (names.length < 2) {
+    return "";
+  }
+  let start = names[0];
+  for (const name of names) {
+    let kept = 0;
+    while (kept < start.length && start[kept] === name[kept]) {
+      kept += 1;
+    }
+    start = start.slice(0, kept);
+  }
+  const shared = start.slice(0, Math.max(start.lastIndexOf("-"), start.lastIndexOf(".")) + 1);
+  return shared.length > 3 && names.every((name) => name.length > shared.length) ? shared : "";
+}
+
 // Names in the order in which people count: node-2 before node-10.
 export const NATURAL = new Intl.Collator("en", { numeric: true });

@@ -56,7 +56,7 @@ export class StoryPage {
       });
     });
     this.keys = (event) => {
-      if (!event.target.closest("input, select, textarea, dialog")) {
+      if (!event.target.closest("input, select, textarea, dialog, [contenteditable]")) {
         pressAnywhere(this, event);
       }
     };
@@ -195,6 +195,8 @@ export class StoryPage {
     fill(this.legend, element("span", { className: "faint" }, "priority"), ...swatches,
       element("span", {}, element("i", { className: "swatch grace" }), "being deleted"),
       element("span", {}, element("i", { className: "cross" }, "✕"), "disrupted"),
+      scene.stories.some((each) => each.holdsOf.size)
+        ? element("span", {}, element("i", { className: "swatch held" }), "was to go, and is held") : null,
       element("span", {}, element("i", { className: "swatch starting" }), "starting"),
       element("span", {}, element("i", { className: "swatch gone" }), "node down or not there"),
       this.views[0].isHeat ? element("span", { className: "faint" }, "low rows: the stronger, the fuller") : null,

@@ -114,6 +114,7 @@ export class Rows {
     if (dying < right) {
       this.drawGrace(context, dying, right, top, height);
     }
+    this.drawHolds(context, axis, pod, left, right, top, height);
     this.drawEnd(context, axis, pod, until, right, top, height);
     const isPale = started > left + 30 || dying - left < 60;
     this.drawLabel(context, pod, left, isPale ? right : dying, top, height, isPale);
@@ -128,6 +129,17 @@ export class Rows {
     context.globalAlpha /= 0.72;
     context.fillStyle = this.grace;
     context.fillRect(left, top, right - left, height);
+  }
+
+  // A double line along the time in which a budget, or something else, held a pod that was to go.
+  drawHolds(context, axis, pod, left, right, top, height) {
+    for (const held of this.story.holdsOf.get(pod) ?? []) {
+      const from = Math.max(axis.ofTime(held.from), left), until = Math.min(axis.ofTime(held.until), right);
+      for (const [y, colour] of [[0, this.colours.paper], [1, this.colours.refused], [3, this.colours.paper], [4, this.colours.refused]]) {
+        context.fillStyle = colour;
+        context.fillRect(from, top + height - 2 - y, Math.max(until - from, 2), y % 3 === 1 ? 1.6 : 1);
+      }
+    }
   }
 
   // A cross at the end of a pod that was disrupted.
@@ -223,13 +235,18 @@ export class Rows {
   // Grace periods and disruptions on top of an area: a line along the grace period, a cross or a dot at its end.
   drawDisruptions(context, axis, node, top, height) {
     const { story, colours } = this, high = Math.max(Math.min(height - 2, 4), 1);
+    // What is faded is drawn once at a place, since faint lines on top of one another are strong.
+    const faded = new Set();
     for (const { pod, until } of this.lanes.of(node).bars) {
       const killing = story.pods.killing[pod];
       if (killing >= until) {
         continue;
       }
-      const extent = this.extent(axis, killing, until);
-      if (extent) {
+      const extent = this.extent(axis, killing, until), isFaded = this.lit && !this.lit[pod];
+      if (extent && !(isFaded && faded.has(Math.round(extent[1])))) {
+        if (isFaded) {
+          faded.add(Math.round(extent[1]));
+        }
         context.globalAlpha = this.lit && !this.lit[pod] ? FADED : 1;
         context.fillStyle = colours.disrupted;
         context.fillRect(extent[0], top + 1, extent[1] - extent[0], high);

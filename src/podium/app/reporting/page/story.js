@@ -59,6 +59,12 @@ export class Story {
     this.nodeOfName = new Map(this.nodes.name.map((word, place) => [this.words[word], place]));
     this.podsOfName = new Groups(this.pods.name, this.words.length);
     this.kindOfWord = this.words.map(kindOf);
+    // By pod, the times in which something held it that was to go.
+    this.holdsOf = new Map();
+    (data.holds?.pod ?? []).forEach((pod, place) => {
+      const { since, until, why } = data.holds, held = { from: since[place], until: until[place] ?? NEVER, why: why[place] };
+      this.holdsOf.set(pod, [...(this.holdsOf.get(pod) ?? []), held]);
+    });
     this.classify();
     this.waits = this.findWaits();
     this.preemptions = this.findPreemptions();

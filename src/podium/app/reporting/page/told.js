@@ -65,6 +65,9 @@ function state(story, pod, moment) {
   } else if (killing[pod] !== Infinity) {
     lines.push(`will be deleted: ${eventLine(story, killing[pod])}`);
   }
+  for (const held of story.holdsOf.get(pod) ?? []) {
+    lines.push(`was to go, and held from ${since(held.from)} ${held.until === Infinity ? "on" : `to ${since(held.until)}`}: ${story.word(held.why)}`);
+  }
   const refused = story.lastOf(pod, "FailedScheduling", scheduled[pod]);
   if (refused >= 0 && scheduled[pod] >= 0) {
     const waited = story.timeOf(scheduled[pod]) - story.timeOf(created[pod]);
@@ -96,7 +99,7 @@ function ending(story, pod) {
   }
   const disruption = story.word(story.pods.disruption[pod]);
   const preempted = story.lastOf(pod, "Preempted", Infinity);
-  const why = preempted >= 0 ? `preempted${detail(story, preempted)}` : disruption;
+  const why = preempted >= 0 ? `preempted${detail(story, preempted).replace(/^: /, " ")}` : disruption;
   return [`ended at ${since(story.timeOf(at))}${why ? `: ${why}` : ""}`];
 }
 

@@ -4,7 +4,7 @@ import { Axis } from "./axis.js";
 import { Arrows } from "./arrows.js";
 import { coloursOf, KINDS, shadeOf } from "./colours.js";
 import { element } from "./dom.js";
-import { percent, sharedEnd, shortened } from "./formats.js";
+import { percent, sharedEnd, sharedStart, shortened } from "./formats.js";
 import { AREA_LEAST, Rows } from "./rows.js";
 import { Strip, STRIP_HEIGHT } from "./strip.js";
 import { Waiting } from "./waiting.js";
@@ -12,10 +12,13 @@ import { Waiting } from "./waiting.js";
 const TICKS = 24;
 const MARGIN = 14;
 
-// As much of a name as so many pixels have room for.
-function fitted(context, name, room) {
-  const wide = context.measureText(name).width;
-  return wide <= room ? name : shortened(name, Math.max(Math.floor((room / wide) * name.length) - 1, 4));
+// As much of a name as so many pixels have room for: what all share goes first, and then the middle.
+function fitted(context, full, room, start) {
+  const wide = context.measureText(full).width, most = Math.max(Math.floor((room / wide) * full.length) - 2, 4);
+  if (wide <= room) {
+    return full;
+  }
+  return start && full.startsWith(start) ? `…${full.slice(Math.max(start.length, full.length - most))}` : shortened(full, most);
 }
 
 export class View {
@@ -30,10 +33,12 @@ export class View {
     this.base = element("canvas", { className: "base" });
     this.top = element("canvas", { className: "top" });
     this.spacer = element("div", { className: "spacer" });
-    this.layers = element("div", { className: "layers" }, this.base, this.top);
+    this.layers = element("div", { className: "layers", "aria-hidden": "true" }, this.base, this.top);
     this.element = element("div", { className: "view", tabIndex: 0, role: "application" }, this.layers, this.spacer);
     this.element.setAttribute("aria-label", `${this.story.name || "the run"} over time; arrow keys move through it`);
-    this.shared = sharedEnd(scene.rows.map((row) => row.name));
+    const names = scene.rows.map((row) => row.name);
+    this.shared = sharedEnd(names);
+    this.sharedStart = sharedStart(names);
     this.element.addEventListener("scroll", () => this.scrolled());
     this.drawn = { base: 0, ms: 0, longest: 0 };
     scene.on((changed) => this.changed(changed));
@@ -76,8 +81,8 @@ export class View {
   measure() {
     this.width = this.element.clientWidth;
     this.height = this.element.clientHeight;
-    const wide = this.width > (this.place > 0 ? 420 : 620);
-    this.gutter = this.place > 0 && wide ? 74 : wide ? 224 : Math.max(Math.round(this.width * 0.26), 74);
+    const wide = this.width > (this.place > 0 ? 420 : 560);
+    this.gutter = this.place > 0 && wide ? 74 : wide ? (this.width > 760 ? 224 : 190) : Math.max(Math.round(this.width * 0.26), 74);
     this.above = TICKS + this.scene.waitingHeight;
     this.below = this.height - STRIP_HEIGHT;
     const { rows } = this.scene;
@@ -167,12 +172,17 @@ export class View {
   drawGrid(context, colours) {
     context.font = "11px system-ui, sans-serif";
     context.textBaseline = "middle";
+    let taken = 0;
     for (const { x, text } of this.axis.ticks()) {
       context.fillStyle = colours.line;
       context.fillRect(Math.round(x), TICKS - 5, 1, this.height);
       context.fillStyle = colours.faint;
       const room = context.measureText(text).width;
-      context.fillText(text, Math.min(x + 3, this.width - room - 2), TICKS / 2 - 2);
+      const left = Math.min(x + 3, this.width - room - 2);
+      if (left > taken) {
+        context.fillText(text, left, TICKS / 2 - 2);
+        taken = left + room + 4;
+      }
     }
   }
 
@@ -231,7 +241,7 @@ export class View {
     }
     const resource = scene.resourceIn(this.story), fill = this.story.fill(node, scene.moments[this.place], resource);
     const hasName = this.gutter > 90 && height >= 11;
-    const wide = this.gutter > 120 ? 58 : this.gutter > 90 ? 34 : this.gutter - 14, x = this.gutter - wide - 8;
+    const wide = this.gutter > 200 ? 58 : this.gutter > 120 ? 42 : this.gutter > 90 ? 34 : this.gutter - 14, x = this.gutter - wide - 8;
     const tall = Math.max(Math.min(height - 4, 12), 2), y = top + (height - tall) / 2;
     context.fillStyle = colours.gone;
     context.fillRect(x, y, wide, tall);
@@ -255,7 +265,7 @@ export class View {
     context.font = `${size}px system-ui, sans-serif`;
     context.textBaseline = "middle";
     context.fillStyle = colours.ink;
-    context.fillText(fitted(context, name, room), 8, middle + 0.5);
+    context.fillText(fitted(context, name, room, this.sharedStart), 8, middle + 0.5);
     if (hasShare) {
       const text = fill.offered ? percent(fill.all / fill.offered) : "";
       context.fillStyle = colours.faint;

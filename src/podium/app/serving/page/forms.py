@@ -42,12 +42,21 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A question: its name (as in `podium plan NAME`), what it asks in a few words, and its fields."""
+    """A question: its name (as in `podium plan NAME`), what it asks in a few words, and its fields.
+
+    What `is_played` in virtual time has the fields `PLAYED`, too.
+    """
 
     name: str
     title: str
     told: str
     fields: tuple[Field, ...]
+    is_played: bool = True
+
+    @property
+    def rest(self) -> tuple[Field, ...]:
+        """The fields that are seldom needed."""
+        return PLAYED if self.is_played else ()
 
     def to_dict(self) -> dict[str, Any]:
         """The form as the page reads it."""
@@ -56,8 +65,15 @@ class Form:
             "title": self.title,
             "told": self.told,
             "fields": [field.to_dict() for field in self.fields],
+            "rest": [field.to_dict() for field in self.rest],
         }
 
+
+PLAYED: tuple[Field, ...] = (
+    Field(name="until", title="Stop after", kind="duration", told="otherwise when nothing is left to happen"),
+    Field(name="startDelay", title="A pod takes to start", kind="duration", example="20s"),
+)
+"""Further fields of every question that is played."""
 
 _NODES = Field(name="nodes", title="Nodes", kind="names", example="node-1 node-2", suggests="nodes")
 _SELECTOR = Field(name="selector", title="Nodes with these labels", example="topology.kubernetes.io/zone=b")
@@ -78,6 +94,7 @@ EXPLAIN = Form(
         Field(name="node", title="Look at one node", suggests="nodes"),
         Field(name="scheduler", title="Scheduler", told="in place of the one that the pod asks for"),
     ),
+    is_played=False,
 )
 """The question about one pod, which is decided and not played."""
 
@@ -144,6 +161,52 @@ PLANS: tuple[Form, ...] = (
         (Field(name="patches", title="Patches", kind="yaml", is_required=True),),
     ),
     Form(
+        "pending",
+        "Why do they all wait?",
+        "Every pending pod, by cause, with the one change that would let most of them in.",
+        (Field(name="namespace", title="Of this namespace", told="of all unless given"),),
+        is_played=False,
+    ),
+    Form(
+        "fit",
+        "How many of these fit?",
+        "How many, where, and what ends it, by the shape of nodes.",
+        (
+            Field(name="objects", title="A pod, or a workload", kind="yaml", is_required=True),
+            Field(name="replicas", title="So many of them", kind="whole", told="as many as fit unless given"),
+            Field(name="preempt", title="They may preempt", kind="flag"),
+            Field(name="afterPending", title="Pending pods go first", kind="flag"),
+        ),
+        is_played=False,
+    ),
+    Form(
+        "survive",
+        "Will it survive?",
+        "Who could preempt it now, and the smallest change that would spare it.",
+        (
+            Field(
+                name="target",
+                title="Pod or workload",
+                example="shop/web or deploy/web",
+                is_required=True,
+                suggests="targets",
+            ),
+            Field(name="namespace", title="Namespace", example="default"),
+        ),
+        is_played=False,
+    ),
+    Form(
+        "diff",
+        "Which of two settings is better?",
+        "Which workloads gain, lose or move. A setting is objects such as priority classes and budgets, and "
+        "configurations of the scheduler and the rescheduler.",
+        (
+            Field(name="before", title="Before", kind="yaml", told="the cluster as it is unless given"),
+            Field(name="after", title="After", kind="yaml", is_required=True),
+            Field(name="renewPriorities", title="Pods get the priorities of changed classes", kind="flag"),
+        ),
+    ),
+    Form(
         "reschedule",
         "What would a rescheduler put in order?",
         "Which pods it would move where and why, and what that does to workloads.",
@@ -159,16 +222,5 @@ PLANS: tuple[Form, ...] = (
 )
 """The questions of `podium plan`."""
 
-PLAYED: tuple[Field, ...] = (
-    Field(name="until", title="Stop after", kind="duration", told="otherwise when nothing is left to happen"),
-    Field(name="startDelay", title="A pod takes to start", kind="duration", example="20s"),
-)
-"""Further fields of every question of `podium plan`."""
-
 FORMS = {form.name: form for form in (EXPLAIN, *PLANS)}
 """All of them, by name."""
-
-
-def fields_of(form: Form) -> tuple[Field, ...]:
-    """The fields of a form with those that it shares with others."""
-    return form.fields if form is EXPLAIN else (*form.fields, *PLAYED)

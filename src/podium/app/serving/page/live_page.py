@@ -13,7 +13,7 @@ from podium.api.errors import InputError, shown
 from podium.api.input.yaml import parse_documents
 from podium.app.serving.page.answering import Answering
 from podium.app.serving.page.files import HEADERS, PREFIX, files
-from podium.app.serving.page.forms import EXPLAIN, FORMS, PLANS, PLAYED
+from podium.app.serving.page.forms import EXPLAIN, FORMS, PLANS
 from podium.app.serving.page.shown import Shown
 from podium.app.serving.page.watching import KINDS, Watching
 from podium.server.http.bodies import read_body
@@ -115,10 +115,10 @@ class LivePage:
             "readOnly": found.mode == "component" or exchange.caller.reads_only,
             "user": exchange.caller.user,
             "watch": {"nodes": found.nodes_path, "pods": found.pods_path},
+            "speed": found.speed,
             "now": found.now() // 10**6,
             "explain": EXPLAIN.to_dict(),
             "plans": [form.to_dict() for form in PLANS],
-            "played": [field.to_dict() for field in PLAYED],
         }
         return await send(exchange.request, of_object(about), exchange.reply_headers)
 

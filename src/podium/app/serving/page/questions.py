@@ -10,20 +10,27 @@ import msgspec
 
 from podium.api.errors import InputError
 from podium.api.input.codec import Input
+from podium.app.cluster import Cluster
 from podium.app.console.page import Page
+from podium.app.decision_settings import DecisionSettings
 from podium.app.explaining.on_node import answer_on
 from podium.app.explaining.verdict_table import verdict_table
 from podium.app.explaining.workload import WorkloadExplanation
-from podium.app.loaded import LoadedCluster
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.nodes import chosen_nodes
 from podium.app.planning.question import Played, Question, play_question
 from podium.app.planning.questions.change import change_answer, change_question, changes_patched, changes_set
 from podium.app.planning.questions.deploy import deploy_answer, deploy_question, deployed
+from podium.app.planning.questions.diff import diff_answer, play_diff
 from podium.app.planning.questions.drain import DrainWishes, drain_answer, drain_question
 from podium.app.planning.questions.fail import fail_answer, fail_question
+from podium.app.planning.questions.fit import MOST_REPLICAS, asked_for, fit_answer
+from podium.app.planning.questions.fit_replicas import FitWishes
 from podium.app.planning.questions.nodes import NodeChange, nodes_answer, nodes_from, nodes_like, nodes_question
+from podium.app.planning.questions.pending import pending_answer
 from podium.app.planning.questions.reschedule import reschedule_answer, reschedule_question
+from podium.app.planning.questions.survive import survive_answer
+from podium.app.planning.settings import read_setting
 from podium.app.planning.text import write_answer
 from podium.app.reporting.pictures import picture_of
 from podium.app.rescheduling.offline import Question as Wish
@@ -49,16 +56,27 @@ class Asking:
     options: RunOptions
     progress: Progress
 
-    def play(self, question: Question) -> Played:
-        """Play the question and what would happen anyway."""
+    @property
+    def loaded(self) -> Cluster:
+        """The cluster, for questions that decide and play nothing."""
+        options = self.options
+        settings = DecisionSettings(options.configuration, options.feature_gates, options.ignore_extenders)
+        return Cluster(self.read, settings)
+
+    @property
+    def played_by(self) -> RunOptions:
+        """How it is played."""
         until_ns = self.values.duration_ns("until")
         start_delay_ns = self.values.duration_ns("startDelay")
-        options = replace(
+        return replace(
             self.options,
             until_ns=until_ns,
             start_delay_ns=self.options.start_delay_ns if start_delay_ns is None else start_delay_ns,
         )
-        return play_question(self.read, question, options, self.progress)
+
+    def play(self, question: Question) -> Played:
+        """Play the question and what would happen anyway."""
+        return play_question(self.read, question, self.played_by, self.progress)
 
 
 def answered(read: Input, name: str, given: Any, options: RunOptions, progress: Progress) -> dict[str, Any]:
@@ -67,22 +85,21 @@ def answered(read: Input, name: str, given: Any, options: RunOptions, progress: 
     if form is None:
         raise InputError(f"there is no such question; there are {', '.join(FORMS)}", path=".question")
     values = Values(form, given)
+    asking = Asking(read, values, options, progress)
     if form is EXPLAIN:
-        return _explained(read, values, options)
-    answer = _ANSWERS[name](Asking(read, values, options, progress))
+        return _explained(asking)
+    answer = _ANSWERS[name](asking)
     page = Page()
     write_answer(page, answer)
     picture = msgspec.structs.replace(picture_of(answer), text=page.text)
     return {"picture": msgspec.to_builtins(picture), "scenario": answer.scenario}
 
 
-def _explained(read: Input, values: Values, options: RunOptions) -> dict[str, Any]:
+def _explained(asking: Asking) -> dict[str, Any]:
     """The decision, and what it rests on plugin by plugin."""
-    loaded = LoadedCluster(
-        read, options.configuration, options.feature_gates, ignore_extenders=options.ignore_extenders
-    )
+    values = asking.values
     target, node = values.text("target"), values.text("node")
-    answer = loaded.ask(target, values.text("namespace") or _DEFAULT_NAMESPACE, values.text("scheduler"))
+    answer = asking.loaded.ask(target, values.text("namespace") or _DEFAULT_NAMESPACE, values.text("scheduler"))
     explanation = answer.explanation if isinstance(answer, WorkloadExplanation) else answer
     picture = picture_of(answer_on(explanation, node) if node else answer)
     return {"picture": msgspec.to_builtins(picture), "table": verdict_table(explanation).to_dict()}
@@ -145,6 +162,36 @@ def _reschedule(asking: Asking) -> PlanAnswer:
     return reschedule_answer(report, asking.play(reschedule_question(report)) if report.moves else None)
 
 
+def _pending(asking: Asking) -> PlanAnswer:
+    return pending_answer(
+        asking.loaded, asking.values.text("namespace"), lambda share: asking.progress(share, "trying changes")
+    )
+
+
+def _fit(asking: Asking) -> PlanAnswer:
+    values = asking.values
+    asked, others = asked_for(values.documents("objects"))
+    loaded = asking.loaded.with_(*others)
+    replicas = values.whole("replicas", least=1)
+    if replicas is not None and replicas > MOST_REPLICAS:
+        raise InputError(f"{replicas:,} are more than {MOST_REPLICAS:,}, which is the most", path=".values.replicas")
+    return fit_answer(loaded, asked, FitWishes(replicas, values.flag("preempt"), values.flag("afterPending")))
+
+
+def _survive(asking: Asking) -> PlanAnswer:
+    values = asking.values
+    return survive_answer(asking.loaded, values.text("target"), values.text("namespace") or _DEFAULT_NAMESPACE)
+
+
+def _diff(asking: Asking) -> PlanAnswer:
+    values = asking.values
+    before = read_setting("before", values.documents("before"))
+    after = read_setting("after", values.documents("after"))
+    renews = values.flag("renewPriorities")
+    played = play_diff(asking.read, before, after, asking.played_by, renews_priorities=renews, progress=asking.progress)
+    return diff_answer(played, before, after)
+
+
 def _chosen(asking: Asking, field: str) -> list[str]:
     return chosen_nodes(asking.read, asking.values.names(field), asking.values.text("selector"))
 
@@ -156,6 +203,10 @@ _ANSWERS: Mapping[str, Callable[[Asking], PlanAnswer]] = {
     "nodes": _nodes,
     "set": _set,
     "patch": _patch,
+    "pending": _pending,
+    "fit": _fit,
+    "survive": _survive,
+    "diff": _diff,
     "reschedule": _reschedule,
 }
 

@@ -22,7 +22,8 @@ class Shown:
     """A cluster as a page shows it, with a ``title`` in its head.
 
     ``objects`` are those that questions are about, and ``options`` how a question is played, from the time ``now`` on.
-    Nodes and pods are watched at ``nodes_path`` and ``pods_path``.
+    Its time passes ``speed`` times as fast as the clock, and nodes and pods are watched at ``nodes_path`` and
+    ``pods_path``.
     """
 
     mode: Mode
@@ -30,6 +31,7 @@ class Shown:
     objects: Callable[[], list[Stored]]
     now: Callable[[], int]
     options: RunOptions
+    speed: float = 1.0
     nodes_path: str = "/api/v1/nodes"
     pods_path: str = "/api/v1/pods"
 
@@ -38,8 +40,8 @@ class Shown:
         return replace(self.options, start_ns=self.now())
 
 
-def of_plane(plane: ControlPlane, settings: PlaneSettings) -> Shown:
-    """What the page of a control plane shows."""
+def of_plane(plane: ControlPlane, settings: PlaneSettings, speed: float = 1.0) -> Shown:
+    """What the page of a control plane shows, whose time passes so many times as fast as the clock."""
     # Most control planes are asked nothing by their page.
     from podium.sim.run import RunOptions
 
@@ -56,4 +58,4 @@ def of_plane(plane: ControlPlane, settings: PlaneSettings) -> Shown:
         kinds = [served[kind] for kind in KINDS if kind in served]
         return [stored for kind in kinds for stored in plane.store.objects(kind)]
 
-    return Shown(mode="control-plane", title="podium up", objects=objects, now=plane.now, options=options)
+    return Shown(mode="control-plane", title="podium up", objects=objects, now=plane.now, options=options, speed=speed)

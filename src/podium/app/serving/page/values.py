@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from podium.api.errors import InputError, shown
 from podium.api.times import parse_duration
-from podium.app.serving.page.forms import Field, Form, fields_of
+from podium.app.serving.page.forms import Field, Form
 
 if TYPE_CHECKING:
     from podium.api.input.codec import Document
@@ -25,7 +25,7 @@ class Values:
         if not isinstance(given, Mapping):
             raise InputError("the values of a form are an object", path=".values")
         self._form = form
-        fields = {field.name: field for field in fields_of(form)}
+        fields = {field.name: field for field in (*form.fields, *form.rest)}
         for name, value in given.items():
             if name not in fields:
                 raise InputError(f"{form.name} has no field {shown(name)}; it has {', '.join(fields)}", path=".values")
@@ -92,7 +92,7 @@ class Values:
         return found
 
     def _title(self, name: str) -> str:
-        return next(field.title for field in fields_of(self._form) if field.name == name)
+        return next(field.title for field in (*self._form.fields, *self._form.rest) if field.name == name)
 
     def _wrong(self, name: str, problem: str) -> InputError:
         return InputError(f"{self._title(name)}: {problem}", path=f".values.{name}")

@@ -34,7 +34,8 @@ class NodeLoads:
     def __init__(self, resources: Sequence[str], *, by_use: bool) -> None:
         self.resources = tuple(resources)
         self._by_use = by_use
-        self._places = PodPlaces()
+        # What a pod uses is its own, what it requests that of its class.
+        self._places = PodPlaces(tells_apart=by_use)
         self.amounts: Int64s = np.zeros((len(self.resources), 0), dtype=np.int64)
         self._roots: Int64s = self.amounts
         self.allocatable: Int64s = self.amounts

@@ -18,6 +18,7 @@ from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import NO_ROW
 from podium.decide.rescheduling.landing import SOFT_TAINT
 from podium.framework.rescheduling.picture import Picture
+from podium.framework.rescheduling.signals import predecessor
 
 Place = tuple[int, int, int]
 """The slot of a pod, its row, and the id of its class."""
@@ -47,10 +48,14 @@ class PodPlaces:
 
     Pods that terminate count as gone: what they leave behind is what counts. ``classes`` are those of the pods that
     were placed when the picture was first seen, by id. They are held here, so that no id comes to mean another class
-    meanwhile.
+    meanwhile. Whoever counts by pod, and not by class, ``tells_apart`` pods of one class: another one in the slot of
+    one that has left, on the same row, is then a move as well; a replacement of it is not.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, tells_apart: bool = False) -> None:
+        self._tells_apart = tells_apart
+        # By slot, where pods are told apart.
+        self._uids: list[str] = []
         self.classes: dict[int, PodClass] = {}
         self._picture: Picture | None = None
         self._position = self._node_position = -1
@@ -97,6 +102,8 @@ class PodPlaces:
         self._nodes = list(cluster.nodes.nodes)
         self._rows, self._classes = pods.row[: pods.count].copy(), pods.pod_class[: pods.count].copy()
         self._terminating = pods.terminating[: pods.count].copy()
+        if self._tells_apart:
+            self._uids = ["" if record is None else predecessor(record.uid) for record in pods.records]
         self.classes = {class_id: cluster.classes[class_id] for class_id in sorted(pods.of_class)}
 
     def _nodes_are_as_they_were(self, picture: Picture) -> bool:
@@ -117,7 +124,10 @@ class PodPlaces:
         pods = picture.cluster.pods
         count = len(self._rows)
         differ = (pods.row[:count] != self._rows) | (pods.pod_class[:count] != self._classes)
-        slots = np.flatnonzero(differ | (pods.terminating[:count] != self._terminating))
+        differ |= pods.terminating[:count] != self._terminating
+        if self._tells_apart:
+            self._tell_apart(picture, differ)
+        slots = np.flatnonzero(differ)
         if pods.count > count:
             self._grow(pods.count)
             slots = np.append(slots, np.arange(count, pods.count))
@@ -125,7 +135,20 @@ class PodPlaces:
         self._rows[slots], self._classes[slots] = pods.row[slots], pods.pod_class[slots]
         self._terminating[slots] = pods.terminating[slots]
         came = self._places(slots)
+        if self._tells_apart:
+            self._uids += [""] * (pods.count - len(self._uids))
+            for slot, _, _ in came:
+                self._uids[slot] = predecessor(pods.record(slot).uid)
         return Moved(left, came, sorted({row for _, row, _ in left + came}))
+
+    def _tell_apart(self, picture: Picture, differ: Bools) -> None:
+        """Note the slots of rows that were touched in which another pod is than before."""
+        cluster = picture.cluster
+        touched = cluster.nodes.changes.since(self._position)
+        for row in (cluster.nodes.all_rows() if touched is None else touched).tolist():
+            for pod in cluster.pods_on(row):
+                if pod.slot < len(differ) and self._uids[pod.slot] != predecessor(pod.uid):
+                    differ[pod.slot] = True
 
     def _places(self, slots: Int64s) -> list[Place]:
         """The places of the pods in some slots, without those that are nowhere or gone."""

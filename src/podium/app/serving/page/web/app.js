@@ -14,14 +14,14 @@ const AGAIN_MS = 1000;
 class Page {
   constructor(server, about) {
     Object.assign(this, { server, about, isReadOnly: about.readOnly });
-    // Objects bear the server's times.
-    this.ahead = about.now - Date.now();
+    // Objects bear the times of the cluster, which may go faster than the clock.
+    this.began = Date.now();
     this.theme = new Theme();
     this.cluster = null;
   }
 
   now() {
-    return Date.now() + this.ahead;
+    return this.about.now + (Date.now() - this.began) * this.about.speed;
   }
 
   // The kinds that the server has; asked for once, and anew where that failed.
@@ -48,6 +48,15 @@ class Page {
 
   openObject(kind, namespace, name) {
     this.go("objects", kind.group ? `${kind.plural}.${kind.group}` : kind.plural, namespace || "-", name);
+  }
+}
+
+// A part of an address; one that is no text in such a form stands for nothing.
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return "";
   }
 }
 
@@ -94,7 +103,7 @@ class App {
   }
 
   async show() {
-    const [name, ...rest] = location.hash.slice(1).split("/").map(decodeURIComponent);
+    const [name, ...rest] = location.hash.slice(1).split("/").map(decoded);
     const chosen = this.parts.has(name) ? name : "cluster", part = this.parts.get(chosen);
     if (part !== this.shown) {
       this.shown?.hide();
@@ -105,7 +114,6 @@ class App {
       fill(this.main, part.element);
       document.title = `Podium: ${this.tabs.get(chosen).textContent}`;
     }
-    this.rest = rest;
     try {
       await part.show(rest);
     } catch (error) {
@@ -119,9 +127,9 @@ class App {
   // A page that nobody sees holds no connections.
   look() {
     if (document.hidden) {
-      this.shown?.hide();
-    } else if (this.shown) {
-      this.shown.show(this.rest);
+      this.shown?.pause?.();
+    } else {
+      this.shown?.resume?.();
     }
   }
 

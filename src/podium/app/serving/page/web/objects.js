@@ -21,6 +21,7 @@ export class ObjectsTab {
     this.kindBox = element("select", { "aria-label": "Kind", onchange: () => this.choose() });
     this.namespaceBox = element("input", { type: "search", placeholder: "all namespaces", "aria-label": "Namespace", oninput: () => this.filter() });
     this.nameBox = element("input", { type: "search", placeholder: "name contains", "aria-label": "Name contains", oninput: () => this.filter() });
+    this.wideBox = element("input", { type: "checkbox", checked: true, onchange: () => this.filter() });
     this.newButton = button("New", "Make an object", () => this.panel.make(this.kind));
     this.state = element("span", { className: "state", role: "status" });
     this.grid = new Grid({ label: "Objects", onopen: (key) => this.open(key) });
@@ -28,6 +29,7 @@ export class ObjectsTab {
     this.element = element("div", { className: "split" },
       element("div", { className: "list" },
         element("div", { className: "toolbar" }, this.kindBox, this.namespaceBox, this.nameBox,
+          element("label", { className: "choice", title: "All columns, as with kubectl get -o wide" }, this.wideBox, "wide"),
           page.isReadOnly ? null : this.newButton, this.state),
         this.grid.element),
       this.panel.element);
@@ -56,13 +58,22 @@ export class ObjectsTab {
 
   isShown(kind, namespace, name) {
     const { ref } = this.panel;
-    return ref && ref.kind === kind && ref.name === name && ref.namespace === (namespace === "-" ? "" : namespace);
+    return ref && idOf(ref.kind) === idOf(kind) && ref.name === name && ref.namespace === (namespace === "-" ? "" : namespace);
   }
 
   hide() {
     this.follower?.stop();
     clearInterval(this.ticking);
     this.ticking = 0;
+  }
+
+  // Nobody sees the page, or somebody does again.
+  pause() {
+    this.hide();
+  }
+
+  resume() {
+    this.show([]);
   }
 
   choose() {
@@ -98,7 +109,7 @@ export class ObjectsTab {
     const { ref } = this.panel;
     for (const { record, before } of changes) {
       const { name, namespace } = record || before;
-      if (ref && ref.kind === this.kind && ref.name === name && ref.namespace === namespace) {
+      if (ref && idOf(ref.kind) === idOf(this.kind) && ref.name === name && ref.namespace === namespace) {
         if (record) {
           this.panel.changed(record.version);
         } else {
@@ -123,7 +134,8 @@ export class ObjectsTab {
   }
 
   paint() {
-    const shown = this.columns.map((column, place) => ({ ...column, place })).filter((column) => column.priority === 0);
+    const shown = this.columns.map((column, place) => ({ ...column, place }))
+      .filter((column) => column.priority === 0 || this.wideBox.checked);
     const namespace = this.namespaceBox.value.trim(), part = this.nameBox.value.trim().toLowerCase();
     const now = this.page.now();
     const rows = [...this.follower.known.values()]

@@ -5,6 +5,15 @@ import { Asking } from "./asking.js";
 import { Form } from "./form.js";
 import { Messages } from "./messages.js";
 
+// What an address says of a form; nothing, where it says it in no way that is known.
+function valuesOf(text) {
+  try {
+    return Object.fromEntries(Object.entries(JSON.parse(text)).filter(([, value]) => typeof value === "string"));
+  } catch {
+    return {};
+  }
+}
+
 export class PlansTab {
   constructor(page) {
     this.page = page;
@@ -30,13 +39,13 @@ export class PlansTab {
     this.current = form;
     if (!this.forms.has(form.name)) {
       const suggest = (what) => this.page.suggest(what);
-      this.forms.set(form.name, new Form(form.fields, suggest, (given) => this.ask(form, given), this.page.about.played));
+      this.forms.set(form.name, new Form(form.fields, suggest, (given) => this.ask(form, given), form.rest));
     }
     for (const each of this.menu.children) {
       each.setAttribute("aria-current", each.dataset.question === form.name ? "true" : "false");
     }
     if (values) {
-      this.forms.get(form.name).set(JSON.parse(values));
+      this.forms.get(form.name).set(valuesOf(values));
     }
     fill(this.aside, this.menu, element("p", { className: "hint" }, form.told), this.forms.get(form.name).element);
     this.messages.clear();

@@ -10,7 +10,7 @@ import pytest
 
 import podium
 from podium.api.errors import InputError, PodiumError
-from podium.app import loaded
+from podium.app import cluster as clusters
 from podium.app.explaining.explainer import Explainer
 from podium.sim.results import disruption_state
 from tests.api.dumps import dump, dumped_pod
@@ -58,11 +58,11 @@ def test_what_decisions_are_made_on_is_made_for_the_first_of_them_and_kept(
     made: list[Explainer] = []
 
     class Counted(Explainer):
-        def __init__(self, *given: Any) -> None:
+        def __init__(self, *given: Any, **named: Any) -> None:
             made.append(self)
-            super().__init__(*given)
+            super().__init__(*given, **named)
 
-    monkeypatch.setattr(loaded, "Explainer", Counted)
+    monkeypatch.setattr(clusters, "Explainer", Counted)
     cluster = podium.load(file)
     assert not made
 

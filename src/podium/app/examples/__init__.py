@@ -1,0 +1,1 @@
+"""The examples of the documents, for whoever has the package alone."""

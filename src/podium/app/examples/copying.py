@@ -1,0 +1,29 @@
+"""Where the examples are, and a copy of them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from podium.api.errors import InputError
+
+_NAME = "examples"
+_PACKAGE = Path(__file__).resolve().parents[2]
+_LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*")
+
+
+def examples_folder() -> Path:
+    """The examples: within an installed package, or beside the sources. Raises InputError where there are none."""
+    for folder in (_PACKAGE / _NAME, _PACKAGE.parents[1] / _NAME):
+        if (folder / "cookbook").is_dir():
+            return folder
+    raise InputError("this copy of Podium has no examples; they are in its source archive")
+
+
+def copy_examples(target: Path) -> int:
+    """Copy them into a folder that is not there yet; how many files. Raises InputError for one that is there."""
+    source = examples_folder()
+    if target.exists():
+        raise InputError(f"{target} is there already; name another folder, or remove it")
+    shutil.copytree(source, target, ignore=_LEFT_OUT)
+    return sum(path.is_file() for path in target.rglob("*"))

@@ -1,0 +1,22 @@
+"""From what JSON shows to rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from podium.app.frames.column import Value
+
+
+def flat(shown: Mapping[str, Any], parent: str = "") -> dict[str, Value]:
+    """The values by their path, with dots between the names; a list is its values with commas between them."""
+    row: dict[str, Value] = {}
+    for name, value in shown.items():
+        path = f"{parent}{name}"
+        if isinstance(value, Mapping):
+            row |= flat(value, f"{path}.")
+        elif isinstance(value, list | tuple):
+            row[path] = ", ".join(map(str, value))
+        else:
+            row[path] = value
+    return row

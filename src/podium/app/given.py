@@ -1,0 +1,51 @@
+"""Objects in whatever form a program has them at hand, read as files would be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from podium.api.input.codec import Document, Input, Reader
+from podium.api.input.files import FileName
+from podium.api.kinds import KIND_OF
+from podium.api.meta import Kubernetes
+from podium.api.warnings import Validation
+
+Given = Kubernetes | dict[str, Any] | Document | FileName
+"""An object: typed, as a dictionary (a List too), or as a document; or the name of a file or directory of objects."""
+
+Objects = Given | Iterable[Given]
+"""One such object, or several."""
+
+
+def read_objects(
+    objects: Objects,
+    validation: Validation | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Input:
+    """The objects as an input, in order. Raises InputError for what is wrong in one, and for one given twice."""
+    given = [objects] if isinstance(objects, str | Path | dict | Kubernetes | Document) else list(objects)
+    names = [item for item in given if isinstance(item, str | Path)]
+    with Reader(validation) as reader:
+        if len(names) == len(given):
+            reader.read_all(names, progress)
+            return reader.input()
+        for index, item in enumerate(given):
+            if isinstance(item, Document):
+                reader.add(item)
+            elif isinstance(item, Kubernetes | dict):
+                # Read as a file would be, so that the same mistakes are found.
+                raw = _raw(item) if isinstance(item, Kubernetes) else item
+                reader.read_text(msgspec.json.encode(raw), f"objects[{index}]")
+            else:
+                reader.read_files(item)
+        return reader.input()
+
+
+def _raw(typed: Kubernetes) -> dict[str, Any]:
+    """The object as a dictionary, with the kind that its type stands for."""
+    kind = KIND_OF[type(typed)]
+    return {"apiVersion": kind.api_version, "kind": kind.name, **msgspec.to_builtins(typed)}

@@ -1,0 +1,35 @@
+"""Plain values that a program gives, as they would stand in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from podium.api.errors import InputError
+from podium.api.input.codec import Document, load_text
+
+
+def in_one_line(value: Any, source: str = "") -> str:
+    """The value as JSON. Raises InputError for what JSON has no words for."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"is no plain JSON: {error}", source=source) from None
+
+
+def as_document(given: dict[str, Any], source: str) -> Document:
+    """The dictionary as a file would be read, so that the same mistakes are found. Raises InputError."""
+    documents = load_text(in_one_line(given, source), source)
+    if len(documents) != 1:
+        raise InputError(f"holds {len(documents)} objects; one configuration is needed", source=source)
+    return documents[0]
+
+
+def assignments_of(fields: Mapping[str, Any]) -> list[str]:
+    """What `podium plan set` would be told: `replicas=5` to set a field, `replicas-` for None, to take one away."""
+    return [
+        f"{name}-" if value is None else f"{name}={value if isinstance(value, str) else in_one_line(value, name)}"
+        for name, value in fields.items()
+    ]

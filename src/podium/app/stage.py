@@ -1,0 +1,174 @@
+"""The columns on which decisions about a cluster and its changed copies are made: kept once, for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from podium.api.basis import lacks_status
+from podium.api.disruption_policy import DisruptionPolicy
+from podium.api.errors import InputError
+from podium.api.input.codec import Document, refuse_empty_pods
+from podium.api.limit_range import LimitRange
+from podium.api.meta import Kubernetes
+from podium.api.node import Node
+from podium.api.policy import PriorityClass
+from podium.api.present import DEFAULT_START_NS, last_time
+from podium.api.runtime_class import RuntimeClass
+from podium.app.budget_statuses import with_budget_statuses
+from podium.app.explaining.explainer import Explainer
+
+# Pods get something of these when they are admitted, or classes come from them.
+_OF_ALL_PODS = (PriorityClass, DisruptionPolicy, LimitRange, RuntimeClass)
+# Where more than one in so many objects differ, the columns are made anew.
+_ONE_IN = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Version:
+    """A cluster as it was read or changed: its documents, and the newest time in its objects, None without any.
+
+    With `has_open_budgets` it has budgets without a status: what these allow hangs on all pods and their controllers.
+    """
+
+    documents: Sequence[Document]
+    last_ns: int | None
+    has_open_budgets: bool
+
+    @classmethod
+    def of(cls, documents: Sequence[Document]) -> Version:
+        """The version that has these documents."""
+        return cls(documents, last_time(_objects(documents)), any(map(lacks_status, documents)))
+
+    @property
+    def now_ns(self) -> int:
+        """What time it is."""
+        return DEFAULT_START_NS if self.last_ns is None else self.last_ns
+
+    def changed(self, documents: Sequence[Document], gone: Sequence[Document], come: Sequence[Document]) -> Version:
+        """The version that has these documents, which are this one's without some and with others."""
+        looked_at = documents if self.has_open_budgets else come
+        has_open_budgets = any(map(lacks_status, looked_at))
+        times = (self.last_ns, last_time(_objects(come)))
+        last_ns = max((time for time in times if time is not None), default=None)
+        if last_ns is not None and last_ns == last_time(_objects(gone)):
+            # Of the others one may be as new, which is soon found where many are.
+            last_ns = last_time(_objects(documents), enough_ns=last_ns)
+        return Version(documents, last_ns, has_open_budgets)
+
+
+class Stage:
+    """Shows versions of a cluster, one after another, on columns that are made for the first of them.
+
+    Another version is shown by the objects in which the two differ, if explanations are then what they would be on
+    columns of its own. Not to be used by several threads at once.
+    """
+
+    def __init__(self, make: Callable[[Iterable[Kubernetes], int], Explainer]) -> None:
+        self._make = make
+        self._shown: tuple[Version, Explainer] | None = None
+        # What an image takes by its name, None where nodes differ in that; worked out when nodes come or go.
+        self._image_sizes: dict[str, int | None] | None = None
+
+    def show(self, version: Version) -> Explainer | None:
+        """What explains decisions in that version; None where it needs columns of its own.
+
+        Raises PodiumError for what no API server would have taken.
+        """
+        if self._shown is None:
+            self._shown = (version, self._made(version))
+        shown, explainer = self._shown
+        if shown is version:
+            return explainer
+        gone, come = _differing(shown, version)
+        if not self._can_show(version, gone, come):
+            return None
+        self._move(version, gone, come)
+        return explainer
+
+    def show_again(self, version: Version) -> None:
+        """Show a version that was shown before."""
+        if self._shown is not None and self._shown[0] is not version:
+            self._move(version, *_differing(self._shown[0], version))
+
+    def _made(self, version: Version) -> Explainer:
+        refuse_empty_pods(version.documents)
+        try:
+            return self._make(with_budget_statuses(version.documents), version.now_ns)
+        except InputError as error:
+            raise _located(error, version.documents) from None
+
+    def _move(self, version: Version, gone: Sequence[Document], come: Sequence[Document]) -> None:
+        if self._shown is None:
+            raise AssertionError("nothing is shown that could be another version")
+        explainer = self._shown[1]
+        refuse_empty_pods(come)
+        try:
+            explainer.change(_objects(version.documents), _objects(gone), _objects(come))
+        except InputError as error:
+            raise _located(error, come) from None
+        self._shown = (version, explainer)
+
+    def _can_show(self, version: Version, gone: Sequence[Document], come: Sequence[Document]) -> bool:
+        if self._shown is None:
+            return False
+        shown, explainer = self._shown
+        leaving, arriving = _objects(gone), _objects(come)
+        return (
+            (len(gone) + len(come)) * _ONE_IN <= len(version.documents)
+            and shown.now_ns == version.now_ns
+            and not shown.has_open_budgets
+            and not version.has_open_budgets
+            and explainer.can_change
+            and not any(isinstance(item, _OF_ALL_PODS) for item in (*leaving, *arriving))
+            and self._agree_on_images(shown, leaving, arriving)
+        )
+
+    def _agree_on_images(self, shown: Version, leaving: Sequence[Kubernetes], arriving: Sequence[Kubernetes]) -> bool:
+        """Whether images are as large on the nodes that differ as on all others: else the first node's word counts."""
+        sizes = list(_images((*leaving, *arriving)))
+        if not sizes:
+            return True
+        if self._image_sizes is None:
+            self._image_sizes = {}
+            self._learn(_images(_objects(shown.documents)))
+        self._learn(sizes)
+        return all(self._image_sizes[name] is not None for name, _ in sizes)
+
+    def _learn(self, sizes: Iterable[tuple[str, int]]) -> None:
+        known = self._image_sizes
+        if known is not None:
+            for name, size in sizes:
+                if known.setdefault(name, size) != size:
+                    known[name] = None
+
+
+def _differing(shown: Version, version: Version) -> tuple[list[Document], list[Document]]:
+    """The documents that only the one has, and those that only the other has, each in its order."""
+    before, after = _by_identity(shown.documents), _by_identity(version.documents)
+    gone = [before[each] for each in before if each not in after]
+    return gone, [after[each] for each in after if each not in before]
+
+
+def _by_identity(documents: Sequence[Document]) -> dict[int, Document]:
+    """The documents by what tells them apart while both versions are there; in their order."""
+    return dict(zip(map(id, documents), documents, strict=True))
+
+
+def _objects(documents: Iterable[Document]) -> list[Kubernetes]:
+    return [document.object for document in documents if document.object is not None]
+
+
+def _images(objects: Iterable[Kubernetes]) -> Iterator[tuple[str, int]]:
+    for node in objects:
+        if isinstance(node, Node):
+            for image in node.status.images:
+                yield from ((name, image.size_bytes) for name in image.names)
+
+
+def _located(error: InputError, documents: Iterable[Document]) -> InputError:
+    """The error with the place of the object that it names."""
+    for document in documents:
+        if document.object is not None and error.object == f"{document.raw.get('kind')} {document.object.key}":
+            return error.located(source=document.source, document=document.index)
+    return error

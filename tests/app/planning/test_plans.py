@@ -1,0 +1,91 @@
+"""The questions of plans from Python."""
+
+from typing import Any
+
+import pytest
+
+import podium
+from podium.app.planning.answer import PlanAnswer
+from tests.docs.blocks import ROOT
+
+CLUSTER = ROOT / "examples/plan/cluster.yaml"
+NODE = "ip-10-0-1-11.eu-west-1.compute.internal"
+PLAIN = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "extra", "namespace": "shop"}}
+EXTRA = {
+    **PLAIN,
+    "spec": {
+        "replicas": 1,
+        "selector": {"matchLabels": {"app": "extra"}},
+        "template": {
+            "metadata": {"labels": {"app": "extra"}},
+            "spec": {"containers": [{"name": "main", "image": "i", "resources": {"requests": {"cpu": "100m"}}}]},
+        },
+    },
+}
+
+
+CLASS = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "batch"}, "value": 5}
+
+
+def test_each_question_is_answered() -> None:
+    plans = podium.load(CLUSTER).plan(start_delay="5s")
+
+    answers = {
+        "deploy": plans.deploy(EXTRA),
+        "drain": plans.drain(NODE, timeout="5m"),
+        "fail": plans.fail(NODE, for_=600),
+        "nodes": plans.nodes(add=1, like=NODE),
+        "set": plans.set("deployment/shop/report", {"replicas": 2}),
+        "patch": plans.patch({**PLAIN, "metadata": {"name": "report", "namespace": "shop"}, "spec": {"replicas": 2}}),
+        "reschedule": plans.reschedule(),
+        "pending": plans.pending(),
+        "fit": plans.fit(EXTRA),
+        "survive": plans.survive("deploy/shop/report", "shop"),
+        "diff": plans.diff(after=[CLASS]),
+    }
+
+    for question, answer in answers.items():
+        assert isinstance(answer, PlanAnswer)
+        assert answer.question == question
+        assert answer.headline
+        assert answer.frame().name in ("impact", "table")
+    assert answers["set"].impact == answers["patch"].impact
+
+
+def test_the_function_asks_what_the_method_asks() -> None:
+    assert podium.plan(CLUSTER).drain(NODE).to_dict() == podium.load(CLUSTER).plan().drain(NODE).to_dict()
+
+
+def test_a_field_is_taken_away_by_none() -> None:
+    answer = podium.plan(CLUSTER).set("deployment/shop/report", {"replicas": None, "labels.a": "b"})
+
+    assert any("replicas" in told for told in answer.to_dict()["changes"][0]["changes"])
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (lambda plans: plans.drain("nowhere"), "no node nowhere"),
+        (lambda plans: plans.drain(NODE, timeout="soon"), "timeout: "),
+        (lambda plans: plans.fail(NODE, for_=-1), "for_: is negative"),
+        (lambda plans: plans.nodes(add=2), "say which with like"),
+        (lambda plans: plans.nodes(like=NODE), "say with add how many"),
+        (lambda plans: plans.nodes(add=-1), "negative"),
+        (lambda plans: plans.patch(), "no patch"),
+        (lambda plans: plans.set("deployment/shop/report", {"replicas": object()}), "no plain JSON"),
+        (lambda plans: plans.reschedule({"kind": "Pod"}), "rescheduler"),
+        (lambda plans: plans.deploy(), "nothing in the files makes a pod"),
+    ],
+)
+def test_what_cannot_be_asked_is_told(ask: Any, says: str) -> None:
+    with pytest.raises(podium.PodiumError, match=says):
+        ask(podium.plan(CLUSTER))
+
+
+def test_the_progress_is_told() -> None:
+    told: list[float] = []
+
+    podium.plan(CLUSTER, progress=lambda share, what: told.append(share)).drain(NODE)
+
+    assert told == sorted(told)
+    assert told

@@ -1,0 +1,157 @@
+"""The page's modules by themselves, in a real browser: what they read, what they keep, and what they let go of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.app.reporting.browser import open_browser
+from tests.app.serving.lives import SECONDS, up
+
+# How an event of a watch looks to the page, with the fields that are told.
+POD = """(name, more = {}) => ({
+  key: `uid-${name}`, version: "1", name: `default/${name}`, workload: "Deployment default/web", priority: 1,
+  requests: {cpu: 500}, created: 0, phase: "Pending", node: "", isDeleted: false, nominated: "", waits: "",
+  disruption: "", why: "",
+  ...more,
+})"""
+MODULES = 'const { History } = await import("/ui/history.js"), { columnsOf } = await import("/ui/columns.js");'
+HOSTILE = [
+    "",
+    "a: b",
+    "- a: 'it''s' # c",
+    'a: "x\\"y": z',
+    "'''",
+    '"',
+    "{a: [b, {c: d}]}",
+    "#x",
+    "--- # y",
+    "\t- \t:",
+    "a: |-2",
+    "? x",
+    "é: \U0001f4a5 # ü",
+    "</script><img src=x onerror=alert(1)>: </pre>",
+    "- - - -",
+    "x" * 5_000,
+    "\u202eabc: 'd",
+]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A page of a control plane without nodes."""
+    with open_browser() as browser, up(tmp_path_factory.mktemp("up"), "--port", "0", seconds=5 * SECONDS) as life:
+        opened = browser.new_page()
+        opened.goto(f"{life.server}/ui/")
+        opened.wait_for_selector("html[data-drawn]", state="attached")
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("text", "resource", "amount"),
+    [
+        ("500m", "cpu", 500),
+        ("2", "cpu", 2_000),
+        ("0.1", "cpu", 100),
+        ("100u", "cpu", 1),
+        ("1Gi", "memory", 1024**3),
+        ("1e3", "memory", 1_000),
+        ("129M", "memory", 129_000_000),
+        ("3", "example.com/gpu", 3),
+        ("much", "memory", 0),
+    ],
+)
+def test_an_amount_is_read_as_kubernetes_writes_it(page: Any, text: str, resource: str, amount: int) -> None:
+    script = "async ([text, resource]) => (await import('/ui/quantity.js')).amountOf(text, resource)"
+    assert page.evaluate(script, [text, resource]) == amount
+
+
+def test_a_pod_requests_what_its_containers_do_or_an_init_container_with_the_side_cars_before_it(page: Any) -> None:
+    def container(cpu: str, **more: Any) -> dict[str, Any]:
+        return {"resources": {"requests": {"cpu": cpu}}, **more}
+
+    spec = {
+        "containers": [container("100m"), container("200m")],
+        "initContainers": [container("1", restartPolicy="Always"), container("500m"), container("50m")],
+        "overhead": {"cpu": "10m"},
+    }
+    script = "async (spec) => (await import('/ui/quantity.js')).requestsOf(spec)"
+    assert page.evaluate(script, spec) == {"cpu": 1_510}
+
+
+@pytest.mark.parametrize("line", HOSTILE)
+def test_colours_change_no_letter_of_a_line(page: Any, line: str) -> None:
+    script = "async (line) => (await import('/ui/yaml.js')).piecesOf(line).map(([, piece]) => piece).join('')"
+    assert page.evaluate(script, line) == line
+
+
+def test_managed_fields_are_left_out_of_a_text_and_nothing_else_is(page: Any) -> None:
+    text = "metadata:\n  managedFields:\n  - apiVersion: v1\n    fieldsV1:\n      f:a: {}\n  name: a\nspec:\n  - b\n"
+    script = "async (text) => (await import('/ui/yaml.js')).withoutManagedFields(text)"
+    assert page.evaluate(script, text) == "metadata:\n  name: a\nspec:\n  - b\n"
+
+
+def test_the_life_of_a_pod_becomes_events_in_their_order(page: Any) -> None:
+    told = page.evaluate(
+        f"""async () => {{
+          {MODULES}
+          const pod = {POD}, history = new History(1000);
+          const tell = (after, before, time) => history.takePods([{{ record: after, before }}], time, false);
+          const steps = [
+            pod("a"), pod("a", {{ waits: "no room" }}), pod("a", {{ waits: "no room", nominated: "n1" }}),
+            pod("a", {{ node: "n1" }}), pod("a", {{ node: "n1", phase: "Running" }}),
+            pod("a", {{ node: "n1", phase: "Running", disruption: "EvictionByEvictionAPI", why: "drained" }}),
+            pod("a", {{ node: "n1", phase: "Running", isDeleted: true, disruption: "EvictionByEvictionAPI" }}), null,
+          ];
+          steps.forEach((step, place) => tell(step, steps[place - 1] || null, 1000 + place * 1000));
+          const {{ words, events, pods }} = columnsOf(history, 10000);
+          return [events.reason.map((word) => words[word]), events.time, pods.created, pods.scheduled, pods.ended];
+        }}"""
+    )
+    reasons = ["Created", "FailedScheduling", "Nominated", "Scheduled", "Started", "Evicted", "Killing", "Terminated"]
+    assert told == [reasons, [0, 1, 2, 3, 4, 5, 6, 7], [0], [3], [7]]
+
+
+def test_for_whom_a_pod_was_preempted_is_seen_by_who_was_nominated_to_its_node(page: Any) -> None:
+    told = page.evaluate(
+        f"""async () => {{
+          {MODULES}
+          const pod = {POD}, history = new History(0);
+          const low = pod("low", {{ node: "n1", phase: "Running" }}), high = pod("high");
+          history.takePods([{{ record: low, before: null }}, {{ record: high, before: null }}], 0, true);
+          const gone = {{ ...low, disruption: "PreemptionByScheduler" }};
+          history.takePods([{{ record: gone, before: low }}], 1, false);
+          history.takePods([{{ record: {{ ...high, nominated: "n1" }}, before: high }}], 2, false);
+          const {{ words, events, pods }} = columnsOf(history, 10), name = (pod) => words[pods.name[pod]];
+          const place = events.reason.findIndex((word) => words[word] === "Preempted");
+          return [name(events.pod[place]), name(events.byPod[place])];
+        }}"""
+    )
+    assert told == ["default/low", "default/high"]
+
+
+def test_what_lies_too_far_back_is_let_go(page: Any) -> None:
+    kept = page.evaluate(
+        f"""async () => {{
+          {MODULES}
+          const pod = {POD}, history = new History(0);
+          let time = 0;
+          for (let number = 0; number < 30000; number += 1) {{
+            time += 1;
+            const made = pod(`pod-${{number}}`);
+            history.takePods([{{ record: made, before: null }}], time, false);
+            history.takePods([{{ record: null, before: made }}], time, false);
+            if (number % 1000 === 0) history.forget(time);
+          }}
+          history.forget(time);
+          const most = [history.events.length, history.pods.size];
+          history.forget(time + 31 * 60 * 1000);
+          const data = columnsOf(history, time + 31 * 60 * 1000);
+          return [...most, history.events.length, history.pods.size, data.events.time.length];
+        }}"""
+    )
+    assert kept[0] <= 20_000
+    assert kept[1] <= 10_000
+    assert kept[2:] == [0, 0, 0]
