@@ -70,7 +70,20 @@ SIMULATE = """
 Result
   schemaVersion:int events:[Event] pods:[Pod] summary:Summary nodes:[FinalNode] workloads:[WorkloadReadiness]
   budgets:[BudgetHealth] holds:[Hold] series:[Sums] disruptions?:DisruptionState recorded?:Comparison
-  restsOn:[Caveat]
+  ledger?:[Disruption] restsOn:[Caveat]
+Disruption
+  id:int time:number pod uid node
+  cause:preemption|eviction|drain|autoscaler|rescheduler|pressure|taint|node-gone|deletion
+  priority:int owner by rule plan alternatives:Alternatives~ beneficiary:Beneficiary~ loss:Loss
+  replacement:Replacement~ inVain:str~
+Alternatives
+  candidates:int equals:[str]
+Beneficiary
+  pod uid owner priority:int room outcome:waiting|placed|elsewhere|gone|again node:str~ placedAfter:number~
+Loss
+  ran:number lost:number requests:{number} work:{number} grace:number~ endedAfter:number~
+Replacement
+  pod uid node:str~ placedAfter:number~ readyAfter:number~
 Event
   time:number reason pod:str~ node:str~ by:str~ message count:int lastTime:number
 Pod
