@@ -17,7 +17,12 @@ from podium.framework.rescheduling.policy import Float64s
 from podium.plugins.rescheduling.consolidation.packing import Packing
 
 _MOST_STEPS = 4_000
-"""So many pods are given a place in thought, over all sets of nodes; a set without room counts its nodes."""
+"""So many pods are given a place in thought, over all sets of nodes; a set without room counts its nodes.
+
+Where there are many nodes to choose from it counts once for each ``_HOMES_A_STEP`` of them.
+"""
+
+_HOMES_A_STEP = 1_000
 
 MOST_PODS = 1_000
 """So many pods the candidates may have in all, so that several sets can be looked at."""
@@ -45,7 +50,7 @@ class EmptiedTogether:
         self._guests = [len(pods) for _, pods in candidates]
         self._room: Float64s = np.maximum(packing.room, 0).sum(axis=1, dtype=np.float64)
         self._takes = self._taken(candidates)
-        self._left = _MOST_STEPS
+        self._left = _MOST_STEPS // (1 + len(packing.homes) // _HOMES_A_STEP)
 
     def search(self) -> Emptied:
         """The best that was found; nothing, where nothing was."""
