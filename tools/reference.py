@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,7 @@ def commands_page() -> str:
 
 
 def _command(
-    command: click.Command, parent: click.Context, name: str, shared: Sequence[tuple[str, ...]]
+    command: click.Command, parent: click.Context, name: str, shared: Collection[tuple[str, ...]]
 ) -> Iterator[str]:
     """The parts about a command, and those below it; `shared` options have been told."""
     context = click.Context(command, info_name=name, parent=parent)
@@ -89,17 +89,23 @@ def _command(
 
 
 def _below(group: click.Group, context: click.Context) -> Iterator[str]:
-    """The commands of a group, after the options that all of them have."""
-    rows = [
-        [_row(each, context) for each in command.params if isinstance(each, click.Option)]
-        for command in group.commands.values()
-    ]
-    shared = [row for row in rows[0] if len(rows) > 1 and all(row in other for other in rows)]
-    if shared:
-        yield f"Options of each command of `{context.command_path}`:\n"
-        yield table(("option", "value", "unless given", "meaning"), shared)
+    """The commands of a group, after the options that three or more have, told once for the same commands."""
+    owners: dict[tuple[str, ...], list[str]] = {}
     for name in group.list_commands(context):
-        yield from _command(group.commands[name], context, name, shared)
+        for each in group.commands[name].params:
+            if isinstance(each, click.Option):
+                owners.setdefault(_row(each, context), []).append(name)
+    shared: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+    for row, names in owners.items():
+        if len(names) > 2:
+            shared.setdefault(tuple(names), []).append(row)
+    for which, rows in sorted(shared.items(), key=lambda item: (-len(item[0]), item[0])):
+        whose = "each command" if len(which) == len(group.commands) else ", ".join(f"`{name}`" for name in which)
+        yield f"{prose(f'Options of {whose} of `{context.command_path}`:')}\n"
+        yield table(("option", "value", "unless given", "meaning"), rows)
+    told = {row for rows in shared.values() for row in rows}
+    for name in group.list_commands(context):
+        yield from _command(group.commands[name], context, name, told)
 
 
 def _options(options: Sequence[click.Option], context: click.Context) -> Iterator[str]:

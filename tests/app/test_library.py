@@ -54,6 +54,7 @@ def test_objects_may_be_dictionaries_lists_typed_documents_or_files(tmp_path: Pa
         file,
         str(file),
         [tmp_path],
+        LIST,
     ]
 
     for objects in given:

@@ -48,6 +48,13 @@ def test_an_answer_is_what_its_command_prints(line: str) -> None:
 
 
 @each_answer
+def test_its_picture_is_that_of_its_command(line: str) -> None:
+    printed = CliRunner().invoke(command, [*line.split(), "-o", "html"], prog_name="podium", catch_exceptions=False)
+
+    assert ANSWERS[line]().html() == printed.output
+
+
+@each_answer
 def test_an_answer_as_a_value_is_one_line(line: str) -> None:
     shown = repr(ANSWERS[line]())
 

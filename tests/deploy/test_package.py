@@ -52,6 +52,24 @@ def test_the_same_sources_give_the_same_wheel(tmp_path: Path, monkeypatch: pytes
     assert wheels[0] == wheels[1]
 
 
+def test_what_the_image_is_given_is_enough_to_build_the_wheel(tmp_path: Path) -> None:
+    lines = (ROOT / "deploy" / "Containerfile").read_text().splitlines()
+    given = [line.split()[1:] for line in lines if line.startswith("COPY ") and "--from" not in line]
+    context = tmp_path / "source"
+    for *sources, target in given:
+        for source in sources:
+            place = context / target / source if target.endswith("/") else context / target
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if (ROOT / source).is_dir():
+                shutil.copytree(ROOT / source, place, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copyfile(ROOT / source, place)
+
+    (made,) = WheelBuilder(str(context)).build(directory=str(tmp_path / "built"))
+
+    assert zipfile.is_zipfile(made)
+
+
 def test_the_wheel_names_all_that_it_brings_along_as_it_is_locked(tmp_path: Path) -> None:
     (made,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path))
 

@@ -16,6 +16,7 @@ from tools.site.links import problems_of, read_html
 from tools.site.navigation import CHAPTERS, address_of
 from tools.site.navigation import DOCUMENTS as ON_THE_SITE
 from tools.site.publish import BRANCH, publish
+from tools.site.source import NOTEBOOK, markdown_of
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_document_has_its_place_in_the_navigation() -> None:
     listed = [document for chapter in CHAPTERS for document in chapter.documents]
 
-    assert sorted(listed) == sorted(map(name_of, DOCUMENTS))
+    assert sorted(listed) == sorted(map(name_of, (*DOCUMENTS, *(ROOT / "docs").rglob("*.ipynb"))))
     assert len({address_of(document) for document in listed}) == len(listed)
 
 
@@ -42,7 +43,15 @@ def test_every_page_leads_to_every_other_and_names_its_headings_as_the_document_
         up = "../" * address_of(document).count("/")
 
         assert {f"{up}{address_of(other)}" for other in ON_THE_SITE} <= set(page.links)
-        assert anchors_of(ROOT / document) <= page.ids
+        assert document.endswith(NOTEBOOK) or anchors_of(ROOT / document) <= page.ids
+
+
+def test_a_notebook_is_a_page_with_what_its_cells_print(site: Path) -> None:
+    page = (site / "notebook.html").read_text()
+    cells = json.loads((ROOT / "docs/notebook.ipynb").read_text())["cells"]
+
+    assert markdown_of("docs/notebook.ipynb").count("```python\n") == sum(cell["cell_type"] == "code" for cell in cells)
+    assert "&lt;Cluster:" in page
 
 
 def test_what_is_wrong_with_links_is_found(tmp_path: Path) -> None:

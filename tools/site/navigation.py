@@ -87,6 +87,7 @@ CHAPTERS = (
             "docs/reference/kinds.md",
             "docs/configuration.md",
             "docs/python.md",
+            "docs/notebook.ipynb",
             "docs/tutorial-plugins.md",
             "docs/benchmarks.md",
         ),
@@ -116,4 +117,4 @@ def address_of(document: str) -> str:
         return "index.html"
     if document == "SECURITY.md":
         return "security-policy.html"
-    return f"{document.removeprefix('docs/').removesuffix('.md').lower()}.html"
+    return f"{document.removeprefix('docs/').rpartition('.')[0].lower()}.html"

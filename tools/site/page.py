@@ -18,6 +18,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
 from tools.site.navigation import DOCUMENTS, ROOT, address_of
+from tools.site.source import markdown_of
 
 _LEXERS = {"json": "json", "python": "python", "sh": "bash", "toml": "toml", "yaml": "yaml"}
 _ELSEWHERE = ("https://", "mailto:")
@@ -56,7 +57,7 @@ def read_page(document: str) -> Page:
     page = Page(document, address_of(document))
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     markdown.add_render_rule("fence", _fence)
-    tokens = markdown.parse((ROOT / document).read_text())
+    tokens = markdown.parse(markdown_of(document))
     _name_headings(page, tokens)
     for token in tokens:
         for child in token.children or ():

@@ -17,14 +17,17 @@ from podium.api.warnings import Validation
 Given = Kubernetes | dict[str, Any] | Document | FileName
 """An object: typed, as a dictionary (a List too), or as a document; or the name of a file or directory of objects."""
 
+Objects = Given | Iterable[Given]
+"""One such object, or several."""
+
 
 def read_objects(
-    objects: FileName | Iterable[Given],
+    objects: Objects,
     validation: Validation | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Input:
     """The objects as an input, in order. Raises InputError for what is wrong in one, and for one given twice."""
-    given: list[Given] = [objects] if isinstance(objects, str | Path) else list(objects)
+    given = [objects] if isinstance(objects, str | Path | dict | Kubernetes | Document) else list(objects)
     names = [item for item in given if isinstance(item, str | Path)]
     with Reader(validation) as reader:
         if len(names) == len(given):

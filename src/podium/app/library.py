@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from podium.api.input.files import FileName
 from podium.api.warnings import Validation
 from podium.app.cluster import Cluster
 from podium.app.decision_settings import ConfigurationGiven, read_settings
 from podium.app.explaining.explanation import Explanation
-from podium.app.given import Given, read_objects
+from podium.app.given import Objects, read_objects
 from podium.framework.settings.feature_gates import FeatureGates
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ __all__ = ["explain", "load", "plan", "read_objects", "simulate", "sweep"]
 
 
 def load(
-    objects: FileName | Iterable[Given],
+    objects: Objects,
     configuration: ConfigurationGiven | None = None,
     feature_gates: FeatureGates | str = "",
     *,
@@ -50,7 +49,7 @@ def load(
 
 
 def explain(
-    objects: FileName | Iterable[Given],
+    objects: Objects,
     pod: str,
     configuration: ConfigurationGiven | None = None,
     feature_gates: FeatureGates | str = "",
@@ -70,7 +69,7 @@ def explain(
 
 
 def simulate(
-    objects: FileName | Iterable[Given],
+    objects: Objects,
     *,
     until: Duration | None = None,
     seed: int = 0,
@@ -105,7 +104,7 @@ def simulate(
 
 
 def plan(
-    objects: FileName | Iterable[Given],
+    objects: Objects,
     *,
     until: Duration | None = None,
     seed: int = 0,
@@ -143,7 +142,7 @@ def plan(
 
 
 def sweep(
-    objects: FileName | Iterable[Given],
+    objects: Objects,
     vary: Mapping[str, Sequence[Any]],
     *,
     seeds: int = 1,

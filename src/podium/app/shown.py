@@ -42,6 +42,16 @@ class Shown:
         """The answer as its command prints it where no terminal is."""
         return _page(self, coloured=False)
 
+    def html(self) -> str:
+        """The answer as a picture, which is one HTML file that needs nothing else: what `-o html` prints."""
+        from podium.app.reporting import report
+
+        return report(self._pictured())
+
+    def _pictured(self) -> Any:
+        """What there is a picture of."""
+        return self
+
     def __str__(self) -> str:
         return self.text
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import podium
-from podium.app.planning.deciding.decisions import Decisions, kind_of
+from podium.app.planning.deciding.decisions import Decisions
+from podium.app.planning.deciding.fates import kind_of
 from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, told, written
 
 GPU = {"key": "gpu", "value": "true", "effect": "NoSchedule"}

@@ -143,6 +143,19 @@ def test_keys_go_from_event_to_event(story: Opened) -> None:
     assert selection(story) == {"kind": "node", "name": "node-1"}
 
 
+def test_time_runs_from_the_beginning_and_is_stopped(story: Opened) -> None:
+    story.press("p")
+    story.ask("new Promise((done) => podium.stories.scene.on((changed) => changed.has('time') && done()))")
+
+    story.press("p")
+
+    assert 0 < story.ask("podium.stories.scene.time") < 120
+    assert story.page.get_by_role("button", name="▶ Play").count() == 1
+    stopped = story.ask("podium.stories.scene.time")
+    story.frame()
+    assert story.ask("podium.stories.scene.time") == stopped
+
+
 def test_the_axis_goes_by_order_of_events_too(story: Opened) -> None:
     story.press("t", "Home", "ArrowRight")
 

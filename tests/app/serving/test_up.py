@@ -4,6 +4,8 @@ import json
 import os
 import signal
 import stat
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,18 @@ def test_a_server_comes_up_runs_pods_and_ends(tmp_path: Path) -> None:
 
         assert life.ask("DELETE", f"{PODS}/b")[0] == 404
         assert life.end() == 0
+
+
+def test_browsers_are_shown_a_page_unless_nobody_wants_one(tmp_path: Path) -> None:
+    with up(tmp_path, "--port", "0") as life:
+        assert f"  in a browser: {life.server}/ui/\n" in life.told
+        with urllib.request.urlopen(f"{life.server}/ui/") as answer:
+            assert answer.headers["Content-Type"].startswith("text/html")
+    with up(tmp_path, "--port", "0", "--no-page") as life:
+        assert not [line for line in life.told if "/ui/" in line]
+        with pytest.raises(urllib.error.HTTPError, match="404") as refused:
+            urllib.request.urlopen(f"{life.server}/ui/")
+        refused.value.close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -42,9 +42,7 @@ def write_explanation(page: Page, explanation: Explanation, *, all_nodes: bool =
 
 def _write_decision(page: Page, explanation: Explanation, *, all_nodes: bool) -> None:
     page.paragraph(Cell(headline_of(explanation), _STYLES[explanation.outcome]), hanging=2)
-    with explanation.as_decided():
-        facts = list(facts_of(explanation))
-    for fact in facts:
+    for fact in facts_of(explanation):
         page.paragraph(fact, indent=2, hanging=2)
     if explanation.placed is not None:
         write_placed(page, explanation, explanation.placed)
@@ -106,8 +104,13 @@ def headline_of(explanation: Explanation) -> str:
     return f"{pod} is unschedulable"
 
 
-def facts_of(explanation: Explanation) -> Iterator[str]:
+def facts_of(explanation: Explanation) -> list[str]:
     """What is worth knowing about the pod itself."""
+    with explanation.as_decided():
+        return list(_facts(explanation))
+
+
+def _facts(explanation: Explanation) -> Iterator[str]:
     pod, names = explanation.record, explanation.runner.cluster.nodes.resources
     asked = {names[index]: amount for index, amount in pod.pod_class.requests.items()}
     amounts = ", ".join(f"{format_quantity(amount, name)} {name}" for name, amount in sorted(asked.items()))

@@ -156,7 +156,8 @@ def fit(
     The file has one pod, or one workload whose pods are meant. The cluster is named before the word fit, or with
     --cluster or --context.
     """
-    from podium.app.planning.questions.fit import FitWishes, asked_for, fit_answer
+    from podium.app.planning.questions.fit import asked_for, fit_answer
+    from podium.app.planning.questions.fit_replicas import FitWishes
 
     asked, others = asked_for(deciding.read_files(change))
     loaded = deciding.load().with_(*others)

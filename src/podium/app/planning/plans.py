@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from podium.api.errors import InputError
 from podium.api.input.files import FileName
 from podium.api.times import parse_duration
-from podium.app.given import Given, read_objects
+from podium.app.given import Given, Objects, read_objects
 from podium.app.plain import as_document, assignments_of
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.nodes import chosen_nodes
@@ -19,7 +19,8 @@ from podium.app.planning.questions.deploy import deploy_answer, deploy_question,
 from podium.app.planning.questions.diff import diff_answer, play_diff
 from podium.app.planning.questions.drain import DrainWishes, drain_answer, drain_question
 from podium.app.planning.questions.fail import fail_answer, fail_question
-from podium.app.planning.questions.fit import FitWishes, asked_for, fit_answer
+from podium.app.planning.questions.fit import asked_for, fit_answer
+from podium.app.planning.questions.fit_replicas import FitWishes
 from podium.app.planning.questions.nodes import NodeChange, nodes_answer, nodes_from, nodes_like, nodes_question
 from podium.app.planning.questions.pending import pending_answer
 from podium.app.planning.questions.reschedule import report_of, reschedule_answer, reschedule_question
@@ -172,8 +173,8 @@ class Plans:
 
     def diff(
         self,
-        before: FileName | Iterable[Given] = (),
-        after: FileName | Iterable[Given] = (),
+        before: Objects = (),
+        after: Objects = (),
         *,
         renew_priorities: bool = False,
     ) -> PlanAnswer:
@@ -204,7 +205,7 @@ def _rescheduler(given: ReschedulerConfiguration | dict[str, Any] | FileName | N
     return given if isinstance(given, ReschedulerConfiguration) else load_rescheduler(str(given))
 
 
-def _setting(name: str, given: FileName | Iterable[Given]) -> Setting:
+def _setting(name: str, given: Objects) -> Setting:
     documents = read_objects(given).documents
     return read_setting(name if documents else "the cluster as it is", documents)
 

@@ -64,7 +64,7 @@ def _workload_facts(answer: object) -> list[str]:
 
 def _facts(explanation: Explanation) -> list[str]:
     """About the pod itself; then what ends the attempt before any node is looked at."""
-    found = list(facts_of(explanation))
+    found = facts_of(explanation)
     for status in (explanation.pre_enqueue, explanation.pre_filter):
         if status is not None:
             found.append(f"{status.plugin}: {status.message}")

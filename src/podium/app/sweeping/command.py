@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from podium.sim.run import RunOptions
 
 _FORMS = ("text", "json", "yaml", "csv", HTML, *BINARY)
-# How many combinations of settings are seen side by side.
-_MOST_SEEN = 4
 _EPILOG = """
 \b
 Which setting preempts least? Two ways of clearing nominations, five seeds each:
@@ -140,12 +138,13 @@ def _play(sweep: Sweep, engine: Engine) -> list[Played]:
 def _show(sweep: Sweep, played: list[Played], form: str, target: str | None) -> None:
     """Write the answer to standard output or a file, and what it rests on to standard error where it has no room."""
     from podium.app.sweeping.sweep import caveats_of
+    from podium.app.sweeping.sweep_result import SweepResult
     from podium.app.sweeping.tables import rows_of
 
     if form in BINARY:
         answer: str | bytes = BINARY[form](rows_of(played))
     elif form == HTML:
-        answer = _picture(sweep, played)
+        answer = SweepResult(played, sweep).html()
     else:
         answer = _text(played, form, target)
     if form in (*BINARY, "csv"):
@@ -156,16 +155,6 @@ def _show(sweep: Sweep, played: list[Played], form: str, target: str | None) -> 
     else:
         with click.open_file(target, "wb", atomic=True) as file:
             file.write(answer.encode() if isinstance(answer, str) else answer)
-
-
-def _picture(sweep: Sweep, played: list[Played]) -> str:
-    """The figures of all runs, and what happened in the first run of some settings, which is played once more."""
-    from podium.app.reporting.pictures import report
-    from podium.app.reporting.runs import SweepAnswer, in_words
-
-    seen = [run for run in sweep.runs if run.seed == sweep.seeds[0]][:_MOST_SEEN]
-    results = ((sweep.variants[run.variant].combination, sweep.result(run)) for run in seen)
-    return report(SweepAnswer(played, [(in_words(settings), result) for settings, result in results if result]))
 
 
 def _text(played: list[Played], form: str, target: str | None) -> str:

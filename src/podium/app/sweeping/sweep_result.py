@@ -8,19 +8,25 @@ from typing import TYPE_CHECKING, Any
 from podium.api.basis import Caveat
 from podium.api.errors import PodiumError
 from podium.app.shown import Shown
-from podium.app.sweeping.sweep import Played, caveats_of
+from podium.app.sweeping.sweep import Played, Sweep, caveats_of
 from podium.app.sweeping.tables import Row, rows_of
 
 if TYPE_CHECKING:
     from podium.app.console.page import Page
     from podium.app.frames import Frame
+    from podium.app.reporting.runs import SweepAnswer
+
+# How many combinations of settings are seen side by side.
+_MOST_SEEN = 4
 
 
 class SweepResult(Shown):
     """The runs of a sweep in their order: by combination of settings, then by seed."""
 
-    def __init__(self, runs: Sequence[Played]) -> None:
+    def __init__(self, runs: Sequence[Played], sweep: Sweep | None = None) -> None:
         self.runs = tuple(runs)
+        # Runs whose story is to be seen are played once more.
+        self._sweep = sweep
 
     @property
     def rests_on(self) -> tuple[Caveat, ...]:
@@ -38,6 +44,17 @@ class SweepResult(Shown):
         from podium.app.sweeping.text import write_sweep
 
         write_sweep(page, self.runs)
+
+    def _pictured(self) -> SweepAnswer:
+        """The figures of all runs, and what happened in the first run of some settings, which is played once more."""
+        from podium.app.reporting.runs import SweepAnswer, in_words
+
+        sweep = self._sweep
+        if sweep is None:
+            return SweepAnswer(self.runs, ())
+        seen = [run for run in sweep.runs if run.seed == sweep.seeds[0]][:_MOST_SEEN]
+        results = ((sweep.variants[run.variant].combination, sweep.result(run)) for run in seen)
+        return SweepAnswer(self.runs, [(in_words(settings), result) for settings, result in results if result])
 
     def frame(self, name: str = "runs") -> Frame:
         """A table of the sweep: `runs`, the only one, with what `rows` has. Raises PodiumError for another."""

@@ -36,4 +36,4 @@ def played(sweep: Sweep, jobs: int = 1, progress: Callable[[float], None] | None
         outcomes[run] = outcome
         if progress is not None:
             progress(len(outcomes) / count)
-    return SweepResult(in_order(sweep, outcomes))
+    return SweepResult(in_order(sweep, outcomes), sweep)

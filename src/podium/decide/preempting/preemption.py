@@ -72,7 +72,7 @@ class Candidate:
     node_name: str
     victims: tuple[PodRecord, ...]
     budget_violations: int
-    cost: tuple[int, ...] = ()
+    cost: tuple[int, ...] = field(default=(), compare=False)
     reasons: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -100,7 +100,7 @@ def visiting(browser: Any, server: str, place: str = "", **options: Any) -> Iter
 def test_a_pod_that_somebody_creates_is_seen_on_its_node_and_gone_when_it_is_deleted(browser: Any, life: Life) -> None:
     with visiting(browser, life.server) as visit:
         visit.shown().page.wait_for_selector(".view")
-        assert "2 nodes" in visit.page.inner_text(".masthead .state")
+        visit.page.wait_for_selector(".masthead .state:has-text('2 nodes')")
         life.ask("POST", PODS, pod("seen"))
         on = life.wait_for(PODS, lambda raw: raw["metadata"]["name"] == "seen" and raw["spec"].get("nodeName"))
         visit.wait(IS_ON, ["default/seen", on["spec"]["nodeName"]])
@@ -155,6 +155,18 @@ def test_an_object_is_made_checked_changed_and_deleted(browser: Any, life: Life)
         visit.press("Delete: sure?")
         visit.page.wait_for_selector(".message:has-text('It is gone')")
         assert life.ask("GET", f"{CONFIG_MAPS}/made")[0] == 404
+        visit.press("Create")
+        visit.page.wait_for_selector(".message.good:has-text('ConfigMap default/made is created')")
+        assert life.ask("GET", f"{CONFIG_MAPS}/made")[1]["data"] == {"a": "2", "b": "3"}
+    life.ask("DELETE", f"{CONFIG_MAPS}/made")
+
+
+def test_an_address_that_says_nothing_shows_the_page_all_the_same(browser: Any, life: Life) -> None:
+    for place in ("#%zz", "#plans/drain/%7B", "#plans/nothing", "#objects/pots/x/y/z", "#objects/pods/-/-", "#x/y"):
+        with visiting(browser, life.server, place) as visit:
+            visit.shown().page.wait_for_selector("main > *")
+            # That an object is not there the browser notes as well.
+            visit.complaints[:] = [complaint for complaint in visit.complaints if "404" not in complaint]
 
 
 def test_what_the_server_refuses_is_said_in_its_words_and_nothing_is_lost(browser: Any, life: Life) -> None:
@@ -189,8 +201,11 @@ def test_what_has_changed_meanwhile_is_told_and_not_overwritten(browser: Any, li
         visit.press("Save")
         visit.page.wait_for_selector(".message:has-text('nothing was saved')")
         assert life.ask("GET", f"{CONFIG_MAPS}/shared")[1]["data"] == {"a": "theirs"}
+        visit.page.evaluate("() => document.querySelector('.object-panel textarea').setSelectionRange(5, 9)")
         visit.press("Load the newest")
         visit.wait("() => document.querySelector('.object-panel textarea').value.includes('theirs')")
+        place = "() => document.querySelector('.object-panel textarea').selectionStart"
+        assert visit.page.evaluate(place) == 5
         visit.complaints.clear()
 
 

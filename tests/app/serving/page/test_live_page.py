@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from podium.app.serving.page import answering
 from podium.app.serving.page.answering import AskingLimits
 from podium.app.serving.page.files import HEADERS, files
 from podium.app.serving.page.forms import FORMS, PLANS
@@ -227,3 +228,18 @@ def _children() -> list[str]:
     if not path.exists():
         pytest.skip("the system does not say which processes there are")
     return path.read_text().split()
+
+
+def test_an_answer_whose_process_fails_is_an_error_and_the_next_question_is_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def check(client: Client) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(answering, "_WORKER", "podium.no.such.module")
+            [line] = await told(client, "explain", target="a")
+            assert line["error"].startswith("something went wrong at the answer")
+        # The process that was started for the next one may have failed as well.
+        lines = [(await told(client, "explain", target="a"))[-1] for _ in range(2)]
+        assert "answer" in lines[-1]
+
+    with_page(check, node("n1"), pod("a"))

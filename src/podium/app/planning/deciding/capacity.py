@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from podium.app.planning.deciding.causes import Blocked, blocked, obstacles_of, worded
-from podium.app.planning.deciding.decisions import Decisions, Fate, Settled
+from podium.app.planning.deciding.decisions import Decisions
+from podium.app.planning.deciding.fates import Fate, Settled
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import PodRecord
 from podium.cluster.worlds import Worlds

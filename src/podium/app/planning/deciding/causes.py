@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.app.planning.deciding.decisions import Decisions, Ending, Kind, Settled, kind_of
+from podium.app.planning.deciding.decisions import Decisions
+from podium.app.planning.deciding.fates import Ending, Kind, Settled, kind_of
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord

@@ -9,7 +9,8 @@ import msgspec
 
 from podium.api.errors import InputError
 from podium.api.pod import Pod
-from podium.app.planning.deciding.decisions import Decisions, Kind, Settled, kind_of
+from podium.app.planning.deciding.decisions import Decisions
+from podium.app.planning.deciding.fates import Kind, Settled, kind_of
 from podium.cluster.pods import PodRecord
 
 SORTS = (

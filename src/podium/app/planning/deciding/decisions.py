@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property, partial
 
 import msgspec
@@ -18,6 +18,7 @@ from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.app.cluster import Cluster as LoadedCluster
+from podium.app.planning.deciding.fates import LIKENESS, Ending, Fate, Kind, Settled, kind_of
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, NOT_STARTED_NS, PodRecord
 from podium.decide.cap import PutOff
@@ -30,47 +31,9 @@ from podium.framework.plugin import is_own
 from podium.framework.runner import Runner
 from podium.plugins.default_preemption import DefaultPreemption
 
-Kind = tuple[object, ...]
-"""What pods have in common about which the same is decided."""
-
 _DAEMON_SET = "DaemonSet"
-# In the memo of a pod class.
-_LIKENESS = "podium.app.planning.likeness"
 # A CronJob has Jobs, a Deployment ReplicaSets.
 _MOST_OWNERS = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Fate:
-    """A pod that gets a node: which, and the pods that it preempts there, the most important first."""
-
-    pod: PodRecord
-    node: str
-    victims: tuple[PodRecord, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """A pod waits for those that it has preempted on a node to end."""
-
-    node: str
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """What becomes of pods: those that get a node, in that order, and those that wait.
-
-    `put_off` has, by kind, what preemptions wait for that would help: a cap on disruptions, or victims that are ending.
-    """
-
-    fates: tuple[Fate, ...]
-    waiting: tuple[PodRecord, ...]
-    put_off: Mapping[Kind, PutOff | Ending] = field(default_factory=dict)
-
-    @property
-    def victims(self) -> dict[str, Fate]:
-        """Who is preempted, by uid, and for whom."""
-        return {victim.uid: fate for fate in self.fates for victim in fate.victims}
 
 
 class Decisions:
@@ -215,7 +178,7 @@ class Decisions:
         label.
         """
         memo, runner = pod.pod_class.memo, self.runners.get(pod.scheduler_name)
-        if _LIKENESS in memo or runner is None or not all(map(is_own, runner.profile.filter)):
+        if LIKENESS in memo or runner is None or not all(map(is_own, runner.profile.filter)):
             return
         state = CycleState()
         try:
@@ -224,7 +187,7 @@ class Decisions:
             return
         if is_let_in and runner.is_row_local(state):
             shared = (pod.namespace, pod.pod_class.owner, pod.pod_class.spec)
-            memo[_LIKENESS] = msgspec.msgpack.encode(shared, order="deterministic")
+            memo[LIKENESS] = msgspec.msgpack.encode(shared, order="deterministic")
 
     def _fate(self, pod: PodRecord, *, preempts: bool) -> Fate | None:
         """The node that the pod gets, and takes; None where it waits."""
@@ -307,21 +270,6 @@ class Decisions:
         if isinstance(item, PodDisruptionBudget):
             del self._budgets[item.key]
         self.cluster.remove(item)
-
-
-def kind_of(pod: PodRecord) -> Kind:
-    """What a decision about the pod hangs on, beside the cluster."""
-    pod_class = pod.pod_class
-    return (
-        pod.scheduler_name,
-        pod_class.memo.get(_LIKENESS, pod_class),
-        pod.priority,
-        pod.preemption_policy,
-        pod.gates,
-        pod.terminating,
-        pod.nominated_node_name,
-        pod.made_claims,
-    )
 
 
 def _is_made_again(victim: PodRecord) -> bool:

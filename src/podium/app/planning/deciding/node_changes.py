@@ -11,7 +11,8 @@ from podium.api.node import Node, Taint
 from podium.api.selectors import Requirement
 from podium.app.planning.deciding.causes import CORDONED, SELECTION, TAINT, Blocked
 from podium.app.planning.deciding.change import Change
-from podium.app.planning.deciding.decisions import Decisions, kind_of
+from podium.app.planning.deciding.decisions import Decisions
+from podium.app.planning.deciding.fates import kind_of
 from podium.app.planning.deciding.shapes import Shape, add_like
 from podium.app.planning.nodes import named
 from podium.cluster.nodes import CPU

@@ -22,7 +22,8 @@ from podium.api.storage import (
 from podium.api.volume_annotations import BIND_COMPLETED
 from podium.app.planning.deciding.causes import CAPPED, TURNED_DOWN, Blocked
 from podium.app.planning.deciding.change import Change
-from podium.app.planning.deciding.decisions import Decisions, kind_of
+from podium.app.planning.deciding.decisions import Decisions
+from podium.app.planning.deciding.fates import kind_of
 
 _PREEMPTS = "PreemptLowerPriority"
 _MOST_CLASSES = 3

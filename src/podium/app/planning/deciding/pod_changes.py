@@ -25,7 +25,8 @@ from podium.app.planning.deciding.causes import (
     required_text,
 )
 from podium.app.planning.deciding.change import Change
-from podium.app.planning.deciding.decisions import Decisions, kind_of
+from podium.app.planning.deciding.decisions import Decisions
+from podium.app.planning.deciding.fates import kind_of
 from podium.cluster.arrays import Int64s
 from podium.store.admission.usage import written_amount
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from podium.app.planning.deciding.causes import FAILED, Blocked
 from podium.app.planning.deciding.change import Change, Verified, verify
-from podium.app.planning.deciding.decisions import Decisions, Kind, kind_of
+from podium.app.planning.deciding.decisions import Decisions
+from podium.app.planning.deciding.fates import Kind, kind_of
 from podium.app.planning.deciding.node_changes import labelled, one_more, uncordoned, without_taints
 from podium.app.planning.deciding.other_changes import bound_claims, more_important, uncapped
 from podium.app.planning.deciding.pod_changes import rescheduled, rewritten, tolerating, ungated

@@ -20,7 +20,8 @@ from podium.api.policy import (
 from podium.api.selection import LabelSelector
 from podium.app.planning.deciding.causes import Blocked, blocked
 from podium.app.planning.deciding.change import SORTS, Change
-from podium.app.planning.deciding.decisions import Decisions, Settled, kind_of
+from podium.app.planning.deciding.decisions import Decisions
+from podium.app.planning.deciding.fates import Settled, kind_of
 from podium.app.planning.deciding.pod_changes import rewritten, rounded, with_request
 from podium.app.planning.deciding.shapes import Shape, add_several
 from podium.cluster.pods import PodRecord

@@ -9,7 +9,8 @@ from typing import Literal
 from podium.api.policy import NEVER_PREEMPTS, PriorityClass
 from podium.app.explaining.explainer import explain_decision
 from podium.app.explaining.explanation import Explanation
-from podium.app.planning.deciding.decisions import Decisions, Kind, kind_of
+from podium.app.planning.deciding.decisions import Decisions
+from podium.app.planning.deciding.fates import Kind, kind_of
 from podium.cluster.pods import NO_ROW, NOT_STARTED_NS, PodRecord
 
 MOST_ASKED = 200

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import msgspec
 
@@ -14,16 +12,14 @@ from podium.api.input.codec import Document
 from podium.api.kinds import KIND_OF
 from podium.api.pod import Pod, PodStatus
 from podium.app.cluster import Cluster as LoadedCluster
-from podium.app.console import cells
-from podium.app.console.cells import Name, Part
-from podium.app.console.page import counted, listed
+from podium.app.console.page import listed
 from podium.app.explaining.workload import MadePod, next_pod, wanted_of
 from podium.app.planning.answer import Finding, PlanAnswer, Section, Table
 from podium.app.planning.answering import pods
-from podium.app.planning.deciding.capacity import Capacity, capacity_of, copies
-from podium.app.planning.deciding.causes import Blocked, blocked
-from podium.app.planning.deciding.decisions import Decisions, Settled
+from podium.app.planning.deciding.capacity import Capacity, capacity_of
+from podium.app.planning.deciding.decisions import Decisions
 from podium.app.planning.deciding.shapes import Shape, shapes_of
+from podium.app.planning.questions.fit_replicas import Asked, FitWishes, in_nodes, so_many, tally
 from podium.cluster.pods import PodRecord
 from podium.sim.scenario.changes import WORKLOADS
 
@@ -33,24 +29,6 @@ MOST_REPLICAS = 20_000
 _MOST_ROWS = 20
 _MOST_NAMES = 3
 _POD = "Pod"
-
-
-@dataclass(frozen=True, slots=True)
-class FitWishes:
-    """How it is asked: for so many `replicas` (None: as many as fit), with preemption, after those that are pending."""
-
-    replicas: int | None = None
-    preempts: bool = False
-    after_pending: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What is asked about: its `label`, a pod of it, and how many it wants, None where it does not say so."""
-
-    label: str
-    made: MadePod
-    wanted: int | None
 
 
 def asked_for(documents: Sequence[Document]) -> tuple[Asked, list[Document]]:
@@ -85,7 +63,7 @@ def fit_answer(loaded: LoadedCluster, asked: Asked, wishes: FitWishes) -> PlanAn
         rests_on = (*loaded.rests_on, *_pending_first(pending))
         if wishes.replicas is None:
             return _as_many(decisions, asked, pod, wishes, rests_on)
-        return _so_many(decisions, asked, pod, wishes, wishes.replicas, rests_on)
+        return so_many(decisions, asked, pod, wishes, wishes.replicas, rests_on)
 
 
 def _makes_pods(document: Document) -> bool:
@@ -151,9 +129,11 @@ def _headline(decisions: Decisions, asked: Asked, found: Capacity, more: Capacit
     if found.total:
         nodes = sum(bool(count) for count in found.counts.values())
         verb = "fits" if found.total == 1 else "fit"
-        said = f"{least}{found.total:,} of {asked.label} {verb}, on {nodes:,} of {_nodes(len(decisions.cluster.nodes))}"
+        said = (
+            f"{least}{found.total:,} of {asked.label} {verb}, on {nodes:,} of {in_nodes(len(decisions.cluster.nodes))}"
+        )
     else:
-        said = f"none of {asked.label} fits on any of {_nodes(len(decisions.cluster.nodes))}"
+        said = f"none of {asked.label} fits on any of {in_nodes(len(decisions.cluster.nodes))}"
     wanted = f", {asked.wanted:,} wanted" if asked.wanted is not None else ""
     helped = f"; {more.total:,} if all that it may preempt gave way" if more is not None else ""
     return f"{said}{wanted}{helped}; {_binding(found)}" if found.ends else f"{said}{wanted}{helped}"
@@ -162,13 +142,9 @@ def _headline(decisions: Decisions, asked: Asked, found: Capacity, more: Capacit
 def _binding(found: Capacity) -> str:
     """What ends it on the most nodes that take some, or on all where none does."""
     takers = [row for row in found.ends if found.counts.get(row)] or list(found.ends)
-    (text, number), *others = _tally(found.ends[row] for row in takers)
-    where = "" if not others else f" on {_nodes(number)}"
+    (text, number), *others = tally(found.ends[row] for row in takers)
+    where = "" if not others else f" on {in_nodes(number)}"
     return f"{'what ends it' if found.total else 'in the way'}{where}: {text}"
-
-
-def _tally(texts: Iterable[str]) -> list[tuple[str, int]]:
-    return sorted(Counter(texts).items(), key=lambda item: (-item[1], item[0]))
 
 
 def _short(asked: Asked, found: Capacity) -> str:
@@ -183,7 +159,7 @@ def _by_shape(shapes: Sequence[Shape], found: Capacity, more: Capacity | None) -
     for shape in ordered if found.counts else ():
         each = sorted(found.counts.get(row, 0) for row in shape.rows)
         per_node = f"{each[0]:,}" if each[0] == each[-1] else f"{each[0]:,} to {each[-1]:,}"
-        ends = _tally(found.ends[row] for row in shape.rows if row in found.ends)
+        ends = tally(found.ends[row] for row in shape.rows if row in found.ends)
         told = "; ".join(text if len(ends) == 1 else f"{text} ({number:,})" for text, number in ends[:_MOST_NAMES])
         freed = f"{_sum(more, shape):,}" if more is not None else ""
         rows.append((f"{_sum(found, shape):,}", freed, f"{len(shape.rows):,}", per_node, shape.text, told))
@@ -218,7 +194,9 @@ def _ending(decisions: Decisions, found: Capacity) -> Section:
     for row, text in found.ends.items():
         by_text.setdefault(text, []).append(names[row])
     ordered = sorted(by_text.items(), key=lambda item: (-len(item[1]), item[0]))
-    rows = tuple((f"{_nodes(len(nodes))}", f"{text}: {listed(sorted(nodes), _MOST_NAMES)}") for text, nodes in ordered)
+    rows = tuple(
+        (f"{in_nodes(len(nodes))}", f"{text}: {listed(sorted(nodes), _MOST_NAMES)}") for text, nodes in ordered
+    )
     data = [{"why": text, "nodes": sorted(nodes)} for text, nodes in ordered]
     # A single reason stands in the headline.
     return Section("ends", "What ends it", rows[:_MOST_ROWS] if len(rows) > 1 else (), data=data)
@@ -231,80 +209,3 @@ def _table(decisions: Decisions, found: Capacity, more: Capacity | None) -> Tabl
         for row in sorted(found.counts, key=names.__getitem__)
     ]
     return Table(("node", "fits", "withPreemption", "whatEndsIt"), tuple(rows))
-
-
-def _so_many(
-    decisions: Decisions,
-    asked: Asked,
-    pod: PodRecord,
-    wishes: FitWishes,
-    replicas: int,
-    rests_on: tuple[Caveat, ...],
-) -> PlanAnswer:
-    """Whether so many fit, placed one after another as the scheduler would."""
-    settled = decisions.settle(copies(pod, replicas), preempts=wishes.preempts)
-    why = blocked(decisions, settled)
-    placed = Counter(fate.node for fate in settled.fates)
-    victims = Counter(decisions.workload_of(victim) for fate in settled.fates for victim in fate.victims)
-    findings = []
-    if victims:
-        findings.append(Finding("preempt", f"{pods(victims.total())} would be preempted", tuple(sorted(victims))))
-    if settled.waiting:
-        text = f"{pods(len(settled.waiting))} of {asked.label} get no node: {why[0].text}"
-        findings.append(Finding("unschedulable", text, (asked.label,)))
-    rows: tuple[tuple[Part, ...], ...] = tuple(
-        (Name(node, cells.NODES), pods(number)) for node, number in _tally(placed.elements())[:_MOST_ROWS]
-    )
-    left = len(placed) - _MOST_ROWS
-    if left > 0:
-        rows += ((f"and {_nodes(left)} more", ""),)
-    data = {
-        "pod": asked.label,
-        "fits": len(settled.fates),
-        "wanted": replicas,
-        "preempting": sum(bool(fate.victims) for fate in settled.fates),
-        "why": why[0].text if why else None,
-    }
-    sections = [
-        Section("fit", "", (), data=data),
-        Section("placed", "Where they go", rows, data=[{"node": n, "pods": k} for n, k in sorted(placed.items())]),
-        Section(
-            "victims",
-            "Preempted",
-            tuple(
-                (f"{number:,}", Name(workload, cells.WORKLOADS))
-                for workload, number in sorted(victims.items())[:_MOST_ROWS]
-            ),
-            data=dict(sorted(victims.items())),
-        ),
-        _stopping(why),
-    ]
-    return PlanAnswer(
-        "fit",
-        _told(asked, settled, replicas, victims.total(), why),
-        findings=tuple(findings),
-        rests_on=rests_on,
-        sections=tuple(sections),
-        table=Table(("node", "pods"), tuple(sorted(placed.items()))),
-    )
-
-
-def _told(asked: Asked, settled: Settled, replicas: int, victims: int, why: Sequence[Blocked]) -> str:
-    preempting = sum(bool(fate.victims) for fate in settled.fates)
-    by = f", {preempting:,} of them by preempting {pods(victims)}" if victims else ""
-    if not settled.waiting:
-        which = f"all {replicas:,} of {asked.label} get a node" if replicas > 1 else f"one of {asked.label} gets a node"
-        return which + by
-    verb = "gets" if len(settled.fates) == 1 else "get"
-    said = f"{len(settled.fates):,} of {replicas:,} of {asked.label} {verb} a node{by}"
-    return f"{said}; what ends it: {why[0].text}"
-
-
-def _stopping(why: Sequence[Blocked]) -> Section:
-    rows = tuple((f"{len(each.pods):,} wait", each.text) for each in why)
-    data = [{"pods": len(each.pods), "why": each.text} for each in why]
-    return Section("ends", "What ends it", rows, data=data)
-
-
-def _nodes(number: int) -> str:
-    return counted(number, "node")

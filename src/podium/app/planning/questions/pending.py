@@ -11,7 +11,8 @@ from podium.app.planning.answer import Finding, PlanAnswer, Table
 from podium.app.planning.answering import pods
 from podium.app.planning.deciding.causes import Blocked, blocked
 from podium.app.planning.deciding.change import Verified
-from podium.app.planning.deciding.decisions import Decisions, Settled
+from podium.app.planning.deciding.decisions import Decisions
+from podium.app.planning.deciding.fates import Settled
 from podium.app.planning.deciding.node_changes import NODE
 from podium.app.planning.deciding.quotas import Quotas, Unmade, raised
 from podium.app.planning.deciding.search import helping, nodes_needed

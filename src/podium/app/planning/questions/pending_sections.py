@@ -13,7 +13,8 @@ from podium.app.console.page import counted, listed
 from podium.app.planning.answer import Section
 from podium.app.planning.deciding.causes import Blocked
 from podium.app.planning.deciding.change import Verified
-from podium.app.planning.deciding.decisions import Decisions, Settled
+from podium.app.planning.deciding.decisions import Decisions
+from podium.app.planning.deciding.fates import Settled
 from podium.app.planning.deciding.quotas import Unmade
 from podium.cluster.pods import PodRecord
 

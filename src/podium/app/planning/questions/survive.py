@@ -16,7 +16,8 @@ from podium.app.explaining.target import POD, read_target
 from podium.app.explaining.workload import find_workload, pods_of
 from podium.app.planning.answer import Finding, PlanAnswer, Section, Table
 from podium.app.planning.answering import pods
-from podium.app.planning.deciding.decisions import Decisions, Fate, Settled
+from podium.app.planning.deciding.decisions import Decisions
+from podium.app.planning.deciding.fates import Fate, Settled
 from podium.app.planning.deciding.shapes import shapes_of
 from podium.app.planning.deciding.sparing import Spared, Sparing, above
 from podium.app.planning.deciding.threats import ClassThreat, Taker, takers_of, threats_of

@@ -26,7 +26,7 @@ export class DecisionPage {
       element("div", { className: "controls" }, this.search.element),
       element("div", { className: "below" }, element("div", {}, ...this.parts.map((part) => part.element)), this.about));
     this.keys = (event) => {
-      if (event.target.closest("input, select, textarea")) {
+      if (event.target.closest("input, select, textarea, [contenteditable]")) {
         return;
       }
       if (event.key === "/") {

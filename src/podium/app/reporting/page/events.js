@@ -20,7 +20,7 @@ export class EventList {
     // Of several runs the last is the one that was asked for.
     this.show(scene.stories.length - 1);
     this.count = element("span", { className: "faint" });
-    this.list = element("div", { className: "rows", role: "list" });
+    this.list = element("div", { className: "rows", role: "group" });
     this.box = element("div", { className: "events-box", tabIndex: 0, onscroll: () => this.draw() }, this.list);
     this.box.setAttribute("aria-label", "Events");
     const kinds = [["", "all"], ...KINDS.map(([name, text]) => [name, text])];
@@ -98,7 +98,6 @@ export class EventList {
       element("span", { className: "who" }, pod < 0 ? story.nodeName(node) : story.podName(pod)),
       element("span", { className: "why" }, told(story, event)));
     made.style.top = `${place * ROW}px`;
-    made.setAttribute("role", "listitem");
     made.title = made.textContent;
     made.classList.toggle("past", event > this.scene.moments[this.place]);
     made.classList.toggle("now", event === this.scene.moments[this.place]);

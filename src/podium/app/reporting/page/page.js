@@ -56,7 +56,7 @@ export class StoryPage {
       });
     });
     this.keys = (event) => {
-      if (!event.target.closest("input, select, textarea, dialog")) {
+      if (!event.target.closest("input, select, textarea, dialog, [contenteditable]")) {
         pressAnywhere(this, event);
       }
     };

@@ -33,7 +33,7 @@ export class View {
     this.base = element("canvas", { className: "base" });
     this.top = element("canvas", { className: "top" });
     this.spacer = element("div", { className: "spacer" });
-    this.layers = element("div", { className: "layers" }, this.base, this.top);
+    this.layers = element("div", { className: "layers", "aria-hidden": "true" }, this.base, this.top);
     this.element = element("div", { className: "view", tabIndex: 0, role: "application" }, this.layers, this.spacer);
     this.element.setAttribute("aria-label", `${this.story.name || "the run"} over time; arrow keys move through it`);
     const names = scene.rows.map((row) => row.name);
@@ -172,12 +172,17 @@ export class View {
   drawGrid(context, colours) {
     context.font = "11px system-ui, sans-serif";
     context.textBaseline = "middle";
+    let taken = 0;
     for (const { x, text } of this.axis.ticks()) {
       context.fillStyle = colours.line;
       context.fillRect(Math.round(x), TICKS - 5, 1, this.height);
       context.fillStyle = colours.faint;
       const room = context.measureText(text).width;
-      context.fillText(text, Math.min(x + 3, this.width - room - 2), TICKS / 2 - 2);
+      const left = Math.min(x + 3, this.width - room - 2);
+      if (left > taken) {
+        context.fillText(text, left, TICKS / 2 - 2);
+        taken = left + room + 4;
+      }
     }
   }
 

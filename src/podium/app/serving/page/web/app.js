@@ -51,6 +51,15 @@ class Page {
   }
 }
 
+// A part of an address; one that is no text in such a form stands for nothing.
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return "";
+  }
+}
+
 // Somebody is asked for a token, which is kept by nobody but this page.
 function askToken(root) {
   return (isWrong) => new Promise((resolve) => {
@@ -94,7 +103,7 @@ class App {
   }
 
   async show() {
-    const [name, ...rest] = location.hash.slice(1).split("/").map(decodeURIComponent);
+    const [name, ...rest] = location.hash.slice(1).split("/").map(decoded);
     const chosen = this.parts.has(name) ? name : "cluster", part = this.parts.get(chosen);
     if (part !== this.shown) {
       this.shown?.hide();

@@ -8,7 +8,7 @@ const FIRST = [
   "StorageClass", "ConfigMap", "Event",
 ];
 
-// All kinds whose objects can be listed: `{group, version, kind, plural, namespaced, verbs, label}`.
+// All kinds whose objects can be watched: `{group, version, kind, plural, namespaced, verbs, label}`.
 export async function readKinds(server) {
   const found = [];
   for (const path of ["/api", "/apis"]) {
@@ -24,7 +24,7 @@ export async function readKinds(server) {
 
 function kindsIn(group, { version, resources = [] }) {
   return resources
-    .filter((resource) => resource.verbs.includes("list"))
+    .filter((resource) => resource.verbs.includes("list") && resource.verbs.includes("watch"))
     .map((resource) => ({
       group,
       version,

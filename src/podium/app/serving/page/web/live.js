@@ -3,9 +3,11 @@ import { button, element, fill } from "./drawing/dom.js";
 import { counted } from "./drawing/formats.js";
 import { StoryPage } from "./drawing/page.js";
 import { Follower } from "./api.js";
-import { columnsOf, History } from "./history.js";
+import { columnsOf } from "./columns.js";
+import { History } from "./history.js";
 import { nodeOf, podOf } from "./records.js";
 
+const TOLD_MS = 200;
 const LEAST_MS = 500;
 const LONGEST_MS = 10000;
 // So many times as long as drawing took is left to everything else.
@@ -37,10 +39,10 @@ export class LiveTab {
       onChanges: (changes) => {
         take(changes, !made.isSynced);
         this.isStale = true;
-        this.tell();
+        this.tellSoon();
       },
       onState: () => {
-        this.tell();
+        this.tellSoon();
         this.rest();
       },
     });
@@ -49,6 +51,7 @@ export class LiveTab {
 
   show() {
     this.isShown = true;
+    this.tellSoon();
     this.listen(true);
     this.nodes.start();
     this.pods.start();
@@ -59,6 +62,7 @@ export class LiveTab {
     this.isShown = false;
     this.story?.pointer.leave();
     this.listen(false);
+    this.tellSoon();
     clearTimeout(this.timer);
     this.rest();
   }
@@ -90,12 +94,27 @@ export class LiveTab {
     }
   }
 
+  // However much comes, it is told a few times a second.
+  tellSoon() {
+    if (!this.telling) {
+      this.telling = setTimeout(() => {
+        this.telling = 0;
+        this.tell();
+      }, TOLD_MS);
+    }
+  }
+
+  // How the cluster stands; where nobody keeps up with it, nothing.
   tell() {
+    if (!this.isShown) {
+      this.state.textContent = "";
+      return;
+    }
     const problem = [this.nodes.state, this.pods.state].find((state) => state && state !== "live" && state !== "connecting");
     if (problem) {
       this.state.textContent = problem;
     } else if (!this.nodes.isSynced || !this.pods.isSynced) {
-      this.state.textContent = "connecting";
+      this.state.textContent = `reading: ${counted(this.nodes.known.size, "node")}, ${counted(this.pods.known.size, "pod")}`;
     } else {
       const pods = [...this.pods.known.values()], waiting = pods.filter((pod) => !pod.node && pod.phase === "Pending").length;
       const wait = waiting ? `, ${counted(waiting, "pod")} waiting` : "";

@@ -5,7 +5,7 @@ import { Editor } from "./editor.js";
 import { kindOf } from "./kinds.js";
 import { Messages } from "./messages.js";
 import { templateOf } from "./templates.js";
-import { withoutManagedFields } from "./yaml.js";
+import { withoutIdentity, withoutManagedFields } from "./yaml.js";
 
 const MERGE = "application/merge-patch+json";
 const POWER = "podium.dev/power";
@@ -50,12 +50,17 @@ export class ObjectPanel {
 
   // Shows an object as it is.
   async open(kind, namespace, name) {
-    this.ref = { kind, namespace, name };
-    this.title.textContent = `${kind.kind} ${namespace ? `${namespace}/` : ""}${name}`;
     this.messages.clear();
+    this.show({ kind, namespace, name });
+    await this.load();
+  }
+
+  show(ref) {
+    const { kind, namespace, name } = ref;
+    this.ref = ref;
+    this.title.textContent = `${kind.kind} ${namespace ? `${namespace}/` : ""}${name}`;
     this.element.hidden = false;
     this.showTools(kind);
-    await this.load();
   }
 
   async load() {
@@ -78,7 +83,12 @@ export class ObjectPanel {
 
   put(text) {
     this.saved = text;
-    this.editor.text = text;
+    if (this.told === this.title.textContent) {
+      this.editor.renew(text);
+    } else {
+      this.told = this.title.textContent;
+      this.editor.text = text;
+    }
     this.version = /^ {2}resourceVersion: ["']?(\w+)/m.exec(text)?.[1] ?? "";
     this.tellState();
   }
@@ -107,9 +117,11 @@ export class ObjectPanel {
 
   // The object is no more.
   gone() {
-    this.messages.note("It is gone. Saved now, it would be made anew.");
+    const { kind } = this.ref;
+    this.messages.note("It is gone. What is left here is its text, from which it can be made anew.");
     this.ref = null;
-    this.version = "";
+    this.put(withoutIdentity(this.editor.text));
+    this.showTools(kind);
   }
 
   close() {
@@ -233,8 +245,10 @@ export class ObjectPanel {
     return { told: isDry ? `${what} would be ${done}` : `${what} is ${done}`, warnings };
   }
 
+  // What was written is shown as the server has it; of several objects, the first.
   async written(kind, { namespace = "", name }) {
     if (this.ref === null) {
+      this.show({ kind, namespace, name });
       this.page.openObject(kind, namespace, name);
     }
     await this.load();

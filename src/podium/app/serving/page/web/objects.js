@@ -58,7 +58,7 @@ export class ObjectsTab {
 
   isShown(kind, namespace, name) {
     const { ref } = this.panel;
-    return ref && ref.kind === kind && ref.name === name && ref.namespace === (namespace === "-" ? "" : namespace);
+    return ref && idOf(ref.kind) === idOf(kind) && ref.name === name && ref.namespace === (namespace === "-" ? "" : namespace);
   }
 
   hide() {
@@ -109,7 +109,7 @@ export class ObjectsTab {
     const { ref } = this.panel;
     for (const { record, before } of changes) {
       const { name, namespace } = record || before;
-      if (ref && ref.kind === this.kind && ref.name === name && ref.namespace === namespace) {
+      if (ref && idOf(ref.kind) === idOf(this.kind) && ref.name === name && ref.namespace === namespace) {
         if (record) {
           this.panel.changed(record.version);
         } else {

@@ -5,6 +5,15 @@ import { Asking } from "./asking.js";
 import { Form } from "./form.js";
 import { Messages } from "./messages.js";
 
+// What an address says of a form; nothing, where it says it in no way that is known.
+function valuesOf(text) {
+  try {
+    return Object.fromEntries(Object.entries(JSON.parse(text)).filter(([, value]) => typeof value === "string"));
+  } catch {
+    return {};
+  }
+}
+
 export class PlansTab {
   constructor(page) {
     this.page = page;
@@ -36,7 +45,7 @@ export class PlansTab {
       each.setAttribute("aria-current", each.dataset.question === form.name ? "true" : "false");
     }
     if (values) {
-      this.forms.get(form.name).set(JSON.parse(values));
+      this.forms.get(form.name).set(valuesOf(values));
     }
     fill(this.aside, this.menu, element("p", { className: "hint" }, form.told), this.forms.get(form.name).element);
     this.messages.clear();

@@ -68,3 +68,8 @@ export function withoutManagedFields(text) {
   }
   return kept.join("\n");
 }
+
+// The YAML of an object without what only one that is there has, so that another can be made of it.
+export function withoutIdentity(text) {
+  return text.replace(/^ {2}(?:creationTimestamp|deletionGracePeriodSeconds|deletionTimestamp|generation|resourceVersion|uid): .*\n/gm, "");
+}

@@ -1,0 +1,123 @@
+"""So many pods placed one after another: what is told of `podium plan fit --replicas`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from podium.api.basis import Caveat
+from podium.app.console import cells
+from podium.app.console.cells import Name, Part
+from podium.app.console.page import counted
+from podium.app.explaining.workload import MadePod
+from podium.app.planning.answer import Finding, PlanAnswer, Section, Table
+from podium.app.planning.answering import pods
+from podium.app.planning.deciding.capacity import copies
+from podium.app.planning.deciding.causes import Blocked, blocked
+from podium.app.planning.deciding.decisions import Decisions
+from podium.app.planning.deciding.fates import Settled
+from podium.cluster.pods import PodRecord
+
+_MOST_ROWS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class FitWishes:
+    """How it is asked: for so many `replicas` (None: as many as fit), with preemption, after those that are pending."""
+
+    replicas: int | None = None
+    preempts: bool = False
+    after_pending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked about: its `label`, a pod of it, and how many it wants, None where it does not say so."""
+
+    label: str
+    made: MadePod
+    wanted: int | None
+
+
+def so_many(
+    decisions: Decisions,
+    asked: Asked,
+    pod: PodRecord,
+    wishes: FitWishes,
+    replicas: int,
+    rests_on: tuple[Caveat, ...],
+) -> PlanAnswer:
+    """Whether so many fit, placed one after another as the scheduler would."""
+    settled = decisions.settle(copies(pod, replicas), preempts=wishes.preempts)
+    why = blocked(decisions, settled)
+    placed = Counter(fate.node for fate in settled.fates)
+    victims = Counter(decisions.workload_of(victim) for fate in settled.fates for victim in fate.victims)
+    findings = []
+    if victims:
+        findings.append(Finding("preempt", f"{pods(victims.total())} would be preempted", tuple(sorted(victims))))
+    if settled.waiting:
+        text = f"{pods(len(settled.waiting))} of {asked.label} get no node: {why[0].text}"
+        findings.append(Finding("unschedulable", text, (asked.label,)))
+    rows: tuple[tuple[Part, ...], ...] = tuple(
+        (Name(node, cells.NODES), pods(number)) for node, number in tally(placed.elements())[:_MOST_ROWS]
+    )
+    left = len(placed) - _MOST_ROWS
+    if left > 0:
+        rows += ((f"and {in_nodes(left)} more", ""),)
+    data = {
+        "pod": asked.label,
+        "fits": len(settled.fates),
+        "wanted": replicas,
+        "preempting": sum(bool(fate.victims) for fate in settled.fates),
+        "why": why[0].text if why else None,
+    }
+    sections = [
+        Section("fit", "", (), data=data),
+        Section("placed", "Where they go", rows, data=[{"node": n, "pods": k} for n, k in sorted(placed.items())]),
+        Section(
+            "victims",
+            "Preempted",
+            tuple(
+                (f"{number:,}", Name(workload, cells.WORKLOADS))
+                for workload, number in sorted(victims.items())[:_MOST_ROWS]
+            ),
+            data=dict(sorted(victims.items())),
+        ),
+        _stopping(why),
+    ]
+    return PlanAnswer(
+        "fit",
+        _told(asked, settled, replicas, victims.total(), why),
+        findings=tuple(findings),
+        rests_on=rests_on,
+        sections=tuple(sections),
+        table=Table(("node", "pods"), tuple(sorted(placed.items()))),
+    )
+
+
+def _told(asked: Asked, settled: Settled, replicas: int, victims: int, why: Sequence[Blocked]) -> str:
+    preempting = sum(bool(fate.victims) for fate in settled.fates)
+    by = f", {preempting:,} of them by preempting {pods(victims)}" if victims else ""
+    if not settled.waiting:
+        which = f"all {replicas:,} of {asked.label} get a node" if replicas > 1 else f"one of {asked.label} gets a node"
+        return which + by
+    verb = "gets" if len(settled.fates) == 1 else "get"
+    said = f"{len(settled.fates):,} of {replicas:,} of {asked.label} {verb} a node{by}"
+    return f"{said}; what ends it: {why[0].text}"
+
+
+def _stopping(why: Sequence[Blocked]) -> Section:
+    rows = tuple((f"{len(each.pods):,} wait", each.text) for each in why)
+    data = [{"pods": len(each.pods), "why": each.text} for each in why]
+    return Section("ends", "What ends it", rows, data=data)
+
+
+def tally(texts: Iterable[str]) -> list[tuple[str, int]]:
+    """Each text with its number, those of the highest first."""
+    return sorted(Counter(texts).items(), key=lambda item: (-item[1], item[0]))
+
+
+def in_nodes(number: int) -> str:
+    """So many nodes."""
+    return counted(number, "node")
