@@ -17,6 +17,7 @@ POD = """(name, more = {}) => ({
   disruption: "", why: "",
   ...more,
 })"""
+MODULES = 'const { History } = await import("/ui/history.js"), { columnsOf } = await import("/ui/columns.js");'
 HOSTILE = [
     "",
     "a: b",
@@ -95,7 +96,8 @@ def test_managed_fields_are_left_out_of_a_text_and_nothing_else_is(page: Any) ->
 def test_the_life_of_a_pod_becomes_events_in_their_order(page: Any) -> None:
     told = page.evaluate(
         f"""async () => {{
-          const {{ History, columnsOf }} = await import("/ui/history.js"), pod = {POD}, history = new History(1000);
+          {MODULES}
+          const pod = {POD}, history = new History(1000);
           const tell = (after, before, time) => history.takePods([{{ record: after, before }}], time, false);
           const steps = [
             pod("a"), pod("a", {{ waits: "no room" }}), pod("a", {{ waits: "no room", nominated: "n1" }}),
@@ -115,7 +117,8 @@ def test_the_life_of_a_pod_becomes_events_in_their_order(page: Any) -> None:
 def test_for_whom_a_pod_was_preempted_is_seen_by_who_was_nominated_to_its_node(page: Any) -> None:
     told = page.evaluate(
         f"""async () => {{
-          const {{ History, columnsOf }} = await import("/ui/history.js"), pod = {POD}, history = new History(0);
+          {MODULES}
+          const pod = {POD}, history = new History(0);
           const low = pod("low", {{ node: "n1", phase: "Running" }}), high = pod("high");
           history.takePods([{{ record: low, before: null }}, {{ record: high, before: null }}], 0, true);
           const gone = {{ ...low, disruption: "PreemptionByScheduler" }};
@@ -132,7 +135,8 @@ def test_for_whom_a_pod_was_preempted_is_seen_by_who_was_nominated_to_its_node(p
 def test_what_lies_too_far_back_is_let_go(page: Any) -> None:
     kept = page.evaluate(
         f"""async () => {{
-          const {{ History, columnsOf }} = await import("/ui/history.js"), pod = {POD}, history = new History(0);
+          {MODULES}
+          const pod = {POD}, history = new History(0);
           let time = 0;
           for (let number = 0; number < 30000; number += 1) {{
             time += 1;

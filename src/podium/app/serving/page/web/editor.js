@@ -36,6 +36,15 @@ export class Editor {
     this.paint();
   }
 
+  // The same text as it is now elsewhere: whoever reads it goes on where they are.
+  renew(text) {
+    const { scrollTop, scrollLeft, selectionStart, selectionEnd } = this.area;
+    this.area.value = text;
+    this.area.setSelectionRange(selectionStart, selectionEnd);
+    Object.assign(this.area, { scrollTop, scrollLeft });
+    this.paint();
+  }
+
   paint() {
     if (!this.frame) {
       this.frame = requestAnimationFrame(() => {

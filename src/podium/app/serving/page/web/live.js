@@ -3,7 +3,8 @@ import { button, element, fill } from "./drawing/dom.js";
 import { counted } from "./drawing/formats.js";
 import { StoryPage } from "./drawing/page.js";
 import { Follower } from "./api.js";
-import { columnsOf, History } from "./history.js";
+import { columnsOf } from "./columns.js";
+import { History } from "./history.js";
 import { nodeOf, podOf } from "./records.js";
 
 const TOLD_MS = 200;

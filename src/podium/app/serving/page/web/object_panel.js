@@ -83,7 +83,12 @@ export class ObjectPanel {
 
   put(text) {
     this.saved = text;
-    this.editor.text = text;
+    if (this.told === this.title.textContent) {
+      this.editor.renew(text);
+    } else {
+      this.told = this.title.textContent;
+      this.editor.text = text;
+    }
     this.version = /^ {2}resourceVersion: ["']?(\w+)/m.exec(text)?.[1] ?? "";
     this.tellState();
   }
