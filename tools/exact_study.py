@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from podium.api.input.codec import decode
 from podium.api.meta import Raw
 from podium.app.optimising.highs import Highs
@@ -32,7 +34,9 @@ from podium.framework.settings.configuration import default_configuration
 from podium.framework.settings.profile_builder import build_profiles
 from podium.framework.settings.registry import Registry
 from podium.plugins.registry import IN_TREE as PLUGINS
+from podium.plugins.rescheduling.consolidate import ConsolidateArgs
 from podium.plugins.rescheduling.filter_rules import FILTER_RULES
+from podium.plugins.rescheduling.parts.node_use import requested_shares
 from podium.plugins.rescheduling.registry import IN_TREE
 
 NODES, PODS, OWNERS = 10, 60, 15
@@ -43,18 +47,32 @@ _HOUR = 3_600 * 10**9
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A policy with its arguments, on clusters that need it: on how many of the nodes the pods are at first."""
+    """A policy with its arguments, on clusters that need it: on how many of the nodes the pods are at first.
+
+    Nobody, the best placement no more than the plans, moves pods of nodes of which ``held_from`` or more is requested
+    at first. ``title`` says what sets it apart from others of the policy.
+    """
 
     policy: str
     args: Mapping[str, Any]
     crowded: int
     has_preferences: bool = False
     has_violations: bool = False
+    held_from: float | None = None
+    title: str = ""
 
 
 KINDS = (
     Kind("MoveToUnderusedNodes", {}, crowded=5),
     Kind("Consolidate", {}, crowded=NODES),
+    Kind(
+        "Consolidate",
+        {},
+        crowded=NODES,
+        held_from=ConsolidateArgs().utilization_threshold,
+        title=", the best held to its threshold",
+    ),
+    Kind("Consolidate", {"utilizationThreshold": 1}, crowded=NODES, title=", `utilizationThreshold: 1`"),
     Kind("SpreadDuplicates", {}, crowded=6),
     Kind("SatisfyPreferences", {}, crowded=NODES, has_preferences=True),
     Kind("RepairViolations", {}, crowded=NODES, has_violations=True),
@@ -192,7 +210,7 @@ def measure(kind: Kind, seed: int, guidance: Guidance, threshold: float) -> Meas
     now = 1_767_225_600 * 10**9 + 24 * _HOUR
     standing = Standing((), _budgets())
     planner = Planner([(policy, 1.0)], settings)
-    picture = planner.picture(cluster, runners, kubelet, now, standing=standing)
+    picture = _held(kind, planner.picture(cluster, runners, kubelet, now, standing=standing))
     began = time.process_time()
     best = plan_optimal(picture, [(policy, 1.0)], ExactQuestion(threshold, rules=FILTER_RULES), Highs(most_nodes=2_000))
     solved = time.process_time()
@@ -203,6 +221,16 @@ def measure(kind: Kind, seed: int, guidance: Guidance, threshold: float) -> Meas
         after = {policy.name: policy.objective(picture)}
     moves = sum(len(group.moves) for plan in plans for group in plan.planned)
     return _measured(best, after, moves, 1000 * (done - planned), 1000 * (solved - began))
+
+
+def _held(kind: Kind, picture: Picture) -> Picture:
+    """The picture with those pods held that nobody is to move."""
+    if kind.held_from is None:
+        return picture
+    nodes = picture.cluster.nodes
+    held = np.flatnonzero(requested_shares(picture.cluster, nodes.all_rows()) >= kind.held_from)
+    uids = frozenset(pod.uid for row in held.tolist() for pod in picture.cluster.pods_on(row))
+    return replace(picture, is_movable=lambda pod: pod.uid not in uids and picture.is_movable(pod))
 
 
 def _plans(planner: Planner, scratch: Scratch, picture: Picture, standing: Standing) -> Iterator[Plan]:
@@ -256,7 +284,7 @@ def main() -> None:
     for kind in KINDS:
         if not args.only or kind.policy in args.only:
             found = [measure(kind, seed, Guidance(args.guidance), args.threshold) for seed in range(args.seeds)]
-            print(row(kind.policy, found), flush=True)
+            print(row(f"`{kind.policy}`{kind.title}", found), flush=True)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from podium.app.bench.gpu_trace import make_trace
 from podium.app.bench.measurement import Measurement, Run, run_of
 from podium.app.bench.operations import operations
 from podium.app.bench.rescheduling import measure_rescheduling
-from podium.app.bench.scheduling import measure_explaining, measure_scheduling
+from podium.app.bench.scheduling import Play, measure_explaining, measure_scheduling
 from podium.app.bench.simulating import Story, measure_score, measure_simulation
 from podium.app.bench.table import write_measurements
 from podium.app.bench.workloads import FULL, USUAL, WORKLOADS, Wanted, measure
@@ -47,6 +47,17 @@ def test_a_workload_decides_alike_each_time(name: str) -> None:
     assert settled(first) == settled(again)
     assert first.pods == 8
     assert first.counts["attempts"] >= 8
+
+
+def test_every_pod_of_preemption_across_nodes_takes_those_in_the_way_and_whoever_has_its_room() -> None:
+    workload = BUILDERS["preemption-across"](3 * 20, 2)
+    play = Play(workload, GATES)
+
+    play.show(workload.pods)
+    play.run()
+
+    # Four in the rack, and on the pod's node three more.
+    assert (len(play.driver.bound), play.driver.preempted) == (2, 2 * (4 + 3))
 
 
 def test_every_pod_of_preemption_needs_victims() -> None:

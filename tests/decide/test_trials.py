@@ -83,9 +83,9 @@ def rows_tried(monkeypatch: pytest.MonkeyPatch, cluster: Cluster, *changes: Call
     """On how many nodes preemption is tried after each change, by a scheduler that has tried all of them before."""
     tried: list[int] = []
 
-    def counted(*args: Any) -> Any:
+    def counted(*args: Any, **more: Any) -> Any:
         tried[-1] += len(args[3].rows)
-        return choose_victims(*args)
+        return choose_victims(*args, **more)
 
     def counted_one(*args: Any) -> Any:
         tried[-1] += 1

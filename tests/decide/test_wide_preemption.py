@@ -240,6 +240,14 @@ def test_a_preemptor_waits_for_its_victims_on_other_nodes_as_for_those_on_its_ow
     assert (found.reason == NOT_ELIGIBLE_TERMINATING_ELSEWHERE) is (victim == "w2")
 
 
+def test_where_victims_are_evicted_it_waits_for_whoever_ends_in_its_way() -> None:
+    nominated = pod("p", priority=9, apart=[term("app=web", ZONE)], nominated="a1")
+    placed = [web("w1", "a1"), web("w2", "a2", terminating=True), web("w3", "b1", priority=9)]
+
+    for args, eligible in (({}, True), ({"budgets": "Require"}, False)):
+        assert plan(nominated, [*ZONES, *placed, nominated], **ACROSS, **args).eligible is eligible
+
+
 def test_it_does_not_wait_for_pods_that_end_in_another_domain() -> None:
     nominated = pod("p", priority=9, apart=[term("app=web", ZONE)], nominated="a1")
     placed = [web("w1", "a1"), web("w2", "b2", terminating=True, preempted=True)]

@@ -76,13 +76,14 @@ behind a feature gate that is off, and DefaultPreemption's preEnqueue.
 
 
 OURS = {
-    "preFilter": ["NodeName"],
+    "preFilter": ["NodeName", "NodePreferAvoidPods"],
+    "filter": ["NodePreferAvoidPods"],
     "preScore": ["DynamicResources", "NodePreferAvoidPods"],
     "score": ["NodePreferAvoidPods"],
 }
 """Where our plugins stand and kube-scheduler's do not: NodeName skips its filter for pods that name no node, and
-NodePreferAvoidPods its score where no node has a list of pods to avoid; DynamicResources skips its score for pods whose
-claims name no alternatives, as the measured decisions have it.
+NodePreferAvoidPods its filter and its score where no node has a list of pods to avoid; DynamicResources skips its score
+for pods whose claims name no alternatives, as the measured decisions have it.
 """
 
 

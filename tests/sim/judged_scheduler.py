@@ -4,6 +4,7 @@ The letters are those of the list of invariants that the project holds to.
 """
 
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 from podium.api.meta import Kubernetes
@@ -151,12 +152,7 @@ class JudgedScheduler(Scheduler):
         assert before.fits(pod, node), (pod.key, node, before.verdict(pod, node))
         # E9: whoever waits for the node with at least the pod's priority still fits there once its victims are gone. As
         # upstream, nobody looks at the spread of those who wait.
-        after = Sight(
-            before.nodes,
-            {**before.placed, pod.metadata.uid: on(pod, node)},
-            before.nominated,
-            nominated_pods_repel=before.nominated_pods_repel,
-        )
+        after = replace(before, placed={**before.placed, pod.metadata.uid: on(pod, node)}, budgets=[], caps=[])
         leaving = [one.metadata.uid for one in before.on_node(node) if is_preempted(one)]
         for waiting, where in before.nominated:
             is_concerned = where == node and waiting.priority >= pod.priority and before.is_heeded(waiting, pod)

@@ -34,7 +34,8 @@ class Way:
 class Sight:
     """A cluster as somebody sees it: nodes, pods that hold room (each with its node), nominations, budgets.
 
-    ``nominated_pods_repel``: their anti-affinity keeps others off also where no placed pod's does.
+    ``nominated_pods_repel``: their anti-affinity keeps others off also where no placed pod's does. ``reach``: nominated
+    pods count as if they were on their nodes, for other nodes too.
     ``caps`` are those of which something is used: the namespace whose pods with a budget count ("" for any), how many
     of their disruptions are left, and how many there are at most.
     """
@@ -46,6 +47,7 @@ class Sight:
     now: int = 0
     caps: list[tuple[str, int, int]] = field(default_factory=list)
     nominated_pods_repel: bool = False
+    reach: bool = False
 
     def plain(self, *, without: Iterable[str] = (), beside: Sequence[tuple[Pod, str]] = ()) -> PlainCluster:
         """The cluster for the twins, without some pods (uids) and with some nominated ones."""
@@ -59,7 +61,7 @@ class Sight:
         beside = [
             (one, where)
             for one, where in self.nominated
-            if where == node and one.priority >= pod.priority and one.metadata.uid != pod.metadata.uid
+            if (where == node or self.reach) and one.priority >= pod.priority and one.metadata.uid != pod.metadata.uid
         ]
         if beside:
             skipped = ["InterPodAffinity"] if self._is_affinity_skipped(pod) else []
@@ -101,7 +103,7 @@ class Sight:
         return [one for one in self.placed.values() if one.spec.node_name == node]
 
     def _is_affinity_skipped(self, pod: Pod) -> bool:
-        return not self.nominated_pods_repel and is_affinity_skipped(self.plain(), pod)
+        return not (self.nominated_pods_repel or self.reach) and is_affinity_skipped(self.plain(), pod)
 
     def _is_allowed(self, way: Way) -> bool:
         victims = [one for one in self.on_node(way.node) if one.key in way.victims]

@@ -1,9 +1,11 @@
 """A random story played to its end, with every invariant checked on the way."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from random import Random
+from typing import Any
 
 from podium.driver.component import Component
 from podium.framework.settings.configuration import NominationClearing
@@ -15,6 +17,7 @@ from tests.sim.judged_scheduler import JudgedScheduler, let_wait
 from tests.sim.omitted import NOTHING, Omitted
 from tests.sim.played import simulation_of, told
 from tests.sim.stories import STEPS_LAST_S, Story
+from tests.sim.wide_judged_scheduler import WideJudgedScheduler
 from tests.store.objects import HOUR, SECOND
 
 # What takes long to get over.
@@ -30,11 +33,15 @@ MOST_FLUSHES = 5
 
 @dataclass(slots=True)
 class RandomRun:
-    """What a seed makes but for what is omitted: a story, delays, a Permit plugin or none, faults (``is_faulty``)."""
+    """What a seed makes but for what is omitted: a story, delays, a Permit plugin or none, faults (``is_faulty``).
+
+    ``preemption`` are arguments of DefaultPreemption that let it look beyond a node.
+    """
 
     seed: int
     is_faulty: bool = True
     omitted: Omitted = NOTHING
+    preemption: Mapping[str, Any] = field(default_factory=dict)
     faults: DrawnFaults = field(init=False)
     story: Story = field(init=False)
     component: Component = field(init=False)
@@ -58,11 +65,13 @@ class RandomRun:
         repels, clearing = random.random() < 0.3, random.choice(CLEARINGS)
         chosen_settings = f"plugins {plugins}, nominatedPodsRepel {repels}, nominationClearing {clearing}"
         self.options = f"seed {self.seed}, {self.faults.rates}, {delays}, {chosen_settings}"
-        args = {"InterPodAffinity": {"nominatedPodsRepel": repels}}
+        args = {"InterPodAffinity": {"nominatedPodsRepel": repels}, "DefaultPreemption": self.preemption}
         settings = configuration(args, plugins={"multiPoint": {"enabled": plugins}})
         settings = replace(settings, nomination_clearing=clearing)
-        self.component = Component("scheduler", lambda: JudgedScheduler(settings, seed=self.seed), waits=True)
-        self.story = Story(self.seed).without(self.omitted.objects, self.omitted.steps)
+        judged = WideJudgedScheduler if self.preemption else JudgedScheduler
+        self.component = Component("scheduler", lambda: judged(settings, seed=self.seed), waits=True)
+        apart_in_zones = bool(self.preemption.get("acrossNodes", False))
+        self.story = Story(self.seed, apart_in_zones=apart_in_zones).without(self.omitted.objects, self.omitted.steps)
         self.simulation = simulation_of(
             *self.story.files, schedulers=[self.component], faults=self.faults, seed=self.seed, **delays
         )

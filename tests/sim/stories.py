@@ -27,9 +27,13 @@ STORAGE_CLASS: Raw = {
 
 
 class Story(DrawnStory):
-    """Draws one story. ``objects`` are there from the start; ``steps`` come in the order of their time."""
+    """Draws one story. ``objects`` are there from the start; ``steps`` come in the order of their time.
 
-    def __init__(self, seed: int) -> None:
+    With ``apart_in_zones`` pods keep others off whole zones, more of them than otherwise keep others off nodes.
+    """
+
+    def __init__(self, seed: int, *, apart_in_zones: bool = False) -> None:
+        self.apart_in_zones = apart_in_zones
         self.random = Random(f"story:{seed}")
         self.nodes: dict[str, Raw] = {}
         self.gone: list[str] = []
@@ -142,8 +146,8 @@ class Story(DrawnStory):
         spec = raw["spec"]
         wishes: list[tuple[float, Callable[[], Raw]]] = [
             (0.1, lambda: {"affinity": {"podAffinity": self._term(self.random.choice((ZONE, HOSTNAME)))}}),
-            # Apart from the pods of a node, not of a zone: a nomination is known to no other node, so that pods which
-            # are replaced elsewhere in the zone would be preempted for ever.
+            # Apart from the pods of a node, not of a zone, unless a nomination is known to other nodes: or else pods
+            # which are replaced elsewhere in the zone would be preempted for ever.
             (0.15, lambda: {"affinity": {"podAntiAffinity": self._term(HOSTNAME)}}),
             (0.15, lambda: {"topologySpreadConstraints": [self._spread()]}),
             (0.1, lambda: {"nodeSelector": {"disk": "ssd"}}),
@@ -151,6 +155,8 @@ class Story(DrawnStory):
             (0.05, lambda: {"schedulingGates": [{"name": "example.com/wait"}]}),
             (0.04, lambda: {"schedulerName": "another"}),
         ]
+        if self.apart_in_zones:
+            wishes.append((0.4, lambda: {"affinity": {"podAntiAffinity": self._term(ZONE)}}))
         for share, wish in wishes:
             if self.chance(share):
                 spec |= wish()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from itertools import combinations
 
+from msgspec.structs import replace
+
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.cluster.arrays import stable_hash
@@ -56,9 +58,20 @@ class WidePreemption:
         return {name: cost for name, cost in found.items() if cost == lowest}
 
     def fitting(self, gone: Collection[str]) -> list[str]:
-        """The nodes that the pod fits without some pods."""
-        left = [one for one in self._objects if one.metadata.uid not in gone or not isinstance(one, Pod)]
-        cluster = cluster_of(*left)
+        """The nodes that the pod fits without some pods: beside all nominated pods that count, and without them."""
+        others = [one for one in self._objects if not isinstance(one, Pod)]
+        left = [one for one in self.placed if one.metadata.uid not in gone]
+        nominated = [
+            replace(one, spec=replace(one.spec, node_name=one.nominated_node_name))
+            for one in self._objects
+            if isinstance(one, Pod) and not one.spec.node_name and one.nominated_node_name
+            if one.priority >= self._target.priority
+        ]
+        without = self._asked([*others, *left])
+        return [name for name in self._asked([*others, *left, *nominated]) if name in without]
+
+    def _asked(self, objects: list[Kubernetes]) -> list[str]:
+        cluster = cluster_of(*objects)
         runner, state, record = plain_runner(cluster), CycleState(), cluster.read(self._target)
         runner.pre_filter(state, record)
         state.skip_filter = self._skipped

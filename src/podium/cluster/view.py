@@ -96,7 +96,14 @@ class View:
         return None
 
     def elsewhere(self, predicate: Predicate) -> Iterable[Elsewhere]:
-        """The matching pods by which other rows than a position's own differ from the cluster, as it counts them."""
+        """The matching pods by which other rows than a position's own differ from the cluster, as it counts them.
+
+        Those of `everywhere` are left out.
+        """
+        return ()
+
+    def everywhere(self, predicate: Predicate) -> Iterable[Int64s]:
+        """The rows of matching pods that have joined all positions; that of their own row is in `change` as well."""
         return ()
 
     def is_held(self, predicate: Predicate) -> Bools:

@@ -60,6 +60,8 @@ class Worlds(View):
         self._matching: dict[Predicate, Int64s] = {}
         self.changes: list[Change] = []
         self._elsewhere: list[Change] = []
+        # The same in all worlds, but for those of whose own row they are: what is there is among ``changes``.
+        self._everywhere: list[Change] = []
 
     def at(self, positions: Int64s) -> Worlds:
         """The worlds at some positions, to be changed on their own."""
@@ -72,6 +74,7 @@ class Worlds(View):
         part._matching = {predicate: change[positions] for predicate, change in self._matching.items()}
         part.changes = list(self.changes)
         part._elsewhere = list(self._elsewhere)
+        part._everywhere = list(self._everywhere)
         return part
 
     def remove(self, positions: Int64s, slots: Int64s) -> None:
@@ -95,10 +98,13 @@ class Worlds(View):
         """Give the pods in ``slots``, wherever they are, back to the worlds at ``positions`` (ascending, one each)."""
         self._apply_anywhere(positions, slots, 1)
 
-    def join_elsewhere(self, positions: Int64s, pods: Sequence[PodRecord], rows: Int64s) -> None:
-        """Let pods that are on no node yet be on ``rows``, which are not the worlds' own, in those at ``positions``."""
+    def join_everywhere(self, pods: Sequence[PodRecord], rows: Int64s) -> None:
+        """Let pods that are on no node yet be on ``rows`` in all worlds."""
+        positions, own = np.nonzero(self.rows[:, None] == rows[None, :])
+        if len(own):
+            self.join(positions, [pods[index] for index in own.tolist()])
         classes = np.array([pod.pod_class.id for pod in pods], dtype=np.int32)
-        self._elsewhere.append(Change(self._ids[positions], pods, classes, 1, rows))
+        self._everywhere.append(Change(np.empty(0, dtype=np.int64), pods, classes, 1, rows))
 
     def requested(self, resource: int | Int64s) -> Int64s:
         amounts: Int64s = super().requested(resource) + self._requested[resource]
@@ -113,10 +119,15 @@ class Worlds(View):
     def domain_count(self, predicate: Predicate, key: str) -> Int64s:
         own = self.codes(key)
         counts: Int64s = super().domain_count(predicate, key) + np.where(own != 0, self.change(predicate), 0)
+        codes = self.cluster.nodes.labels(key).codes
         for positions, rows, sign in self.elsewhere(predicate):
-            theirs = self.cluster.nodes.labels(key).codes[rows]
+            theirs = codes[rows]
             near = positions[(theirs != 0) & (theirs == own[positions])]
             counts += sign * np.bincount(near, minlength=len(self))
+        for rows in self.everywhere(predicate):
+            domains, on_rows = np.bincount(codes[rows]), np.bincount(rows)
+            joined = _entries(domains, own) - _entries(on_rows, self.rows)
+            counts += np.where(own != 0, joined, 0)
         return counts
 
     def labelled_count(self, predicate: Predicate, key: str) -> Int64s:
@@ -125,7 +136,19 @@ class Worlds(View):
         for positions, rows, sign in self.elsewhere(predicate):
             labelled = self.cluster.nodes.labels(key).codes[rows] != 0
             counts += sign * np.bincount(positions[labelled], minlength=len(self))
+        for rows in self.everywhere(predicate):
+            joined = rows[self.cluster.nodes.labels(key).codes[rows] != 0]
+            counts += len(joined) - _entries(np.bincount(joined), self.rows)
         return counts
+
+    def everywhere(self, predicate: Predicate) -> Iterator[Int64s]:
+        matcher = self.cluster.matcher(predicate)
+        for change in self._everywhere:
+            matching = matcher.matching(change.classes)
+            if predicate.live_only:
+                matching &= ~self._terminating(change)
+            if change.rows is not None and matching.any():
+                yield change.rows[matching]
 
     def elsewhere(self, predicate: Predicate) -> Iterator[Elsewhere]:
         matcher = self.cluster.matcher(predicate)
@@ -182,17 +205,24 @@ class Worlds(View):
         """The same of all other rows, each pod with its node as it is after that."""
         on_row: dict[int, dict[str, PodRecord]] = {}
         found = []
-        for change in self._elsewhere:
-            for index in np.flatnonzero(change.ids == self._ids[position]).tolist():
-                if change.rows is not None:
-                    pod, row = self._pod(change, index), int(change.rows[index])
-                    pods = on_row.setdefault(row, {pod.uid: pod for pod in self.cluster.pods_on(row)})
-                    if change.sign > 0:
-                        pods[pod.uid] = pod
-                    else:
-                        pods.pop(pod.uid, None)
-                    found.append((change.sign, pod, self._node_with(row, list(pods.values()))))
+        for sign, pod, row in self._changed_elsewhere(position):
+            pods = on_row.setdefault(row, {pod.uid: pod for pod in self.cluster.pods_on(row)})
+            if sign > 0:
+                pods[pod.uid] = pod
+            else:
+                pods.pop(pod.uid, None)
+            found.append((sign, pod, self._node_with(row, list(pods.values()))))
         return found
+
+    def _changed_elsewhere(self, position: int) -> Iterator[tuple[int, PodRecord, int]]:
+        """The same, each with its row."""
+        for change in (*self._elsewhere, *self._everywhere):
+            if change.rows is None:
+                continue
+            is_everywhere = not len(change.ids)
+            concerned = change.rows != self.rows[position] if is_everywhere else change.ids == self._ids[position]
+            for index in np.flatnonzero(concerned).tolist():
+                yield change.sign, self._pod(change, index), int(change.rows[index])
 
     def _node_with(self, row: int, pods: list[PodRecord]) -> NodeView:
         """The node of any row with these pods."""
@@ -261,3 +291,8 @@ class Worlds(View):
         matching = self.cluster.matcher(predicate).matching(change.classes)
         here = positions >= 0
         np.add.at(known, positions[here], change.sign * matching[here].astype(np.int64))
+
+
+def _entries(numbers: Int64s, places: Int64s | Int32s) -> Int64s:
+    """The numbers in some places; 0 beyond the last."""
+    return np.where(places < len(numbers), numbers[np.minimum(places, len(numbers) - 1)], 0)

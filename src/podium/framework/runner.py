@@ -226,11 +226,7 @@ class Runner:
         if not found:
             return everywhere[:0], Outcome(0)
         worlds = view.at(everywhere) if isinstance(view, Worlds) else Worlds(self.cluster, view.rows)
-        for row, other in found:
-            is_own_row = view.rows == row
-            here, elsewhere = np.flatnonzero(is_own_row), np.flatnonzero(~is_own_row)
-            worlds.join(here, [other] * len(here))
-            worlds.join_elsewhere(elsewhere, [other] * len(elsewhere), np.full(len(elsewhere), row, dtype=np.int64))
+        worlds.join_everywhere([other for _, other in found], np.array([row for row, _ in found], dtype=np.int64))
         return everywhere, self.filter_view(state, pod, worlds)
 
     def _nominated(self, priority: int, own_uid: str, view: View) -> tuple[list[int], list[PodRecord]]:

@@ -177,11 +177,12 @@ class DefaultPreemption:
         """The plan behind `post_filter`; ``detailed`` lists every candidate and every rejected node."""
         row = handle.cluster.nodes.row_of.get(pod.nominated_node_name)
         nominated = outcome.status(row) if row is not None else None
-        reason = ineligible_reason(handle.cluster, pod, nominated, evicts=self._protection.required)
+        evicts = self._protection.required
+        reason = ineligible_reason(handle.cluster, pod, nominated, evicts=evicts)
         if reason:
             return PreemptionPlan(False, reason)
         wide, exchanges = self._wide, self._exchanges
-        if wide is not None and is_hopeful(nominated) and wide.awaits_victims(handle, state, pod):
+        if wide is not None and is_hopeful(nominated) and wide.awaits_victims(handle, state, pod, evicts=evicts):
             return PreemptionPlan(False, NOT_ELIGIBLE_TERMINATING_ELSEWHERE)
         if exchanges is not None and waits_for_victims(handle.cluster, pod, nominated, pod.priority):
             return PreemptionPlan(False, NOT_ELIGIBLE_TERMINATING)

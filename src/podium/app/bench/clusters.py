@@ -22,17 +22,22 @@ from podium.api.pod import (
     TopologySpreadConstraint,
 )
 from podium.api.selection import LabelSelector
+from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
 
 ZONE = "topology.kubernetes.io/zone"
 HOSTNAME = "kubernetes.io/hostname"
+RACK = "rack"
 NODE_CPU = "4"
+_RACK_SIZE = 20
+_IN_THE_WAY = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
     """What is there before the clock starts, and the pods that are then scheduled.
 
-    ``pods`` are handed over all at once; ``churn`` interleaves deletions and node changes with them.
+    ``pods`` are handed over all at once; ``churn`` interleaves deletions and node changes with them. Without a
+    ``configuration`` it is the default one that decides.
     """
 
     name: str
@@ -40,15 +45,19 @@ class Workload:
     placed: list[Pod]
     pods: list[Pod]
     churn: bool = False
+    configuration: Configuration | None = None
 
 
-def node(index: int, zones: int = 1) -> Node:
-    """A node of 4 cores and 32 GiB in one of ``zones`` zones."""
+def node(index: int, zones: int = 1, rack_size: int = 0) -> Node:
+    """A node of 4 cores and 32 GiB in one of ``zones`` zones, and in a rack of so many nodes if that is said."""
     name = f"node-{index:06d}"
+    labels = {HOSTNAME: name, ZONE: f"zone-{index % zones}"}
+    if rack_size:
+        labels[RACK] = f"rack-{index // rack_size}"
     return Node(
         api_version="v1",
         kind="Node",
-        metadata=ObjectMeta(name=name, labels={HOSTNAME: name, ZONE: f"zone-{index % zones}"}),
+        metadata=ObjectMeta(name=name, labels=labels),
         status=NodeStatus(allocatable={"cpu": NODE_CPU, "memory": "32Gi", "pods": "110"}),
     )
 
@@ -92,6 +101,23 @@ def _preemption(nodes: int, pods: int) -> Workload:
     low = [pod(f"low-{i}-{k}", "900m", on=f"node-{i:06d}", memory="500Mi") for i in range(nodes) for k in range(4)]
     high = [pod(f"high-{i}", "3", priority=10) for i in range(pods)]
     return Workload("preemption", [node(i) for i in range(nodes)], low, high)
+
+
+def _preemption_across(nodes: int, pods: int) -> Workload:
+    batch, latency = {"app": "batch"}, {"app": "latency"}
+    terms = (*_selecting(batch, RACK).required, *_selecting(latency, RACK).required)
+    apart = Affinity(pod_anti_affinity=PodAffinity(required=terms))
+    low = [pod(f"low-{i}-{k}", "900m", on=f"node-{i:06d}", memory="500Mi") for i in range(nodes) for k in range(4)]
+    low += [
+        pod(f"batch-{i}", "100m", on=f"node-{i:06d}", labels=batch)
+        for i in range(nodes)
+        if i % _RACK_SIZE < _IN_THE_WAY
+    ]
+    high = [pod(f"high-{i}", "3", priority=10, labels=latency, affinity=apart) for i in range(pods)]
+    made = [node(i, rack_size=_RACK_SIZE) for i in range(nodes)]
+    profile = {"pluginConfig": [{"name": "DefaultPreemption", "args": {"acrossNodes": True}}]}
+    written = {"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]}
+    return Workload("preemption-across", made, low, high, configuration=read_configuration(written, "bench"))
 
 
 def _affinity(nodes: int, pods: int) -> Workload:
@@ -171,6 +197,7 @@ def _scale(nodes: int, pods: int) -> Workload:
 BUILDERS: dict[str, Callable[[int, int], Workload]] = {
     "basic": _basic,
     "preemption": _preemption,
+    "preemption-across": _preemption_across,
     "affinity": _affinity,
     "antiaffinity": _antiaffinity,
     "spread": _spread,

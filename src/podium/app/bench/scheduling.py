@@ -36,7 +36,7 @@ class Play:
 
     def __init__(self, workload: Workload, feature_gates: FeatureGates) -> None:
         self.workload = workload
-        self.driver = BenchDriver(Scheduler(feature_gates=feature_gates))
+        self.driver = BenchDriver(Scheduler(workload.configuration, feature_gates=feature_gates))
         for node in workload.nodes:
             self.driver.scheduler.handle(Changed(node), self.driver.now)
         self.show(workload.placed)

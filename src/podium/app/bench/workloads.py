@@ -101,6 +101,9 @@ def _spec(name: str, description: str, nodes: int, pods: int) -> WorkloadSpec:
 WORKLOADS: dict[str, WorkloadSpec] = {
     "basic": _spec("basic", "pods of 100m on empty nodes of 4 cores", 5000, 5000),
     "preemption": _spec("preemption", "nodes full of low-priority pods; every pod needs victims", 5000, 1000),
+    "preemption-across": _spec(
+        "preemption-across", "the same, and in each rack pods on four other nodes are in the way", 5000, 20
+    ),
     "affinity": _spec("affinity", "required pod affinity within a zone", 5000, 3000),
     "antiaffinity": _spec("antiaffinity", "required pod anti-affinity between nodes", 5000, 3000),
     "spread": _spec("spread", "hard topology spread over three zones", 5000, 3000),
@@ -134,6 +137,7 @@ _SCHEDULING = (
     Wanted("basic", 100_000),
     Wanted("preemption"),
     Wanted("preemption", 100_000, 300),
+    Wanted("preemption-across"),
     *map(Wanted, ("affinity", "antiaffinity", "spread", "unschedulable", "mixed-churn", "explain")),
 )
 USUAL = (

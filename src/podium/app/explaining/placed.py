@@ -105,8 +105,10 @@ def _takes(explanation: Explanation, record: PodRecord) -> bool | None:
         return None
     if plan.chosen is not None and any(victim.uid == record.uid for victim in plan.chosen.victims):
         return True
-    candidate = plan.candidates.get(record.node_name)
-    return False if candidate is not None and any(v.uid == record.uid for v in candidate.victims) else None
+    found = [candidate] if (candidate := plan.candidates.get(record.node_name)) else []
+    # Victims may be on other nodes than the one that the pod would take.
+    candidates = found if plan.search is None else plan.candidates.values()
+    return False if any(victim.uid == record.uid for each in candidates for victim in each.victims) else None
 
 
 def _controller(record: PodRecord) -> str:

@@ -13,14 +13,21 @@ Explanation
   outcome:schedulable|preempts|unschedulable|not-eligible|gated|error|placed
   node preEnqueue?:Status error? preFilter?:Status nodes:{Status} scores?:{{int}} totals?:{int} best?:[str]
   claims?:{{Claim}} preemption?:Preemption postFilter?:{Status} priority:int nominatedNode? gates?:[str]
-  remedies?:Remedies placed?:Placed disruptions?:DisruptionState restsOn:[Caveat]
+  remedies?:Remedies placed?:Placed disruptions?:DisruptionState outcomes?:[Outcome] furtherOutcomes?:int
+  restsOn:[Caveat]
+Outcome
+  suffering:[Suffering] nodes:[Way] furtherNodes:int
+Suffering
+  workload pods:int
+Way
+  node victims:[str]
 Claim
   devices:[str] nodeSelector?:any
 Preemption
   eligible:bool isExchange?:bool reason? candidates:{Candidate} rejected?:{Status} selected:[str] putOff?:PutOff error?
   decidedBy? search?:Search reasons?:{str}
 Candidate
-  victims:[str] pdbViolations:int elsewhere?:{str}
+  victims:[str] pdbViolations:int elsewhere?:{str} costs?:{any}
 Search
   steps:int maxSteps:int nodesLeftOut:int isComplete:bool
 PutOff

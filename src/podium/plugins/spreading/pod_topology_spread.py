@@ -252,7 +252,10 @@ class PodTopologySpread:
 
 
 def _spread(cluster: Cluster, constraint: Constraint, domains: Domains) -> _Spread:
-    matching = matching_in_domains(cluster, constraint, domains)
+    return _spread_of(constraint, domains, matching_in_domains(cluster, constraint, domains))
+
+
+def _spread_of(constraint: Constraint, domains: Domains, matching: Int64s) -> _Spread:
     codes = np.flatnonzero(domains.exists)
     if not len(codes):
         return _Spread(constraint, domains, matching, NO_DOMAIN, 0, NO_DOMAIN)
@@ -268,8 +271,9 @@ def _in_worlds(spread: _Spread, view: View, domain: Int32s) -> tuple[Int64s, Int
     Where a world changes only its own row, so only that row's domain, the emptiest of the others is the lowest, or the
     second lowest where the row's domain is the lowest itself. Those that lose pods elsewhere may be emptier.
     """
+    spread, joined = _with_everywhere(spread, view)
     few = len(np.flatnonzero(spread.domains.exists)) < spread.constraint.min_domains
-    matching = spread.matching[domain]
+    matching = spread.matching[domain] - joined
     # An empty selector counts no pod of the cluster, and every pod that joins or leaves (filtering.go, updateWithPod).
     change = view.change(spread.constraint.predicate)
     if change is None:
@@ -279,6 +283,20 @@ def _in_worlds(spread: _Spread, view: View, domain: Int32s) -> tuple[Int64s, Int
     matching, others = _with_elsewhere(spread, view, domain, matching, others)
     own = np.where(spread.domains.exists[domain], matching, NO_DOMAIN)
     return matching, 0 if few else np.minimum(others, own)
+
+
+def _with_everywhere(spread: _Spread, view: View) -> tuple[_Spread, Int64s | int]:
+    """The spread with the pods that have joined all positions; and those on each position's row, counted with it."""
+    if not spread.constraint.predicate.selector.requirements:
+        return spread, 0
+    matching, on_row, counted = spread.matching, 0, spread.domains.counted
+    for rows in view.everywhere(spread.constraint.predicate):
+        joined = rows[counted[rows]]
+        matching = matching + np.bincount(spread.domains.column.codes[joined], minlength=len(matching))
+        on_row = on_row + (joined[:, None] == view.rows).sum(axis=0)
+    if matching is spread.matching:
+        return spread, 0
+    return _spread_of(spread.constraint, spread.domains, matching), on_row
 
 
 def _with_elsewhere(

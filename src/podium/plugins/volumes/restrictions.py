@@ -98,6 +98,8 @@ class VolumeRestrictions:
                 in_use += change
             for positions, _, sign in view.elsewhere(users):
                 in_use += sign * np.bincount(positions, minlength=len(view))
+            for rows in view.everywhere(users):
+                in_use += len(rows) - (rows[:, None] == view.rows).sum(axis=0)
         codes = np.where(in_use > 0, 2, 0)
         disks = disks_of(pod.pod_class)
         if disks:

@@ -14,12 +14,15 @@ from podium.decide.preempting.wide.reasons import stands_in_the_way
 from podium.framework.reach import Reaches
 
 
-def awaits_others(cluster: Cluster, pod: PodRecord, row: int, reaches: Reaches) -> bool:
-    """Whether less important pods, which were preempted, still terminate where they keep ``pod`` off a row."""
+def awaits_others(cluster: Cluster, pod: PodRecord, row: int, reaches: Reaches, *, evicts: bool = False) -> bool:
+    """Whether less important pods, which were preempted, still terminate where they keep ``pod`` off a row.
+
+    With ``evicts`` these are not marked as victims: all that terminate count.
+    """
     table = cluster.pods
     count = table.count
     leaving = table.terminating[:count] & (table.row[:count] != NO_ROW) & (table.priority[:count] < pod.priority)
-    victims = [victim for victim in map(table.record, np.flatnonzero(leaving).tolist()) if victim.preempted]
+    victims = [victim for victim in map(table.record, np.flatnonzero(leaving).tolist()) if victim.preempted or evicts]
     if not victims:
         return False
     own = set(cluster.nominations.victims_of(pod.uid))

@@ -121,6 +121,12 @@ class Dependents:
         return around
 
 
+def have_dependents(cluster: Cluster) -> bool:
+    """Whether any pod on a node may depend on another."""
+    placed = cluster.pods.of_class
+    return any(not placed.keys().isdisjoint(cluster.matcher(group.selected).classes) for group in _groups(cluster))
+
+
 def _groups(cluster: Cluster) -> list[_Group]:
     terms = cluster.carried.all_affinity()
     if not terms:

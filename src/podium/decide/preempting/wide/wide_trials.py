@@ -12,7 +12,7 @@ Pods?", which leave both out for what they would cost.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,18 +21,16 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.preempting.costs.upstream import at_most
 from podium.decide.preempting.trial_table import (
-    NOBODY_IN_THE_WAY,
-    NOT_TRIED,
     WITHOUT_VICTIMS,
     TrialTable,
-    VictimLists,
 )
 from podium.decide.preempting.trials import Trials, VictimFilter
 from podium.decide.preempting.wide.awaited import awaits_others
-from podium.decide.preempting.wide.dependents import Dependents
+from podium.decide.preempting.wide.dependents import Dependents, have_dependents
 from podium.decide.preempting.wide.potential import Pairs, Potential, takeable
 from podium.decide.preempting.wide.reasons import reasons
 from podium.decide.preempting.wide.reprieve import Reprieve
+from podium.decide.preempting.wide.results import WideResults
 from podium.decide.preempting.wide.sets import Asking, VictimSets, sets_of
 from podium.decide.preempting.wide.subsets import MOST_FREE, best_set
 from podium.framework.cycle_state import CycleState
@@ -41,7 +39,7 @@ from podium.framework.reach import Reaches
 
 _MOST_PARTNERS = 8
 _FEWEST_ROWS = 256
-_FEW_ROWS = 64
+_FEW_ROWS = 512
 _MOST_CELLS = 1 << 21
 
 
@@ -93,14 +91,17 @@ class WideTrials:
                 return True
             if settings.keeps_partners and stay:
                 return True
-        return settings.with_dependents and bool(self._cluster.carried.all_affinity())
+        return settings.with_dependents and have_dependents(self._cluster)
 
-    def awaits_victims(self, runner: Handle, state: CycleState, pod: PodRecord) -> bool:
-        """Whether pods on other nodes that were preempted still terminate, and keep a nominated pod off its node."""
+    def awaits_victims(self, runner: Handle, state: CycleState, pod: PodRecord, *, evicts: bool = False) -> bool:
+        """Whether pods on other nodes that were preempted still terminate, and keep a nominated pod off its node.
+
+        With ``evicts`` they are not marked as victims.
+        """
         row = self._cluster.nodes.row_of.get(pod.nominated_node_name)
         if row is None or not self.settings.across or runner.is_row_local(state):
             return False
-        return awaits_others(self._cluster, pod, row, runner.reaches(state, pod))
+        return awaits_others(self._cluster, pod, row, runner.reaches(state, pod), evicts=evicts)
 
     def reasons(
         self, runner: Handle, state: CycleState, pod: PodRecord, row: int, victims: Sequence[PodRecord]
@@ -155,7 +156,7 @@ class _WideTrial:
         self._reprieve = Reprieve(
             asking, dependents, is_monotone=self._is_monotone, partners_first=settings.keeps_partners
         )
-        self._results = _Results(asking, rows)
+        self._results = WideResults(asking, rows)
         self._bounds = np.zeros((len(asking.criteria) - 1, len(rows)), dtype=np.int64)
         self._bounds[-3:] = potential.bounds(rows)
         # Where no cheaper set can be.
@@ -314,44 +315,3 @@ def _places(pairs: Pairs) -> Int64s:
     firsts = np.searchsorted(pairs.owners, pairs.owners)
     places: Int64s = before[:-1] - before[firsts]
     return places
-
-
-@dataclass(slots=True, eq=False)
-class _Results:
-    """What the trials on some rows came to."""
-
-    asking: Asking
-    rows: Int64s
-    refused: Int64s = field(init=False)
-    costs: Int64s = field(init=False)
-    sets: dict[int, Int64s] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.refused = np.full(len(self.rows), NOT_TRIED, dtype=np.int64)
-        self.costs = np.zeros((len(self.asking.criteria), len(self.rows)), dtype=np.int64)
-
-    def put(self, positions: Int64s, sets: VictimSets) -> None:
-        """The victims on some rows, where the pod fits without them."""
-        self.costs[:, positions] = self.asking.costs(self.rows[positions], sets)
-        lengths = np.diff(sets.starts)
-        self.refused[positions] = np.where(lengths > 0, 0, NOBODY_IN_THE_WAY)
-        for place, position in enumerate(positions.tolist()):
-            self.sets[position] = sets.members[sets.starts[place] : sets.starts[place + 1]]
-
-    def best(self) -> Int64s | None:
-        """The lowest cost; None where there is no candidate."""
-        found = np.flatnonzero(self.refused == 0)
-        if not len(found):
-            return None
-        best: Int64s = self.costs[:, found[np.lexsort(self.costs[::-1, found])[0]]]
-        return best
-
-    def table(self) -> TrialTable:
-        """The trials as a table."""
-        candidates = np.flatnonzero(self.refused == 0)
-        members = [self.sets[position] for position in candidates.tolist()]
-        starts = np.concatenate([[0], np.cumsum([len(found) for found in members])]).astype(np.int64)
-        slots = self.asking.take.slots[np.concatenate(members)] if members else np.empty(0, dtype=np.int64)
-        lists = VictimLists(self.rows[candidates], starts, slots)
-        names = self.asking.criteria
-        return TrialTable(self.rows, self.refused, self.costs, lists, self.asking.decoders, criteria_names=names)

@@ -7,7 +7,7 @@ Source: autoscaler cluster-autoscaler (core/scaledown); descheduler pkg/framewor
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -15,11 +15,16 @@ from podium.cluster.arrays import Bools
 from podium.cluster.pods import PodRecord
 from podium.framework.rescheduling.linear import LinearForm, Movables, Pair, Use
 from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.policy import Proposal, Relocation
+from podium.framework.rescheduling.policy import Float64s, Proposal, Relocation
+from podium.plugins.rescheduling.consolidation.emptied_together import MOST_PODS, Emptied, EmptiedTogether
+from podium.plugins.rescheduling.consolidation.packing import Packing
 from podium.plugins.rescheduling.parts.node_use import NodeUse, guests_on
 
 # A node is freed as a whole, and a plan of so many pods is none.
 _MOST_PODS = 100
+
+# More than shares of nodes differ: what is requested of a node may be more than it offers, but hardly so much.
+_BEYOND_SHARES = 1_000.0
 
 
 class FreedNodes:
@@ -58,21 +63,44 @@ class FreedNodes:
         return LinearForm(base, uses=tuple(Use(pairs[row], self._worth) for row in sorted(pairs)))
 
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
-        """All pods of a node, of the fewest pods first; of equals, of the least used; then by name."""
+        """All pods of a node: first of those that are best emptied together, then of others.
+
+        Of either the fewest pods first; of equals, of the least used; then by name.
+        """
         if not self._threshold:
             return
-        hardly_used = self._hardly_used(picture)
-        guests, shares = self.use.guests, self.use.shares
-        rows = np.flatnonzero(hardly_used).tolist()
-        rows.sort(key=lambda row: (guests[row], shares[row], picture.node_name(row)))
-        looked_into = 0
-        for row in rows:
+        rows = self._in_order(picture)
+        together = self._together(picture, rows)
+        to_free, looked_into = set(together.rows), 0
+        for row in sorted(rows, key=lambda row: row not in together.rows):
             if looked_into == self._max_nodes:
                 return
-            proposal = self._proposal(picture, row)
+            to_free.discard(row)
+            proposal = self._proposal(picture, row, Emptied(frozenset(to_free), together.homes))
             if proposal is not None:
                 looked_into += 1
                 yield proposal
+
+    def _in_order(self, picture: Picture) -> list[int]:
+        """The rows of the nodes that are hardly used, of the fewest pods first; of equals, the least used; by name."""
+        rows: list[int] = np.flatnonzero(self._hardly_used(picture)).tolist()
+        guests, shares = self.use.guests, self.use.shares
+        return sorted(rows, key=lambda row: (guests[row], shares[row], picture.node_name(row)))
+
+    def _together(self, picture: Picture, rows: Sequence[int]) -> Emptied:
+        """Which nodes are best emptied together, of the first of some that could be emptied at all."""
+        candidates: list[tuple[int, list[PodRecord]]] = []
+        left = MOST_PODS
+        for row in rows:
+            leaving = self._leaving(picture, row)
+            left -= len(leaving)
+            if left < 0 or len(candidates) == self._max_nodes:
+                break
+            if leaving:
+                candidates.append((row, leaving))
+        pods = by_size(picture, [pod for _, leaving in candidates for pod in leaving])
+        homes = np.flatnonzero(self._counted(picture)).astype(np.int64)
+        return EmptiedTogether(Packing(picture, homes, pods), candidates).search()
 
     def _counted(self, picture: Picture) -> Bools:
         """``[rows]``: the nodes in use, without those that somebody else empties."""
@@ -85,19 +113,42 @@ class FreedNodes:
         found: Bools = self._counted(picture) & (self.use.shares < self._threshold)
         return found
 
-    def _proposal(self, picture: Picture, row: int) -> Proposal | None:
-        """What frees a node as things stand by now; None where some pod of it may not be moved."""
-        hardly_used = self._hardly_used(picture)
+    def _leaving(self, picture: Picture, row: int) -> list[PodRecord]:
+        """Who would have to leave a node; nobody where some pod of it may not be moved."""
         leaving = guests_on(picture.cluster, row)
-        if not hardly_used[row] or not 0 < len(leaving) <= _MOST_PODS or not all(map(picture.is_movable, leaving)):
+        return leaving if len(leaving) <= _MOST_PODS and all(map(picture.is_movable, leaving)) else []
+
+    def _proposal(self, picture: Picture, row: int, together: Emptied) -> Proposal | None:
+        """What frees a node as things stand by now; None where some pod of it may not be moved.
+
+        Its pods had best go each to the home that was found for it, and not to nodes that are still to be emptied with
+        it.
+        """
+        if not self._hardly_used(picture)[row]:
+            return None
+        leaving = self._leaving(picture, row)
+        if not leaving:
             return None
         targets = self._counted(picture)
         targets[row] = False
         name, share = picture.node_name(row), float(self.use.shares[row])
         reason = f"{name} is asked for {share:.0%} of what it offers; without {_pods(len(leaving))} it is free"
-        preferred = self.use.shares.copy()
-        relocations = (Relocation(pod, targets, preferred) for pod in by_size(picture, leaving))
+        shares = self.use.shares.copy()
+        shares[list(together.rows)] -= _BEYOND_SHARES
+        relocations = (
+            Relocation(pod, targets, _with_home(shares, together.homes.get(pod.uid)))
+            for pod in by_size(picture, leaving)
+        )
         return Proposal(tuple(relocations), reason, in_parts=True)
+
+
+def _with_home(shares: Float64s, home: int | None) -> Float64s:
+    """What a pod prefers of the nodes: its home, then the fullest."""
+    if home is None:
+        return shares
+    preferred = shares.copy()
+    preferred[home] = _BEYOND_SHARES
+    return preferred
 
 
 def by_size(picture: Picture, pods: list[PodRecord]) -> list[PodRecord]:

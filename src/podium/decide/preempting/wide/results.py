@@ -1,0 +1,52 @@
+"""What the trials of preemption across nodes came to, row by row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from podium.cluster.arrays import Int64s
+from podium.decide.preempting.trial_table import NOBODY_IN_THE_WAY, NOT_TRIED, TrialTable, VictimLists
+from podium.decide.preempting.wide.sets import Asking, VictimSets
+
+
+@dataclass(slots=True, eq=False)
+class WideResults:
+    """What the trials on some rows came to."""
+
+    asking: Asking
+    rows: Int64s
+    refused: Int64s = field(init=False)
+    costs: Int64s = field(init=False)
+    sets: dict[int, Int64s] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.refused = np.full(len(self.rows), NOT_TRIED, dtype=np.int64)
+        self.costs = np.zeros((len(self.asking.criteria), len(self.rows)), dtype=np.int64)
+
+    def put(self, positions: Int64s, sets: VictimSets) -> None:
+        """The victims on some rows, where the pod fits without them."""
+        self.costs[:, positions] = self.asking.costs(self.rows[positions], sets)
+        lengths = np.diff(sets.starts)
+        self.refused[positions] = np.where(lengths > 0, 0, NOBODY_IN_THE_WAY)
+        for place, position in enumerate(positions.tolist()):
+            self.sets[position] = sets.members[sets.starts[place] : sets.starts[place + 1]]
+
+    def best(self) -> Int64s | None:
+        """The lowest cost; None where there is no candidate."""
+        found = np.flatnonzero(self.refused == 0)
+        if not len(found):
+            return None
+        best: Int64s = self.costs[:, found[np.lexsort(self.costs[::-1, found])[0]]]
+        return best
+
+    def table(self) -> TrialTable:
+        """The trials as a table."""
+        candidates = np.flatnonzero(self.refused == 0)
+        members = [self.sets[position] for position in candidates.tolist()]
+        starts = np.concatenate([[0], np.cumsum([len(found) for found in members])]).astype(np.int64)
+        slots = self.asking.take.slots[np.concatenate(members)] if members else np.empty(0, dtype=np.int64)
+        lists = VictimLists(self.rows[candidates], starts, slots)
+        names = self.asking.criteria
+        return TrialTable(self.rows, self.refused, self.costs, lists, self.asking.decoders, criteria_names=names)

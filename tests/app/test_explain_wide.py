@@ -1,0 +1,55 @@
+"""What explain tells programs of preemption whose victims are on several nodes."""
+
+from typing import Any
+
+from podium.app.explaining.explainer import Explainer
+from tests.builders import ZONE, configuration, explain, node, pod, term
+
+WEB = {"app": "web"}
+OBJECTS = [
+    *(node(f"{zone}{number}", zone=zone) for zone in "ab" for number in (1, 2)),
+    pod("w1", on="a1", labels=WEB),
+    pod("w2", on="a2", labels=WEB),
+    pod("w3", on="b1", labels=WEB, priority=5),
+    pod("p", priority=9, apart=[term("app=web", ZONE)]),
+]
+
+
+def told(**args: Any) -> dict[str, Any]:
+    return explain(OBJECTS, settings=configuration({"DefaultPreemption": args})).to_dict()
+
+
+def test_victims_on_other_nodes_are_told_with_their_nodes_and_why_they_go() -> None:
+    found = told(acrossNodes=True)["preemption"]
+
+    assert found["candidates"]["a1"]["victims"] in (["default/w1", "default/w2"], ["default/w2", "default/w1"])
+    assert found["candidates"]["a1"]["elsewhere"] == {"default/w2": "a2"}
+    assert "elsewhere" not in found["candidates"]["b1"]
+    assert found["reasons"] == dict.fromkeys(("default/w1", "default/w2"), f"anti-affinity over {ZONE}")
+    assert found["search"]["isComplete"] is True
+
+
+def test_what_was_not_looked_at_is_part_of_what_the_answer_rests_on() -> None:
+    caveats = {one["about"]: one for one in told(acrossNodes=True, maxSearchSteps=1)["restsOn"]}
+
+    assert caveats["search-cut"]["count"] == 3
+    assert "maxSearchSteps, 1: 3 nodes were not looked at" in caveats["search-cut"]["message"]
+    assert not [one for one in told(acrossNodes=True)["restsOn"] if one["about"] == "search-cut"]
+
+
+def test_without_the_arguments_nothing_of_it_is_told() -> None:
+    found = told()["preemption"]
+
+    assert not {"search", "reasons"} & found.keys()
+
+
+def test_who_would_take_a_placed_pod_is_told_also_where_it_goes_to_another_node() -> None:
+    settings = configuration({"DefaultPreemption": {"acrossNodes": True}})
+
+    takers = {
+        key: [(taker.pod.name, taker.is_chosen) for taker in placed.takers]
+        for key in ("default/w2", "default/w3")
+        if (placed := Explainer(OBJECTS, settings, now_ns=0).explain(key).placed) is not None
+    }
+
+    assert takers == {"default/w2": [("p", True)], "default/w3": [("p", False)]}
