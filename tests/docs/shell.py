@@ -28,7 +28,10 @@ def agree(shown: str, printed: str) -> bool:
 
 
 class Shell:
-    """Knows `podium`, its output into a file or into another `podium`, `export PYTHONPATH=FOLDER` and `echo $?`; works in a folder."""
+    """Knows `podium`, its output into a file or into another `podium`, `export PYTHONPATH=FOLDER` and `echo $?`.
+
+    It works in a folder.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         self._monkeypatch = monkeypatch
