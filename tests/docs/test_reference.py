@@ -15,6 +15,7 @@ import pytest
 
 import podium
 from podium.api.input.codec import load_files
+from podium.app.accounting.command import ledger as ledger_command
 from podium.app.deleting.command import delete as delete_command
 from podium.app.explaining.command import explain as explain_command
 from podium.app.explaining.explainer import Explainer
@@ -100,6 +101,7 @@ def arguments_of_plugins() -> Iterator[tuple[str, set[str]]]:
         (explain_command, "docs/explain.md"),
         (simulate_command, "docs/scenarios.md"),
         (sweep_command, "docs/sweep.md"),
+        (ledger_command, "docs/ledger.md"),
         (snapshot_command, "docs/snapshots.md"),
         (up_command, "docs/up.md"),
         (scheduler_command, "docs/scheduler.md"),
@@ -127,7 +129,7 @@ def test_every_question_and_every_code_of_a_finding_is_told() -> None:
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_whatever_a_simulation_answers_is_explained(example: Path) -> None:
-    told = text_of("docs/scenarios.md")
+    told = text_of("docs/scenarios.md") + text_of("docs/ledger.md")
     reasons = words_in([cells[0] for cells in rows_of("docs/scenarios.md", "For programs")])
     result = podium.simulate(example).to_dict()
 

@@ -22,7 +22,7 @@ from podium.app.explaining.asking import ask
 from podium.app.explaining.explainer import Explainer
 from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.workload import WorkloadExplanation
-from podium.app.given import Given, read_objects
+from podium.app.given import Given, read_objects, several
 from podium.app.stage import Stage, Version
 from podium.framework.settings.configuration import default_configuration
 from podium.framework.settings.feature_gates import FeatureGates
@@ -216,7 +216,7 @@ class Cluster:
     def with_(
         self,
         *objects: Given,
-        without: Iterable[str] = (),
+        without: str | Iterable[str] = (),
         fields: Mapping[str, Mapping[str, Any]] | None = None,
         configuration: ConfigurationGiven | None = None,
         feature_gates: FeatureGates | str | None = None,
@@ -235,7 +235,7 @@ class Cluster:
         """
         changed = self._objects.copy()
         if without:
-            changed = changed.without(without)
+            changed = changed.without(several(without))
         if objects:
             changed = changed.with_documents(read_objects(objects).documents)
         if fields:

@@ -45,6 +45,11 @@ def read_objects(
         return reader.input()
 
 
+def several(names: str | Iterable[str]) -> list[str]:
+    """Names that a program gives, of which one may stand by itself."""
+    return [names] if isinstance(names, str) else list(names)
+
+
 def _raw(typed: Kubernetes) -> dict[str, Any]:
     """The object as a dictionary, with the kind that its type stands for."""
     kind = KIND_OF[type(typed)]

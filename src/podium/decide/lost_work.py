@@ -7,7 +7,7 @@ Source: controlled-rescheduling.md, Example use cases (a pod that makes progress
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from podium.api.errors import shown
 from podium.api.times import parse_duration, parse_time
@@ -44,14 +44,19 @@ def lost_work_ns(pod: PodRecord, now: int) -> int | None:
     The time of the last checkpoint is a fact, and comes before the interval, which is a promise. Nobody loses more than
     the time for which the pod has run. Raises ValueError where an annotation cannot be read.
     """
-    last, interval = pod.annotations.get(CHECKPOINT_TIME), pod.annotations.get(CHECKPOINT_INTERVAL)
+    return unsaved_ns(pod.annotations, None if pod.start_ns == NOT_STARTED_NS else pod.start_ns, now)
+
+
+def unsaved_ns(annotations: Mapping[str, str], start_ns: int | None, now: int) -> int | None:
+    """The same by a pod's annotations and its start, None for a pod that has not started. Raises ValueError."""
+    last, interval = annotations.get(CHECKPOINT_TIME), annotations.get(CHECKPOINT_INTERVAL)
     if last is None and interval is None:
         return None
     if last is not None:
         lost_ns = now - _read(parse_time, CHECKPOINT_TIME, last, "a time such as 2026-01-31T08:00:00Z")
     else:
         lost_ns = _read(parse_duration, CHECKPOINT_INTERVAL, str(interval), 'a time such as "10m"')
-    ran_ns = lost_ns if pod.start_ns == NOT_STARTED_NS else now - pod.start_ns
+    ran_ns = lost_ns if start_ns is None else now - start_ns
     return max(0, min(lost_ns, ran_ns))
 
 

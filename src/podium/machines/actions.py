@@ -17,6 +17,7 @@ from podium.api.left_behind import Wishes
 from podium.api.meta import Raw
 from podium.api.pod import PodCondition
 from podium.api.replacements import ForReplacement
+from podium.machines.grounds import Grounds
 
 
 class Bind(msgspec.Struct, frozen=True, gc=False):
@@ -124,7 +125,8 @@ class ReportStatus:
     """Write a part of the status of a pod or a node, in one patch (PATCH status).
 
     ``conditions`` take the place of those of their types, and get the time of their transition where their status
-    changes. ``fields`` are set as they stand in the wire form; those that are None go. ``message`` is for people.
+    changes. ``fields`` are set as they stand in the wire form; those that are None go. ``message`` is for people, and
+    ``grounds`` for whoever keeps account of disruptions: nothing is written of them.
     """
 
     kind: Literal["Pod", "Node"]
@@ -134,6 +136,7 @@ class ReportStatus:
     conditions: tuple[PodCondition, ...] = ()
     fields: Raw = field(default_factory=dict, hash=False)
     message: str = ""
+    grounds: Grounds | None = field(default=None, compare=False, repr=False)
 
 
 class CreateObject(msgspec.Struct, frozen=True):
@@ -188,7 +191,8 @@ class Evict(msgspec.Struct, frozen=True):
     ``component`` is whose cap on disruptions counts, such as drain or autoscaler. ``avoid_node`` asks that the pod's
     controller be put on its node's avoid list, ``avoid_for`` as long as that says. ``for_replacement`` is left there
     for the pod that comes in its place. Refused with TooManyRequests where a budget, a rate or the cap is exhausted;
-    the Problem then says when to try again where that is known.
+    the Problem then says when to try again where that is known. ``grounds`` are for whoever keeps account of
+    disruptions.
     """
 
     pod: str
@@ -199,6 +203,7 @@ class Evict(msgspec.Struct, frozen=True):
     avoid_node: bool = False
     avoid_for: AvoidFor = AvoidFor()
     for_replacement: ForReplacement = ForReplacement()
+    grounds: Grounds | None = None
 
     @property
     def wishes(self) -> Wishes:

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field, replace
 from podium.api.input.codec import Document
 from podium.api.meta import Kubernetes, Raw
 from podium.driver.clock import Clock
+from podium.plane.account import PlaneAccount
 from podium.plane.control_plane import ControlPlane, PlaneSettings
 from podium.plane.initial import Population, has_absent_owners, populate
 from podium.plane.keeper import Keeper
+from podium.plane.ledger_file import LedgerFile
 from podium.plane.nodes import DEFAULT_TEMPLATE, create_nodes
 from podium.store.initial_objects import create_initial_objects
 from podium.store.journal.durable import DurableJournal
@@ -57,12 +59,18 @@ def all_objects(store: Store) -> Iterator[Kubernetes]:
 
 
 def assemble(
-    store: Store, clock: Clock, settings: PlaneSettings, beginning: Beginning, journal: DurableJournal | None = None
+    store: Store,
+    clock: Clock,
+    settings: PlaneSettings,
+    beginning: Beginning,
+    journal: DurableJournal | None = None,
+    ledger: LedgerFile | None = None,
 ) -> Assembled:
     """A control plane with these objects, and with those of the store, which `open_store` has made.
 
     Where objects name owners that are not there, the cluster is known in part: what owns them is taken to be alive, and
-    the cluster remembers that. Raises InputError for what the store refuses, JournalError for what cannot be kept.
+    the cluster remembers that. A ``ledger`` keeps an account of its disruptions. Raises InputError for what the store
+    refuses, JournalError for what cannot be kept.
     """
     keeper = None if journal is None else Keeper(journal, store.version)
     now = clock.now()
@@ -75,4 +83,5 @@ def assemble(
     settings = replace(settings, absent_is_gone=settings.absent_is_gone and is_whole)
     if keeper is not None:
         keeper.keep(store.version)
-    return Assembled(ControlPlane(store, clock, settings, keeper), population)
+    account = None if ledger is None else PlaneAccount(store, ledger)
+    return Assembled(ControlPlane(store, clock, settings, keeper, account), population)

@@ -28,6 +28,7 @@ from podium.machines.machine import is_among
 from podium.machines.nodes.node_lifecycle import NodeLifecycleSettings
 from podium.machines.observations import ContainersExited, Observation, Problem
 from podium.machines.parts.deadlines import earliest
+from podium.plane.account import PlaneAccount
 from podium.plane.action_events import ActionEvents
 from podium.plane.collectors import Collectors
 from podium.plane.components import ComponentSettings, autoscaler, controllers, rescheduler, scheduler
@@ -96,14 +97,22 @@ class ControlPlane:
     again when the time has come that it said, or when ``on_work`` was called since: somebody outside has written.
 
     What components ask for takes effect at once, and what was written is shown to all of them in its order. With a
-    ``keeper`` it is on disk before anybody outside can see it.
+    ``keeper`` it is on disk before anybody outside can see it. With an ``account`` there is one of all disruptions.
     """
 
-    def __init__(self, store: Store, clock: Clock, settings: PlaneSettings, keeper: Keeper | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        settings: PlaneSettings,
+        keeper: Keeper | None = None,
+        account: PlaneAccount | None = None,
+    ) -> None:
         self.store = store
         self.on_work: Callable[[], None] = _nothing
         self._clock = clock
         self._keeper = keeper
+        self.account = account
         self._router = Router(store, rules=settings.rules)
         self._recorder = EventRecorder()
         self._events = ActionEvents(store, self._router)
@@ -147,6 +156,8 @@ class ControlPlane:
         now = self._clock.now()
         if self._leases is not None:
             self._leases.asked(request, now)
+        if self.account is not None:
+            self.account.requested(request)
         response = self._router.answer(request, now)
         if self._leases is not None:
             self._leases.answered(request, response, now)
@@ -186,6 +197,8 @@ class ControlPlane:
             self._leases.work(now)
         self._publish(now)
         self.keep()
+        if self.account is not None:
+            self.account.flush(now)
         if self._live.has_arrived:
             return now
         leases_ns = None if self._leases is None else self._leases.next_time()
@@ -193,6 +206,8 @@ class ControlPlane:
 
     def close(self) -> None:
         """Nothing more is asked: let go of what is kept on disk. Raises JournalError."""
+        if self.account is not None:
+            self.account.close()
         if self._keeper is not None:
             self._keeper.close()
 
@@ -228,7 +243,12 @@ class ControlPlane:
 
     def send(self, asked: Asked, now: int) -> None:
         """Carry out what a component asks for."""
+        account = self.account
+        if account is not None:
+            account.asked(asked.action, asked.component.name)
         problem = self._carry_out(asked, now)
+        if account is not None:
+            account.answered(asked.action, problem)
         self._publish(now)
         self._live.answer(asked, problem)
 
@@ -280,6 +300,8 @@ class ControlPlane:
             return
         for event in events:
             kind = event.stored.resource.name
+            if self.account is not None:
+                self.account.observe(event, now)
             self._live.show(kind, observation_of(event))
             if kind == EVENT:
                 self._expiry.observe(event, now)

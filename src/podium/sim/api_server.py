@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from podium.api.pod import Pod
 from podium.machines.actions import Action, DeleteObject, PatchObject, Record, ReportStatus
+from podium.machines.ledger.ledger import DisruptionLedger
 from podium.machines.observations import Problem
 from podium.requests.actions import carry_out
 from podium.requests.router import Router
@@ -23,11 +24,19 @@ _Telling = ReportStatus | PatchObject | DeleteObject
 class APIServer:
     """Carries out what components ask for, and hands every committed event on at once.
 
-    `on_event` gets the event, the time, who made the write, and a message for people.
+    `on_event` gets the event, the time, who made the write, and a message for people. The `ledger` is told what is
+    asked for, and how that ends.
     """
 
-    def __init__(self, store: Store, history: History, on_event: Callable[[WatchEvent, int, str, str], None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        history: History,
+        on_event: Callable[[WatchEvent, int, str, str], None],
+        ledger: DisruptionLedger,
+    ) -> None:
         self.store = store
+        self._ledger = ledger
         self._router = Router(store, takes_history=True)
         self._history = history
         self._on_event = on_event
@@ -42,9 +51,13 @@ class APIServer:
         ``by`` names the component where the action does not say who does it; "" stands for the pod's scheduler.
         """
         version = self.store.version
-        by = getattr(action, "cause", "") or by or self.scheduler_of(action)
+        who = by or self.scheduler_of(action)
+        by = getattr(action, "cause", "") or who
+        self._ledger.asked(action, who)
         try:
-            return self._act(action, by, now)
+            problem = self._act(action, by, now)
+            self._ledger.answered(action, problem)
+            return problem
         finally:
             self._hand_on(version, now, by, _told(action))
 

@@ -29,6 +29,7 @@ from podium.sim.history import History
 from podium.sim.initial import check_objects
 from podium.sim.limits import Limits, Meter
 from podium.sim.playing import Player
+from podium.sim.results.account import Account
 from podium.sim.results.disruption_counts import DisruptionCounts
 from podium.sim.results.measures import Meters
 from podium.sim.results.usage import Usage
@@ -105,7 +106,8 @@ class Simulation:
         self.bind_attempts = 0
         self.steps_played = 0
         self._meter = Meter(settings.limits)
-        self.server = APIServer(self.store, self.history, self._note)
+        self.account = Account(self.store, self.now)
+        self.server = APIServer(self.store, self.history, self._note, self.account.ledger)
         self.driver = Driver(self, self._call)
         self._faults = faults
         self._informers = None if faults is None else Informers(self.store, faults, self.driver)
@@ -176,6 +178,7 @@ class Simulation:
             self.usage.observe(event, self.now)
             self.disruptions.observe(event, self.now)
             self.meters.observe(event, self.now)
+            self.account.begin(event)
         self.meters.start()
         for component in components:
             self._add(component)
@@ -317,6 +320,7 @@ class Simulation:
         self.usage.observe(event, now)
         self.disruptions.observe(event, now)
         self.meters.observe(event, now)
+        self.account.observe(event, now)
         if self._informers is None:
             self.driver.show(event.stored.kind, observation_of(event))
         else:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import podium
-from podium.app.planning.deciding.capacity import MOST_PLACED, capacity_of, copies
+from podium.app.planning.deciding.capacity import MOST_ON_A_NODE, MOST_PLACED, capacity_of, copies
 from podium.app.planning.deciding.decisions import Decisions
 from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, told, written
 
@@ -125,6 +125,16 @@ def test_what_keeps_a_pod_off_every_node_is_told(tmp_path: Path) -> None:
     answer = told("-f", cluster, "fit", "-f", asked(tmp_path, pod("web", **claim)))
 
     assert answer["headline"] == 'none of Pod default/web fits: persistentvolumeclaim "data" not found'
+
+
+def test_a_node_that_takes_pods_without_end_is_filled_so_far_and_no_further(tmp_path: Path) -> None:
+    endless = node("a", "1000000")
+    endless["status"]["allocatable"]["pods"] = "1000000000"
+
+    answer = told("-f", written(tmp_path, endless, node("b", "3")), "fit", "-f", asked(tmp_path, pod("web")))
+
+    assert answer["headline"].startswith(f"at least {MOST_ON_A_NODE + 3:,} of Pod default/web fit, on 2 of 2 nodes")
+    assert answer["fit"]["atLeast"] is True
 
 
 def test_nothing_fits_without_nodes(tmp_path: Path) -> None:

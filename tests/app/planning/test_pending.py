@@ -125,6 +125,17 @@ def test_what_preempts_others_is_told_and_comes_behind_what_does_not(tmp_path: P
     assert answer["causes"][0]["change"] == "Pod default/web requests.cpu 3 -> 1"
 
 
+def test_a_higher_class_is_that_of_the_whole_workload_whose_pods_do_not_preempt_each_other(tmp_path: Path) -> None:
+    classes = [priority_class("high", 1000), priority_class("low", 10)]
+    running = [pod("web-0", "3", on="a", owner="web"), pod("old", "3", on="b", owner="old", priority=10)]
+    waiting = pod("web-1", "3", owner="web")
+    cluster = written(tmp_path, *classes, node("a"), node("b"), replica_set("web", 2, "3"), *running, waiting)
+
+    changes = [change for change in told("pending", "-f", cluster)["changes"] if change["sort"] == "priority"]
+
+    assert [change["change"] for change in changes] == ["priorityClassName high (1000) for ReplicaSet default/web"]
+
+
 def test_pods_that_preempt_get_a_node_and_that_is_found(tmp_path: Path) -> None:
     running = pod("old", "3", on="a", owner="old")
     cluster = written(tmp_path, node("a"), running, pod("web", "3", priority=5))

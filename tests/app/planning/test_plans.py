@@ -24,6 +24,13 @@ EXTRA = {
 }
 
 
+NEW_NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "big"}}
+NEW_POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "tiny"},
+    "spec": {"containers": [{"name": "main", "image": "i"}]},
+}
 CLASS = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "batch"}, "value": 5}
 
 
@@ -71,6 +78,10 @@ def test_a_field_is_taken_away_by_none() -> None:
         (lambda plans: plans.nodes(add=2), "say which with like"),
         (lambda plans: plans.nodes(like=NODE), "say with add how many"),
         (lambda plans: plans.nodes(add=-1), "negative"),
+        (lambda plans: plans.nodes(add=10**9, like=NODE), "1,000,000,000 nodes are added; a plan adds 10,000 at most"),
+        (lambda plans: plans.nodes(NEW_NODE, add=10**9), "1,000,000,000 nodes are added"),
+        (lambda plans: plans.fit(NEW_POD, replicas=0), "replicas: 0 is not from 1 to 20,000"),
+        (lambda plans: plans.fit(NEW_POD, replicas=10**9), "replicas: 1,000,000,000 is not from 1 to 20,000"),
         (lambda plans: plans.patch(), "no patch"),
         (lambda plans: plans.set("deployment/shop/report", {"replicas": object()}), "no plain JSON"),
         (lambda plans: plans.reschedule({"kind": "Pod"}), "rescheduler"),

@@ -25,6 +25,7 @@ SUBCOMMANDS = {
     "simulate": ("podium.app.simulating.command:simulate", "Play what happens to a cluster, in virtual time."),
     "plan": ("podium.app.planning.command:plan", "What a change, an outage or a drain would do to each workload."),
     "up": ("podium.app.serving.command:up", "Run a control plane that kubectl and other clients reach."),
+    "ledger": ("podium.app.accounting.command:ledger", "Who was disrupted, for whom, at what cost, and then what."),
     "sweep": ("podium.app.sweeping.command:sweep", "Play a simulation many times, and compare what comes of it."),
     "snapshot": ("podium.app.snapshots.command:snapshot", "Keep in a file what there is to know of a cluster."),
     "record": ("podium.app.recording.command:record", "Keep in a file what happens in a cluster."),

@@ -7,13 +7,17 @@ from typing import Any
 from podium.api.times import format_time
 from podium.app.explaining.explanation import SCHEMA_VERSION, Explanation, Placed
 from podium.app.explaining.obstacles import find_obstacles
+from podium.app.explaining.outcomes import outcomes_dict, outcomes_of
 from podium.app.explaining.remedies import NodeRemedy, PodRemedy, ProtectionRemedy, Remedies, find_remedies
 
 _NEED_REMEDIES = ("preempts", "unschedulable", "not-eligible")
 
 
 def answer_of(explanation: Explanation) -> dict[str, Any]:
-    """The decision, the pod's gates, what decided between candidates, what would have to change, what it rests on."""
+    """The decision, the pod's gates, what decided between candidates, what would have to change, what it rests on.
+
+    Where chance has a say, all outcomes that are equal.
+    """
     found = {"schemaVersion": SCHEMA_VERSION, **explanation.decision()}
     record = explanation.record
     found["priority"] = record.priority
@@ -23,6 +27,9 @@ def answer_of(explanation: Explanation) -> dict[str, Any]:
         found["gates"] = list(record.gates)
     if explanation.plan is not None and explanation.plan.criterion:
         found["preemption"] = {**found["preemption"], "decidedBy": explanation.plan.criterion}
+    outcomes = outcomes_of(explanation)
+    if sum(len(outcome.victims) for outcome in outcomes) > 1:
+        found |= outcomes_dict(outcomes)
     remedies = remedies_of(explanation)
     if remedies is not None:
         found["remedies"] = _remedies(remedies)

@@ -12,7 +12,12 @@ from podium.app.explaining.workload_text import write_workload
 
 
 def write_answer(
-    page: Page, answer: Explanation | WorkloadExplanation, on_node: NodeAnswer | None, *, all_nodes: bool
+    page: Page,
+    answer: Explanation | WorkloadExplanation,
+    on_node: NodeAnswer | None,
+    *,
+    all_nodes: bool,
+    outcomes: bool = False,
 ) -> None:
     """Write how a workload's pods stand, then what is decided: about one node where one is asked about, or all."""
     explanation = answer
@@ -22,4 +27,4 @@ def write_answer(
     if on_node is not None:
         write_on_node(page, on_node)
     elif isinstance(explanation, Explanation):
-        write_explanation(page, explanation, all_nodes=all_nodes)
+        write_explanation(page, explanation, all_nodes=all_nodes, outcomes=outcomes)

@@ -50,6 +50,7 @@ Example: why does no pod of the Deployment go to node-3
 )
 @click.option("--node", metavar="NODE", help="Why there, or why not: what every plugin says of this node.")
 @click.option("--all-nodes", is_flag=True, help="List every node with its verdict, however many there are.")
+@click.option("--outcomes", is_flag=True, help="List all ways in which chance may have it come out, by who suffers.")
 @click.option("--scheduler", metavar="NAME", default="", help="The profile that decides, in place of the pod's own.")
 @config_option
 @ignore_extenders_option
@@ -64,6 +65,7 @@ def explain(
     namespace: str,
     node: str | None,
     all_nodes: bool,
+    outcomes: bool,
     scheduler: str,
     config: str | None,
     ignore_extenders: bool,
@@ -110,7 +112,7 @@ def explain(
         return
     page = new_page()
     with ProgressBar("finding what would have to change"):
-        write_answer(page, answer, on_node, all_nodes=all_nodes)
+        write_answer(page, answer, on_node, all_nodes=all_nodes, outcomes=outcomes)
     show_page(page)
 
 

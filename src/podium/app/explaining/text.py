@@ -14,6 +14,7 @@ from podium.app.console.page import Cell, Name, Page, Part, fitted, listed
 from podium.app.explaining.devices import shown_devices
 from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.obstacles import find_obstacles
+from podium.app.explaining.outcomes_text import write_outcomes
 from podium.app.explaining.placed_text import write_placed
 from podium.app.explaining.preemption_text import write_preemption
 from podium.app.explaining.reasons import write_by_reason
@@ -33,9 +34,14 @@ _STYLES = {
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[^A-Za-z0-9]+")
 
 
-def write_explanation(page: Page, explanation: Explanation, *, all_nodes: bool = False) -> None:
-    """Write the whole explanation; with ``all_nodes`` a line for each node, however many there are."""
+def write_explanation(page: Page, explanation: Explanation, *, all_nodes: bool = False, outcomes: bool = False) -> None:
+    """Write the whole explanation; with ``all_nodes`` a line for each node, however many there are.
+
+    With ``outcomes`` it says in which other ways chance may have it come out.
+    """
     _write_decision(page, explanation, all_nodes=all_nodes)
+    if outcomes:
+        write_outcomes(page, explanation)
     write_disruptions(page, explanation.disruptions)
     write_basis(page, explanation.caveats)
 

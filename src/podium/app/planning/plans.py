@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from podium.api.errors import InputError
 from podium.api.input.files import FileName
 from podium.api.times import parse_duration
-from podium.app.given import Given, Objects, read_objects
+from podium.app.given import Given, Objects, read_objects, several
 from podium.app.plain import as_document, assignments_of
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.nodes import chosen_nodes
@@ -99,7 +99,7 @@ class Plans:
         *objects: Given,
         add: int = 0,
         like: str = "",
-        remove: Sequence[str] = (),
+        remove: str | Iterable[str] = (),
         selector: str = "",
     ) -> PlanAnswer:
         """Add nodes, remove nodes, or both: who finds a place then, and who loses one.
@@ -116,7 +116,7 @@ class Plans:
         added = nodes_like(self._read, chosen_nodes(self._read, [like])[0], add) if like else []
         if objects:
             added += nodes_from(self._read, read_objects(objects).documents, add or 1)
-        removed = chosen_nodes(self._read, _listed(remove), selector) if remove or selector else []
+        removed = chosen_nodes(self._read, several(remove), selector) if remove or selector else []
         change = NodeChange(tuple(added), tuple(removed))
         return nodes_answer(self._play(nodes_question(change)), change)
 
@@ -208,10 +208,6 @@ def _rescheduler(given: ReschedulerConfiguration | dict[str, Any] | FileName | N
 def _setting(name: str, given: Objects) -> Setting:
     documents = read_objects(given).documents
     return read_setting(name if documents else "the cluster as it is", documents)
-
-
-def _listed(names: str | Iterable[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
 
 
 def _duration(name: str, given: Duration) -> int:

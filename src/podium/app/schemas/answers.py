@@ -13,14 +13,21 @@ Explanation
   outcome:schedulable|preempts|unschedulable|not-eligible|gated|error|placed
   node preEnqueue?:Status error? preFilter?:Status nodes:{Status} scores?:{{int}} totals?:{int} best?:[str]
   claims?:{{Claim}} preemption?:Preemption postFilter?:{Status} priority:int nominatedNode? gates?:[str]
-  remedies?:Remedies placed?:Placed disruptions?:DisruptionState restsOn:[Caveat]
+  remedies?:Remedies placed?:Placed disruptions?:DisruptionState outcomes?:[Outcome] furtherOutcomes?:int
+  restsOn:[Caveat]
+Outcome
+  suffering:[Suffering] nodes:[Way] furtherNodes:int
+Suffering
+  workload pods:int
+Way
+  node victims:[str]
 Claim
   devices:[str] nodeSelector?:any
 Preemption
   eligible:bool isExchange?:bool reason? candidates:{Candidate} rejected?:{Status} selected:[str] putOff?:PutOff error?
   decidedBy? search?:Search reasons?:{str}
 Candidate
-  victims:[str] pdbViolations:int elsewhere?:{str}
+  victims:[str] pdbViolations:int elsewhere?:{str} costs?:{any}
 Search
   steps:int maxSteps:int nodesLeftOut:int isComplete:bool
 PutOff
@@ -63,7 +70,20 @@ SIMULATE = """
 Result
   schemaVersion:int events:[Event] pods:[Pod] summary:Summary nodes:[FinalNode] workloads:[WorkloadReadiness]
   budgets:[BudgetHealth] holds:[Hold] series:[Sums] disruptions?:DisruptionState recorded?:Comparison
-  restsOn:[Caveat]
+  ledger?:[Disruption] restsOn:[Caveat]
+Disruption
+  id:int time:number pod uid node
+  cause:preemption|eviction|drain|autoscaler|rescheduler|pressure|taint|node-gone|deletion
+  priority:int owner by rule plan alternatives:Alternatives~ beneficiary:Beneficiary~ loss:Loss
+  replacement:Replacement~ inVain:str~
+Alternatives
+  candidates:int equals:[str]
+Beneficiary
+  pod uid owner priority:int room outcome:waiting|placed|elsewhere|gone|again node:str~ placedAfter:number~
+Loss
+  ran:number lost:number requests:{number} work:{number} grace:number~ endedAfter:number~
+Replacement
+  pod uid node:str~ placedAfter:number~ readyAfter:number~
 Event
   time:number reason pod:str~ node:str~ by:str~ message count:int lastTime:number
 Pod

@@ -51,6 +51,7 @@ def _switches(command: Decorated) -> Decorated:
 )
 @click.option("--node-template", metavar="FILE", help="A Node, without a name, after which they are made.")
 @click.option("--data-dir", metavar="DIR", help="Where everything is kept, for the next start too.")
+@click.option("--no-ledger", is_flag=True, help="Keep no account of disruptions there.")
 @click.option(
     "--speed",
     type=click.FloatRange(min=0, min_open=True, max=100_000),
@@ -110,6 +111,7 @@ def up(
     nodes: int,
     node_template: str | None,
     data_dir: str | None,
+    no_ledger: bool,
     speed: float,
     seed: int | None,
     start_delay: int,
@@ -172,6 +174,7 @@ def up(
         audit_log=audit_log,
         kubeconfig=write_kubeconfig,
         has_page=not no_page,
+        has_ledger=not no_ledger,
         without=frozenset(_left_out(switches, no_controllers=no_controllers)),
         command=command,
     )

@@ -41,6 +41,7 @@ from podium.machines.kubelets.kubelet import KubeletSettings
 from podium.plane.assembly import Assembled, Beginning, all_objects, assemble, open_store
 from podium.plane.control_plane import PlaneSettings
 from podium.plane.initial import Population
+from podium.plane.ledger_file import LEDGER, LedgerFile
 from podium.plane.nodes import DEFAULT_TEMPLATE
 from podium.requests.answering.rules import Rules
 from podium.server.http import loops
@@ -87,6 +88,7 @@ class Wanted:
     audit_log: str | None = None
     kubeconfig: str | None = None
     has_page: bool = True
+    has_ledger: bool = True
     without: frozenset[str] = frozenset()
     command: tuple[str, ...] = ()
 
@@ -197,16 +199,29 @@ def assembled(wanted: Wanted, settings: PlaneSettings) -> tuple[SystemClock, Ass
             _warn(f"{hidden.kind} ({hidden.api_version}) could not be read {snapshot.origin}: there are none")
     template = DEFAULT_TEMPLATE if wanted.node_template is None else read_template(wanted.node_template)
     journal = None if wanted.data_dir is None else _journal(Path(wanted.data_dir))
+    ledger: LedgerFile | None = None
     try:
+        if wanted.data_dir is not None and wanted.has_ledger:
+            ledger = LedgerFile(str(Path(wanted.data_dir) / LEDGER), _ledger_problem)
         store = open_store(settings.seed, journal)
         # What a cluster has seen does not lie in the future, though it may have had a faster clock.
         clock = SystemClock(wanted.speed, newest_time(all_objects(store)) if store.version else 0)
         beginning = Beginning(_served(found.documents), wanted.nodes, template)
-        return clock, assemble(store, clock, settings, beginning, journal)
+        return clock, assemble(store, clock, settings, beginning, journal, ledger)
     except BaseException:
+        if ledger is not None:
+            ledger.close()
         if journal is not None:
             journal.close()
         raise
+
+
+def _ledger_problem(problem: str) -> None:
+    """The cluster goes on; who was disrupted is written down when that can be done again."""
+    if problem:
+        logging.getLogger(__name__).error("the ledger cannot be written: %s", problem)
+    else:
+        logging.getLogger(__name__).warning("the ledger is written again")
 
 
 def _journal(directory: Path) -> DurableJournal:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from podium.api.errors import InputError
+from podium.app.ledger_metrics import LedgerMetrics
 from podium.app.serving.kubeconfig import Access, write_kubeconfig
 from podium.app.serving.page.live_page import LivePage
 from podium.driver.clock import SystemClock
@@ -50,9 +51,18 @@ class Place:
     def settings(self, plane: ControlPlane, runner: Runner) -> Settings:
         """The settings of the server of a control plane."""
         checks = (("control-plane", lambda: runner.problem), *((name, _check(plane, name)) for name in plane.checks()))
+        collectors = () if plane.account is None else (LedgerMetrics(plane.account.tallies),)
         tokens = (Token(text=self.token),) if self.token else ()
         port = DEFAULT_PORT if self.port is None else self.port
-        return Settings(host=self.host, port=port, tls=self.tls, tokens=tokens, checks=checks, audit=self.audit)
+        return Settings(
+            host=self.host,
+            port=port,
+            tls=self.tls,
+            tokens=tokens,
+            checks=checks,
+            audit=self.audit,
+            collectors=collectors,
+        )
 
 
 class Serving:

@@ -77,6 +77,11 @@ class CandidateOrder:
         bucket = self._best()
         return None if bucket is None else bucket[lot % len(bucket)] & _ROW_MASK
 
+    def equals(self, most: int) -> tuple[int, ...]:
+        """The first rows that have the best key, as many of them."""
+        bucket = self._best()
+        return () if bucket is None else tuple(entry & _ROW_MASK for entry in bucket[:most])
+
     def _bucket(self, key: Key) -> list[int]:
         bucket = self._buckets.get(key)
         if bucket is None:

@@ -113,6 +113,15 @@ class Standing:
         """The row that the criteria and, among equals, a lot choose; None where there is no candidate."""
         return self._order.draw(lot)
 
+    @property
+    def candidates(self) -> int:
+        """How many candidates there are."""
+        return self._counts[0]
+
+    def equals(self, most: int) -> tuple[int, ...]:
+        """The rows of the best candidates, as many of them."""
+        return self._order.equals(most)
+
     def tally(self, decoders: Decoders) -> list[tuple[Status, int]]:
         """Each reason why rows are no candidates, with their number."""
         return [(explained(refused, decoders), number) for refused, number in sorted(self._counts.items()) if refused]

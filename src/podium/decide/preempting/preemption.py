@@ -24,7 +24,7 @@ from podium.decide.preempting.deferred import Deferred
 from podium.decide.preempting.extended import NO_CANDIDATE, ask_extenders
 from podium.decide.preempting.fair_trials import FairTrials
 from podium.decide.preempting.trial_table import CRITERIA, TrialTable
-from podium.decide.preempting.trials import BestTrial, Trials, VictimFilter
+from podium.decide.preempting.trials import MOST_EQUALS, BestTrial, Trials, VictimFilter
 from podium.decide.preempting.wide.wide_trials import Search, WideTrials
 from podium.decide.ties import lot, pick
 from podium.framework.cycle_state import CycleState
@@ -82,6 +82,19 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """Among how many ``candidates`` one was chosen, and the first nodes among its ``equals``, itself included.
+
+    It is known of every plan, whether or not details were asked for. ``criterion`` is the last that told nodes apart,
+    "" where it was not looked for.
+    """
+
+    candidates: int = 0
+    equals: tuple[str, ...] = ()
+    criterion: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PreemptionPlan:
     """What preemption found.
 
@@ -94,7 +107,8 @@ class PreemptionPlan:
     it has to wait for; ``error`` what failed while nodes were tried, where no candidate was found among the others, or
     an extender that did not answer. ``keeps_nomination``: extenders have left no candidate, which ends no nomination.
     ``criteria`` are those of a cost that is stated; () where kube-scheduler's hold.
-    ``search`` says how victims were looked for that may be on other nodes, None where that was not done.
+    ``search`` says how victims were looked for that may be on other nodes, None where that was not done. ``choice``
+    says what the chosen one was chosen from.
     """
 
     eligible: bool
@@ -111,6 +125,7 @@ class PreemptionPlan:
     keeps_nomination: bool = False
     criteria: tuple[Criterion, ...] = ()
     search: Search | None = None
+    choice: Choice = field(default_factory=Choice, compare=False)
 
 
 def ineligible_reason(
@@ -240,7 +255,9 @@ def _brief(cluster: Cluster, best: BestTrial) -> PreemptionPlan:
         message = _message(len(cluster.nodes), best.tally)
         return PreemptionPlan(True, message=message, error=_errors(best.tally))
     victims = tuple(map(cluster.pods.record, best.victims))
-    return PreemptionPlan(True, chosen=Candidate(cluster.nodes.name(best.row), victims, best.budget_violations))
+    chosen = Candidate(cluster.nodes.name(best.row), victims, best.budget_violations)
+    choice = Choice(best.candidates, tuple(map(cluster.nodes.name, best.equals)))
+    return PreemptionPlan(True, chosen=chosen, choice=choice)
 
 
 def _planned(
@@ -279,6 +296,9 @@ def _planned(
         candidates=candidates,
         rejected=rejected,
         criteria=() if options.cost is None else options.cost.criteria,
+        choice=Choice(
+            len(table.candidates), tuple(map(nodes.name, table.rows[tied[:MOST_EQUALS]].tolist())), criterion
+        ),
     )
 
 

@@ -39,6 +39,9 @@ _KEPT_CLASSES = 64
 # Up to how many pods on some rows these are tried one by one. For each pod that is given back the others are added up.
 _FEW_PODS = 128
 
+MOST_EQUALS = 6
+"""So many candidates that cost the same are named where nobody asked for details."""
+
 # Which of the lower-priority pods in some slots the preemptor may disrupt: ``[slots]``.
 VictimFilter = Callable[[PodRecord, Int64s], Bools]
 
@@ -48,13 +51,16 @@ class BestTrial:
     """The trial that the criteria choose, and the pod's lot among equals. ``row`` is None where there is no candidate.
 
     ``victims`` are their slots, most important first; ``tally`` says why the other rows are no candidates, and is
-    filled in only where all of them are none.
+    filled in only where all of them are none. ``candidates`` says how many there are, and ``equals`` are the first rows
+    of those that the criteria do not tell from the chosen one, with that.
     """
 
     row: int | None
     victims: tuple[int, ...] = ()
     budget_violations: int = 0
     tally: tuple[tuple[Status, int], ...] = ()
+    candidates: int = 0
+    equals: tuple[int, ...] = ()
 
 
 class Trials:
@@ -119,7 +125,8 @@ class Trials:
         if best is None:
             return BestTrial(None, tally=tuple(standing.tally(decoders)))
         found = trial if trial is not None and best == own else kept.trial(best)
-        return BestTrial(best, found.victims, found.key[0])
+        equals = standing.equals(MOST_EQUALS)
+        return BestTrial(best, found.victims, found.key[0], candidates=standing.candidates, equals=equals)
 
     def _standing(self, kept: KeptTrials, outcome: Outcome) -> Standing:
         """The trials that count, as they were when this was asked for last."""

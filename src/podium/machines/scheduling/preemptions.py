@@ -18,6 +18,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PREEMPTED, PodRecord
 from podium.machines.actions import Action, DeleteObject, Evict, Record, ReportStatus
 from podium.machines.answers import Answer
+from podium.machines.grounds import Grounds
 from podium.machines.observations import Answered, Problem
 
 
@@ -27,7 +28,8 @@ class Preemption:
 
     ``victims`` (uids) are those that are to be deleted, the last one last; ``outstanding`` those of them whose mark or
     deletion is not answered yet. ``is_at_last``: the others are through. ``node_of`` says where each victim is.
-    ``evicts``: they go by eviction. ``binds_first``: the preemptor does not wait for them to be gone.
+    ``evicts``: they go by eviction. ``binds_first``: the preemptor does not wait for them to be gone. ``grounds`` say
+    why these victims were chosen.
     """
 
     preemptor: PodRecord
@@ -39,6 +41,7 @@ class Preemption:
     is_at_last: bool = False
     outstanding: set[str] = field(default_factory=set)
     failed: bool = False
+    grounds: Grounds | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,7 @@ class Preemptions:
         *,
         evicts: bool = False,
         binds_first: bool = False,
+        grounds: Grounds | None = None,
     ) -> list[Action]:
         """Begin to delete or evict ``victims``, none of which is terminating yet; nothing where there are none."""
         if not victims:
@@ -93,7 +97,7 @@ class Preemptions:
         uids = tuple(victim.uid for victim in victims)
         node_of = {victim.uid: victim.node_name for victim in victims}
         preemption = self._by_preemptor[preemptor.uid] = Preemption(
-            preemptor, node_name, uids, node_of, evicts, binds_first
+            preemptor, node_name, uids, node_of, evicts, binds_first, grounds=grounds
         )
         return self._begin(preemption, victims[:-1]) or self._begin_last(preemption)
 
@@ -153,12 +157,13 @@ class Preemptions:
             preemption.outstanding.add(victim.uid)
             self._asked[victim.uid, preemptor.key] = preemption
             if preemption.evicts:
-                actions.append(Evict(victim.key, victim.uid, preemptor.key, SCHEDULER))
+                actions.append(Evict(victim.key, victim.uid, preemptor.key, SCHEDULER, grounds=preemption.grounds))
             elif self._cluster.placed[victim.uid].preempted:
                 actions.append(DeleteObject("Pod", victim.key, victim.uid, preemptor.key))
             else:
                 target = PodCondition(type="DisruptionTarget", status="True", reason=PREEMPTED, message=message)
-                actions.append(ReportStatus("Pod", victim.key, victim.uid, preemptor.key, (target,)))
+                grounds = preemption.grounds
+                actions.append(ReportStatus("Pod", victim.key, victim.uid, preemptor.key, (target,), grounds=grounds))
         return actions
 
 

@@ -43,6 +43,7 @@ from podium.machines.scheduling.binding.cycle import FailedBinding
 from podium.machines.scheduling.fit_error import fit_error, rejecting_plugins
 from podium.machines.scheduling.known_failures import KnownFailure
 from podium.machines.scheduling.parts import Parts
+from podium.machines.scheduling.preemption_grounds import preemption_grounds
 from podium.machines.scheduling.preemptions import Ended
 from podium.machines.scheduling.queue.queued_pod import Place, QueuedPod
 from podium.machines.scheduling.room import ASSIGNED_POD_DELETE
@@ -261,7 +262,12 @@ class Scheduler:
         victims, called_back = self._call_back(pod, result.victims, now)
         self.futile.begin(pod, node_name, victims, now)
         deletions = self.preemptions.start(
-            pod, node_name, victims, evicts=result.evicts, binds_first=result.binds_first
+            pod,
+            node_name,
+            victims,
+            evicts=result.evicts,
+            binds_first=result.binds_first,
+            grounds=preemption_grounds(result.plan) if victims else None,
         )
         actions = [*self._not_scheduled(queued, plugins, message, now), *warnings]
         actions += [ReleaseClaim(end.claim, end.uid, pod.key, pod.uid, deallocate=True) for end in result.releases]

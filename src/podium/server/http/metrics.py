@@ -80,12 +80,13 @@ class Metrics:
         buckets[bisect_left(_BOUNDS, seconds)] += 1
         self._seconds[subject] += seconds
 
-    def text(self) -> bytes:
-        """All of it in the text form of Prometheus."""
+    def text(self, *others: Any) -> bytes:
+        """All of it, and what other collectors tell, in the text form of Prometheus."""
         from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415 - it takes a while, and few ask
 
         registry = CollectorRegistry(auto_describe=False)
-        registry.register(self)
+        for collector in (self, *others):
+            registry.register(collector)
         return generate_latest(registry)
 
     def collect(self) -> Iterator[Any]:

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+class Collector(Protocol):
+    """What tells metrics, as prometheus_client asks for them."""
+
+    def collect(self) -> Iterator[Any]:
+        """The families of metrics."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +63,7 @@ class Settings:
 
     Who comes without a token or a certificate is `anonymous_user`, where the server may do without. `checks` are by
     name what has to be well for the server to be ready: each answers with what is wrong, "" for nothing.
-    `audit` takes a line of JSON about each request that may change something.
+    `audit` takes a line of JSON about each request that may change something. `collectors` tell further metrics.
     """
 
     host: str = "127.0.0.1"
@@ -65,3 +74,4 @@ class Settings:
     limits: Limits = Limits()
     checks: tuple[tuple[str, Callable[[], str]], ...] = ()
     audit: Callable[[bytes], None] | None = None
+    collectors: tuple[Collector, ...] = ()

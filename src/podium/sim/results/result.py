@@ -11,6 +11,7 @@ from podium.api.basis import Caveat
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.machines.disruption.drain import DrainReport
+from podium.machines.ledger.disruption import Disruption
 from podium.sim.history import PodStory, SimEvent, seconds
 from podium.sim.results.disruption_state import DISRUPTION_KINDS, DisruptionState, disruption_state
 from podium.sim.results.final_nodes import FinalNode, final_nodes
@@ -38,6 +39,7 @@ class Result:
     startedAt, endedAt, disruption, evictedBy`: the times in seconds from the start (negative before it), null where it
     has not happened or is not known. `measures` is what was measured on the way, `nodes` how nodes were at the end.
     `disruptions` tells of budgets, caps, quotas and avoid lists at the end; JSON leaves it out where there are none.
+    `ledger` has a record of each disruption, in their order; JSON leaves it out where there was none.
     `recorded` holds a run of what was recorded against what happened there; None, and left out, for all others.
     """
 
@@ -49,6 +51,7 @@ class Result:
     recorded: Comparison | None = None
     measures: Measures = field(default_factory=Measures)
     nodes: tuple[FinalNode, ...] = ()
+    ledger: tuple[Disruption, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON shows it."""
@@ -62,6 +65,8 @@ class Result:
         }
         if self.disruptions:
             found["disruptions"] = self.disruptions.to_dict()
+        if self.ledger:
+            found["ledger"] = [record.to_dict() for record in self.ledger]
         if self.recorded is not None:
             found["recorded"] = self.recorded.to_dict()
         return found | {"restsOn": [caveat.to_dict() for caveat in self.rests_on]}
@@ -82,6 +87,7 @@ def result_of(simulation: Simulation, rests_on: tuple[Caveat, ...] = (), recorde
         recorded=recorded,
         measures=measures,
         nodes=final_nodes(simulation.store, measures, simulation.control_plane.is_down),
+        ledger=tuple(simulation.account.records),
     )
 
 

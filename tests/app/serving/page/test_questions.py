@@ -134,7 +134,7 @@ def test_a_gated_pod_is_not_held_against_nodes() -> None:
         ("deploy", {}, "deploy needs to know: Objects"),
         ("deploy", {"objects": "a: ["}, "Objects, document 1"),
         ("deploy", {"objects": "!!python/object/apply:os.system [ls]"}, "Objects"),
-        ("fit", {"objects": DEPLOYED, "replicas": "20001"}, "more than 20,000"),
+        ("fit", {"objects": DEPLOYED, "replicas": "20001"}, "not from 1 to 20,000"),
         ("diff", {"after": "kind: Secret\napiVersion: v1\nmetadata: {name: a}"}, "is no setting"),
         ("nodes", {"add": "0"}, "is no number from 1"),
         ("nodes", {"add": "3"}, "say which nodes are added"),

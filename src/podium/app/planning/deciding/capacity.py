@@ -19,6 +19,9 @@ from podium.framework.runner import Runner
 MOST_PLACED = 20_000
 """So many pods are placed one after another at most."""
 
+MOST_ON_A_NODE = 2_000
+"""So many more pods are tried on a node at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
@@ -71,7 +74,9 @@ def _all_at_once(
         _let_go(decisions, pod, worlds)
     counts = dict.fromkeys(rows.tolist(), 0)
     ends: dict[int, str] = {}
-    while len(worlds):
+    for _ in range(MOST_ON_A_NODE):
+        if not len(worlds):
+            break
         outcome = runner.filter_worlds(state, pod, worlds, pod.uid)
         fits: Bools = outcome.refused == 0
         for position in np.flatnonzero(~fits).tolist():
@@ -81,7 +86,8 @@ def _all_at_once(
         for row in worlds.rows.tolist():
             counts[row] += 1
         worlds.join(np.arange(len(worlds)), [pod] * len(worlds))
-    return Capacity(counts, _with_all_obstacles(decisions, pod, counts, ends) if not preempts else ends)
+    ends = ends if preempts else _with_all_obstacles(decisions, pod, counts, ends)
+    return Capacity(counts, ends, is_cut=len(worlds) > 0)
 
 
 def _let_go(decisions: Decisions, pod: PodRecord, worlds: Worlds) -> None:

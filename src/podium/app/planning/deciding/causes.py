@@ -240,8 +240,7 @@ def _of_resource(cluster: Cluster, pod: PodRecord, row: int, reason: str) -> Obs
         return Obstacle(FULL, reason, _FIT)
     index = nodes.resource_index.get(name)
     if index is not None and pod.pod_class.requests.get(index, 0) > int(nodes.allocatable[index, row]):
-        has = "has" if int(nodes.allocatable[index, row]) else "offers none of"
-        text = f"asks for more {name} than the node has" if has == "has" else f"no {name}"
+        text = f"asks for more {name} than the node has" if int(nodes.allocatable[index, row]) else f"no {name}"
         return Obstacle(TOO_LARGE, text, _FIT, name)
     return Obstacle(RESOURCE, reason, _FIT, name)
 

@@ -80,6 +80,20 @@ class Decisions:
             label = self._tops.get(label, label)
         return label
 
+    def placed_of(self, workload: str) -> list[PodRecord]:
+        """The pods of a workload that have a node, by key."""
+        placed = self.cluster.placed
+        found = (placed.get(uid) for uid in self._uids_of_workloads.get(workload, ()))
+        return sorted(filter(None, found), key=lambda record: record.key)
+
+    @cached_property
+    def _uids_of_workloads(self) -> Mapping[str, dict[str, None]]:
+        """By workload, the uids of the pods that were read."""
+        found: dict[str, dict[str, None]] = {}
+        for record in (*self.cluster.placed.values(), *self.pending):
+            found.setdefault(self.workload_of(record), {})[record.uid] = None
+        return found
+
     @cached_property
     def daemons(self) -> tuple[PodRecord, ...]:
         """A pod of each DaemonSet, by its key: what one more node gets."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import msgspec
@@ -52,7 +53,10 @@ def bound_claims(decisions: Decisions, waiting: Sequence[Blocked]) -> Iterator[C
 
 
 def more_important(decisions: Decisions, waiting: Sequence[Blocked]) -> Iterator[Change]:
-    """For each workload with pods that wait, the next higher priority classes; then they may preempt."""
+    """For each workload with pods that wait, the next higher priority classes; then they may preempt.
+
+    The class is that of the workload's other pods, too, which the waiting ones preempt then no more than before.
+    """
     by_workload: dict[str, list[Blocked]] = {}
     for blocked in waiting:
         if blocked.before is None:
@@ -73,12 +77,11 @@ def more_important(decisions: Decisions, waiting: Sequence[Blocked]) -> Iterator
         if pod.preemption_policy in NEVER_PREEMPTS:
             text = f"preemptionPolicy {_PREEMPTS} for {workload}"
             yield Change("policy", text, to_pod=_willing, kinds=kinds, preempts=True)
-        higher = [
-            item for item in classes if item.value > pod.priority and item.preemption_policy not in NEVER_PREEMPTS
-        ]
+        higher = [item for item in classes if item.value > pod.priority]
         for item in higher[:_MOST_CLASSES]:
             text = f"priorityClassName {item.metadata.name} ({item.value}) for {workload}"
-            yield Change("priority", text, to_pod=partial(_of_class, wanted=item), kinds=kinds, preempts=True)
+            raised = partial(_raise, workload=workload, wanted=item)
+            yield Change("priority", text, raised, partial(_of_class, wanted=item), kinds, preempts=True)
 
 
 def uncapped(decisions: Decisions, waiting: Sequence[Blocked]) -> Iterator[Change]:
@@ -133,6 +136,12 @@ def _lift(decisions: Decisions, policy: DisruptionPolicy) -> None:
 
 def _willing(pod: Pod) -> Pod:
     return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, preemption_policy=_PREEMPTS))
+
+
+def _raise(decisions: Decisions, workload: str, wanted: PriorityClass) -> None:
+    for pod in decisions.placed_of(workload):
+        if pod.priority < wanted.value:
+            decisions.scratch.replace_pod(replace(pod, priority=wanted.value))
 
 
 def _of_class(pod: Pod, wanted: PriorityClass) -> Pod:

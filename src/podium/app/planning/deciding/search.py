@@ -116,10 +116,6 @@ def _candidates(decisions: Decisions, waiting: Sequence[Blocked], shapes: Sequen
     yield from more_important(decisions, waiting)
 
 
-def _is_failed(blocked: Blocked) -> bool:
-    return blocked.before is not None and blocked.before.sort == FAILED
-
-
 def _most(change: Change, counts: Mapping[Kind, int]) -> int:
     """How many pods the change concerns, of those that there are by kind."""
     if change.kinds is None:

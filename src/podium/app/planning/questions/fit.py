@@ -16,14 +16,14 @@ from podium.app.console.page import listed
 from podium.app.explaining.workload import MadePod, next_pod, wanted_of
 from podium.app.planning.answer import Finding, PlanAnswer, Section, Table
 from podium.app.planning.answering import pods
-from podium.app.planning.deciding.capacity import Capacity, capacity_of
+from podium.app.planning.deciding.capacity import MOST_PLACED, Capacity, capacity_of
 from podium.app.planning.deciding.decisions import Decisions
 from podium.app.planning.deciding.shapes import Shape, shapes_of
 from podium.app.planning.questions.fit_replicas import Asked, FitWishes, in_nodes, so_many, tally
 from podium.cluster.pods import PodRecord
 from podium.sim.scenario.changes import WORKLOADS
 
-MOST_REPLICAS = 20_000
+MOST_REPLICAS = MOST_PLACED
 """How many pods a question may be about."""
 
 _MOST_ROWS = 20
@@ -50,7 +50,9 @@ def asked_for(documents: Sequence[Document]) -> tuple[Asked, list[Document]]:
 
 
 def fit_answer(loaded: LoadedCluster, asked: Asked, wishes: FitWishes) -> PlanAnswer:
-    """The answer. Raises InputError for a pod that no API server would take."""
+    """The answer. Raises InputError for a pod that no API server would take, and for a number of pods out of range."""
+    if wishes.replicas is not None and not 1 <= wishes.replicas <= MOST_REPLICAS:
+        raise InputError(f"replicas: {wishes.replicas:,} is not from 1 to {MOST_REPLICAS:,}")
     decisions = Decisions(loaded)
     with decisions.supposing():
         if wishes.after_pending:

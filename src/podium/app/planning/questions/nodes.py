@@ -34,12 +34,14 @@ class NodeChange:
 def nodes_like(read: Input, like: str, number: int) -> list[Raw]:
     """So many nodes that are as one of the cluster was when it was new. Raises InputError where it is not there."""
     known = objects_of(read, "Node")
+    _bounded(number)
     return _copies(known[like].raw, number, known, "plan-node")
 
 
 def nodes_from(read: Input, documents: Sequence[Document], number: int) -> list[Raw]:
     """The nodes of files, each so many times. Raises InputError for what is no node, and for names that are taken."""
     known = objects_of(read, "Node")
+    _bounded(number * len(documents))
     found: list[Raw] = []
     for document in documents:
         if not isinstance(document.object, Node):
@@ -57,8 +59,7 @@ def nodes_question(change: NodeChange) -> Question:
     """The question what happens when nodes come, and others are drained and deleted, one after another."""
     if not change.added and not change.removed:
         raise InputError("no node comes or goes; say --add with --like or -f, or --remove")
-    if len(change.added) > MOST_ADDED:
-        raise InputError(f"{len(change.added):,} nodes are added; a plan adds {MOST_ADDED:,} at most")
+    _bounded(len(change.added))
     steps = [applied(change.added)] if change.added else []
     if change.removed:
         wishes = DrainWishes(force=True, delete_empty_dir_data=True)
@@ -80,6 +81,11 @@ def nodes_answer(played: Played, change: NodeChange) -> PlanAnswer:
     found = stuck(played) or outcome(played.impact)
     sections = drain_sections(played) if change.removed else []
     return answer_of(played, f"{' and '.join(parts)}: {helped}{found}", sections=sections)
+
+
+def _bounded(number: int) -> None:
+    if number > MOST_ADDED:
+        raise InputError(f"{number:,} nodes are added; a plan adds {MOST_ADDED:,} at most")
 
 
 def _copies(raw: Raw, number: int, known: dict[str, Document], stem: str) -> list[Raw]:

@@ -24,21 +24,18 @@ from podium.app.planning.questions.deploy import deploy_answer, deploy_question,
 from podium.app.planning.questions.diff import diff_answer, play_diff
 from podium.app.planning.questions.drain import DrainWishes, drain_answer, drain_question
 from podium.app.planning.questions.fail import fail_answer, fail_question
-from podium.app.planning.questions.fit import MOST_REPLICAS, asked_for, fit_answer
+from podium.app.planning.questions.fit import asked_for, fit_answer
 from podium.app.planning.questions.fit_replicas import FitWishes
 from podium.app.planning.questions.nodes import NodeChange, nodes_answer, nodes_from, nodes_like, nodes_question
 from podium.app.planning.questions.pending import pending_answer
-from podium.app.planning.questions.reschedule import reschedule_answer, reschedule_question
+from podium.app.planning.questions.reschedule import report_of, reschedule_answer, reschedule_question
 from podium.app.planning.questions.survive import survive_answer
 from podium.app.planning.settings import read_setting
 from podium.app.planning.text import write_answer
 from podium.app.reporting.pictures import picture_of
-from podium.app.rescheduling.offline import Question as Wish
-from podium.app.rescheduling.offline import plan_once
 from podium.app.serving.page.forms import EXPLAIN, FORMS, PLANS
 from podium.app.serving.page.values import Values
 from podium.framework.rescheduling.configuration import default_rescheduler, parse_rescheduler
-from podium.framework.settings.configuration import default_configuration
 from podium.sim.run import RunOptions
 
 Progress = Callable[[float, str], None]
@@ -154,11 +151,9 @@ def _patch(asking: Asking) -> PlanAnswer:
 
 
 def _reschedule(asking: Asking) -> PlanAnswer:
-    options = asking.options
     given = asking.values.text("rescheduler")
     rescheduling = parse_rescheduler(given, "the configuration") if given else default_rescheduler()
-    configuration = options.configuration or default_configuration()
-    report = plan_once(asking.read, Wish(rescheduling, configuration, ignores_extenders=options.ignore_extenders))
+    report = report_of(asking.read, rescheduling, asking.options)
     return reschedule_answer(report, asking.play(reschedule_question(report)) if report.moves else None)
 
 
@@ -173,8 +168,6 @@ def _fit(asking: Asking) -> PlanAnswer:
     asked, others = asked_for(values.documents("objects"))
     loaded = asking.loaded.with_(*others)
     replicas = values.whole("replicas", least=1)
-    if replicas is not None and replicas > MOST_REPLICAS:
-        raise InputError(f"{replicas:,} are more than {MOST_REPLICAS:,}, which is the most", path=".values.replicas")
     return fit_answer(loaded, asked, FitWishes(replicas, values.flag("preempt"), values.flag("afterPending")))
 
 

@@ -1,0 +1,1 @@
+"""`podium ledger`: who was disrupted, for whom, by what, at what cost, and what became of it."""

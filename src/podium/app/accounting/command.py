@@ -1,0 +1,110 @@
+"""`podium ledger`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from podium.app.console.command import Command
+from podium.app.console.options import output_option_of
+
+if TYPE_CHECKING:
+    from podium.app.accounting.answer import LedgerAnswer
+    from podium.app.accounting.question import Grouping
+    from podium.machines.ledger.disruption import Cause
+
+_CAUSES = ("preemption", "eviction", "drain", "autoscaler", "rescheduler", "pressure", "taint", "node-gone", "deletion")
+_GROUPINGS = ("owner", "namespace", "priority", "cause", "node", "by", "for")
+_EPILOG = """
+\b
+Examples: what a simulation did to whom, and who was preempted in the last hour of a cluster
+  podium simulate -f examples/preemption-loop.yaml -o json | podium ledger -f -
+  podium ledger --data-dir ./cluster --cause preemption --since 1h
+"""
+
+
+@click.command(cls=Command, epilog=_EPILOG)
+@click.option(
+    "-f",
+    "--filename",
+    "file",
+    metavar="FILE",
+    help="What podium simulate or podium plan printed with -o json, gzipped or not, a ledger, or - for standard input.",
+)
+@click.option("--data-dir", metavar="DIR", help="The data directory of podium up, which may be running.")
+@click.option(
+    "--owner", "owners", metavar="NAME", multiple=True, help="Only pods of this workload, such as shop/web. Repeatable."
+)
+@click.option("-n", "--namespace", "namespaces", metavar="NAME", multiple=True, help="Only pods there. Repeatable.")
+@click.option("--cause", "causes", type=click.Choice(_CAUSES), multiple=True, help="Only for this cause. Repeatable.")
+@click.option("--min-priority", type=int, metavar="N", help="Only pods of at least this priority.")
+@click.option("--max-priority", type=int, metavar="N", help="Only pods of at most this priority.")
+@click.option("--since", metavar="TIME", help="Only from then on: a time, or how long before the end, such as 1h.")
+@click.option("--until", metavar="TIME", help="Only up to then: a time, or how long before the end.")
+@click.option("--in-vain", "only_in_vain", is_flag=True, help="Only those that were in vain.")
+@click.option(
+    "--group-by",
+    "grouping",
+    type=click.Choice(_GROUPINGS),
+    default="owner",
+    show_default=True,
+    help="What disruptions are added up by.",
+)
+@click.option("--all", "every", is_flag=True, help="List each disruption, however many there are.")
+@output_option_of(("text", "json", "yaml", "csv"), "How the answer is printed; csv is a row for each disruption.")
+def ledger(
+    *,
+    file: str | None,
+    data_dir: str | None,
+    owners: tuple[str, ...],
+    namespaces: tuple[str, ...],
+    causes: tuple[Cause, ...],
+    min_priority: int | None,
+    max_priority: int | None,
+    since: str | None,
+    until: str | None,
+    only_in_vain: bool,
+    grouping: Grouping,
+    every: bool,
+    form: str,
+) -> None:
+    """Say who was disrupted, for whom and why, what it cost, and what became of them.
+
+    Each preemption, eviction, drain, move and node failure is accounted for: by simulations, and by podium up in its
+    data directory.
+    """
+    from podium.app.accounting.account import directory_account, read_account
+    from podium.app.accounting.answer import answer_of
+    from podium.app.accounting.question import Asked
+
+    if (file is None) is (data_dir is None):
+        raise click.UsageError("Name one thing to read: -f FILE, or --data-dir DIR.")
+    account = read_account(file) if file is not None else directory_account(data_dir or "")
+    asked = Asked(
+        owners,
+        namespaces,
+        causes,
+        lowest_priority=min_priority,
+        highest_priority=max_priority,
+        since=since or "",
+        until=until or "",
+        only_in_vain=only_in_vain,
+        grouping=grouping,
+    )
+    _show(answer_of(account, asked), form, every=every)
+
+
+def _show(answer: LedgerAnswer, form: str, *, every: bool) -> None:
+    from podium.app.accounting.rows import in_csv
+    from podium.app.accounting.text import write_ledger
+    from podium.app.console.output import new_page, show, show_page
+
+    if form == "csv":
+        click.echo(in_csv(answer.account, answer.records), nl=False)
+    elif form == "text":
+        page = new_page()
+        write_ledger(page, answer, every=every)
+        show_page(page)
+    else:
+        show(answer.to_dict(), form)

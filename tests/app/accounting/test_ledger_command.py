@@ -1,0 +1,191 @@
+"""`podium ledger`: what it reads, what it answers, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from podium.app.accounting.account import Account
+from podium.app.accounting.chains import MOST_LINKS, chains_of, in_words
+from podium.app.accounting.question import Asked
+from podium.app.console.command import podium as command
+from podium.machines.ledger.disruption import Beneficiary, Cause, Disruption, Loss, Replacement
+from podium.plane.ledger_file import LedgerFile
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+TEXT = """\
+3 disruptions: 3 drain; 6m20s of running time lost
+
+Who was disrupted most
+                          disruptions  in vain   lost          cpu lost             ready again  by
+  Deployment default/web            2           4m20s  260 core-seconds  2 of 2, in 20s at most  drain
+  Pod default/lonely                1              2m  120 core-seconds                  0 of 1  drain
+
+Disruptions
+  at     pod                           node    why    what became of it
+  2m     default/lonely                node-1  drain  nobody makes it again
+  2m     default/web-9827bc465e-87dtj  node-1  drain  on node-2 after 20s
+  2m20s  default/web-9827bc465e-vzw92  node-1  drain  on node-2 after 20s
+"""
+
+
+def ask(*arguments: str, given: str | None = None) -> Result:
+    """Run the command."""
+    return CliRunner().invoke(command, ["ledger", *arguments], input=given)
+
+
+@pytest.fixture(scope="module")
+def drained() -> str:
+    """What the simulation of a drain printed."""
+    found = CliRunner().invoke(command, ["simulate", "-f", str(EXAMPLES / "drain.yaml"), "-o", "json"])
+    assert found.exit_code == 0
+    return found.output
+
+
+def record(number: int, *, whom: str = "", came: str = "", cause: Cause = "preemption", **rest: Any) -> Disruption:
+    """A disruption of the pod `default/p<number>` at that second."""
+    return Disruption(
+        id=number,
+        time=rest.pop("time", number),
+        pod=rest.pop("pod", f"default/p{number}"),
+        uid=f"p{number}",
+        node="n",
+        cause=cause,
+        beneficiary=Beneficiary(pod=f"default/{whom}", uid=whom, room="n") if whom else None,
+        replacement=Replacement(pod=f"default/{came}", uid=came) if came else None,
+        **rest,
+    )
+
+
+def test_the_first_screen_tells_who_was_disrupted_and_what_became_of_them(drained: str) -> None:
+    assert ask("-f", "-", given=drained).output == TEXT
+
+
+def test_every_form_tells_the_same_disruptions(drained: str) -> None:
+    expected = json.loads(drained)["ledger"]
+
+    answer = json.loads(ask("-f", "-", "-o", "json", given=drained).output)
+    assert answer["records"] == expected
+    assert yaml.safe_load(ask("-f", "-", "-o", "yaml", given=drained).output) == answer
+    rows = list(csv.DictReader(io.StringIO(ask("-f", "-", "-o", "csv", given=drained).output)))
+    assert [(row["pod"], row["replacementNode"]) for row in rows] == [
+        (entry["pod"], (entry["replacement"] or {"node": ""})["node"]) for entry in expected
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "numbers"),
+    [
+        (Asked(owners=("shop/web",)), [2]),
+        (Asked(owners=("Deployment shop/web",)), [2]),
+        (Asked(owners=("default/p1",)), [1]),
+        (Asked(namespaces=("shop",)), [2]),
+        (Asked(causes=("drain",)), [3]),
+        (Asked(lowest_priority=5), [3]),
+        (Asked(highest_priority=4), [1, 2]),
+        (Asked(since="98s"), [2, 3]),
+        (Asked(until="98s"), [1, 2]),
+        (Asked(only_in_vain=True), [3]),
+    ],
+)
+def test_each_limit_leaves_out_what_it_says(asked: Asked, numbers: list[int]) -> None:
+    records = (
+        record(1),
+        record(2, pod="shop/web-1", owner="Deployment shop/web"),
+        record(3, cause="drain", priority=5, owner="ReplicaSet default/x"),
+    )
+    back = Replacement(pod="default/x-2", uid="x-2", node="n")
+    account = Account("", (*records[:2], Disruption(**{**_fields(records[2]), "replacement": back})), 100)
+
+    assert [one.id for one in asked.of(account)] == numbers
+
+
+def test_chains_lead_from_the_most_important_pod_to_the_last_that_had_to_go() -> None:
+    records = [
+        record(1, whom="high", came="p1-again"),
+        record(2, whom="p1-again"),
+        record(3, whom="p2"),
+        record(4, whom="alone"),
+    ]
+
+    assert [in_words(chain) for chain in chains_of(records)] == [
+        ["default/high", "default/p1", "default/p2", "default/p3"]
+    ]
+
+
+def test_pods_that_take_turns_make_a_chain_that_ends() -> None:
+    records = [record(number, whom=f"p{number - 1}", came=f"p{number + 1}") for number in range(1, 2 * MOST_LINKS)]
+    turns = [record(1, whom="b", came="a"), record(2, whom="a", came="b")]
+
+    assert max(len(chain) for chain in chains_of(records)) == MOST_LINKS
+    assert [len(chain) for chain in chains_of(turns)] == [2]
+
+
+def test_text_that_a_spreadsheet_would_run_is_quoted(tmp_path: Path) -> None:
+    file = LedgerFile(str(tmp_path / "ledger"))
+    file.put(record(1, rule="=cmd()", loss=Loss(requests={"cpu": 1})))
+    file.close()
+
+    (row,) = csv.DictReader(io.StringIO(ask("--data-dir", str(tmp_path), "-o", "csv").output))
+    assert (row["rule"], row["time"]) == ("'=cmd()", "1970-01-01T00:00:01Z")
+
+
+def test_a_plan_is_read_as_the_run_that_it_holds(drained: str) -> None:
+    answer = {"question": "drain", "result": json.loads(drained)}
+
+    assert ask("-f", "-", given=json.dumps(answer)).output == TEXT
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ("", "is neither JSON nor a ledger"),
+        ("[" * 100_000, "is neither JSON nor a ledger"),
+        ("[1]", "is no result"),
+        ('{"ledger": []}', "is no result"),
+        ('{"events": [], "summary": {"end": 1}, "ledger": 5}', "ledger: is no list of disruptions"),
+        ('{"events": [], "summary": {"end": "x"}}', "summary.end: is no number of seconds"),
+        ('{"events": [], "summary": {"end": 1}, "ledger": [{}]}', "ledger[0]: is no record of a disruption"),
+    ],
+)
+def test_what_is_no_result_is_refused_with_its_place(given: str, problem: str) -> None:
+    found = ask("-f", "-", given=given)
+
+    assert found.exit_code == 1
+    assert problem in found.output
+    assert found.output.startswith("podium: error: standard input")
+
+
+def test_a_run_without_disruptions_says_so() -> None:
+    assert ask("-f", "-", given='{"events": [], "summary": {"end": 1}}').output == "no disruptions\n"
+
+
+@pytest.mark.parametrize("arguments", [(), ("-f", "a", "--data-dir", "b")])
+def test_one_thing_is_read(arguments: tuple[str, ...]) -> None:
+    found = ask(*arguments)
+
+    assert (found.exit_code, "Name one thing to read" in found.output) == (2, True)
+
+
+def test_times_that_cannot_be_read_are_refused(drained: str) -> None:
+    found = ask("-f", "-", "--since", "yesterday", given=drained)
+
+    assert found.exit_code == 1
+    assert "--since: 'yesterday' is no duration" in found.output
+
+
+def test_names_from_outside_do_nothing_to_a_terminal() -> None:
+    made = {"events": [], "summary": {"end": 9}, "ledger": [record(1, pod="default/\x1b[2J").to_dict()]}
+
+    assert "\x1b" not in ask("-f", "-", given=json.dumps(made)).output
+
+
+def _fields(found: Disruption) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in found.__struct_fields__}

@@ -1,0 +1,121 @@
+"""The account of a control plane: what its components and its clients did, kept for the next start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from podium.machines.ledger.disruption import Disruption
+from podium.plane.assembly import Beginning, assemble, open_store
+from podium.plane.control_plane import ControlPlane, PlaneSettings
+from podium.plane.ledger_file import LedgerFile, read_ledger
+from podium.plane.virtual_clock import VirtualClock
+from podium.requests.options import COMPONENT
+from podium.requests.request import Request
+from podium.store.store import Store
+from tests.store.objects import Raw, node, pod
+
+_SECOND = 10**9
+
+
+class Cluster:
+    """A control plane with a ledger, by a clock that is set."""
+
+    def __init__(self, path: Path, store: Store | None = None) -> None:
+        self.path = str(path)
+        self.store = open_store(0) if store is None else store
+        self.clock = VirtualClock(10**18)
+        self.plane: ControlPlane = assemble(
+            self.store, self.clock, PlaneSettings(), Beginning(), ledger=LedgerFile(self.path)
+        ).plane
+
+    def ask(self, verb: str, kind: str, key: str = "", body: Raw | None = None, **rest: str) -> None:
+        """Ask for something, and let all that follows from it at this time follow."""
+        response = self.plane.answer(Request(verb=verb, kind=kind, key=key, body=body, **rest))  # type: ignore[arg-type]
+        assert response.error is None
+        self.pass_time(0)
+
+    def make(self, *objects: Raw) -> None:
+        """Create objects."""
+        for raw in objects:
+            self.ask("create", raw["kind"], body=raw, namespace=raw["metadata"].get("namespace", ""))
+
+    def pass_time(self, seconds: int) -> None:
+        """Let time pass, and do what is due meanwhile."""
+        until = self.clock.now() + seconds * _SECOND
+        while True:
+            due = self.plane.turn()
+            while due is not None and due <= self.clock.now():
+                due = self.plane.turn()
+            if due is None or due > until:
+                break
+            self.clock.set(due)
+        self.clock.set(until)
+
+    def records(self) -> tuple[Disruption, ...]:
+        """What is written down."""
+        return read_ledger(self.path).records
+
+
+def asking(name: str, cpu: int, priority: int) -> Raw:
+    """A pod that asks for processors."""
+    return pod(name, cpu=cpu, priority=priority)
+
+
+def test_a_preemption_is_written_down_as_it_happens(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path / "ledger")
+    cluster.make(node("n", cpu=4), asking("low", 4, 0))
+    cluster.pass_time(60)
+
+    cluster.make(asking("high", 4, 100))
+    cluster.pass_time(60)
+
+    (found,) = cluster.records()
+    assert (found.pod, found.cause, found.by, found.rule) == (
+        "default/low",
+        "preemption",
+        "default-scheduler",
+        "the only candidate",
+    )
+    assert found.beneficiary is not None
+    assert (found.beneficiary.pod, found.beneficiary.outcome) == ("default/high", "placed")
+    assert found.loss.ran == 60
+    tallies = cluster.plane.account.tallies if cluster.plane.account is not None else None
+    assert tallies is not None
+    assert (dict(tallies.disruptions), tallies.lost_seconds) == ({"preemption": 1}, {"preemption": 60})
+    cluster.plane.close()
+
+
+def test_who_evicts_from_outside_is_named_and_a_deletion_is_none_of_its_business(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path / "ledger")
+    cluster.make(node("n", cpu=4), *(asking(name, 1, 0) for name in ("a", "b", "c")))
+    cluster.pass_time(10)
+    eviction: Raw = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a", "namespace": "default"}}
+    by_drain = {**eviction, "metadata": {"name": "b", "namespace": "default", "annotations": {COMPONENT: "drain"}}}
+
+    cluster.ask("create", "Pod", "default/a", eviction, subresource="eviction", user="alice")
+    cluster.ask("create", "Pod", "default/b", by_drain, subresource="eviction", user="bob")
+    cluster.ask("delete", "Pod", "default/c", user="carol")
+    cluster.pass_time(60)
+
+    assert [(found.pod, found.cause, found.by) for found in cluster.records()] == [
+        ("default/a", "eviction", "alice"),
+        ("default/b", "drain", "bob"),
+    ]
+    cluster.plane.close()
+
+
+def test_the_next_start_goes_on_with_the_numbers_and_tells_nothing_twice(tmp_path: Path) -> None:
+    first = Cluster(tmp_path / "ledger")
+    first.make(node("n", cpu=4), asking("low", 4, 0))
+    first.pass_time(1)
+    first.make(asking("high", 4, 100))
+    first.plane.close()
+    assert len(first.records()) == 1
+
+    again = Cluster(tmp_path / "ledger", first.store)
+    again.pass_time(60)
+    again.make(asking("highest", 4, 200))
+    again.pass_time(60)
+
+    assert [(found.id, found.pod) for found in again.records()] == [(1, "default/low"), (2, "default/high")]
+    again.plane.close()

@@ -1,0 +1,152 @@
+"""The ledger in a file: what it keeps, how much of it, and what it stands."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from podium.api.errors import InputError
+from podium.machines.ledger.disruption import Disruption
+from podium.plane.ledger_file import LedgerFile, is_ledger, read_ledger
+
+
+def record(number: int, node: str = "n") -> Disruption:
+    """A disruption of that number."""
+    return Disruption(id=number, time=number, pod="default/a", uid="a", node=node, cause="drain")
+
+
+def kept(path: Path) -> list[int]:
+    """The numbers of the records in a file."""
+    return [found.id for found in read_ledger(str(path)).records]
+
+
+def test_what_was_written_is_read_again_and_a_change_takes_the_place_of_what_it_changes(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    file = LedgerFile(str(path))
+    file.put(record(1))
+    file.flush(0)
+    file.put(record(1, "m"))
+    file.put(record(2))
+    file.close()
+
+    assert read_ledger(str(path)).records == (record(1, "m"), record(2))
+    assert LedgerFile(str(path)).last_id == 2
+
+
+def test_it_is_for_its_owner_alone(tmp_path: Path) -> None:
+    LedgerFile(str(tmp_path / "ledger")).close()
+
+    assert (tmp_path / "ledger").stat().st_mode & 0o077 == 0
+
+
+def test_it_is_read_while_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    file = LedgerFile(str(path))
+    for number in range(1, 4):
+        file.put(record(number))
+        file.flush(0)
+        assert kept(path) == list(range(1, number + 1))
+    file.close()
+
+
+def test_a_process_that_dies_leaves_whole_records(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    file = LedgerFile(str(path))
+    file.put(record(1))
+    file.flush(0)
+    file.put(record(2))
+    # As the files lie on the disk when the process is no more.
+    for name in os.listdir(tmp_path):
+        (tmp_path / "crashed").mkdir(exist_ok=True)
+        shutil.copy(tmp_path / name, tmp_path / "crashed" / name)
+    file.close()
+
+    again = LedgerFile(str(tmp_path / "crashed" / "ledger"))
+    assert again.last_id == 1
+    again.close()
+
+
+def test_the_oldest_go_where_there_are_too_many_and_it_says_how_many(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    file = LedgerFile(str(path), most_records=3)
+    for number in range(1, 11):
+        file.put(record(number))
+        file.flush(0)
+    file.close()
+
+    found = read_ledger(str(path))
+    assert len(found.records) + found.dropped == 10
+    assert len(found.records) <= 5
+    assert found.records[-1].id == 10
+
+
+def test_a_full_disk_holds_nobody_up_and_what_waits_is_written_later(tmp_path: Path) -> None:
+    path, told = tmp_path / "ledger", list[str]()
+    file = LedgerFile(str(path), told.append, most_waiting=2)
+    file._connection.execute("PRAGMA max_page_count = 1")
+    for number in range(1, 4):
+        file.put(Disruption(id=number, time=1, pod="p", uid="u", node="n" * 50_000, cause="drain"))
+        file.flush(number)
+    assert told == ["database or disk is full"]
+    assert file.lost == 1
+
+    file._connection.execute("PRAGMA max_page_count = 1000000")
+    file.flush(10**10 + 10)
+    file.close()
+
+    assert told == ["database or disk is full", ""]
+    assert kept(path) == [2, 3]
+
+
+@pytest.mark.parametrize("content", [b"", b"SQLite format 3\0" + b"x" * 5_000, b"not at all" * 600])
+def test_a_broken_file_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "ledger"
+    path.write_bytes(content)
+
+    with pytest.raises(InputError, match="ledger"):
+        read_ledger(str(path))
+    if content:
+        with pytest.raises(InputError, match="move it away"):
+            LedgerFile(str(path))
+        assert path.read_bytes() == content
+
+
+def test_another_database_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE found (a)")
+    other.close()
+
+    assert is_ledger(str(path))
+    for read in (read_ledger, LedgerFile):
+        with pytest.raises(InputError, match="not a ledger of Podium's"):
+            read(str(path))
+
+
+@pytest.mark.parametrize("damage", [b"{", b'{"id": 1}', b"[" * 50_000, b'"' + b"x" * 200_000 + b'"'])
+def test_a_record_that_is_none_is_named(tmp_path: Path, damage: bytes) -> None:
+    path = tmp_path / "ledger"
+    file = LedgerFile(str(path))
+    file.put(record(7))
+    file.flush(0)
+    file._connection.execute("UPDATE disruptions SET record = ?", (damage,))
+    file.close()
+
+    with pytest.raises(InputError, match="disruption 7"):
+        read_ledger(str(path))
+
+
+def test_it_is_read_where_nothing_can_be_written(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    file = LedgerFile(str(path))
+    file.put(record(1))
+    file.close()
+    tmp_path.chmod(0o500)
+    try:
+        assert kept(path) == [1]
+    finally:
+        tmp_path.chmod(0o700)
