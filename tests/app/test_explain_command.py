@@ -144,6 +144,9 @@ def test_of_a_pod_that_runs_already_it_is_told_why_it_is_there_and_where_it_woul
     assert "it is number 2 by total of 2 nodes that can take it" in told
     assert "nobody makes it again; a pod like it goes to large\n" in told
 
+    Path(file).write_text(MANIFESTS.replace("spec:\n", "spec:\n  nodeName: small\n  nodeSelector: {disk: none}\n"))
+    assert "nobody makes it again; a pod like it finds no node\n" in explain("shop/web", "-f", file)
+
 
 def test_text_that_is_piped_has_no_colours(file: str) -> None:
     assert "\x1b" not in explain("shop/web", "-f", file)

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 import podium
+from podium.app.planning.deciding import quotas
 from podium.app.planning.deciding.decisions import Decisions
 from podium.app.planning.deciding.fates import kind_of
+from podium.store.admission.usage import Amounts, usage_of
+from podium.store.stored import Stored
 from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, told, written
 
 GPU = {"key": "gpu", "value": "true", "effect": "NoSchedule"}
@@ -250,6 +253,28 @@ def test_pods_that_a_quota_refuses_are_told_with_what_it_would_have_to_allow(tmp
     why = "ResourceQuota default/compute: requests.cpu 3 of 3 used, 1 asked"
     assert answer["notMade"] == [{"workload": "ReplicaSet default/web", "pods": 3, "why": why}]
     assert [finding["code"] for finding in answer["findings"]] == ["refused"]
+
+
+def test_what_is_used_of_a_quota_is_counted_once_however_many_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    sets = [replica_set(f"web-{number}", 2) for number in range(9)]
+    running = [pod(f"web-{number}-0", on="a", owner=f"web-{number}") for number in range(9)]
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "few", "namespace": "default"},
+        "spec": {"hard": {"pods": "9"}},
+    }
+    decisions = Decisions(podium.load([node("a"), quota, *sets, *running]))
+    asked: list[object] = []
+
+    def counted(stored: Stored) -> Amounts:
+        asked.append(stored)
+        return usage_of(stored)
+
+    monkeypatch.setattr(quotas, "usage_of", counted)
+
+    assert len(quotas.Quotas(decisions).unmade()) == len(sets)
+    assert len(asked) == len(running) + len(sets)
 
 
 def test_a_quota_counts_what_its_status_says_and_pods_of_its_scope(tmp_path: Path) -> None:

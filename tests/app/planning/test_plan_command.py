@@ -117,7 +117,9 @@ def test_what_is_found_and_named_ends_with_two(cluster: Path) -> None:
 
     ask(*drain, "--fail-on", "evict,preempt", code=2)
     ask(*drain, "--fail-on", "any", code=2)
+    ask(*drain, "--fail-on", "unschedulable,any", code=2)
     ask(*drain, "--fail-on", "preempt,unschedulable")
+    assert "names no code" in ask(*drain, "--fail-on", " ,", code=2).output
     assert "is no code" in ask(*drain, "--fail-on", "evicted", code=2).output
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import podium
 from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, told, written
 
 
@@ -176,3 +177,28 @@ def test_who_cannot_be_meant_is_told(tmp_path: Path, target: str, told_of: str) 
     cluster = threatened(tmp_path, replica_set("new", 1))
 
     assert told_of in ask("survive", target, "-f", cluster, code=1).output
+
+
+def test_pods_may_be_taken_by_their_equals_where_the_scheduler_allows_that(tmp_path: Path) -> None:
+    running = [pod(f"old-{number}", on="a", owner="old", priority=5) for number in range(4)]
+    waiting = [pod(f"new-{number}", owner="new", priority=5) for number in range(4)]
+    sets = (replica_set("old", 4), replica_set("new", 4))
+    cluster = written(tmp_path, node("a"), *sets, *running, *waiting)
+    arguments = [{"name": "DefaultPreemption", "args": {"equalPriorityPreemption": True}}]
+    config = written(
+        tmp_path,
+        {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "profiles": [{"pluginConfig": arguments}],
+        },
+        name="config",
+    )
+
+    assert told("survive", "rs/old", "-f", cluster)["survives"] is True
+    answer = told("survive", "rs/old", "-f", cluster, "--config", config)
+
+    assert [taken["preemptorWorkload"] for taken in answer["taken"]] == ["ReplicaSet default/new"] * 2
+    assert [(taker["taking"], len(taker["pods"])) for taker in answer["takers"]] == [("takes", 4)]
+    assert "priority 6 for ReplicaSet default/old" in changes(answer)
+    assert len(podium.load(cluster, config).explain("old-3").to_dict()["placed"]["takers"]) == 4

@@ -12,6 +12,7 @@ from podium.app.explaining.explanation import Explanation, Placed, Taker
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, NOT_STARTED_NS, PodRecord
 from podium.framework.runner import Runner
+from podium.plugins.default_preemption import DefaultPreemption
 
 MOST_ASKED = 100
 """So many pending pods that differ are asked whether they would preempt a placed one."""
@@ -59,6 +60,19 @@ def explain_placed(
     )
 
 
+def may_take_from(runners: Mapping[str, Runner], pod: PodRecord, priority: int) -> bool:
+    """Whether the pod may preempt others of that priority: a lower one, or its own where its scheduler allows that."""
+    if pod.priority == priority:
+        return pod.preemption_policy not in NEVER_PREEMPTS and takes_from_equals(runners.get(pod.scheduler_name))
+    return pod.priority > priority and pod.preemption_policy not in NEVER_PREEMPTS
+
+
+def takes_from_equals(runner: Runner | None) -> bool:
+    """Whether pods of a scheduler may preempt others of equal priority."""
+    plugins = () if runner is None else runner.profile.post_filter
+    return any(isinstance(plugin, DefaultPreemption) and plugin.takes_from_equals for plugin in plugins)
+
+
 @contextmanager
 def _without(cluster: Cluster, record: PodRecord) -> Iterator[None]:
     """The cluster as it is without a pod."""
@@ -78,7 +92,7 @@ def _takers(
     """
     if not record.is_preemptible or record.is_mirror:
         return (), 0
-    above = (pod for pod in pending if pod.priority > record.priority and pod.preemption_policy not in NEVER_PREEMPTS)
+    above = (pod for pod in pending if may_take_from(runners, pod, record.priority))
     found: list[Taker] = []
     answers: dict[tuple[object, ...], bool | None] = {}
     further = 0

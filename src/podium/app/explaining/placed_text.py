@@ -51,16 +51,17 @@ def _reasons(explanation: Explanation, placed: Placed) -> Iterator[str]:
 def _then(explanation: Explanation, placed: Placed) -> str:
     if placed.by == "kubelet":
         return "nothing would change: its kubelet makes it again"
-    maker = f"{placed.controller} makes it again" if placed.controller else "nobody makes it again; a pod like it"
     if placed.then == "schedulable":
         back = ", where it was" if placed.then_node == placed.node else ""
-        where = f"it goes to {placed.then_node}{back}"
+        goes = f"goes to {placed.then_node}{back}"
     elif placed.then == "preempts" and explanation.plan is not None and explanation.plan.chosen is not None:
         victims = listed([victim.key for victim in explanation.plan.chosen.victims], 3)
-        where = f"it preempts {victims} on {placed.then_node}"
+        goes = f"preempts {victims} on {placed.then_node}"
     else:
-        where = "no node can take it"
-    return f"{maker}, and {where}" if placed.controller else f"{maker} {where.removeprefix('it ')}"
+        goes = "finds no node"
+    if placed.controller:
+        return f"{placed.controller} makes it again, and it {goes}"
+    return f"nobody makes it again; a pod like it {goes}"
 
 
 def _write_takers(page: Page, explanation: Explanation, placed: Placed) -> None:
@@ -70,7 +71,8 @@ def _write_takers(page: Page, explanation: Explanation, placed: Placed) -> None:
         why = "it mirrors a static pod" if placed.by == "kubelet" else f"its policy is {record.preemption_policy}"
         page.paragraph(f"{why}: it is not preempted", indent=2)
         return
-    note = f"pods of a priority above {record.priority} that may preempt"
+    has_equals = any(taker.pod.priority == record.priority for taker in placed.takers)
+    note = f"pods of a priority {'from' if has_equals else 'above'} {record.priority} that may preempt"
     page.title("Who could take its place", note)
     rows: list[list[Part]] = [
         [

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 """That of `PlanAnswer.to_dict`; it grows when a field goes or means something else."""
 
+_RUNS = ("without the plan", "with the plan")
+
 FINDING_CODES: Mapping[str, str] = {
     "preempt": "pods are preempted",
     "evict": "pods are evicted: by a drain, the autoscaler, the rescheduler, for a taint or under pressure",
@@ -179,7 +181,7 @@ class PlanAnswer(Shown):
     scenario: Raw | None = None
     sections: tuple[Section, ...] = ()
     table: Table | None = None
-    runs: tuple[str, str] = ("without the plan", "with the plan")
+    runs: tuple[str, str] = _RUNS
 
     def _in_a_line(self) -> str:
         return f"{self.question}: {self.headline}"
@@ -202,6 +204,11 @@ class PlanAnswer(Shown):
         from podium.app.planning.tables import frame_of
 
         return frame_of(self, name)
+
+    @property
+    def otherwise(self) -> str:
+        """The run that the impact is a difference to, in a sentence: `without the plan`, or with which setting."""
+        return self.runs[0] if self.runs == _RUNS else f"with {self.runs[0]}"
 
     @property
     def anyway(self) -> Mapping[str, int]:

@@ -13,6 +13,9 @@ from podium.app.console.source import ClusterSource, Source, cluster_options
 Answer = TypeVar("Answer")
 
 
+_ANY = "any"
+
+
 class Codes(click.ParamType[tuple[str, ...]]):
     """Codes of findings with commas between them, or `any`."""
 
@@ -25,12 +28,12 @@ class Codes(click.ParamType[tuple[str, ...]]):
         if isinstance(value, tuple):
             return value
         codes = tuple(code.strip() for code in value.split(",") if code.strip())
-        if codes == ("any",):
-            return codes
         for code in codes:
-            if code not in FINDING_CODES:
+            if code not in (*FINDING_CODES, _ANY):
                 self.fail(f"{code!r} is no code; any, or some of {', '.join(FINDING_CODES)} with commas", param, ctx)
-        return codes
+        if not codes:
+            self.fail(f"names no code; any, or some of {', '.join(FINDING_CODES)} with commas", param, ctx)
+        return tuple(FINDING_CODES) if _ANY in codes else codes
 
 
 def joined(group: Source, own: Source) -> Source:

@@ -17,7 +17,7 @@ from podium.app.simulating.simulation_result import SimulationResult, play_shown
 from podium.sim.run import Progress, RunOptions
 from podium.sim.scenario.scenario import API_VERSION
 
-_SCENARIO = "Scenario"
+SCENARIO = "Scenario"
 # How much of the work is the run with the plan; then comes the one without, which has less to do.
 _SHARE_OF_PLAN = 0.6
 
@@ -81,7 +81,7 @@ def scenario_of(read: Input, question: Question) -> Raw:
 def scenario_of_spec(read: Input, name: str, settings: Raw, steps: Sequence[Raw] = ()) -> Raw:
     """The same of a plan's name, with settings in the place of those of the scenario, and further steps."""
     given = [document.raw for document in read.documents if is_scenario(document)]
-    base: Raw = given[0] if given else {"apiVersion": API_VERSION, "kind": _SCENARIO, "metadata": {}, "spec": {}}
+    base: Raw = given[0] if given else {"apiVersion": API_VERSION, "kind": SCENARIO, "metadata": {}, "spec": {}}
     spec = base.get("spec", {})
     if not isinstance(spec, dict) or not isinstance(spec.get("steps", []), list):
         raise InputError("is not a Scenario with a list of steps", path=".spec.steps")
@@ -121,7 +121,7 @@ def is_scenario(document: Document) -> bool:
     """Whether a document is a Scenario."""
     return (
         document.object is None
-        and document.raw.get("kind") == _SCENARIO
+        and document.raw.get("kind") == SCENARIO
         and document.raw.get("apiVersion") == API_VERSION
     )
 

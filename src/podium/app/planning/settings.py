@@ -13,7 +13,15 @@ from podium.api.meta import Raw
 from podium.api.objects import label_of, read_object
 from podium.api.pod import Pod
 from podium.api.policy import PriorityClass
-from podium.app.planning.question import applied, is_scenario, objects_of, scenario_of_spec, step, with_scenario
+from podium.app.planning.question import (
+    SCENARIO,
+    applied,
+    is_scenario,
+    objects_of,
+    scenario_of_spec,
+    step,
+    with_scenario,
+)
 from podium.framework.rescheduling.configuration import API_VERSION as RESCHEDULER_VERSION
 from podium.framework.rescheduling.configuration import KIND as RESCHEDULER
 from podium.framework.rescheduling.configuration import read_rescheduler
@@ -21,9 +29,16 @@ from podium.framework.rescheduling.descheduler.policy import KIND as DESCHEDULER
 from podium.framework.settings.configuration import KIND as SCHEDULER
 from podium.framework.settings.configuration import Configuration, read_configuration
 from podium.sim.run import RunOptions
+from podium.sim.scenario.scenario import API_VERSION
 
 _IDENTITY = ("apiVersion", "kind", "metadata")
 _CLASS = "PriorityClass"
+# How what is meant is to be written.
+_ADVICE = {
+    DESCHEDULER: "; write it as a ReschedulerConfiguration",
+    RESCHEDULER: f" unless its apiVersion is {RESCHEDULER_VERSION}",
+    SCENARIO: f" unless its apiVersion is {API_VERSION}",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +105,7 @@ def read_setting(name: str, documents: Sequence[Document]) -> Setting:
         elif is_scenario(document):
             spec |= _spec_of(document, spec)
         elif document.object is None:
-            advice = "; write it as a ReschedulerConfiguration" if kind == DESCHEDULER else ""
+            advice = _ADVICE.get(kind, "")
             problem = f"a {kind} is no setting that a run has{advice}"
             raise InputError(problem, source=document.source, document=document.index, path=".kind")
         else:

@@ -30,7 +30,7 @@ def write_answer(page: Page, answer: PlanAnswer, shown: Collection[str] = ()) ->
     page.paragraph(Cell(answer.headline, "bold"), hanging=2)
     _write_sections(page, answer)
     if answer.result is not None:
-        _write_impact(page, answer.impact)
+        _write_impact(page, answer.impact, answer.otherwise)
         _write_anyway(page, answer)
         _write_held(page, answer)
         _write_nodes(page, answer)
@@ -52,9 +52,9 @@ def _write_sections(page: Page, answer: PlanAnswer) -> None:
         page.columns([*rows, *([*row] for row in section.rows)], indent=2)
 
 
-def _write_impact(page: Page, impact: Sequence[WorkloadImpact]) -> None:
+def _write_impact(page: Page, impact: Sequence[WorkloadImpact], otherwise: str) -> None:
     if not impact:
-        page.title("Impact", "none: every workload fares as it would without the plan")
+        page.title("Impact", f"none: every workload fares as it would {otherwise}")
         return
     page.title("Impact", f"on {counted(len(impact), 'workload')}: ready pods, and what they go through")
     shown = impact[:_MOST_WORKLOADS]
@@ -95,7 +95,7 @@ def _write_anyway(page: Page, answer: PlanAnswer) -> None:
     words = {"pending": "waiting for a node at the end", "preempted": "preempted", "evicted": "evicted"}
     found = [f"{counted(number, 'pod')} {words[what]}" for what, number in answer.anyway.items() if number]
     if found:
-        page.title("Anyway", f"without the plan, too: {', '.join(found)}")
+        page.title("Anyway", f"{answer.otherwise}, too: {', '.join(found)}")
 
 
 def _impact_row(workload: WorkloadImpact) -> list[Part]:
@@ -144,7 +144,7 @@ def _write_nodes(page: Page, answer: PlanAnswer) -> None:
         by_change.setdefault(node.change, []).append(node)
     rest = ""
     if answer.node_hours is not None and answer.node_hours[0] != answer.node_hours[1]:
-        rest = f"node-hours {answer.node_hours[0]:g}, {answer.node_hours[1]:g} without the plan"
+        rest = f"node-hours {answer.node_hours[0]:g}, {answer.node_hours[1]:g} {answer.otherwise}"
     page.title("Nodes", rest)
     rows: list[list[Part]] = [
         [

@@ -39,9 +39,9 @@ def picture_of_plan(answer: PlanAnswer) -> Picture:
 def _facts(answer: PlanAnswer) -> list[str]:
     """What happens without the plan, too, and what it changes in node-hours."""
     found = [f"{number:,} {_ANYWAY[what]}" for what, number in answer.anyway.items() if number]
-    facts = [f"{answer.runs[0]}, too: {', '.join(found)}"] if found else []
+    facts = [f"{answer.otherwise}, too: {', '.join(found)}"] if found else []
     if answer.node_hours is not None and answer.node_hours[0] != answer.node_hours[1]:
-        facts.append(f"node-hours {answer.node_hours[0]:g}, {answer.node_hours[1]:g} without the plan")
+        facts.append(f"node-hours {answer.node_hours[0]:g}, {answer.node_hours[1]:g} {answer.otherwise}")
     return facts
 
 

@@ -59,6 +59,7 @@ class Quotas:
     def __init__(self, decisions: Decisions) -> None:
         self._decisions = decisions
         self._by_namespace: dict[str, list[ResourceQuota]] = {}
+        self._known: dict[str, dict[str, int]] = {}
         for item in decisions.objects:
             if isinstance(item, ResourceQuota):
                 self._by_namespace.setdefault(item.metadata.namespace, []).append(item)
@@ -106,6 +107,13 @@ class Quotas:
         return None
 
     def _used(self, quota: ResourceQuota) -> dict[str, int]:
+        """What is used of a quota, counted once."""
+        known = self._known.get(quota.key)
+        if known is None:
+            known = self._known[quota.key] = self._counted(quota)
+        return known
+
+    def _counted(self, quota: ResourceQuota) -> dict[str, int]:
         """What is used of a quota: as its status says, or else by the pods that were read."""
         if quota.status.used:
             return {name: read_amount(name, quota.status.used.get(name, 0)) for name in quota.spec.hard}

@@ -18,6 +18,7 @@ from podium.api.policy import (
     PriorityClass,
 )
 from podium.api.selection import LabelSelector
+from podium.app.explaining.placed import may_take_from
 from podium.app.planning.deciding.causes import Blocked, blocked
 from podium.app.planning.deciding.change import SORTS, Change
 from podium.app.planning.deciding.decisions import Decisions
@@ -37,9 +38,10 @@ _MOST_ALLOWED = 20
 
 
 def above(decisions: Decisions, targets: Sequence[PodRecord]) -> list[PodRecord]:
-    """The pending pods that are more important than some of the pods: those that come after them take none."""
+    """The pending pods that come before some of the pods, or may take from their equals: those after them take none."""
     least = min(pod.priority for pod in targets)
-    return [pod for pod in decisions.pending if pod.priority > least]
+    runners = decisions.runners
+    return [pod for pod in decisions.pending if pod.priority > least or may_take_from(runners, pod, least)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,10 @@ class Sparing:
     def _priorities(self) -> Iterator[Change]:
         """The priorities at which pods stop to take them, the least first; a class of the value is named."""
         least = min(pod.priority for pod in self.targets)
-        others = {pod.priority for pod in above(self.decisions, self.targets)}
+        pending = above(self.decisions, self.targets)
+        others = {pod.priority for pod in pending}
+        # Whoever takes from equals takes none from those above it.
+        others |= {pod.priority + 1 for pod in pending if may_take_from(self.decisions.runners, pod, pod.priority)}
         others |= {victim.priority for fate in self.settled.fates for victim in fate.victims}
         classes = [item for item in self.decisions.objects if isinstance(item, PriorityClass)]
         for priority in sorted(value for value in others if value > least):

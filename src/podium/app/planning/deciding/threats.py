@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from podium.api.policy import NEVER_PREEMPTS, PriorityClass
+from podium.api.policy import PriorityClass
 from podium.app.explaining.explainer import explain_decision
 from podium.app.explaining.explanation import Explanation
+from podium.app.explaining.placed import may_take_from
 from podium.app.planning.deciding.decisions import Decisions
 from podium.app.planning.deciding.fates import Kind, kind_of
 from podium.cluster.pods import NO_ROW, NOT_STARTED_NS, PodRecord
@@ -49,7 +50,7 @@ def takers_of(decisions: Decisions, targets: Sequence[PodRecord]) -> tuple[list[
     least = min((pod.priority for pod in targets if pod.uid in uids), default=None)
     kinds: dict[Kind, list[PodRecord]] = {}
     for pod in decisions.pending:
-        if least is not None and pod.priority > least and pod.preemption_policy not in NEVER_PREEMPTS:
+        if least is not None and may_take_from(decisions.runners, pod, least):
             kinds.setdefault(kind_of(pod), []).append(pod)
     found = []
     for pods in list(kinds.values())[:MOST_ASKED]:
@@ -92,8 +93,9 @@ def _threat(decisions: Decisions, targets: Sequence[PodRecord], item: PriorityCl
     )
     runner = decisions.runners.get(like.scheduler_name) or next(iter(decisions.runners.values()))
     told = explain_decision(runner, like)
-    may = item.preemption_policy not in NEVER_PREEMPTS and any(
-        pod.is_preemptible and not pod.is_mirror and pod.priority < item.value for pod in targets
+    may = any(
+        pod.is_preemptible and not pod.is_mirror and may_take_from(decisions.runners, like, pod.priority)
+        for pod in targets
     )
     return ClassThreat(item.metadata.name, item.value, may, _taking(told, {pod.uid for pod in targets}), told.node)
 
