@@ -56,6 +56,7 @@ CHAPTERS = (
             "docs/pictures.md",
             "docs/scenarios.md",
             "docs/sweep.md",
+            "docs/ledger.md",
             "docs/snapshots.md",
             "docs/recordings.md",
             "docs/dynamic-resources.md",
