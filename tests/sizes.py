@@ -27,11 +27,12 @@ import numpy as np
 from podium.cluster.change_log import BoundedLog
 from podium.machines.disruption.drain import DrainReport
 from podium.sim.history import History
+from podium.sim.results.account import Account
 from podium.sim.results.measures import Meters
 from podium.sim.scenario.scenario import Scenario
 
 FREE = "_free"
-RECORDS = (History, Meters, Scenario, DrainReport, BoundedLog)
+RECORDS = (Account, History, Meters, Scenario, DrainReport, BoundedLog)
 _VALUES = (
     str,
     bytes,

@@ -28,7 +28,10 @@ def agree(shown: str, printed: str) -> bool:
 
 
 class Shell:
-    """Knows `podium`, its output into a file, `export PYTHONPATH=FOLDER` and `echo $?`; works in a folder."""
+    """Knows `podium`, its output into a file or into another `podium`, `export PYTHONPATH=FOLDER` and `echo $?`.
+
+    It works in a folder.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         self._monkeypatch = monkeypatch
@@ -37,7 +40,12 @@ class Shell:
 
     def run(self, command: str) -> str:
         """What the command prints, errors included."""
-        match shlex.split(command):
+        words = shlex.split(command)
+        if "|" in words:
+            place = words.index("|")
+            given = self._podium(words[1:place])
+            return self._podium(words[place + 2 :], given)
+        match words:
             case ["podium", *arguments, ">", file]:
                 Path(file).write_text(self._podium(arguments))
                 return ""
@@ -50,9 +58,9 @@ class Shell:
                 return ""
         raise AssertionError(f"documents do not show such a command: {command}")
 
-    def _podium(self, arguments: list[str]) -> str:
+    def _podium(self, arguments: list[str], given: str = "") -> str:
         try:
-            result = CliRunner().invoke(podium, arguments, prog_name="podium", catch_exceptions=False)
+            result = CliRunner().invoke(podium, arguments, input=given, prog_name="podium", catch_exceptions=False)
         finally:
             # Some subcommands do without the garbage collector, as they have a process to themselves.
             gc.enable()

@@ -293,6 +293,15 @@ def test_each_victim_has_one_replacement_and_a_scale_up_is_none() -> None:
     assert told.came() == ["default/b"]
 
 
+def test_what_never_comes_is_awaited_for_a_day() -> None:
+    told = Told()
+    told.go(told.end(told.put(running("a", owner="web")), 1), 2)
+    told.go(told.end(told.put(running("b", owner="web")), 90_000), 90_001)
+    told.put(owned(pod("c"), "web"), 90_002, is_added=True)
+
+    assert told.came() == ["", "default/c"]
+
+
 def test_nothing_is_kept_of_what_is_over_and_no_more_than_so_much_of_what_is_not() -> None:
     told = Told()
     preemptor = told.put(pod("high", priority=1))

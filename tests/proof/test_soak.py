@@ -15,6 +15,7 @@ from podium.api.meta import Kubernetes
 from podium.app.bench.driver import BenchDriver
 from podium.cluster import matchers, nodes, pod_class
 from podium.driver.component import Component
+from podium.machines.ledger import ledger
 from podium.machines.observations import Changed, Gone
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.plugins.dynamic_resources import selectors
@@ -47,7 +48,7 @@ def test_a_simulated_cluster_is_as_large_after_many_rounds_as_after_few(rounds: 
         machines = {f"machine {one.name}": one.machine for one in simulation.components}
         moved = [event for event in simulation.history.events if event.reason == "Descheduled"]
         assert len(moved) > number
-        return sizes(simulation=simulation, **machines)
+        return sizes(simulation=simulation, ledger=simulation.account.ledger, **machines)
 
     assert_bounded(play, rounds)
 
@@ -82,6 +83,7 @@ def few_are_kept_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (matchers, nodes):
         monkeypatch.setattr(module, "AT_LEAST", 1)
     monkeypatch.setattr(selectors, "_KEPT_ANSWERS", 2)
+    monkeypatch.setattr(ledger, "MOST_OPEN", 2)
     monkeypatch.setattr(pod_class, "KEPT_CLASSES", 2)
 
 

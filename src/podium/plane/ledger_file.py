@@ -80,6 +80,11 @@ class LedgerFile:
         self.lost = 0
         """How many records could not be written down in time."""
 
+    @property
+    def has_waiting(self) -> bool:
+        """Whether something is yet to be written down."""
+        return bool(self._waiting)
+
     def put(self, record: Disruption) -> None:
         """A record has come, or has changed."""
         self._waiting.pop(record.id, None)

@@ -181,6 +181,15 @@ def test_times_that_cannot_be_read_are_refused(drained: str) -> None:
     assert "--since: 'yesterday' is no duration" in found.output
 
 
+def test_a_page_shows_the_same_and_runs_nothing_of_it() -> None:
+    made = {"events": [], "summary": {"end": 9}, "ledger": [record(1, rule="</script><script>x()").to_dict()]}
+    found = ask("-f", "-", "-o", "html", given=json.dumps(made))
+
+    assert found.exit_code == 0
+    assert "1 disruption: 1 preemption" in found.output
+    assert "</script><script>x()" not in found.output
+
+
 def test_names_from_outside_do_nothing_to_a_terminal() -> None:
     made = {"events": [], "summary": {"end": 9}, "ledger": [record(1, pod="default/\x1b[2J").to_dict()]}
 

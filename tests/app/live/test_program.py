@@ -20,6 +20,7 @@ from podium.app.live.settings import LiveSettings
 from podium.client.access.cluster_access import ClusterAccess
 from podium.client.leading.leader_election import LeaseSettings
 from podium.framework.settings.configuration import API_VERSION, KIND, default_configuration, read_configuration
+from podium.plane.ledger_file import read_ledger
 from tests.client.api_server import NOW, APIServer
 from tests.store.objects import SECOND, budget, node, pod, priority_class, running
 
@@ -208,6 +209,29 @@ def test_on_another_api_server_disruptions_are_counted_in_annotations() -> None:
         async with Running(server):
             await until(lambda: DISRUPTION_RATE in annotations(server))
         assert json.loads(annotations(server)[DISRUPTION_RATE])["available"] <= 2
+
+    play(story)
+
+
+def test_a_ledger_says_who_was_disrupted_for_whom_and_metrics_say_how_many(tmp_path: Path) -> None:
+    async def story(server: APIServer) -> None:
+        server.add(
+            priority_class("high", 1_000),
+            running("victim", node="n1", cpu=9),
+            pod("wants", cpu=8, priority=1_000, spec={"priorityClassName": "high"}),
+        )
+        settings = msgspec.structs.replace(SETTINGS, ledger=str(tmp_path / "ledger"))
+        async with Running(server, settings) as found:
+            await until(lambda: b'podium_disruptions_total{cause="preemption"} 1.0' in found.program.metrics.text())
+        [record] = read_ledger(str(tmp_path / "ledger")).records
+        assert (record.pod, record.cause, record.by, record.rule) == (
+            "default/victim",
+            "preemption",
+            "default-scheduler",
+            "the only candidate",
+        )
+        assert record.beneficiary is not None
+        assert (record.beneficiary.pod, record.beneficiary.room) == ("default/wants", "n1")
 
     play(story)
 

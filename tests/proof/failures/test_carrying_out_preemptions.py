@@ -166,10 +166,10 @@ def test_a_preemption_that_has_nobody_to_delete_crashes() -> None:
     """Symptom (of another scheduler): it crashes, again and again. Rule: a preemption may have nobody to delete."""
 
     def looking_for_the_last(
-        right: Right, made: Preemptions, preemptor: Any, node_name: str, victims: list[Any]
+        right: Right, made: Preemptions, preemptor: Any, node_name: str, victims: list[Any], **how: Any
     ) -> Any:
         victims[-1]
-        return right(made, preemptor, node_name, victims)
+        return right(made, preemptor, node_name, victims, **how)
 
     def story() -> None:
         driver, _ = held_at_permit()

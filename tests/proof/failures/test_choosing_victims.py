@@ -125,7 +125,7 @@ def test_a_candidate_without_victims_reaches_the_choice_of_nodes() -> None:
 def test_victims_go_for_a_preemptor_that_does_not_fit_without_them_either() -> None:
     """Symptom (of another scheduler): pods are evicted in vain. Rule: all of it together helps, or none is done."""
 
-    def all_go_whatever_it_comes_to(right: Right, *args: Any) -> Victims:
+    def all_go_whatever_it_comes_to(right: Right, *args: Any, **how: Any) -> Victims:
         potential = args[3]
         return Victims(potential, Outcome(len(potential.rows)), np.ones(len(potential.slots), dtype=np.bool_))
 

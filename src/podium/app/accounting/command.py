@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.app.console.command import Command
-from podium.app.console.options import output_option_of
+from podium.app.console.options import HTML, output_option_of
 
 if TYPE_CHECKING:
     from podium.app.accounting.answer import LedgerAnswer
@@ -52,7 +52,10 @@ Examples: what a simulation did to whom, and who was preempted in the last hour 
     help="What disruptions are added up by.",
 )
 @click.option("--all", "every", is_flag=True, help="List each disruption, however many there are.")
-@output_option_of(("text", "json", "yaml", "csv"), "How the answer is printed; csv is a row for each disruption.")
+@output_option_of(
+    ("text", "json", "yaml", "csv", HTML),
+    "How the answer is printed; csv is a row for each disruption, html a page of tables.",
+)
 def ledger(
     *,
     file: str | None,
@@ -102,6 +105,10 @@ def _show(answer: LedgerAnswer, form: str, *, every: bool) -> None:
 
     if form == "csv":
         click.echo(in_csv(answer.account, answer.records), nl=False)
+    elif form == HTML:
+        from podium.app.reporting.showing import show_report
+
+        show_report(answer)
     elif form == "text":
         page = new_page()
         write_ledger(page, answer, every=every)

@@ -31,7 +31,7 @@ _TITLES = {
 
 def write_ledger(page: Page, answer: LedgerAnswer, *, every: bool) -> None:
     """Write the first screen; with `every`, each disruption."""
-    page.paragraph(Cell(_headline(answer), "bold"), hanging=2)
+    page.paragraph(Cell(headline_of(answer), "bold"), hanging=2)
     if answer.account.dropped:
         page.paragraph(Cell(f"{answer.account.dropped:,} earlier ones are no longer kept", "dim"), indent=2)
     if not answer.records:
@@ -42,7 +42,8 @@ def write_ledger(page: Page, answer: LedgerAnswer, *, every: bool) -> None:
     _write_records(page, answer, every=every)
 
 
-def _headline(answer: LedgerAnswer) -> str:
+def headline_of(answer: LedgerAnswer) -> str:
+    """The sums in a line."""
     total = answer.total
     if not total.disruptions:
         return "no disruptions" if not answer.account.records else "no disruptions of that kind"
@@ -55,9 +56,14 @@ def _headline(answer: LedgerAnswer) -> str:
     return found
 
 
+def title_of(answer: LedgerAnswer) -> str:
+    """What the groups are."""
+    return _TITLES[answer.grouping]
+
+
 def _write_groups(page: Page, answer: LedgerAnswer) -> None:
     shown = answer.groups[:_MOST_GROUPS]
-    page.title(_TITLES[answer.grouping])
+    page.title(title_of(answer))
     rows: list[list[Part]] = [[Cell(heading, "dim") for heading in _HEADINGS]]
     rows += [_group_row(group) for group in shown]
     page.columns(rows, indent=2, right=range(1, len(_HEADINGS) - 1))
@@ -117,21 +123,23 @@ def _write_records(page: Page, answer: LedgerAnswer, *, every: bool) -> None:
                 answer.account.shown(record.time),
                 Name(record.pod, PODS, "bad"),
                 Name(record.node, NODES),
-                _why(record),
-                _fate(record),
+                why_of(record),
+                fate_of(record),
             ]
         )
     page.columns(rows, indent=2)
 
 
-def _why(record: Disruption) -> Part:
+def why_of(record: Disruption) -> Part:
+    """What brought a disruption about, and for whom."""
     whom = record.beneficiary
     if whom is None:
         return record.cause
     return Name(whom.pod, PODS, before=f"{record.cause} for ")
 
 
-def _fate(record: Disruption) -> Part:
+def fate_of(record: Disruption) -> Part:
+    """What became of a victim."""
     came = record.replacement
     if came is None:
         return Cell("nothing came in its place", "dim") if record.owner else Cell("nobody makes it again", "dim")

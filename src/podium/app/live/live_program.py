@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from podium.api.basis import Caveat
 from podium.api.errors import PodiumError
+from podium.app.live.accounting import LiveAccount
 from podium.app.live.health import Health
 from podium.app.live.logs import Log
 from podium.app.live.program_metrics import CONTENT_TYPE, ProgramMetrics
@@ -30,6 +31,7 @@ from podium.driver.clock import SystemClock
 from podium.driver.component import Component
 from podium.driver.transport import Asked
 from podium.machines.actions import Record
+from podium.machines.machine import Machine
 from podium.server.http.security import is_loopback
 from podium.store.api_resources import APIResources
 
@@ -73,6 +75,7 @@ class LiveProgram(ABC):
         self._problems: dict[str, str] = {}
         self._cluster: LiveCluster | None = None
         self._elector: Elector | None = None
+        self._account: LiveAccount | None = None
         self.url = ""
         self.leads = asyncio.Event()
 
@@ -117,6 +120,7 @@ class LiveProgram(ABC):
             ending.push_async_callback(session.close)
             cluster = self._cluster = self._make_cluster(session)
             await self.open(cluster, ending)
+            self._open_ledger(cluster, ending)
             ending.push_async_callback(cluster.close)
             ending.push_async_callback(cluster.transport.close)
             page = self._page(cluster) if self._program.health.has_page else None
@@ -130,6 +134,17 @@ class LiveProgram(ABC):
                 self._log.info("listening", url=self.url)
             cluster.reflect()
             return await self._lead(session, cluster, ending)
+
+    def _open_ledger(self, cluster: LiveCluster, ending: AsyncExitStack) -> None:
+        """Keep an account of disruptions, where that is wanted."""
+        if self._program.ledger and not self._program.dry_run:
+            self._account = LiveAccount(self._program.ledger, cluster.find, self._ledger_problem)
+            ending.callback(self._account.close)
+            self._told.tell_disruptions(self._account.tallies)
+
+    def accounted(self, machine: Machine, name: str) -> Machine:
+        """The machine, with what it disrupts accounted for where that is wanted."""
+        return machine if self._account is None else self._account.of(machine, name)
 
     def _page(self, cluster: LiveCluster) -> LivePage:
         """What browsers are shown of what is known."""
@@ -291,6 +306,12 @@ class LiveProgram(ABC):
             self._log.warning("cannot keep up with a kind", kind=kind, problem=problem)
         else:
             self._log.info("keeping up with a kind again", kind=kind)
+
+    def _ledger_problem(self, problem: str) -> None:
+        if problem:
+            self._log.error("the ledger cannot be written", file=self._program.ledger, problem=problem)
+        else:
+            self._log.info("the ledger is written again", file=self._program.ledger)
 
     def _machine_failed(self, component: Component, error: Exception, restart_ns: int) -> None:
         seconds = max(0, restart_ns - self.now()) / 1e9

@@ -41,6 +41,9 @@ _TELLING = (
     click.option("--kube-api-burst", "burst", type=click.IntRange(1), help="So many at once beyond that; usually 100."),
     click.option("--request-timeout", type=Duration(), default="30s", show_default=True),
     click.option("--allow-exec-plugins", is_flag=True, help="Let the kubeconfig have programs run for credentials."),
+    click.option(
+        "--ledger", metavar="FILE", default="", help="Keep an account of disruptions there, for podium ledger -f FILE."
+    ),
     click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True),
     click.option("-v", "--verbosity", type=click.IntRange(0, 10), default=0, help="How much is logged."),
 )
@@ -70,6 +73,7 @@ class ProgramOptions:
     burst: int | None
     request_timeout: int
     allow_exec_plugins: bool
+    ledger: str
     log_format: str
     verbosity: int
 
@@ -97,6 +101,7 @@ class ProgramOptions:
             "health": self._health(),
             "transport": self._transport(configuration.client_connection),
             "request_timeout_s": self.request_timeout / _SECOND,
+            "ledger": self.ledger,
             "log_format": self.log_format,
             "verbosity": self.verbosity,
         }

@@ -148,7 +148,7 @@ class LiveScheduler(LiveProgram):
             None if recorder is None else recorder.before,
             None if recorder is None else recorder.after,
         )
-        return self._observed
+        return self.accounted(self._observed, settings.configuration.profiles[0].scheduler_name)
 
     def _queue(self) -> QueuePlaces | None:
         return None if self._observed is None else self._observed.scheduler.queue

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from podium.app.ledger_metrics import LedgerMetrics
 from podium.client.live_cluster import LiveCluster
 from podium.client.transport import TransportCounts
+from podium.machines.ledger.tallies import Tallies
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -32,9 +34,24 @@ class ProgramMetrics:
         """Tell also how it goes with what is watched and sent, whenever somebody asks."""
         self.registry.register(_Standing(self.prefix, cluster, sent))
 
+    def tell_disruptions(self, tallies: Tallies) -> None:
+        """Tell also who was disrupted, as far as that is accounted for."""
+        self.registry.register(_Disruptions(tallies))
+
     def text(self) -> bytes:
         """All metrics, as Prometheus reads them."""
         return generate_latest(self.registry)
+
+
+class _Disruptions(Collector):
+    """What there is in a ledger."""
+
+    def __init__(self, tallies: Tallies) -> None:
+        self._metrics = LedgerMetrics(tallies)
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """The counters."""
+        return self._metrics.collect()
 
 
 class _Standing(Collector):

@@ -17,7 +17,7 @@ class ProgramSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     ``lease`` None: nobody else runs, so that nobody is elected. With ``dry_run`` nothing is written. ``drain_s`` is how
     long a program that stops waits for answers. While there is a file ``pause_file`` ("" for none), no pod is
-    disrupted.
+    disrupted. ``ledger`` is a file for an account of disruptions, "" for none.
     """
 
     identity: str = "podium"
@@ -28,6 +28,7 @@ class ProgramSettings(msgspec.Struct, frozen=True, kw_only=True):
     transport: TransportSettings = TransportSettings()
     request_timeout_s: float = 30.0
     pause_file: str = ""
+    ledger: str = ""
     drain_s: float = 10.0
     seed: int = 0
     log_format: Format = "text"

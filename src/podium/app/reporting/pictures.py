@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 from podium.app.reporting.decision import picture_of_decision
 from podium.app.reporting.file import html_file
+from podium.app.reporting.ledger import picture_of_ledger
 from podium.app.reporting.picture import Picture
 from podium.app.reporting.plan import picture_of_plan
 from podium.app.reporting.runs import picture_of_result, picture_of_sweep
 
 if TYPE_CHECKING:
+    from podium.app.accounting.answer import LedgerAnswer
     from podium.app.explaining.explanation import Explanation
     from podium.app.explaining.on_node import NodeAnswer
     from podium.app.explaining.workload import WorkloadExplanation
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from podium.app.reporting.runs import SweepAnswer
     from podium.sim.results.result import Result
 
-    Answer = Result | PlanAnswer | Explanation | WorkloadExplanation | NodeAnswer | SweepAnswer
+    Answer = Result | PlanAnswer | Explanation | WorkloadExplanation | NodeAnswer | SweepAnswer | LedgerAnswer
 
 
 def report(answer: Answer) -> str:
@@ -29,6 +31,7 @@ def report(answer: Answer) -> str:
 
 def picture_of(answer: Answer) -> Picture:
     """What a page shows of an answer, whatever it answers. Raises TypeError for what there is no picture of."""
+    from podium.app.accounting.answer import LedgerAnswer
     from podium.app.explaining.explanation import Explanation
     from podium.app.explaining.on_node import NodeAnswer
     from podium.app.explaining.workload import WorkloadExplanation
@@ -43,6 +46,8 @@ def picture_of(answer: Answer) -> Picture:
             return picture_of_plan(answer)
         case Explanation() | WorkloadExplanation() | NodeAnswer():
             return picture_of_decision(answer)
+        case LedgerAnswer():
+            return picture_of_ledger(answer)
         case SweepAnswer():
             return picture_of_sweep(answer)
     raise TypeError(f"there is no picture of {type(answer).__name__}")

@@ -146,7 +146,7 @@ class LiveRescheduler(LiveProgram):
         machine = self._machine = _machine(self._settings, heeds_avoid_lists=self._heeds)
         observed = ObservedRescheduler(machine, self.metrics)
         observed.on_plan, observed.on_rest, observed.on_record = self._planned, self._rested, self._recorded
-        return observed
+        return self.accounted(observed, COMPONENT)
 
     def _pods(self) -> Iterator[Pod]:
         cluster = self._cluster

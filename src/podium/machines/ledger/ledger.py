@@ -36,6 +36,9 @@ MOST_OPEN = 10_000
 """Of so many disruptions at a time it is followed what becomes of them; of the oldest beyond that nothing more is
 learnt."""
 
+FOLLOWED_NS = 24 * 3_600 * 10**9
+"""For so long it is followed what becomes of a disruption, where something is yet to come."""
+
 
 @dataclass(slots=True)
 class _Open:
@@ -168,9 +171,16 @@ class DisruptionLedger:
             self._victims_for.setdefault(record.beneficiary.pod, []).append(uid)
         self._awaited.put(pod, now)
         self._keep(record)
-        if len(self._open) > MOST_OPEN:
-            self._forget(next(iter(self._open)))
+        self._forget_old(now)
         return True
+
+    def _forget_old(self, now: int) -> None:
+        """Follow no more what is too old, or too much."""
+        while True:
+            uid, oldest = next(iter(self._open.items()))
+            if len(self._open) <= MOST_OPEN and now - oldest.began_ns <= FOLLOWED_NS:
+                break
+            self._forget(uid)
 
     def _recorded(self, pod: Pod, reason: Why, announced: Announcement | None, now: int) -> Disruption:
         grounds = None if announced is None else announced.grounds

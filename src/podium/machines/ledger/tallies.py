@@ -15,7 +15,8 @@ class Tallies:
 
     def __init__(self, last_id: int = 0) -> None:
         """``last_id`` is the number of the last record that does not count."""
-        self._last_id = last_id
+        self.last_id = last_id
+        """The number of the last record."""
         self._known_in_vain: OrderedDict[int, None] = OrderedDict()
         self.disruptions: Counter[str] = Counter()
         self.in_vain: Counter[str] = Counter()
@@ -24,8 +25,8 @@ class Tallies:
 
     def put(self, record: Disruption) -> None:
         """A record has come, or has changed."""
-        if record.id > self._last_id:
-            self._last_id = record.id
+        if record.id > self.last_id:
+            self.last_id = record.id
             self.disruptions[record.cause] += 1
             self.lost_seconds[record.cause] = self.lost_seconds.get(record.cause, 0) + record.loss.lost
         if record.in_vain and record.id not in self._known_in_vain:

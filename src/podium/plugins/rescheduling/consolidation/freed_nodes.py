@@ -23,9 +23,6 @@ from podium.plugins.rescheduling.parts.node_use import NodeUse, guests_on
 # A node is freed as a whole, and a plan of so many pods is none.
 _MOST_PODS = 100
 
-# More than shares of nodes differ: what is requested of a node may be more than it offers, but hardly so much.
-_BEYOND_SHARES = 1_000.0
-
 
 class FreedNodes:
     """Nodes below a share of what they offer are to be freed.
@@ -134,7 +131,7 @@ class FreedNodes:
         name, share = picture.node_name(row), float(self.use.shares[row])
         reason = f"{name} is asked for {share:.0%} of what it offers; without {_pods(len(leaving))} it is free"
         shares = self.use.shares.copy()
-        shares[list(together.rows)] -= _BEYOND_SHARES
+        shares[list(together.rows)] -= 1 + shares.max()
         relocations = (
             Relocation(pod, targets, _with_home(shares, together.homes.get(pod.uid)))
             for pod in by_size(picture, leaving)
@@ -147,7 +144,7 @@ def _with_home(shares: Float64s, home: int | None) -> Float64s:
     if home is None:
         return shares
     preferred = shares.copy()
-    preferred[home] = _BEYOND_SHARES
+    preferred[home] = 1 + shares.max()
     return preferred
 
 
