@@ -13,6 +13,7 @@ from podium.api.input.files import FileName
 from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes
 from podium.api.warnings import Validation
+from podium.app.plain import in_one_line
 
 Given = Kubernetes | dict[str, Any] | Document | FileName
 """An object: typed, as a dictionary (a List too), or as a document; or the name of a file or directory of objects."""
@@ -39,7 +40,8 @@ def read_objects(
             elif isinstance(item, Kubernetes | dict):
                 # Read as a file would be, so that the same mistakes are found.
                 raw = _raw(item) if isinstance(item, Kubernetes) else item
-                reader.read_text(msgspec.json.encode(raw), f"objects[{index}]")
+                source = f"objects[{index}]"
+                reader.read_text(in_one_line(raw, source).encode(), source)
             else:
                 reader.read_files(item)
         return reader.input()

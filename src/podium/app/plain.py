@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,13 +11,28 @@ import msgspec
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, load_text
 
+_NULL = "null"
+
 
 def in_one_line(value: Any, source: str = "") -> str:
-    """The value as JSON. Raises InputError for what JSON has no words for."""
+    """The value as JSON. Raises InputError for what JSON has no words for, such as a number that is none."""
     try:
-        return msgspec.json.encode(value).decode()
+        text = msgspec.json.encode(value).decode()
+        # Where a number is none, `null` is written, which would stand for no value at all.
+        if _NULL in text and not _has_numbers(value):
+            raise ValueError("a number in it is not finite")
+        return text
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"is no plain JSON: {error}", source=source) from None
+
+
+def _has_numbers(value: Any) -> bool:
+    """Whether all numbers in it are such."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, Mapping):
+        return all(map(_has_numbers, value.values()))
+    return not isinstance(value, list | tuple) or all(map(_has_numbers, value))
 
 
 def as_document(given: dict[str, Any], source: str) -> Document:

@@ -84,6 +84,7 @@ def test_a_field_is_taken_away_by_none() -> None:
         (lambda plans: plans.fit(NEW_POD, replicas=10**9), "replicas: 1,000,000,000 is not from 1 to 20,000"),
         (lambda plans: plans.patch(), "no patch"),
         (lambda plans: plans.set("deployment/shop/report", {"replicas": object()}), "no plain JSON"),
+        (lambda plans: plans.set("deployment/shop/report", {"replicas": float("nan")}), "replicas: .*not finite"),
         (lambda plans: plans.reschedule({"kind": "Pod"}), "rescheduler"),
         (lambda plans: plans.deploy(), "nothing in the files makes a pod"),
     ],
