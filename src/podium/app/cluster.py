@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from podium.api.basis import Caveat, basis_of
 from podium.api.errors import PodiumError
 from podium.api.input.codec import Input
+from podium.api.input.documents import snapshots_of
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
@@ -265,6 +266,9 @@ class Cluster:
 
     @cached_property
     def _version(self) -> Version:
+        # A snapshot of a form that is not known would be misunderstood; that it says so must not wait for the caveats.
+        for _ in snapshots_of(self.read.documents):
+            pass
         return Version.of(self.read.documents)
 
     @property
