@@ -16,7 +16,7 @@ from podium.decide.lost_work import CHECKPOINT_TIME
 from podium.decide.preempting.costs.criteria import CRITERIA, CriterionName
 from podium.decide.preempting.preemption import PreemptionPlan
 from podium.framework.settings.configuration import Configuration
-from tests.builders import DAY_ONE_NS, at, budget, configuration, explain, node, pod
+from tests.builders import DAY_ONE_NS, ZONE, at, budget, configuration, explain, node, pod, term
 
 HOUR = 3_600
 NOW = 10 * HOUR
@@ -246,6 +246,20 @@ def test_another_node_is_taken_where_a_budget_is_in_the_way() -> None:
     objects = two(protected, free, budget("a", "app=a", 0))
 
     assert [victim.name for victim in plan(*objects, budgets="Require").chosen.victims] == ["b"]  # type: ignore[union-attr]
+
+
+def test_budgets_are_counted_where_partners_are_kept_as_well() -> None:
+    """Whom the pod requires to be near is another criterion, which stands before those of the budgets."""
+    racked = {"topology.kubernetes.io/zone": "z"}
+    nodes = [node(name, cpu=4, labels=racked) for name in ("n1", "n2", "n3")]
+    partner = pod("partner", on="n3", cpu=4, priority=1000, labels={"app": "db"})
+    protected = pod("a", on="n1", cpu=4, labels={"app": "a"}, ready=True)
+    wanting = pod("p", priority=100, cpu=4, near=[term("app=db", ZONE)])
+    objects = [*nodes, partner, protected, pod("b", on="n2", cpu=4), budget("a", "app=a", 0), wanting]
+
+    found = plan(*objects, victimCost=["BudgetViolations"], keepAffinityPartners=True)
+
+    assert (found.selected, found.criterion) == (("n2",), "fewest budget violations")
 
 
 # What can be written

@@ -310,7 +310,7 @@ def _cheapest(runner: Handle, table: TrialTable, cost: VictimCost) -> tuple[Int6
 
 def _victim_sets(runner: Handle, table: TrialTable) -> VictimSets:
     starts, slots = table.victim_slots(table.candidates)
-    return VictimSets(runner, starts, slots, table.criteria[0, table.candidates])
+    return VictimSets(runner, starts, slots, table.budget_violations[table.candidates])
 
 
 def _preempting(runner: Handle, pod: PodRecord) -> Sequence[Extender]:
