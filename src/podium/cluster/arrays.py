@@ -21,6 +21,17 @@ def grown(array: npt.NDArray[Any], capacity: int) -> npt.NDArray[Any]:
     return larger
 
 
+def pieces(starts: Int64s, chosen: Int64s) -> tuple[Int64s, Int64s]:
+    """Of lists that stand one after another, list ``i`` at ``starts[i]:starts[i + 1]``, some, in the order given.
+
+    Returns where each begins when they stand alone, and the end; and the places of their entries.
+    """
+    lengths = np.diff(starts)[chosen]
+    begins: Int64s = np.concatenate([[0], np.cumsum(lengths)])
+    places: Int64s = np.repeat(starts[chosen] - begins[:-1], lengths) + np.arange(begins[-1])
+    return begins, places
+
+
 def stable_hash(text: str) -> int:
     """64 bits that depend on ``text`` alone: the same in every process and under every PYTHONHASHSEED."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")

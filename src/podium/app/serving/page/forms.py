@@ -78,19 +78,22 @@ PLAYED: tuple[Field, ...] = (
 _NODES = Field(name="nodes", title="Nodes", kind="names", example="node-1 node-2", suggests="nodes")
 _SELECTOR = Field(name="selector", title="Nodes with these labels", example="topology.kubernetes.io/zone=b")
 
+_TARGET = Field(
+    name="target",
+    title="Pod or workload",
+    example="shop/web or deploy/web",
+    is_required=True,
+    suggests="targets",
+)
+_NAMESPACE = Field(name="namespace", title="Namespace", example="default")
+
 EXPLAIN = Form(
     "explain",
     "Why is it there, or not?",
     "What every plugin says of every node about a pod, or about the next pod of a workload.",
     (
-        Field(
-            name="target",
-            title="Pod or workload",
-            example="shop/web or deploy/web",
-            is_required=True,
-            suggests="targets",
-        ),
-        Field(name="namespace", title="Namespace", example="default"),
+        _TARGET,
+        _NAMESPACE,
         Field(name="node", title="Look at one node", suggests="nodes"),
         Field(name="scheduler", title="Scheduler", told="in place of the one that the pod asks for"),
     ),
@@ -144,7 +147,7 @@ PLANS: tuple[Form, ...] = (
         "Any field of any object, classes and budgets included.",
         (
             Field(name="target", title="Object", example="deployment/web", is_required=True, suggests="targets"),
-            Field(name="namespace", title="Namespace", example="default"),
+            _NAMESPACE,
             Field(
                 name="assignments",
                 title="Changes, one a line",
@@ -184,14 +187,8 @@ PLANS: tuple[Form, ...] = (
         "Will it survive?",
         "Who could preempt it now, and the smallest change that would spare it.",
         (
-            Field(
-                name="target",
-                title="Pod or workload",
-                example="shop/web or deploy/web",
-                is_required=True,
-                suggests="targets",
-            ),
-            Field(name="namespace", title="Namespace", example="default"),
+            _TARGET,
+            _NAMESPACE,
         ),
         is_played=False,
     ),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from podium.cluster.arrays import Int64s
+from podium.cluster.arrays import Int64s, pieces
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.framework.handle import Handle
@@ -61,8 +61,5 @@ class VictimSets:
         """Some of the sets, in the order given."""
         if len(sets) == len(self):
             return self
-        lengths = np.diff(self.starts)[sets]
-        starts = np.concatenate([[0], np.cumsum(lengths)])
-        within = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)
-        slots = self.slots[np.repeat(self.starts[sets], lengths) + within]
-        return replace(self, starts=starts, slots=slots, violations=self.violations[sets])
+        starts, places = pieces(self.starts, sets)
+        return replace(self, starts=starts, slots=self.slots[places], violations=self.violations[sets])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.arrays import Bools, Int64s, pieces
 from podium.cluster.pods import PodRecord
 from podium.cluster.worlds import Worlds
 from podium.decide.preempting.costs.upstream import costs_of_lists
@@ -46,9 +46,7 @@ class VictimSets:
 
     def only(self, positions: Int64s) -> VictimSets:
         """Some of the sets, in that order."""
-        numbers = np.diff(self.starts)[positions]
-        starts = np.concatenate([[0], np.cumsum(numbers)])
-        places = np.repeat(self.starts[positions] - starts[:-1], numbers) + np.arange(starts[-1])
+        starts, places = pieces(self.starts, positions)
         return VictimSets(starts, self.members[places], self.allowed[positions])
 
 
