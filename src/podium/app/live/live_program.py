@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from podium.sim.run import RunOptions
 
 # Kinds that a cluster may do without, or that a role for kube-scheduler does not let anybody see.
-OPTIONAL = frozenset(("DisruptionPolicy", "DeviceTaintRule"))
+OPTIONAL = frozenset(("DisruptionPolicy", "DeviceTaintRule", "PodGroup"))
 PODS_THAT_RUN = "status.phase!=Succeeded,status.phase!=Failed"
 """Which pods concern those who do not ask how others ended."""
 
