@@ -89,6 +89,16 @@ def test_a_nominated_pod_joins_one_world() -> None:
     assert cluster.pods_on(1) == [one for one in worlds.pods(1) if one.name != "w"]
 
 
+def test_a_pod_that_joins_everywhere_counts_for_no_domain_where_its_node_is_in_none() -> None:
+    cluster = cluster_of(node("n"), node("m", zone="a"))
+    worlds = Worlds(cluster, rows(0, 1))
+
+    worlds.join_everywhere([cluster.read(pod("w", labels={"app": "web"}))], rows(0))
+
+    assert worlds.labelled_count(WEB, ZONE).tolist() == [0, 0]
+    assert worlds.domain_count(WEB, ZONE).tolist() == [0, 0]
+
+
 def test_of_two_holders_the_last_change_decides_who_holds_a_port() -> None:
     """kube-scheduler keeps ports as a set: one entry, taken away by the first holder that leaves."""
     port = HoldsHostPort(HostPort("0.0.0.0", "TCP", 80))
