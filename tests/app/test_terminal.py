@@ -1,21 +1,25 @@
-"""What is drawn with rich, on terminals alone."""
+"""What is drawn on terminals alone."""
 
+import io
 import json
+import os
 import re
+import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Event, active_count
 
 import click
 import pytest
-from rich.progress import Progress
 
 from podium.app.console import progress
-from podium.app.console.command import SUBCOMMANDS, podium
+from podium.app.console.command import LOADED_FIRST, SUBCOMMANDS, podium
 from podium.app.console.page import WIDTH
 from podium.app.console.progress import ProgressBar
 from podium.app.console.reading import read_shown
 from podium.app.console.rich_help import rich_help
+from podium.app.console.status_line import StatusLine
 from podium.app.explaining.command import explain
 from tests.api.dumps import dump, dumped_pod
 
@@ -88,13 +92,13 @@ def test_progress_is_shown_though_nothing_is_told(
 ) -> None:
     be_a_terminal(monkeypatch)
     drawn = Event()
-    refresh = Progress.refresh
+    draw = StatusLine.draw
 
-    def refreshed(bar: Progress) -> None:
-        refresh(bar)
+    def drew(line: StatusLine, what: str, share: float | None) -> None:
+        draw(line, what, share)
         drawn.set()
 
-    monkeypatch.setattr(Progress, "refresh", refreshed)
+    monkeypatch.setattr(StatusLine, "draw", drew)
 
     with ProgressBar("reading"):
         assert drawn.wait(60)
@@ -150,3 +154,102 @@ def test_progress_is_told_while_files_are_read(monkeypatch: pytest.MonkeyPatch, 
     assert len(read_shown([file], None).documents) == 8
     assert shares
     assert shares == sorted(shares)
+
+
+_WATCHED = """
+import sys
+from podium.app.console import command, progress
+
+sys.stderr.isatty = lambda: True
+seen = []
+enter = progress.ProgressBar.__enter__
+
+def entered(bar):
+    known = [name for name in command.LOADED_FIRST[sys.argv[1]] if name in sys.modules]
+    seen.append((bar._told(), known, "podium.app.console.reading" in sys.modules))
+    return enter(bar)
+
+progress.ProgressBar.__enter__ = entered
+try:
+    command.main(sys.argv[1:])
+except SystemExit as end:
+    print(end.code, seen)
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments", [("explain", "web", "-f", "missing"), ("plan", "drain", "a", "-f", "missing", "--fail-on", "any")]
+)
+def test_there_is_a_bar_before_anything_is_loaded_that_takes_its_time(arguments: tuple[str, ...]) -> None:
+    environment = {**os.environ, "TERM": "xterm", "PYTHONPATH": os.pathsep.join(sys.path)}
+    told = subprocess.run(
+        [sys.executable, "-c", _WATCHED, *arguments], env=environment, capture_output=True, text=True, check=True
+    )
+
+    code, _, seen = told.stdout.partition(" ")
+    assert code == "1", told.stderr
+    assert seen.startswith("[('starting', [], False), ('starting', [], False), ('reading', "), seen
+
+
+@pytest.mark.parametrize("name", LOADED_FIRST)
+def test_what_is_loaded_with_a_bar_is_of_a_command_and_is_there(name: str) -> None:
+    assert name in SUBCOMMANDS
+    assert all(find_spec(module) is not None for module in LOADED_FIRST[name])
+
+
+class Terminal(io.StringIO):
+    """What a terminal is told."""
+
+    def isatty(self) -> bool:
+        return True
+
+    @property
+    def shown(self) -> str:
+        """What stands there in the end: each wiped line is gone."""
+        return re.sub(r"[^\n]*\r\x1b\[2K", "", self.getvalue())
+
+
+def test_what_others_say_stands_above_the_line_and_the_line_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+
+    with StatusLine() as line:
+        line.draw("reading", 0.25)
+        sys.stderr.writelines(["a warn", "ing\n"])
+        line.draw("reading", 0.5)
+        sys.stderr.write("half a ")
+        line.draw("reading", 0.75)
+        sys.stderr.write("line\n")
+        line.draw("reading", 1.0)
+
+    assert sys.stderr is terminal
+    assert terminal.shown == "a warning\nhalf a line\n"
+    assert "25%" in terminal.getvalue()
+    assert "75%" not in terminal.getvalue()
+
+
+def test_the_line_is_one_however_much_it_says_and_a_terminal_acts_on_nothing_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    with StatusLine() as line:
+        line.draw("reading \x1b[2Jprod\n" + "x" * 300, None)
+        line.draw("a" * 60, 0.5)
+
+    lines = [text for text in terminal.getvalue().split("\r\x1b[2K") if text]
+    assert len(lines) == 2
+    assert all(len(text) < 80 and text.isprintable() for text in lines)
+    assert lines[1].endswith("50%")
+
+
+def test_a_terminal_that_went_away_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+
+    with StatusLine() as line:
+        line.draw("reading", None)
+        terminal.close()
+        line.draw("reading", 0.5)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
 from threading import Event, Thread
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
+from typing import Self
 
 _PATIENCE_SECONDS = 0.5
 _REFRESH_SECONDS = 0.1
@@ -21,6 +19,11 @@ _began: list[float] = []
 def command_begins() -> None:
     """Count from now on how long somebody has waited."""
     _began[:] = [time.monotonic()]
+
+
+def is_watched() -> bool:
+    """Whether somebody sees bars: standard error is a terminal that can wipe a line away."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 class ProgressBar:
@@ -34,7 +37,7 @@ class ProgressBar:
         self._share: float | None = None
         self._told: Callable[[], str] = lambda: what
         self._is_over = Event()
-        self._thread = Thread(target=self._draw, daemon=True) if sys.stderr.isatty() else None
+        self._thread = Thread(target=self._draw, daemon=True) if is_watched() else None
 
     def __enter__(self) -> Self:
         if self._thread is not None:
@@ -57,20 +60,11 @@ class ProgressBar:
             command_begins()
         if self._is_over.wait(max(_began[0] + _PATIENCE_SECONDS - time.monotonic(), 0)):
             return
-        with _new_bar() as bar:
-            task = bar.add_task(self._told(), total=None)
+        # Not before somebody has waited: what is done at once needs no line.
+        from podium.app.console.status_line import StatusLine
+
+        with StatusLine() as line:
             while True:
-                share = self._share
-                bar.update(task, total=None if share is None else 1.0, completed=share or 0, description=self._told())
-                bar.refresh()
+                line.draw(self._told(), self._share)
                 if self._is_over.wait(_REFRESH_SECONDS):
                     return
-
-
-def _new_bar() -> Progress:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    # Answers go to standard output untouched; what is told on standard error meanwhile comes above the bar.
-    return Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False, redirect_stdout=False)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from podium.api.basis import Caveat
 from podium.api.meta import Raw
 from podium.app.console.cells import Part
+from podium.app.planning.finding_codes import FINDING_CODES
 from podium.app.shown import Shown
 from podium.app.simulating.simulation_result import SimulationResult
 
@@ -20,19 +21,6 @@ SCHEMA_VERSION = 1
 """That of `PlanAnswer.to_dict`; it grows when a field goes or means something else."""
 
 _RUNS = ("without the plan", "with the plan")
-
-FINDING_CODES: Mapping[str, str] = {
-    "preempt": "pods are preempted",
-    "evict": "pods are evicted: by a drain, the autoscaler, the rescheduler, for a taint or under pressure",
-    "unschedulable": "pods wait for a node at the end",
-    "budget": "a disruption budget refuses an eviction, or has fewer healthy pods than it wants",
-    "short": "a workload has for some time fewer ready pods than it wants",
-    "not-ready": "a workload has at the end fewer ready pods than it wants",
-    "blocked": "a drain does not come to its end",
-    "timeout": "a drain's time is up",
-    "refused": "a drain, or the making of a pod or another object, is refused",
-}
-"""What a finding can be about, as `--fail-on` names it, in the order in which findings are told."""
 
 
 @dataclass(frozen=True, slots=True)
