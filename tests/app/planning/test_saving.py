@@ -18,7 +18,7 @@ from podium.app.planning.deciding.writing import remedy_of
 from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, told, written
 
 GPU = {"key": "gpu", "value": "true", "effect": "NoSchedule"}
-CLAIM = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
+CLAIM: Raw = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
 
 
 def waiting(folder: Path) -> str:
