@@ -31,7 +31,6 @@ from podium.decide.preempting.gang.reprieve import needed, stands
 from podium.decide.preempting.gang.units import Unit, Units, filter_of, union
 from podium.decide.preempting.gang.world import World, worlds_of
 from podium.decide.preempting.preemption import PreemptionOptions
-from podium.decide.preempting.together import Together
 from podium.decide.preempting.trials import Trials, VictimFilter
 from podium.decide.preempting.victims import with_budgets
 from podium.decide.preempting.wide.wide_trials import Search
@@ -64,22 +63,21 @@ def plan_gang(
     options: PreemptionOptions,
     *,
     most_steps: int = 100_000,
-    together: Together | None = None,
 ) -> GangPlan:
     """Plan preemption for a gang of which too few fit as things are.
 
-    ``options`` say who may be a victim, and how victims are compared; ``together`` who goes along with whom. Steps are
-    counted as `Play` says, and no more than ``most_steps`` are begun. Raises PluginError where a plugin fails.
+    ``options`` say who may be a victim, and how victims are compared. Steps are counted as `Play` says, and no more
+    than ``most_steps`` are begun. Raises PluginError where a plugin fails.
     """
     reason = gang_ineligible_reason(handle.cluster, gang)
     if reason:
         return GangPlan(False, reason)
-    plan = _planned(handle, gang, trials, options, most_steps, together)
+    plan = _planned(handle, gang, trials, options, most_steps)
     put_off = None if plan.chosen is None else put_off_for(handle.cluster, plan.chosen.victims)
     if put_off is None:
         return plan
     allowed = without_budgets(handle.cluster, options.may_disrupt)
-    sparing = _planned(handle, gang, trials, replace(options, may_disrupt=allowed), most_steps, together)
+    sparing = _planned(handle, gang, trials, replace(options, may_disrupt=allowed), most_steps)
     return sparing if sparing.chosen is not None else _put_off(plan, put_off)
 
 
@@ -93,10 +91,9 @@ def _planned(
     trials: Trials,
     options: PreemptionOptions,
     most_steps: int,
-    together: Together | None,
 ) -> GangPlan:
     with Play(handle, gang) as play:
-        search = _GangSearch(play, gang, trials, options, most_steps, together)
+        search = _GangSearch(play, gang, trials, options, most_steps)
         search.run()
         return search.plan()
 
@@ -111,7 +108,6 @@ class _GangSearch:
         trials: Trials,
         options: PreemptionOptions,
         most_steps: int,
-        together: Together | None,
     ) -> None:
         self._play = play
         self._gang = gang
@@ -120,7 +116,7 @@ class _GangSearch:
         self._most_steps = most_steps
         self._costing = Costing(play.handle, options.cost, requires_budgets=options.requires_budgets)
         self._asker = asker_for(gang.members[0], gang.priority)
-        self._units = Units(play.cluster, trials.ranking, self._asker, self._may_disrupt, together)
+        self._units = Units(play.cluster, trials.ranking, self._asker, self._may_disrupt)
         self._grounds = Grounds(play, self._taking(frozenset()), gang)
         self._worlds = worlds_of(play.cluster, gang)
         # The ways that were found, and those whose victims are more than budgets allow.

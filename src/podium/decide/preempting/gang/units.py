@@ -11,8 +11,8 @@ from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.ranking import Ranking
-from podium.decide.preempting.together import Together
 from podium.decide.preempting.trials import VictimFilter
+from podium.decide.preempting.whole_groups import WholeGroups
 from podium.decide.preempting.wide.potential import NOBODY, takeable
 
 Unit = tuple[PodRecord, ...]
@@ -36,13 +36,11 @@ class Units:
         ranking: Ranking,
         asker: PodRecord,
         may_disrupt: VictimFilter | None,
-        together: Together | None,
     ) -> None:
         """``asker`` stands for the gang: it has its priority."""
         self._cluster = cluster
         self._take = takeable(cluster, ranking, asker, may_disrupt)
-        self._together = together
-        self._wholes = {} if together is None else self._found(together, asker.priority)
+        self._wholes = self._found(WholeGroups(cluster), asker.priority)
         self.has_wholes = any(len(whole.pods) > 1 or not whole.may_go for whole in self._wholes.values())
         self._whole_of = {pod.uid: whole for whole in self._wholes.values() for pod in whole.pods}
 
@@ -80,16 +78,15 @@ class Units:
         by_place = {int(index_of[pod.slot]): pod for pod in pods}
         return [by_place[place] for place in sorted(by_place)]
 
-    def _found(self, together: Together, priority: int) -> dict[str, Whole]:
+    def _found(self, groups: WholeGroups, priority: int) -> dict[str, Whole]:
         found = {}
-        for group in together.groups():
-            slots = together.slots_of(group)
+        for key in groups.keys:
+            slots = groups.slots_of(key)
             places = np.sort(self._take.index_of[slots])
-            stated = together.priority_of(group)
-            may_go = not (places == NOBODY).any() and (stated is None or stated < priority)
+            may_go = groups.is_below(key, priority) and not bool((places == NOBODY).any())
             if may_go:
                 slots = self._take.slots[places]
-            found[group] = Whole(tuple(map(self._cluster.pods.record, slots.tolist())), bool(may_go))
+            found[key] = Whole(tuple(map(self._cluster.pods.record, slots.tolist())), may_go)
         return found
 
 
