@@ -93,9 +93,9 @@ class PodClass:
     ``owner`` is None for pods without a controller. ``requests`` maps resource indices (see `NodeColumns.resource`) to
     amounts: cpu in milli, others in whole units. ``nonzero`` is (cpu milli, memory bytes) with defaults for containers
     that name none, and ``nonzero_of_containers`` the same without regard to pod-level requests. ``marks`` are what
-    questions about classes may need (`podium.cluster.marks`). ``pod_group`` is the key of the PodGroup that the pods name, ""
-    for none. ``memo`` belongs to plugins: what they compile from the
-    class alone, under keys of their own. It must not lead back to the class.
+    questions about classes may need (`podium.cluster.marks`). ``pod_group`` is the key of the PodGroup that the pods
+    name, "" for none. ``memo`` belongs to plugins: what they compile from the class alone, under keys of their own. It
+    must not lead back to the class.
     """
 
     id: int
