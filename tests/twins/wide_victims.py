@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import combinations
 
 from msgspec.structs import replace
@@ -23,7 +23,8 @@ class WidePreemption:
     """Tries every set of pods of lower priority; ``skipped`` are the plugins that had nothing to say of the pod.
 
     With ``dependents`` whoever depends on the pods of a set goes with them, and with ``keeps_partners`` a set that
-    leaves nobody whom the pod requires to be near costs more than any other.
+    leaves nobody whom the pod requires to be near costs more than any other. ``together`` are the pods (names) of each
+    group that goes as a whole. Without ``across`` a set begins with pods of the node itself.
     """
 
     def __init__(
@@ -34,12 +35,16 @@ class WidePreemption:
         *,
         dependents: bool = False,
         keeps_partners: bool = False,
+        together: Collection[Collection[str]] = (),
+        across: bool = True,
     ) -> None:
         self._objects = list(objects)
         self._target = target
         self._skipped = set(skipped)
         self._dependents = dependents
         self._keeps_partners = keeps_partners
+        self._together = together
+        self._across = across
         self._one_node = Preemption(self._objects, target, skipped)
         self._plain = PlainCluster.of(self._objects)
         pods = (one for others in self._plain.pods_on.values() for one in others)
@@ -49,8 +54,10 @@ class WidePreemption:
     def best(self, nodes: Collection[str]) -> dict[str, Cost]:
         """The lowest cost of all there are, with each node where a set has it; empty where no set is enough."""
         found: dict[str, Cost] = {}
-        for victims in self._sets():
+        for begun, victims in self._sets():
             for name in self.fitting({one.metadata.uid for one in victims}):
+                if not self._across and any(one.spec.node_name != name for one in begun):
+                    continue
                 if name in nodes and not self._becomes_first(victims, name):
                     cost = self.cost(victims, name)
                     found[name] = min(cost, found.get(name, cost))
@@ -93,24 +100,34 @@ class WidePreemption:
     def closed(self, victims: Iterable[Pod]) -> list[Pod] | None:
         """Pods with all that depend on them; None where one of these may not be a victim."""
         gone = {one.metadata.uid: one for one in victims}
+        known = {one.metadata.name for one in self.placed}
+        elsewhere = {one.metadata.name for one in self._objects if isinstance(one, Pod) and one.spec.node_name} - known
         while True:
-            further = [
-                one
-                for one in self.placed
-                if one.metadata.uid not in gone and self._holds(one, ()) and not self._holds(one, gone)
-            ]
+            names = {one.metadata.name for one in gone.values()}
+            if any(not names.isdisjoint(group) and not elsewhere.isdisjoint(group) for group in self._together):
+                # One of the group is bound to a node that nobody knows.
+                return None
+            further = [one for one in self.placed if one.metadata.uid not in gone and self._goes_along(one, gone)]
             if not further:
                 return sorted(gone.values(), key=importance)
             if any(one not in self.takeable for one in further):
                 return None
             gone |= {one.metadata.uid: one for one in further}
 
-    def _sets(self) -> Iterator[list[Pod]]:
+    def _sets(self) -> Iterator[tuple[tuple[Pod, ...], list[Pod]]]:
+        """Pods that are taken, and all that go by that."""
         for number in range(1, len(self.takeable) + 1):
             for some in combinations(self.takeable, number):
-                victims = self.closed(some) if self._dependents else list(some)
+                victims = self.closed(some) if self._dependents or self._together else list(some)
                 if victims is not None:
-                    yield victims
+                    yield some, victims
+
+    def _goes_along(self, pod: Pod, gone: Mapping[str, Pod]) -> bool:
+        """Whether a pod goes because others do: on whom it depends, or who are of its group."""
+        names = {one.metadata.name for one in gone.values()}
+        if any(pod.metadata.name in group and not names.isdisjoint(group) for group in self._together):
+            return True
+        return self._dependents and self._holds(pod, ()) and not self._holds(pod, gone)
 
     def _holds(self, pod: Pod, gone: Collection[str]) -> bool:
         """Whether others that are left satisfy the required affinity of a placed pod, or it has none of these."""
