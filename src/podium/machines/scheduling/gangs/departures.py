@@ -62,7 +62,7 @@ class Departures:
 
     def _settle(self, key: str, attempting: Attempting, now: int) -> list[Action]:
         group = self._state.group(key)
-        ready = self._state.gathered(key)
+        ready = self._gathered(key)
         sure = len(self._state.bound(key)) + len(ready)
         if group is None or sure + self._state.coming(key) < group.min_count:
             return self._turn_back(key, attempting, now)
@@ -85,7 +85,7 @@ class Departures:
         return actions
 
     def _gathered(self, key: str) -> list[str]:
-        """The pods (uids) of a group that wait, also such as the API shows in another group by now, or not at all."""
+        """The pods (uids) of a group that wait, in the order in which they began to."""
         cycles = ((uid, self._bindings.find(uid)) for uid in self._bindings.gathered)
         return [uid for uid, cycle in cycles if cycle is not None and cycle.queued.record.pod_class.pod_group == key]
 

@@ -56,10 +56,6 @@ class GangState:
         """Those of them whose binding was asked for, or that are bound."""
         return [pod for pod in self.placed(key) if self._is_sent(pod.uid)]
 
-    def gathered(self, key: str) -> list[str]:
-        """The pods (uids) that are ready for their bindings, and wait for others."""
-        return [uid for uid, _ in self._members(key) if uid in self._bindings.gathered]
-
     def coming(self, key: str) -> int:
         """How many pods are on their way to that point."""
         stages = (self._bindings.stage(uid) for uid, _ in self._members(key))
