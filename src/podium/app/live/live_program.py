@@ -224,6 +224,7 @@ class LiveProgram(ABC):
         ending.callback(lost.cancel)
         if not await self._before(cluster.synced(version), lost):
             return await self._end(cluster, lost)
+        self._log.info("all is known of what is watched")
         knows_ours = await self._say_caveats(session, cluster)
         if isinstance(cluster.transport, HTTPTransport):
             cluster.transport.knows_ours = knows_ours
