@@ -17,7 +17,15 @@ from podium.driver.component import Component
 from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration
-from podium.machines.actions import Action, DeleteObject, Nominate, PatchObject, Record, ReportStatus, ReportUnschedulable
+from podium.machines.actions import (
+    Action,
+    DeleteObject,
+    Nominate,
+    PatchObject,
+    Record,
+    ReportStatus,
+    ReportUnschedulable,
+)
 from podium.machines.observations import Answered, Changed, Gone, Observation
 from podium.machines.parts.deadlines import Deadline
 from podium.machines.scheduling.queue.queued_pod import Place, QueuedPod
