@@ -26,12 +26,3 @@ def fit_error(placement: Placement, node_count: int, post_filter_message: str) -
         reasons = ", ".join(sorted(f"{number} {reason}" for reason, number in counts.items()))
     message += f": {reasons}." if reasons else "."
     return f"{message} {post_filter_message}." if post_filter_message else message
-
-
-def rejecting_plugins(placement: Placement) -> list[str]:
-    """The plugins that turned the pod down on some node, or altogether."""
-    status = placement.pre_filter.status
-    if not status.is_success:
-        return [status.plugin]
-    named = (placement.outcome.status_of(refused).plugin for refused, _ in placement.outcome.tally())
-    return [*placement.pre_filter.plugins, *dict.fromkeys(named)]
