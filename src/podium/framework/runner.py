@@ -29,6 +29,7 @@ from podium.framework.plugin import (
     Plugin,
     PodChangePlugin,
     PreparingPlugin,
+    ReservePlugin,
     RowFilterPlugin,
     Scope,
     is_own,
@@ -89,6 +90,11 @@ class Runner:
             cluster.notes_every_reading = True
         self._pre_filters = PreFilters(profile.pre_filter, cluster)
         self.rankings = Rankings(self)
+
+    @property
+    def reserving(self) -> Sequence[ReservePlugin]:
+        """The plugins that reserve what a pod needs on its node beside room."""
+        return self.profile.reserve
 
     def extenders_of(self, pod: PodRecord) -> Extenders | None:
         """The extenders where any of them is asked about the pod, else None."""

@@ -1,0 +1,93 @@
+"""The cheapest way out of all there are, found by trying sets of victims in the order of what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from podium.decide.preempting.costs.upstream import at_most
+from podium.decide.preempting.gang.costing import Costing
+from podium.decide.preempting.gang.descent import Step
+from podium.decide.preempting.gang.gang import Gang
+from podium.decide.preempting.gang.packing import Packing
+from podium.decide.preempting.gang.play import Play
+from podium.decide.preempting.gang.units import Unit, Units, union
+from podium.decide.preempting.gang.world import World
+
+MOST_UNITS = 14
+"""Of more units their sets are not tried."""
+
+Found = tuple[list[Unit], list[Step], World]
+"""Victims, where members go without them, and the world that it is in."""
+
+
+class AllSets:
+    """Tries sets that cost less than the best way that is known.
+
+    ``is_cut``: there were too many, or the steps were not enough for all of them.
+    """
+
+    def __init__(
+        self, play: Play, gang: Gang, units: Units, costing: Costing, worlds: Sequence[World], most_steps: int
+    ) -> None:
+        self.is_cut = False
+        self._play = play
+        self._gang = gang
+        self._units = units
+        self._costing = costing
+        self._worlds = worlds
+        self._most_steps = most_steps
+
+    def best(self, limit: Sequence[int] | None) -> Found | None:
+        """The cheapest one that costs less than ``limit``; None where there is none.
+
+        Of as cheap ones it is one of which nobody could be spared.
+        """
+        nobody = self._fitting([])
+        if nobody is not None or self.is_cut:
+            return nobody
+        if len(self._units) > MOST_UNITS and len(units := self._units.all()) > MOST_UNITS:
+            self.is_cut = True
+            return None
+        units = self._units.all()
+        sets = _subsets(units)
+        if not sets:
+            return None
+        costs, violations = self._costing.of([self._units.ordered(union(some)) for some in sets])
+        wanted = np.ones(len(sets), dtype=np.bool_)
+        if self._costing.requires_budgets:
+            wanted &= violations == 0
+        if limit is not None:
+            limits = np.array(limit, dtype=np.int64)
+            wanted &= at_most(costs, limits) & (costs != limits[:, None]).any(axis=0)
+        sizes = np.array([len(some) for some in sets])
+        order = np.flatnonzero(wanted)
+        order = order[np.lexsort((sizes[order], *costs[::-1, order]))]
+        for index in order.tolist():
+            found = self._fitting(sets[index])
+            if found is not None or self.is_cut:
+                return found
+        return None
+
+    def _fitting(self, units: list[Unit]) -> Found | None:
+        """Where members go without some units, in the first world where that is possible."""
+        play = self._play
+        for world in self._worlds:
+            play.take(union(units))
+            packing = Packing(play, self._gang, world.allowed, self._most_steps)
+            steps = packing.run()
+            play.roll_back(play.base)
+            self.is_cut |= packing.is_cut
+            if steps is not None or self.is_cut:
+                return None if steps is None else (units, steps, world)
+        return None
+
+
+def _subsets(units: Sequence[Unit]) -> list[list[Unit]]:
+    """All sets but the empty one, counted in binary with the least important unit as the first digit."""
+    last = len(units) - 1
+    return [
+        [unit for place, unit in enumerate(units) if number >> (last - place) & 1]
+        for number in range(1, 1 << len(units))
+    ]
