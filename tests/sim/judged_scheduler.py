@@ -17,7 +17,7 @@ from podium.driver.component import Component
 from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration
-from podium.machines.actions import Action, DeleteObject, Nominate, Record, ReportStatus, ReportUnschedulable
+from podium.machines.actions import Action, DeleteObject, Evict, Nominate, Record, ReportStatus, ReportUnschedulable
 from podium.machines.observations import Answered, Changed, Gone, Observation
 from podium.machines.parts.deadlines import Deadline
 from podium.machines.scheduling.queue.queued_pod import Place, QueuedPod
@@ -243,7 +243,7 @@ class JudgedScheduler(Scheduler):
             owed = [
                 one
                 for one, count in self.outstanding.items()
-                if count > 0 and isinstance(one, DeleteObject | ReportStatus) and one.cause == key
+                if count > 0 and isinstance(one, DeleteObject | Evict | ReportStatus) and one.cause == key
             ]
             assert owed, key
 

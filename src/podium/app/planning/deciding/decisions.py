@@ -228,8 +228,13 @@ class Decisions:
         except PluginError:
             return None
 
+    @staticmethod
+    def preemption_of(runner: Runner) -> DefaultPreemption | None:
+        """What preempts in a scheduler's profile; None where nothing does."""
+        return next((plugin for plugin in runner.profile.post_filter if isinstance(plugin, DefaultPreemption)), None)
+
     def _preempting(self, runner: Runner, pod: PodRecord, placement: Placement) -> Fate | None:
-        plugin = next((plugin for plugin in runner.profile.post_filter if isinstance(plugin, DefaultPreemption)), None)
+        plugin = self.preemption_of(runner)
         if plugin is None:
             return None
         plan = plugin.plan(placement.state, pod, runner, full_outcome(self.cluster, placement))
