@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference
 from podium.api.pod import Pod, PodCondition
 from podium.api.times import format_time
 from podium.api.workloads import ReplicaSet, ReplicaSetSpec, ReplicaSetStatus
+from podium.app.bench.operations import operations
 from podium.machines.actions import DeleteObject, Evict, Record, ReportStatus
 from podium.machines.grounds import Grounds
 from podium.machines.ledger.disruption import (
@@ -510,3 +512,16 @@ def test_nothing_is_kept_of_what_is_over_and_no_more_than_so_much_of_what_is_not
 
     assert len(fates._open) == len(told.trails) == MOST_OPEN
     assert len(told.records) == MOST_OPEN + 6
+
+
+def test_a_pod_that_concerns_nobody_costs_the_same_however_much_is_followed() -> None:
+    found = []
+    for number in (1, 500):
+        told = Told()
+        preemptors = [told.put(pod(f"high{index}", priority=1)) for index in range(number)]
+        for index, preemptor in enumerate(preemptors):
+            told.go(told.preempt(told.put(running(f"p{index}", owner=f"web{index}")), preemptor, 1), 2)
+        other = owned(pod("other", on="n"), "other")
+        found.append(sum(operations(partial(told.ledger.changed, other, 3, is_added=True)).values()))
+
+    assert found[0] == found[1]

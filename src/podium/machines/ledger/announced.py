@@ -16,6 +16,10 @@ _TARGET = "DisruptionTarget"
 _MOST = 10_000
 
 
+DISRUPTING = (DeleteObject, Evict, ReportStatus)
+"""The actions by which pods may be made to end."""
+
+
 @dataclass(frozen=True, slots=True)
 class Announcement:
     """Who wants a pod to go, as which component ("" for none), for which pod (its key, "" for none), and why.

@@ -272,9 +272,10 @@ class Fates:
         """Nothing more is learnt of a disruption."""
         found = self._open.pop(uid)
         self._keep(found.record, None)
-        self._awaited.drop(found.trail.controller, uid)
         came, whom = found.record.replacement, found.record.beneficiary
-        if came is not None:
+        if came is None:
+            self._awaited.drop(found.trail.controller, uid)
+        else:
             self._replaces.pop(came.uid, None)
         if whom is not None and whom.pod in self._victims_for:
             left = [victim for victim in self._victims_for[whom.pod] if victim != uid]

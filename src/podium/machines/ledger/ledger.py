@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from podium.api.pod import Pod
 from podium.machines.actions import Action, Record
 from podium.machines.disruption.covered_pods import controller_uid
-from podium.machines.ledger.announced import Announced, Announcement
+from podium.machines.ledger.announced import DISRUPTING, Announced, Announcement
 from podium.machines.ledger.causes import Why, is_disrupted, is_ended_by_kubelet, why
 from podium.machines.ledger.disruption import Alternatives, Beneficiary, Disruption, Earlier, seconds
 from podium.machines.ledger.fates import Fates, Keep, Since, placed
@@ -22,6 +22,7 @@ from podium.machines.observations import Changed, Gone, Observation, Problem
 from podium.machines.rescheduling.names import DESCHEDULED
 
 _POD = "Pod"
+_TELLING = frozenset((Record, *DISRUPTING))
 
 
 class DisruptionLedger:
@@ -51,6 +52,9 @@ class DisruptionLedger:
 
     def asked(self, action: Action, by: str) -> None:
         """An action is about to be carried out; ``by`` is who asks for it."""
+        # Most of what is asked for is no disruption.
+        if type(action) not in _TELLING:
+            return
         if isinstance(action, Record):
             if action.reason == DESCHEDULED and action.uid in self._fates:
                 # The rescheduler says why it moves a pod that it has evicted.
