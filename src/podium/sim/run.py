@@ -20,9 +20,11 @@ from podium.framework.settings.configuration import Configuration, default_confi
 from podium.framework.settings.departures import departures
 from podium.framework.settings.extenders import without_extenders
 from podium.framework.settings.feature_gates import FeatureGates
+from podium.machines.scheduling.scheduler import OnAttempt
 from podium.plane.components import autoscaler, rescheduler, scheduler
 from podium.plane.switches import SCHEDULER
 from podium.sim.limits import Limits
+from podium.sim.placement_log import PlacementLog
 from podium.sim.recording.comparison import Comparison, compare
 from podium.sim.recording.tape import recordings_of, termination_of
 from podium.sim.results.result import Result, result_of
@@ -44,7 +46,8 @@ class RunOptions:
     `start_ns` None stands for the newest time in the objects, `until_ns` None for the scenario's end, `configuration`
     None for that of a default kube-scheduler, and `priority_cutoff` None for that of the scenario's autoscaler. A
     configuration with extenders is refused unless they are to be ignored. A deleted pod takes `termination_ns` to end,
-    at most its grace period; None stands for what a recording among the objects says, and for all of that.
+    at most its grace period; None stands for what a recording among the objects says, and for all of that. With
+    `tells_placements` the result says why pods are where they are (`podium.sim.placement_log`).
     """
 
     seed: int = 0
@@ -58,6 +61,7 @@ class RunOptions:
     limits: Limits = field(default_factory=Limits)
     ignore_extenders: bool = False
     priority_cutoff: int | None = None
+    tells_placements: bool = False
 
 
 def simulate(  # noqa: PLR0913 - each is an option that people set on its own
@@ -164,7 +168,9 @@ def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulat
         limits=options.limits,
         feature_gates=options.feature_gates,
     )
-    return Simulation(objects, scenario, settings=settings, components=components_of(scenario, options))
+    log = PlacementLog(options.seed) if options.tells_placements else None
+    components = components_of(scenario, options, None if log is None else log.attempted)
+    return Simulation(objects, scenario, settings=settings, components=components, placements=log)
 
 
 def compared(found: Input, simulation: Simulation) -> Comparison | None:
@@ -191,25 +197,27 @@ def _within_time(start_ns: int, until_ns: int | None) -> int | None:
     return None if until_ns is None else min(until_ns, MAX_TIME_NS - start_ns)
 
 
-def components_of(scenario: Scenario, options: RunOptions) -> list[Component]:
+def components_of(scenario: Scenario, options: RunOptions, on_attempt: OnAttempt | None = None) -> list[Component]:
     """The components that differ from scenario to scenario. Raises InputError for what is wrong with them."""
     return [
-        *schedulers_of(scenario, options),
+        *schedulers_of(scenario, options, on_attempt),
         *autoscalers_of(scenario, options),
         *reschedulers_of(scenario, options),
     ]
 
 
-def schedulers_of(scenario: Scenario, options: RunOptions) -> list[Component]:
+def schedulers_of(scenario: Scenario, options: RunOptions, on_attempt: OnAttempt | None = None) -> list[Component]:
     """The schedulers of a scenario, each a component of its own, or the one of the configuration.
 
     Each has the profile of its name, the default one without a configuration. Raises InputError where the
     configuration has none of that name.
     """
     if not scenario.schedulers:
-        return [_scheduler(SCHEDULER, options)]
+        return [_scheduler(SCHEDULER, options, on_attempt)]
     return [
-        _scheduler(named.name, replace(options, configuration=configuration_of(named.name, options.configuration)))
+        _scheduler(
+            named.name, replace(options, configuration=configuration_of(named.name, options.configuration)), on_attempt
+        )
         for named in scenario.schedulers
     ]
 
@@ -262,8 +270,9 @@ def share_done(simulation: Simulation) -> float:
     return simulation.steps_played / len(simulation.scenario.steps) if simulation.scenario.steps else 0.0
 
 
-def _scheduler(name: str, options: RunOptions) -> Component:
-    return scheduler(name, options.configuration, seed=options.seed, feature_gates=options.feature_gates)
+def _scheduler(name: str, options: RunOptions, on_attempt: OnAttempt | None) -> Component:
+    gates = options.feature_gates
+    return scheduler(name, options.configuration, seed=options.seed, feature_gates=gates, on_attempt=on_attempt)
 
 
 def _input(objects: Sequence[Document] | Sequence[dict[str, Any]]) -> Input:

@@ -28,6 +28,7 @@ from podium.sim.faulty.informers import Informers
 from podium.sim.history import History
 from podium.sim.initial import check_objects
 from podium.sim.limits import Limits, Meter
+from podium.sim.placement_log import PlacementLog
 from podium.sim.playing import Player
 from podium.sim.results.account import Account
 from podium.sim.results.disruption_counts import DisruptionCounts
@@ -89,13 +90,15 @@ class Simulation:
         settings: Settings,
         components: Iterable[Component],
         faults: Faults | None = None,
+        placements: PlacementLog | None = None,
     ) -> None:
         """Create the cluster; raises InputError where that cannot be played.
 
         `documents` are of known kinds. `components` are those that differ from one simulation to another: schedulers,
-        and an autoscaler.
+        and an autoscaler. `placements` is where the schedulers among them tell why pods are where they are.
         """
         self.scenario = scenario
+        self.placements = placements
         self.settings = settings
         self.now = settings.start_ns
         self.store = Store(seed=settings.seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -211,6 +211,8 @@ def _asked(
         shown = tuple(part for option, part in _SHOWN.items() if given.pop(option))
         named = joined(group or Source(), source)
         own = {name: given.pop(name) for name in further}
+        if "options" in own and form == HTML:
+            own["options"] = replace(own["options"], tells_placements=True)
         return command(asking=kind(named, validation, form, save, fail_on, shown, **own), **given)
 
     decorated: Callable[..., Answer] = with_asking

@@ -75,7 +75,7 @@ def simulate(
 
     # This process makes many objects, hardly any cycles, and then ends.
     gc.disable()
-    options = replace(options, priority_cutoff=priority_cutoff)
+    options = replace(options, priority_cutoff=priority_cutoff, tells_placements=form == HTML)
     found = excerpt(read_shown(source, validation), Excerpt(from_ns, to_ns, speed))
     with ProgressBar("preparing the simulation"):
         simulation = simulation_of(found.documents, options)

@@ -227,4 +227,4 @@ def _table(decisions: Decisions, found: Capacity, more: Capacity | None) -> Tabl
         (names[row], found.counts[row], None if more is None else more.counts.get(row, 0), found.ends.get(row, ""))
         for row in sorted(found.counts, key=names.__getitem__)
     ]
-    return Table(("node", "fits", "withPreemption", "whatEndsIt"), tuple(rows))
+    return Table(("node", "fits", "withPreemption", "whatEndsIt"), tuple(rows), frozenset(("fits", "withPreemption")))

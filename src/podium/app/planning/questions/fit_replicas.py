@@ -75,7 +75,7 @@ def so_many(
         scenario=fit_scenario(decisions.loaded.read, asked, wishes, replicas),
         sections=tuple(sections),
         further=(_told_nodes(decisions, placed),),
-        table=Table(("node", "pods"), tuple(sorted(placed.items()))),
+        table=Table(("node", "pods"), tuple(sorted(placed.items())), frozenset(("pods",))),
     )
 
 

@@ -180,4 +180,4 @@ def _table(decisions: Decisions, causes: Sequence[Cause]) -> Table:
         for workload in sorted(counts, key=lambda name: (-counts[name], name)):
             change = None if cause.best is None else cause.best.change.text
             rows.append((workload, counts[workload], cause.text, change, cause.freed))
-    return Table(headings, tuple(rows))
+    return Table(headings, tuple(rows), frozenset(("pods", "freedByIt")))

@@ -278,4 +278,4 @@ def _table(decisions: Decisions, targets: Sequence[PodRecord], taken: Sequence[t
         fate = fates.get(pod.uid)
         by = None if fate is None else fate.pod.key
         rows.append((pod.key, pod.node_name, pod.priority, "no" if fate else "yes", by))
-    return Table(("pod", "node", "priority", "survives", "preemptedFor"), tuple(rows))
+    return Table(("pod", "node", "priority", "survives", "preemptedFor"), tuple(rows), frozenset(("priority",)))
