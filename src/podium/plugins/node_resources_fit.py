@@ -103,8 +103,19 @@ class NodeResourcesFit:
 
     def row_filter(self, pod_class: PodClass) -> FitsRow:
         """Whether one row has room for a pod, as a function."""
-        refusal = self.filter_row
-        return lambda pod, row: not refusal(pod, row, (), ())
+        entries, checked = self._cluster.nodes.entries, self._checked(pod_class)
+        offered, requested = entries.allocatable, entries.requested
+
+        def fits(_: PodRecord, row: int) -> bool:
+            if entries.pod_count[row] >= entries.allowed_pods[row]:
+                return False
+            for resource, wanted in checked:
+                allocatable = offered[resource][row]
+                if wanted > allocatable - requested[resource][row] and (allocatable or not self._is_backed(resource)):
+                    return False
+            return True
+
+        return fits
 
     def _numbered(
         self,
