@@ -55,7 +55,7 @@ class Outcome:
     pods is nominated to it. It is -1 where that does not hold.
     """
 
-    __slots__ = ("_numbers", "_tally", "decoders", "has_errors", "position", "refused")
+    __slots__ = ("_numbers", "_statuses", "_tally", "decoders", "has_errors", "position", "refused")
 
     SHIFT = 32
     ABSENT = -1
@@ -67,6 +67,8 @@ class Outcome:
         self.position = -1
         self._tally: list[tuple[int, int]] | None = None
         self._numbers: Mapping[int, int] | None = None
+        # Answers that were asked for before, by the entry and who explains it.
+        self._statuses: dict[tuple[int, Callable[[int], Status]], Status] = {}
 
     @classmethod
     def of(cls, refused: Int64s, decoders: Decoders, numbers: Mapping[int, int] | None = None) -> Outcome:
@@ -76,7 +78,7 @@ class Outcome:
         """
         outcome = cls.__new__(cls)
         outcome.refused, outcome.decoders, outcome._numbers = refused, decoders, numbers
-        outcome.has_errors, outcome.position, outcome._tally = False, -1, None
+        outcome.has_errors, outcome.position, outcome._tally, outcome._statuses = False, -1, None, {}
         return outcome
 
     def add(self, index: int, plugin: str, verdicts: Verdicts) -> None:
@@ -135,7 +137,7 @@ class Outcome:
 
     def is_resolvable(self, position: int) -> bool:
         """Whether preemption might lift the refusal at a position."""
-        refused = int(self.refused[position])
+        refused: int = self.refused.item(position)
         return refused > 0 and self.status_of(refused).code is Code.UNSCHEDULABLE
 
     @property
@@ -154,11 +156,14 @@ class Outcome:
 
     def status(self, position: int) -> Status:
         """The answer at a position."""
-        return self.status_of(int(self.refused[position]))
+        return self.status_of(self.refused.item(position))
 
     def status_of(self, refused: int) -> Status:
         """The answer that an entry of ``refused`` stands for. Raises KeyError for a row without a node."""
         if refused == 0:
             return SUCCESS
         plugin, status = self.decoders[refused >> self.SHIFT]
-        return status(refused & ((1 << self.SHIFT) - 1)).by(plugin)
+        known = self._statuses.get((refused, status))
+        if known is None:
+            known = self._statuses[refused, status] = status(refused & ((1 << self.SHIFT) - 1)).by(plugin)
+        return known
