@@ -9,7 +9,7 @@ import msgspec
 from podium.api.basis import Caveat
 from podium.api.errors import InputError
 from podium.api.input.codec import Document
-from podium.api.kinds import KIND_OF
+from podium.api.kinds import KIND_OF, WORKLOADS
 from podium.api.pod import Pod, PodStatus
 from podium.app.cluster import Cluster as LoadedCluster
 from podium.app.console.page import listed
@@ -21,7 +21,6 @@ from podium.app.planning.deciding.decisions import Decisions
 from podium.app.planning.deciding.shapes import Shape, shapes_of
 from podium.app.planning.questions.fit_replicas import Asked, FitWishes, in_nodes, so_many, tally
 from podium.cluster.pods import PodRecord
-from podium.sim.scenario.changes import WORKLOADS
 
 MOST_REPLICAS = MOST_PLACED
 """How many pods a question may be about."""
