@@ -20,7 +20,7 @@ from podium.api.policy import PodDisruptionBudget
 from podium.app.cluster import Cluster as LoadedCluster
 from podium.app.planning.deciding.fates import LIKENESS, Ending, Fate, Kind, Settled, kind_of
 from podium.cluster.cluster import Cluster
-from podium.cluster.pods import NO_ROW, NOT_STARTED_NS, PodRecord
+from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.decide.cap import PutOff
 from podium.decide.placement import Placement, full_outcome, place
 from podium.decide.preempting.preemption import NOT_ELIGIBLE_TERMINATING
@@ -102,7 +102,7 @@ class Decisions:
         for record in sorted(self.cluster.placed.values(), key=lambda record: record.key):
             if record.controller is not None and record.controller.kind == _DAEMON_SET:
                 found.setdefault(record.owner_uid, record)
-        return tuple(replace(record, node_name="", row=NO_ROW, slot=-1) for record in found.values())
+        return tuple(record.without_node() for record in found.values())
 
     def whose(self, pods: Sequence[PodRecord]) -> str:
         """The workload of pods of one kind; pods that nobody makes may be alike, and are counted."""
@@ -306,15 +306,10 @@ def _is_made_again(victim: PodRecord) -> bool:
 
 def _made_again(victim: PodRecord) -> PodRecord:
     """The pod that comes in the place of one that was preempted."""
-    return replace(
-        victim,
+    return victim.without_node(
         uid=f"{victim.uid}/again",
         start_ns=NOT_STARTED_NS,
         ready=False,
         terminating=False,
         preempted=False,
-        node_name="",
-        nominated_node_name="",
-        row=NO_ROW,
-        slot=-1,
     )
