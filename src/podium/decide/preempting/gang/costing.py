@@ -8,6 +8,7 @@ import numpy as np
 
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import PodRecord
+from podium.decide.preempting.costs.facts import Facts
 from podium.decide.preempting.costs.upstream import costs_of_lists
 from podium.decide.preempting.costs.victim_cost import VictimCost
 from podium.decide.preempting.costs.victim_sets import VictimSets
@@ -58,7 +59,7 @@ class Costing:
         violations: Int64s = np.add.reduceat(violating.astype(np.int64), starts[:-1])
         if self.stated is None:
             return costs_of_lists(cluster, starts, slots, violating), violations
-        return self.stated.columns(VictimSets(self._handle, starts, slots, violations)), violations
+        return self.stated.columns(VictimSets(Facts(self._handle), starts, slots, violations)), violations
 
     @property
     def _names(self) -> Sequence[str]:

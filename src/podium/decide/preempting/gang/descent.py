@@ -14,7 +14,7 @@ from podium.decide.preempting.gang.gang import Gang
 from podium.decide.preempting.gang.openings import Ground, Openings, Taking
 from podium.decide.preempting.gang.play import Play
 from podium.decide.preempting.gang.units import union
-from podium.decide.preempting.wide.wide_trials import WideSettings, WideTrials
+from podium.decide.preempting.wide.wide_trials import Wanted, WideSettings, WideTrials
 
 Step = tuple[PodRecord, int]
 """A member, and its row."""
@@ -157,7 +157,7 @@ class Descent:
         if not len(rows) or rest < 1:
             return False
         trials = WideTrials(play.cluster, taking.trials, WideSettings(across=True, most_steps=rest))
-        table, search = trials.on(play.handle, state, asker, rows, taking.may_disrupt)
+        table, search = trials.on(play.handle, state, asker, rows, Wanted(taking.may_disrupt))
         play.steps += search.steps
         found = table.candidates
         order = np.lexsort((play.cluster.nodes.name_hash[table.rows[found]], *table.criteria[::-1, found]))
