@@ -13,12 +13,12 @@ from podium.api.replacements import ForReplacement
 from podium.driver.component import Component
 from podium.machines.actions import DeleteObject, Evict
 from podium.sim.faulty.faults import DrawnFaults, Fault
-from podium.sim.run import configuration_of
 from podium.sim.simulation import Simulation
 from podium.store.errors import StoreError
 from tests.builders import configuration
 from tests.sim.fleet_invariants import FleetChecker
 from tests.sim.fleet_stories import STEPS_LAST_S, Feature, FleetStory
+from tests.sim.gang_stories import ENABLED, GANGS
 from tests.sim.judged_scheduler import JudgedScheduler
 from tests.sim.omitted import NOTHING, Omitted
 from tests.sim.played import simulation_of, told
@@ -38,6 +38,8 @@ MOST_SLOW_STEPS = 5_000
 """How long a fleet is watched that was meant to sleep, and in which something recurs."""
 MEDDLING = 0.08
 """Of all steps, those after which somebody evicts or deletes a pod."""
+SHARE_OF_GANGS = 0.5
+"""Of all fleets, those with gangs, where they have no rescheduler."""
 LEFT_ALONE_NS = 20 * SECOND
 """How long nobody does so again, but for the pace, so that what follows from it is not followed by more of it."""
 
@@ -69,7 +71,15 @@ class FleetRun:
 
     def __post_init__(self) -> None:
         self.random = random = Random(f"fleet-run:{self.seed}")
-        drawn = frozenset(one for one in Feature if random.random() < (0.15 if one in RESTLESS else 0.45))
+        drawn = frozenset(
+            one
+            for one in Feature
+            if one is not Feature.GANGS and random.random() < (0.15 if one in RESTLESS else 0.45)
+        )
+        may_have_gangs = Feature.RESCHEDULER not in drawn and not self.preemption
+        if may_have_gangs and Random(f"gang-run:{self.seed}").random() < SHARE_OF_GANGS:
+            # Where two schedulers place pods that are made anew, one of them may preempt in vain for ever.
+            drawn = (drawn | {Feature.GANGS}) - {Feature.SECOND_SCHEDULER}
         self.features = self.features or (drawn if self.pace == 1 else drawn - SLEEPLESS)
         chosen = [fault for fault in Fault if random.random() < 0.4] if self.is_faulty else []
         rates = {fault: random.choice(RATES[fault]) for fault in chosen}
@@ -183,8 +193,9 @@ class FleetRun:
         return sha256(json.dumps([history, left, self.options]).encode()).hexdigest()
 
     def _scheduler(self, name: str) -> Component:
-        if not self.preemption:
-            settings = configuration_of(name, None)
-            return Component(name, lambda: JudgedScheduler(settings, seed=self.seed), waits=True)
-        wide = configuration({"DefaultPreemption": self.preemption}, schedulerName=name)
-        return Component(name, lambda: WideJudgedScheduler(wide, seed=self.seed), waits=True)
+        args = {"DefaultPreemption": self.preemption} if self.preemption else {}
+        has_gangs = Feature.GANGS in self.features
+        plugins = ENABLED if has_gangs else None
+        settings = configuration(args | (GANGS if has_gangs else {}), plugins=plugins, schedulerName=name)
+        judge = WideJudgedScheduler if self.preemption else JudgedScheduler
+        return Component(name, lambda: judge(settings, seed=self.seed), waits=True)

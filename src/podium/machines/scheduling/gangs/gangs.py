@@ -67,7 +67,7 @@ class Gangs:
     @property
     def has_news(self) -> bool:
         """Whether something will happen that has not happened before, though nobody else does anything."""
-        return self._departures.next_deadline() is not None or self._releases.next_deadline() is not None
+        return self._departures.next_deadline() is not None or self._releases.has_news
 
     def answered(self, action: PatchObject, problem: Problem | None, now: int) -> None:
         """A group's condition was written, or was not."""

@@ -27,18 +27,21 @@ class Releases:
         self._queue = queue
         self._state = state
         self._deadlines: Deadlines[str] = Deadlines()
+        # Those that were asked to give their nodes back, and have some still.
+        self._asked: set[str] = set()
 
     def note(self, key: str, scheduler_name: str, now: int) -> None:
         """Pods of a gang found no place: their time begins, where others of it have one and it has too few."""
         after_ns = self._state.plugin(scheduler_name).release_after_ns
         if after_ns is None or not self._is_in_part(key):
-            self._deadlines.set(key, None)
+            self.forget(key)
         elif key not in self._deadlines.times:
             self._deadlines.set(key, now + after_ns)
 
     def forget(self, key: str) -> None:
-        """A gang has what it needs, or is gone."""
+        """A gang has what it needs, or nothing, or is gone."""
         self._deadlines.set(key, None)
+        self._asked.discard(key)
 
     def take_due(self, now: int) -> list[Action]:
         """Evict the pods of gangs whose time is over, and which are still placed in part. Refusals are tried again."""
@@ -47,14 +50,22 @@ class Releases:
             after_ns = self._after_ns(key)
             if after_ns is not None and self._is_in_part(key):
                 actions += self._release(key, after_ns, now)
+            else:
+                self.forget(key)
         return actions
 
     def next_deadline(self) -> int | None:
         """When the first gang's time is over; None where there is none."""
         return self._deadlines.next_time()
 
+    @property
+    def has_news(self) -> bool:
+        """Whether some gang is about to give its nodes back that was not asked before."""
+        return len(self._deadlines.times) > len(self._asked)
+
     def _release(self, key: str, after_ns: int, now: int) -> list[Action]:
         self._deadlines.set(key, now + after_ns)
+        self._asked.add(key)
         held = self._state.bound(key)
         message = (
             f"{len(held):,} pods of the gang {key} have nodes, too few of it, and no place was found for another one "
