@@ -9,6 +9,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
@@ -21,7 +22,8 @@ from podium.decide.preempting.preemption import PreemptionOptions
 from podium.decide.preempting.trials import Trials
 from tests.builders import ZONE, cluster_of, plain_runner
 from tests.fuzzing import Effort, efforts
-from tests.generators import Objects, Traits, clusters, targets
+from tests.generators import NAMESPACES, Objects, Traits, clusters, targets
+from tests.pod_groups import gang, of_gang
 from tests.twins.gang_victims import GangPreemption, Step
 
 TRAITS = {
@@ -42,6 +44,23 @@ class Case:
     members: list[Pod]
     needed: int
     key: str
+    whole: tuple[str, ...] = ()
+
+    @property
+    def surroundings(self) -> list[Kubernetes]:
+        """The cluster; the pods that are named ``whole`` are one group, and one victim."""
+        others = [item for item in self.objects.surroundings if not isinstance(item, Pod)]
+        pods = [of_gang(pod, "whole") if pod.metadata.name in self.whole else pod for pod in self.objects.pods]
+        return [*others, *(gang("whole", whole=True, namespace=name) for name in NAMESPACES), *pods]
+
+    @property
+    def together(self) -> dict[str, list[str]]:
+        """The names of the pods of each group, by its namespace."""
+        pods = [pod for pod in self.objects.pods if pod.metadata.name in self.whole]
+        return {
+            namespace: [pod.metadata.name for pod in pods if pod.metadata.namespace == namespace]
+            for namespace in NAMESPACES
+        }
 
     @property
     def priority(self) -> int:
@@ -49,7 +68,9 @@ class Case:
 
     @property
     def twin(self) -> GangPreemption:
-        return GangPreemption(self.objects.surroundings, self.members, self.needed, self.priority, key=self.key)
+        return GangPreemption(
+            self.surroundings, self.members, self.needed, self.priority, together=self.together, key=self.key
+        )
 
 
 @st.composite
@@ -60,7 +81,8 @@ def cases(draw: st.DrawFn, traits: Traits) -> Case:
     number = draw(st.integers(1, 3))
     members = [_member(shapes[draw(st.sampled_from((0, 0, 1)))], f"member-{place}") for place in range(number)]
     key = draw(st.sampled_from(("", "", ZONE, "rack")))
-    return Case(objects, members, draw(st.integers(1, number)), key)
+    whole = draw(st.sampled_from(((), (), ("pod-0", "pod-1"), ("pod-0", "pod-1", "pod-2"))))
+    return Case(objects, members, draw(st.integers(1, number)), key, whole)
 
 
 def _member(shape: Pod, name: str) -> Pod:
@@ -68,16 +90,16 @@ def _member(shape: Pod, name: str) -> Pod:
 
 
 def planned(case: Case, most_steps: int = ENOUGH) -> GangPlan:
-    cluster = cluster_of(*case.objects.surroundings)
+    cluster = cluster_of(*case.surroundings)
     members: list[PodRecord] = []
     for member in case.members:
         record = cluster.read(member)
         if record.nominated_node_name:
             cluster.nominations.put(record, record.nominated_node_name)
         members.append(record)
-    gang = Gang("default/gang", tuple(members), case.needed, case.priority, domains(cluster, case.key))
+    wanted = Gang("default/gang", tuple(members), case.needed, case.priority, domains(cluster, case.key))
     trials = Trials(cluster, "StartTime")
-    return plan_gang(plain_runner(cluster), gang, trials, PreemptionOptions(), most_steps=most_steps)
+    return plan_gang(plain_runner(cluster), wanted, trials, PreemptionOptions(), most_steps=most_steps)
 
 
 def domains(cluster: Cluster, key: str) -> tuple[tuple[str, Int64s | None], ...]:
@@ -94,8 +116,9 @@ def victims_of(twin: GangPreemption, plan: GangPlan) -> list[Pod]:
     assert plan.chosen is not None
     uids = [victim.uid for victim in plan.chosen.victims]
     assert len(set(uids)) == len(uids)
-    found = [one for one in twin.takeable if one.metadata.uid in uids]
-    assert len(found) == len(uids), "somebody goes who may not"
+    units = [unit for unit in twin.units() if any(one.metadata.uid in uids for one in unit)]
+    found = [one for unit in units for one in unit]
+    assert sorted(one.metadata.uid for one in found) == sorted(uids), "somebody goes who may not, or without its group"
     return found
 
 
@@ -106,6 +129,10 @@ def holds(case: Case, plan: GangPlan) -> None:
     assert len(steps) >= case.needed
     assert twin.is_one_domain(steps)
     assert twin.stands(victims, steps)
+    if len(steps) == case.needed:
+        for unit in twin.units():
+            left = [one for one in victims if one not in unit]
+            assert unit[0] not in victims or not twin.stands(left, steps), "somebody goes without need"
 
 
 @pytest.mark.parametrize("theme", TRAITS)

@@ -47,10 +47,10 @@ class AllSets:
         nobody = self._fitting([])
         if nobody is not None or self.is_cut:
             return nobody
-        if len(self._units) > MOST_UNITS and len(units := self._units.all()) > MOST_UNITS:
+        units = self._units.few(MOST_UNITS)
+        if units is None:
             self.is_cut = True
             return None
-        units = self._units.all()
         sets = _subsets(units)
         if not sets:
             return None

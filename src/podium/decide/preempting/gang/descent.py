@@ -74,6 +74,9 @@ class Descent:
         # The rows that victims left, and those of them on which not all of these may be needed in the end.
         self._left: set[int] = set()
         self.in_doubt: set[int] = set()
+        # What the openings cost that were taken, and whether some of those looked at make room for several members.
+        self.keys: list[tuple[int, ...]] = []
+        self.makes_room = False
         self._play = play
         self._taking = taking
         self._gang = gang
@@ -105,6 +108,7 @@ class Descent:
             if opening is None:
                 return not is_local and self._place_widely(member)
             if self._go(member, opening.row, opening.victims):
+                self.keys.append(opening.key)
                 return True
             openings.refused(opening)
             misses += misses >= 0
@@ -145,6 +149,7 @@ class Descent:
     def _on(self, ground: Ground) -> Openings:
         manner = self._manner
         most = self._gang.needed - len(self.steps)
+        self.makes_room |= most > 1 and ground.makes_room(manner.allowed)
         return Openings(ground, manner.allowed, manner.floors, makes_room=manner.makes_room, most=most)
 
     def _place_widely(self, member: PodRecord) -> bool:

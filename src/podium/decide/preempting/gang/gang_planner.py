@@ -186,16 +186,17 @@ class _GangSearch:
     def _descend(self, world: World, spared: frozenset[str]) -> _Found | None:
         """The way down that is found member by member, and then once more by what it shows; or with everybody gone."""
         lowest = np.full(len(self._costing.words), _LOWEST, dtype=np.int64)
-        first = self._down(Manner(world.allowed, lowest), world, spared)
+        first, may_be_better = self._down(Manner(world.allowed, lowest), world, spared)
         if first is None:
             return self._with_everybody_gone(world, spared)
-        if first.units and self._gang.needed > 1:
+        if may_be_better:
             floors = np.where(self._costing.are_largest, np.array(first.cost), lowest)
-            again = self._down(Manner(world.allowed, floors, makes_room=True), world, spared)
+            again, _ = self._down(Manner(world.allowed, floors, makes_room=True), world, spared)
             return first if again is None or first.cost <= again.cost else again
         return first
 
-    def _down(self, manner: Manner, world: World, spared: frozenset[str]) -> _Found | None:
+    def _down(self, manner: Manner, world: World, spared: frozenset[str]) -> tuple[_Found | None, bool]:
+        """The way down in a manner, and whether there may be a cheaper one in another."""
         play = self._play
         taking = self._taking(spared)
         grounds = self._grounds if not spared else Grounds(play, taking, self._gang)
@@ -203,8 +204,11 @@ class _GangSearch:
         is_down = descent.run()
         play.roll_back(play.base)
         if not is_down:
-            return None
-        return self._add(self._units.of(descent.victims), descent.steps, world, descent.in_doubt)
+            return None, False
+        largest = np.array([key for key in descent.keys if key], dtype=np.int64).reshape(-1, len(manner.floors))
+        differ = bool((largest[:, self._costing.are_largest] != largest[:1, self._costing.are_largest]).any())
+        found = self._add(self._units.of(descent.victims), descent.steps, world, descent.in_doubt)
+        return found, bool(found.units) and self._gang.needed > 1 and (differ or descent.makes_room)
 
     def _with_everybody_gone(self, world: World, spared: frozenset[str]) -> _Found | None:
         """The way out where all go who may, the least important first, until the gang fits."""
@@ -221,10 +225,10 @@ class _GangSearch:
                 return self._add(gone, steps, world, {pod.row for unit in gone for pod in unit})
         return None
 
-    def _add(self, units: Sequence[Unit], steps: list[Step], world: World, in_doubt: set[int] | None) -> _Found | None:
+    def _add(self, units: Sequence[Unit], steps: list[Step], world: World, in_doubt: set[int] | None) -> _Found:
         """A way out, without victims that need not be; ``in_doubt`` None where that is known of all."""
         if in_doubt is not None and units:
-            units = needed(self._play, self._to_spare(units), steps, in_doubt, self._most_steps)
+            units = needed(self._play, self._to_spare(units), steps, in_doubt)
         found = self._costed(units, steps, world)
         if not (self._costing.requires_budgets and found.violating):
             self._ways.append(found)

@@ -20,7 +20,9 @@ from podium.decide.preempting.trials import Trials, VictimFilter
 from podium.framework.cycle_state import CycleState
 
 # Of so many openings, the cheapest, it is worked out how many members they make room for.
-_MOST_WEIGHED = 512
+_MOST_WEIGHED = 256
+# As many tell whether there are any such.
+_FIRST_WEIGHED = 32
 # Costs that several members share are counted in such parts.
 _PARTS = 720
 
@@ -99,6 +101,12 @@ class Ground:
         amounts = np.array([requests[resource] for resource in wanted], dtype=np.int64)
         numbers: Int64s = np.clip((left // amounts[:, None]).min(axis=0), 1, most)
         return numbers
+
+    def makes_room(self, allowed: Bools) -> bool:
+        """Whether some of the cheapest openings on rows that are allowed make room for several."""
+        places = np.flatnonzero(allowed[self.rows])
+        order = np.lexsort(self.keys[::-1, places])[:_FIRST_WEIGHED]
+        return bool((self.room_for(places[order], 2) > 1).any())
 
     def again(self, row: int) -> tuple[tuple[int, ...], tuple[PodRecord, ...]] | None:
         """The cost and the victims of the opening on a row as things are; None where there is none any more."""

@@ -19,13 +19,10 @@ def stands(play: Play, units: Sequence[Unit], steps: Sequence[Step]) -> bool:
     return all(play.put(member, row) for member, row in steps)
 
 
-def needed(
-    play: Play, units: Sequence[Unit], steps: Sequence[Step], in_doubt: Collection[int], most_steps: int
-) -> list[Unit]:
+def needed(play: Play, units: Sequence[Unit], steps: Sequence[Step], in_doubt: Collection[int]) -> list[Unit]:
     """Those of the units that cannot be spared, which are tried in their order; everything is taken back.
 
-    Where filters answer for each row alone, victims are needed on rows that are not ``in_doubt``. With ``most_steps``
-    gone the rest counts as needed.
+    Where filters answer for each row alone, victims are needed on rows that are not ``in_doubt``.
     """
     play.roll_back(play.base)
     is_local = all(play.handle.is_row_local(play.asked(member)[0]) for member, _ in steps)
@@ -34,8 +31,6 @@ def needed(
         before = len(left)
         for unit in list(left):
             rows = {pod.row for pod in unit}
-            if play.steps >= most_steps:
-                return left
             if is_local and rows.isdisjoint(in_doubt):
                 continue
             others = [other for other in left if other is not unit]

@@ -53,6 +53,14 @@ class Units:
         pods = list(map(self._cluster.pods.record, self._take.slots.tolist()))
         return self.of(pods)
 
+    def few(self, most: int) -> list[Unit] | None:
+        """All units, None where there are more than ``most``."""
+        along = sum(len(whole.pods) for whole in self._wholes.values())
+        if len(self) - along > most:
+            return None
+        units = self.all()
+        return units if len(units) <= most else None
+
     def of(self, pods: Iterable[PodRecord]) -> list[Unit]:
         """The units of some pods that may be victims, in that order; a group once."""
         units: list[Unit] = []

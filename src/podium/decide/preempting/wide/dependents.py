@@ -126,7 +126,7 @@ class Dependents:
                     yield int(self._take.index_of[dependent]), Reason(member, (key,))
 
     def _mates(self, slot: int) -> list[int]:
-        """The takeable pods of the group with which one goes, `NOBODY` among them where not all may go."""
+        """The takeable pods of the group that the one in a slot goes with, `NOBODY` among them where not all may."""
         if self._wholes is None or not (key := self._wholes.key_of(self._cluster.pods.record(slot))):
             return []
         if not self._wholes.is_below(key, self._priority):
