@@ -20,6 +20,7 @@ from podium.framework.settings.configuration import Configuration, default_confi
 from podium.framework.settings.departures import departures
 from podium.framework.settings.extenders import without_extenders
 from podium.framework.settings.feature_gates import FeatureGates
+from podium.machines.scheduling.scheduler import OnAttempt
 from podium.plane.components import autoscaler, rescheduler, scheduler
 from podium.plane.switches import SCHEDULER
 from podium.sim.limits import Limits
@@ -43,8 +44,10 @@ class RunOptions:
 
     `start_ns` None stands for the newest time in the objects, `until_ns` None for the scenario's end, `configuration`
     None for that of a default kube-scheduler, and `priority_cutoff` None for that of the scenario's autoscaler. A
-    configuration with extenders is refused unless they are to be ignored. A deleted pod takes `termination_ns` to end,
-    at most its grace period; None stands for what a recording among the objects says, and for all of that.
+    configuration with extenders is refused unless they are to be ignored. Schedulers draw among equals by `draw_seed`,
+    by `seed` where that is None; `on_attempt` is shown each pod right before their attempt at it. A deleted pod takes
+    `termination_ns` to end, at most its grace period; None stands for what a recording among the objects says, and for
+    all of that.
     """
 
     seed: int = 0
@@ -58,6 +61,8 @@ class RunOptions:
     limits: Limits = field(default_factory=Limits)
     ignore_extenders: bool = False
     priority_cutoff: int | None = None
+    draw_seed: int | None = None
+    on_attempt: OnAttempt | None = None
 
 
 def simulate(  # noqa: PLR0913 - each is an option that people set on its own
@@ -263,7 +268,13 @@ def share_done(simulation: Simulation) -> float:
 
 
 def _scheduler(name: str, options: RunOptions) -> Component:
-    return scheduler(name, options.configuration, seed=options.seed, feature_gates=options.feature_gates)
+    return scheduler(
+        name,
+        options.configuration,
+        seed=options.seed if options.draw_seed is None else options.draw_seed,
+        feature_gates=options.feature_gates,
+        on_attempt=options.on_attempt,
+    )
 
 
 def _input(objects: Sequence[Document] | Sequence[dict[str, Any]]) -> Input:

@@ -14,7 +14,7 @@ from podium.app.console.options import HTML, Duration, output_option_of, validat
 from podium.app.console.run_options import single_run_options
 from podium.app.console.source import Source, optional_source_options, override_option
 from podium.app.planning.decision_commands import fit, pending, survive
-from podium.app.planning.options import Codes, change_options, joined, node_arguments
+from podium.app.planning.options import Codes, change_options, joined, node_arguments, outcomes_options
 
 if TYPE_CHECKING:
     from podium.api.input.codec import Document, Input
@@ -60,6 +60,7 @@ class Asking:
     save: str
     fail_on: tuple[str, ...]
     shown: tuple[str, ...]
+    stories: int = 0
 
     def read(self) -> Input:
         """The cluster, read in front of somebody."""
@@ -88,7 +89,8 @@ class Asking:
         from podium.app.planning.showing import save_scenario
 
         with ProgressBar("playing the plan") as bar:
-            played = play_question(read, question, self.options, lambda share, what: bar.update(share, lambda: what))
+            progress = lambda share, what: bar.update(share, lambda: what)  # noqa: E731 - as short as it is said
+            played = play_question(read, question, self.options, progress, stories=self.stories)
         if self.save:
             save_scenario(self.save, played, self.options)
         return played
@@ -142,13 +144,24 @@ def question_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
         form: str,
         save: str,
         fail_on: tuple[str, ...],
+        outcomes: bool,
+        stories: int,
         **given: Any,
     ) -> Answer:
         shown = tuple(part for option, part in _SHOWN.items() if given.pop(option))
-        asking = Asking(joined(group or Source(), source), validation, options, form, save, fail_on, shown)
+        asking = Asking(
+            joined(group or Source(), source),
+            validation,
+            options,
+            form,
+            save,
+            fail_on,
+            shown,
+            stories if outcomes else 0,
+        )
         return command(asking=asking, **given)
 
-    decorated: Callable[..., Answer] = override_option(single_run_options(with_asking))
+    decorated: Callable[..., Answer] = override_option(single_run_options(outcomes_options(with_asking)))
     for option in reversed(_OPTIONS):
         decorated = option(decorated)
     return decorated
@@ -351,6 +364,7 @@ def diff(*, asking: Asking, before_files: Sequence[str], after_files: Sequence[s
             asking.options,
             renews_priorities=renews_priorities,
             progress=lambda share, what: bar.update(share, lambda: what),
+            stories=asking.stories,
         )
     if asking.save:
         save_scenario(asking.save, played, after.options(asking.options))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,7 +12,7 @@ import click
 from podium.app.console.command import Command
 from podium.app.console.options import config_option, feature_gates_option, ignore_extenders_option, validate_option
 from podium.app.console.source import Source, optional_source_options, override_option
-from podium.app.planning.options import Codes, change_options, joined
+from podium.app.planning.options import Codes, change_options, joined, outcomes_options
 
 if TYPE_CHECKING:
     from podium.api.input.codec import Document
@@ -35,6 +35,7 @@ class Deciding:
     feature_gates: FeatureGates
     form: str
     fail_on: tuple[str, ...]
+    stories: int = 0
 
     def load(self) -> LoadedCluster:
         """The cluster, read in front of somebody."""
@@ -105,10 +106,13 @@ def deciding_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
         feature_gates: FeatureGates,
         form: str,
         fail_on: tuple[str, ...],
+        outcomes: bool = False,
+        stories: int = 0,
         **given: Any,
     ) -> Answer:
         named = joined(group or Source(), source)
         deciding = Deciding(named, validation, config, ignore_extenders, feature_gates, form, fail_on)
+        deciding = replace(deciding, stories=stories if outcomes else 0)
         return command(deciding=deciding, **given)
 
     decorated: Callable[..., Answer] = override_option(with_deciding)
@@ -120,6 +124,7 @@ def deciding_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
 @click.command(cls=Command)
 @optional_source_options
 @click.option("-n", "--namespace", default="", help="The pods of this namespace; the others are decided about, too.")
+@outcomes_options
 @deciding_options
 def pending(*, deciding: Deciding, namespace: str) -> None:
     """Say why pods wait for a node, each cause once, and which one change would let most of them in.
@@ -133,7 +138,8 @@ def pending(*, deciding: Deciding, namespace: str) -> None:
 
     loaded = deciding.load()
     with ProgressBar("deciding") as bar:
-        answer = pending_answer(loaded, namespace, lambda share: bar.update(share, lambda: "trying changes"))
+        progress = lambda share: bar.update(share, lambda: "trying changes")  # noqa: E731 - as short as it is said
+        answer = pending_answer(loaded, namespace, progress, stories=deciding.stories)
     deciding.show(answer)
 
 
@@ -147,6 +153,7 @@ def pending(*, deciding: Deciding, namespace: str) -> None:
 )
 @click.option("--preempt", "preempts", is_flag=True, help="Let them preempt pods of lower priority.")
 @click.option("--after-pending", "after_pending", is_flag=True, help="Let the pods that are pending take room first.")
+@outcomes_options
 @deciding_options
 def fit(
     *, deciding: Deciding, change: tuple[str, ...], replicas: int | None, preempts: bool, after_pending: bool
@@ -159,9 +166,11 @@ def fit(
     from podium.app.planning.questions.fit import asked_for, fit_answer
     from podium.app.planning.questions.fit_replicas import FitWishes
 
+    if deciding.stories and replicas is None:
+        raise click.UsageError("--outcomes: say how many with --replicas N; those that fit are counted, not placed.")
     asked, others = asked_for(deciding.read_files(change))
     loaded = deciding.load().with_(*others)
-    deciding.show(fit_answer(loaded, asked, FitWishes(replicas, preempts, after_pending)))
+    deciding.show(fit_answer(loaded, asked, FitWishes(replicas, preempts, after_pending, deciding.stories)))
 
 
 @click.command(cls=Command)

@@ -81,3 +81,27 @@ def change_options(help_text: str) -> Callable[[Callable[..., Answer]], Callable
         )(decorated)
 
     return decorate
+
+
+_outcomes_options = (
+    click.option(
+        "--outcomes",
+        is_flag=True,
+        help="List in how many ways chance may have it come out, by who suffers: it is told again with other draws.",
+    ),
+    click.option(
+        "--stories",
+        type=click.IntRange(min=1, max=100),
+        default=20,
+        show_default=True,
+        metavar="N",
+        help="How often it is told for --outcomes, at most.",
+    ),
+)
+
+
+def outcomes_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
+    """Whether, and how often, a plan is told again with other draws."""
+    for option in reversed(_outcomes_options):
+        command = option(command)
+    return command

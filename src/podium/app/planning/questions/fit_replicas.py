@@ -13,10 +13,12 @@ from podium.app.console.page import counted
 from podium.app.explaining.workload import MadePod
 from podium.app.planning.answer import Finding, PlanAnswer, Section, Table
 from podium.app.planning.answering import pods
+from podium.app.planning.chances.sections import told_outcomes
 from podium.app.planning.deciding.capacity import copies
 from podium.app.planning.deciding.causes import Blocked, blocked
 from podium.app.planning.deciding.decisions import Decisions
 from podium.app.planning.deciding.fates import Settled
+from podium.app.planning.deciding.retelling import settled_again
 from podium.cluster.pods import PodRecord
 
 _MOST_ROWS = 20
@@ -24,11 +26,15 @@ _MOST_ROWS = 20
 
 @dataclass(frozen=True, slots=True)
 class FitWishes:
-    """How it is asked: for so many `replicas` (None: as many as fit), with preemption, after those that are pending."""
+    """How it is asked: for so many `replicas` (None: as many as fit), with preemption, after those that are pending.
+
+    With `stories` so many pods are placed so often, with other draws.
+    """
 
     replicas: int | None = None
     preempts: bool = False
     after_pending: bool = False
+    stories: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,8 @@ def so_many(
     rests_on: tuple[Caveat, ...],
 ) -> PlanAnswer:
     """Whether so many fit, placed one after another as the scheduler would."""
+    with decisions.supposing():
+        outcomes = settled_again(decisions, tuple(copies(pod, replicas)), wishes.stories, preempts=wishes.preempts)
     settled = decisions.settle(copies(pod, replicas), preempts=wishes.preempts)
     why = blocked(decisions, settled)
     placed = Counter(fate.node for fate in settled.fates)
@@ -85,6 +93,7 @@ def so_many(
             data=dict(sorted(victims.items())),
         ),
         _stopping(why),
+        *told_outcomes(outcomes),
     ]
     return PlanAnswer(
         "fit",
