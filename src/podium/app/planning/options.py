@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from podium.app.console.source import ClusterSource, Source, cluster_options
+from podium.app.planning.finding_codes import FINDING_CODES
 
 Answer = TypeVar("Answer")
 
@@ -23,8 +24,6 @@ class Codes(click.ParamType[tuple[str, ...]]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
         """Read the text, or fail with what is wrong with it."""
-        from podium.app.planning.answer import FINDING_CODES
-
         if isinstance(value, tuple):
             return value
         codes = tuple(code.strip() for code in value.split(",") if code.strip())
@@ -81,27 +80,3 @@ def change_options(help_text: str) -> Callable[[Callable[..., Answer]], Callable
         )(decorated)
 
     return decorate
-
-
-_outcomes_options = (
-    click.option(
-        "--outcomes",
-        is_flag=True,
-        help="List in how many ways chance may have it come out, by who suffers: it is told again with other draws.",
-    ),
-    click.option(
-        "--stories",
-        type=click.IntRange(min=1, max=100),
-        default=20,
-        show_default=True,
-        metavar="N",
-        help="How often it is told for --outcomes, at most.",
-    ),
-)
-
-
-def outcomes_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
-    """Whether, and how often, a plan is told again with other draws."""
-    for option in reversed(_outcomes_options):
-        command = option(command)
-    return command

@@ -141,7 +141,11 @@ LeftToChance
 Draw
   time:number pod outcomes:[DrawnOutcome] furtherOutcomes:int
 DrawnOutcome
-  suffering:[Suffering] nodes:[Way] furtherNodes:int followed:bool
+  suffering:[DrawnSuffering] nodes:[DrawnNode] furtherNodes:int followed:bool
+DrawnSuffering
+  workload pods:int
+DrawnNode
+  node victims:[str]
 PendingCause
   cause pods:int examples:[str] workloads:{int} change:str~ freed:int
 NotMade

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from podium.app.explaining.outcomes import MOST_OUTCOMES, Outcome
+from podium.app.planning.bounds import MOST_STORIES
 from podium.app.planning.chances.draws import Draw, Draws
-
-MOST_STORIES = 100
-"""So many stories are told at most."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -12,14 +12,21 @@ from podium.app.planning.deciding.fates import Settled
 from podium.cluster.pods import PodRecord
 
 
-def settled_again(decisions: Decisions, pods: Sequence[PodRecord], stories: int, *, preempts: bool) -> Outcomes | None:
+def settled_again(
+    decisions: Decisions,
+    pods: Sequence[PodRecord],
+    stories: int,
+    *,
+    preempts: bool = True,
+    comes_back: bool = False,
+) -> Outcomes | None:
     """How it may come out for pods, found out by deciding so often; None where that is not asked for."""
     if not stories:
         return None
 
     def tell(seed: int, draws: Draws | None = None) -> Story:
         with decisions.supposing(), decisions.drawing(seed, draws):
-            return _story(decisions, decisions.settle(pods, preempts=preempts))
+            return _story(decisions, decisions.settle(pods, preempts=preempts, comes_back=comes_back))
 
     draws = Draws(0)
     return outcomes_of(tell(0, draws), draws, tell, stories, decisions.cluster.now)

@@ -19,12 +19,15 @@ from podium.app.planning.deciding.quotas import Quotas, Unmade, raised
 from podium.app.planning.deciding.retelling import settled_again
 from podium.app.planning.deciding.search import helping, nodes_needed
 from podium.app.planning.deciding.shapes import Shape, shapes_of
+from podium.app.planning.deciding.writing import remedy_of
+from podium.app.planning.question import scenario_of_spec
 from podium.app.planning.questions.pending_sections import (
     Cause,
     helped,
     told_causes,
     told_changes,
     told_fates,
+    told_pods,
     told_unmade,
 )
 
@@ -44,7 +47,7 @@ def pending_answer(
     server would have taken.
     """
     decisions = Decisions(loaded)
-    outcomes = settled_again(decisions, decisions.pending, stories, preempts=True)
+    outcomes = settled_again(decisions, decisions.pending, stories)
     with decisions.supposing():
         settled = decisions.settle(decisions.pending, preempts=True)
         meant = _of_namespace(settled, namespace)
@@ -63,12 +66,16 @@ def pending_answer(
             *told_outcomes(outcomes),
         ]
         table = _table(decisions, causes)
+        remedy = remedy_of(decisions, changes[0].change, meant.waiting) if changes else None
     return PlanAnswer(
         "pending",
         _headline(meant, unmade, changes, further, namespace),
         findings=tuple(_findings(causes, unmade, meant)),
         rests_on=loaded.rests_on,
+        scenario=scenario_of_spec(loaded.read, "pending", {}),
+        remedy=remedy,
         sections=tuple(sections),
+        further=(told_pods(decisions, causes, meant),),
         table=table,
     )
 
