@@ -72,9 +72,7 @@ class FleetRun:
     def __post_init__(self) -> None:
         self.random = random = Random(f"fleet-run:{self.seed}")
         drawn = frozenset(
-            one
-            for one in Feature
-            if one is not Feature.GANGS and random.random() < (0.15 if one in RESTLESS else 0.45)
+            one for one in Feature if one is not Feature.GANGS and random.random() < (0.15 if one in RESTLESS else 0.45)
         )
         may_have_gangs = Feature.RESCHEDULER not in drawn and not self.preemption
         if may_have_gangs and Random(f"gang-run:{self.seed}").random() < SHARE_OF_GANGS:

@@ -56,7 +56,10 @@ def _pods(group: str, number: int, random: Random) -> list[Raw]:
             metadata = {"name": group, "namespace": "default"}
             return [{"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}]
     spec = {"replicas": number, "selector": {"matchLabels": {"app": group}}, "template": _template(group, random)}
-    return [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": group, "namespace": "default"}} | {"spec": spec}]
+    return [
+        {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": group, "namespace": "default"}}
+        | {"spec": spec}
+    ]
 
 
 def _template(group: str, random: Random) -> Raw:

@@ -199,9 +199,19 @@ class DefaultPreemption:
         )
 
     def plan(
-        self, state: CycleState, pod: PodRecord, handle: Handle, outcome: Outcome, *, detailed: bool = False
+        self,
+        state: CycleState,
+        pod: PodRecord,
+        handle: Handle,
+        outcome: Outcome,
+        *,
+        detailed: bool = False,
+        seed: int | None = None,
     ) -> PreemptionPlan:
-        """The plan behind `post_filter`; ``detailed`` lists every candidate and every rejected node."""
+        """The plan behind `post_filter`; ``detailed`` lists every candidate and every rejected node.
+
+        It draws among equals by ``seed``, by the scheduler's where that is None.
+        """
         row = handle.cluster.nodes.row_of.get(pod.nominated_node_name)
         nominated = outcome.status(row) if row is not None else None
         evicts = self._protection.required
@@ -216,7 +226,7 @@ class DefaultPreemption:
         options = PreemptionOptions(
             self._minimum,
             self._may_be_victims(handle.cluster),
-            self._seed,
+            self._seed if seed is None else seed,
             self._cost,
             self._wide,
             requires_budgets=self._protection.required,

@@ -52,7 +52,7 @@ from podium.machines.scheduling.shown.objects import ObjectsShown
 from podium.machines.scheduling.shown.pods import PodsShown
 
 OnAttempt = Callable[[QueuedPod, Runner], None]
-"""Is shown a pod before an attempt at it."""
+"""Is shown a pod, and who decides about it."""
 
 
 class Scheduler:
