@@ -5,8 +5,6 @@ Source: pkg/scheduler/framework/types.go (FitError.Error).
 
 from __future__ import annotations
 
-from collections import Counter
-
 from podium.decide.placement import Placement, left_out
 
 
@@ -16,13 +14,14 @@ def fit_error(placement: Placement, node_count: int, post_filter_message: str) -
     if not placement.pre_filter.status.is_success:
         reasons = placement.pre_filter.status.message
     else:
-        counts: Counter[str] = Counter()
+        counts: dict[str, int] = {}
         for refused, number in placement.outcome.tally():
             for reason in placement.outcome.status_of(refused).reasons:
-                counts[reason] += number
+                counts[reason] = counts.get(reason, 0) + number
         missing = node_count - placement.outcome.looked_at
         if missing > 0:
-            counts[left_out(placement.pre_filter).message] += missing
+            reason = left_out(placement.pre_filter).message
+            counts[reason] = counts.get(reason, 0) + missing
         reasons = ", ".join(sorted(f"{number} {reason}" for reason, number in counts.items()))
     message += f": {reasons}." if reasons else "."
     return f"{message} {post_filter_message}." if post_filter_message else message

@@ -32,6 +32,7 @@ from podium.machines.scheduling.room import Room
 from podium.plugins.registry import IN_TREE
 
 PREEMPTION_GATE = "DefaultPreemption"
+_HELD = unresolvable("waiting for the preemption for this pod to be finished").by(PREEMPTION_GATE)
 
 
 class Parts:
@@ -72,7 +73,7 @@ class Parts:
         if not status.is_success:
             return status
         if self.preemptions.holds(pod.uid):
-            return unresolvable("waiting for the preemption for this pod to be finished").by(PREEMPTION_GATE)
+            return _HELD
         return SUCCESS
 
 
