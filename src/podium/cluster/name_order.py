@@ -20,8 +20,8 @@ class NameOrder:
         ranks = np.full(len(name_hash), -1, dtype=np.int64)
         ranks[in_order] = np.arange(len(in_order), dtype=np.int64)
         self.ranks: Int64s = ranks
-        self.rows: list[int] = in_order.tolist()
-        self.rank_of: list[int] = ranks.tolist()
+        self.rows = in_order.data
+        self.rank_of = ranks.data
         bits = len(in_order).bit_length()
         self.shift = max(bits - 6, min(bits // 2 + 1, 6))
         self.blocks = (len(in_order) >> self.shift) + 1

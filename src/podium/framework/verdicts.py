@@ -42,6 +42,8 @@ class Verdicts:
         return cls(codes.astype(np.int64), statuses.__getitem__)
 
 
+_NO_POSITIONS: Int64s = np.empty(0, dtype=np.int64)
+
 Decoders = dict[int, tuple[str, Callable[[int], Status]]]
 
 
@@ -151,7 +153,7 @@ class Outcome:
     def feasible(self) -> Int64s:
         """The positions where the pod fits, ascending."""
         if self._numbers is not None and 0 not in self._numbers:
-            return np.empty(0, dtype=np.int64)
+            return _NO_POSITIONS
         return np.flatnonzero(self.refused == 0)
 
     def status(self, position: int) -> Status:

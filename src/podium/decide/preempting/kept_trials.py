@@ -38,6 +38,10 @@ class KeptTrials:
         refused, key = self.refused.item(row), tuple(self.criteria[:, row].tolist())
         return RowTrial(refused, key, () if refused else tuple(self.lists.on(row).tolist()))
 
+    def victims(self, row: int) -> tuple[tuple[int, ...], int]:
+        """The victims on the row of a candidate, and how many of them violate a budget."""
+        return tuple(self.lists.on(row).tolist()), self.criteria.item(0, row)
+
     def replace(self, table: TrialTable) -> None:
         """Keep these trials on all rows, and nothing else."""
         self.refused, self.criteria = table.refused, table.criteria

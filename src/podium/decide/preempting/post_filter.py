@@ -13,6 +13,9 @@ from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
 from podium.framework.status import Code, Status, unresolvable
 
+_NOTHING = PostFilterResult(unresolvable())
+_NOBODY = PostFilterResult(unresolvable(), nominated_node="")
+
 
 def ask_post_filters(runner: Runner, placement: Placement) -> PostFilterResult:
     """Ask one plugin after the other, until one finds something, fails, or says that nothing will help.
@@ -26,10 +29,10 @@ def ask_post_filters(runner: Runner, placement: Placement) -> PostFilterResult:
     """
     cluster = runner.cluster
     if not len(cluster.nodes):
-        return PostFilterResult(unresolvable(), nominated_node="")
+        return _NOBODY
     releases: tuple[ClaimRelease, ...] = ()
     outcome = full_outcome(cluster, placement)
-    best = PostFilterResult(unresolvable())
+    best = _NOTHING
     answers: list[Status] = []
     for plugin in runner.profile.post_filter:
         with Calling(plugin.name, "PostFilter", placement.pod):

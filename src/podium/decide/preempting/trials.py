@@ -113,10 +113,10 @@ class Trials:
         kept = self._refreshed(runner, state, pod)
         standing = self._standing(kept, outcome)
         own = nodes.row_of.get(pod.nominated_node_name, -1)
-        missed, standing.missed = standing.missed, {}
-        for row in sorted(missed):
+        for row in sorted(standing.missed):
             if row != own:
-                self._place(standing, row, missed[row] or kept.trial(row), outcome)
+                self._place(standing, row, standing.missed[row] or kept.trial(row), outcome)
+        standing.missed = {}
         decoders, trial = kept.decoders, None
         if own >= 0:
             # What is tried here is right for this pod alone.
@@ -126,9 +126,12 @@ class Trials:
         best = standing.draw(lot)
         if best is None:
             return BestTrial(None, tally=tuple(standing.tally(decoders)))
-        found = trial if trial is not None and best == own else kept.trial(best)
+        if trial is not None and best == own:
+            victims, violations = trial.victims, trial.key[0]
+        else:
+            victims, violations = kept.victims(best)
         equals = standing.equals(MOST_EQUALS)
-        return BestTrial(best, found.victims, found.key[0], candidates=standing.candidates, equals=equals)
+        return BestTrial(best, victims, violations, candidates=standing.candidates, equals=equals)
 
     def _standing(self, kept: KeptTrials, outcome: Outcome) -> Standing:
         """The trials that count, as they were when this was asked for last."""
