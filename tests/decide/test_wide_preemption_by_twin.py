@@ -188,11 +188,15 @@ def test_a_group_that_goes_as_a_whole_counts_whole_in_the_best_of_all_sets(
         if plan.search is None:
             return
         together = [
-            [pod.metadata.name for pod in pods if pod.metadata.name in names and pod.metadata.namespace == name]
+            [
+                pod.metadata.name
+                for pod in pods
+                if pod.metadata.name in names and pod.spec.node_name and pod.metadata.namespace == name
+            ]
             for name in NAMESPACES
         ]
         across = "acrossNodes" in args
-        twin = WidePreemption(changed.surroundings, changed.target, skipped, Rules(together=together, across=across))
+        twin = WidePreemption(changed.surroundings, changed.target, skipped, Rules(across=across, together=together))
         best = twin.best(tried)
         event(f"{len(best)} nodes are best" if best else "no set is enough")
 

@@ -36,8 +36,8 @@ class Rules:
     cost: StatedCost | None = None
     requires_budgets: bool = False
     spared: Collection[str] = ()
-    together: Collection[Collection[str]] = ()
     now: int = 0
+    together: Collection[Collection[str]] = ()
 
 
 class WidePreemption:
@@ -137,7 +137,8 @@ class WidePreemption:
         """All sets of takeable pods, and each with all that depend on it."""
         for number in range(1, len(self.takeable) + 1):
             for some in combinations(self.takeable, number):
-                victims = self.closed(some) if self._rules.dependents or self._rules.together else list(some)
+                goes_along = self._rules.dependents or self._rules.together
+                victims = self.closed(some) if goes_along else list(some)
                 if victims is not None:
                     yield some, victims
 

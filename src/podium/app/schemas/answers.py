@@ -14,7 +14,10 @@ Explanation
   node preEnqueue?:Status error? preFilter?:Status nodes:{Status} scores?:{{int}} totals?:{int} best?:[str]
   claims?:{{Claim}} preemption?:Preemption postFilter?:{Status} priority:int nominatedNode? gates?:[str]
   remedies?:Remedies placed?:Placed disruptions?:DisruptionState outcomes?:[Outcome] furtherOutcomes?:int
-  restsOn:[Caveat]
+  gang?:Gang restsOn:[Caveat]
+Gang
+  group minCount:int pods:int placed:int needed:int fitting:int isEnough:bool members:{str} domain? domains?:int
+  problem? victims?:[str] preemption?
 Outcome
   suffering:[Suffering] nodes:[Way] furtherNodes:int
 Suffering

@@ -162,7 +162,8 @@ class Descent:
         if not len(rows) or rest < 1:
             return False
         trials = WideTrials(play.cluster, taking.trials, WideSettings(across=True, most_steps=rest))
-        table, search = trials.on(play.handle, state, asker, rows, Wanted(taking.may_disrupt))
+        wanted = Wanted(taking.may_disrupt, taking.cost, taking.costing.requires_budgets)
+        table, search = trials.on(play.handle, state, asker, rows, wanted)
         play.steps += search.steps
         found = table.candidates
         order = np.lexsort((play.cluster.nodes.name_hash[table.rows[found]], *table.criteria[::-1, found]))

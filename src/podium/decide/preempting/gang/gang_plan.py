@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from podium.cluster.pods import PodRecord
 from podium.decide.cap import PutOff
-from podium.decide.preempting.costs.criteria import Criterion
+from podium.decide.preempting.costs.criteria import Column
 from podium.decide.preempting.wide.wide_trials import Search
 
 Placed = tuple[PodRecord, str]
@@ -53,5 +53,5 @@ class GangPlan:
     criterion: str = ""
     message: str = ""
     put_off: PutOff | None = None
-    criteria: tuple[Criterion, ...] = ()
+    criteria: tuple[Column, ...] = ()
     search: Search | None = field(default=None, compare=False)

@@ -19,6 +19,7 @@ from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.cap import PutOff, put_off_for, without_budgets
+from podium.decide.preempting.costs.protection import alone_within_budgets, within_budgets
 from podium.decide.preempting.gang.all_sets import AllSets
 from podium.decide.preempting.gang.costing import Costing
 from podium.decide.preempting.gang.descent import Descent, Grounds, Manner, Step, asker_for
@@ -113,6 +114,8 @@ class _GangSearch:
         self._gang = gang
         self._trials = trials
         self._may_disrupt = _sparing_own(play.cluster, gang, options.may_disrupt)
+        if options.requires_budgets:
+            self._may_disrupt = alone_within_budgets(play.cluster, self._may_disrupt)
         self._most_steps = most_steps
         self._costing = Costing(play.handle, options.cost, requires_budgets=options.requires_budgets)
         self._asker = asker_for(gang.members[0], gang.priority)
@@ -121,6 +124,8 @@ class _GangSearch:
         self._worlds = worlds_of(play.cluster, gang)
         # The ways that were found, and those whose victims are more than budgets allow.
         self._ways: list[_Found] = []
+        # The cheapest of all there are, where it was found by trying these.
+        self._proven: _Found | None = None
         self._left_out = 0
         self._is_complete = False
 
@@ -139,10 +144,10 @@ class _GangSearch:
             return
         sets = AllSets(self._play, self._gang, self._units, self._costing, self._worlds, self._most_steps)
         found = sets.best(self._best_cost)
-        if found is not None:
-            units, steps, world = found
-            self._add(units, steps, world, None)
         self._is_complete = not sets.is_cut
+        if found is not None and (self._is_complete or sets.grows):
+            units, steps, world = found
+            self._proven = self._add(units, steps, world, None)
 
     def plan(self) -> GangPlan:
         """What it came to."""
@@ -168,7 +173,7 @@ class _GangSearch:
 
     @property
     def _best(self) -> _Found:
-        return min(self._ways, key=lambda found: found.cost)
+        return self._proven or min(self._ways, key=lambda found: found.cost)
 
     @property
     def _best_cost(self) -> tuple[int, ...] | None:
@@ -255,6 +260,7 @@ class _GangSearch:
         cluster = self._play.cluster
         allowed = filter_of(self._units, cluster, self._may_disrupt)
         allowed = _without(cluster, spared, allowed) if spared else allowed
+        allowed = within_budgets(cluster, allowed) if self._costing.requires_budgets else allowed
         return Taking(self._trials, self._costing, self._units, allowed)
 
     def _in_order(self) -> list[World]:
