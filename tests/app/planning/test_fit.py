@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import podium
-from podium.app.planning.deciding.capacity import MOST_ON_A_NODE, MOST_PLACED, capacity_of, copies
+from podium.app.planning.bounds import MOST_PLACED
+from podium.app.planning.deciding.capacity import MOST_ON_A_NODE, capacity_of, copies
 from podium.app.planning.deciding.decisions import Decisions
 from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, told, written
 

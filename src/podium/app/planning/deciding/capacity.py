@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from podium.app.planning.bounds import MOST_PLACED
 from podium.app.planning.deciding.causes import Blocked, blocked, obstacles_of, worded
 from podium.app.planning.deciding.decisions import Decisions
 from podium.app.planning.deciding.fates import Fate, Settled
@@ -15,9 +16,6 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.worlds import Worlds
 from podium.framework.cycle_state import CycleState
 from podium.framework.runner import Runner
-
-MOST_PLACED = 20_000
-"""So many pods are placed one after another at most."""
 
 MOST_ON_A_NODE = 2_000
 """So many more pods are tried on a node at most."""

@@ -50,6 +50,7 @@ class Decisions:
         self._read = explainer.read
         self._budgets = {item.key: item for item in self.objects if isinstance(item, PodDisruptionBudget)}
         self._put_off: dict[Kind, PutOff | Ending] = {}
+        self._supposed: list[Kubernetes] = []
         self.pending = self.in_order(explainer.waiting)
         for pod in self.pending:
             self._note_likeness(pod)
@@ -149,11 +150,18 @@ class Decisions:
         finally:
             self.scratch.roll_back(mark)
 
+    @property
+    def supposed(self) -> tuple[Kubernetes, ...]:
+        """The objects that are supposed to be there and are no nodes and no pods, in the order in which they came."""
+        return tuple(self._supposed)
+
     def put(self, item: Kubernetes) -> None:
         """Suppose that an object that is no node and no pod is there, in place of the one of its name."""
         before = self._budgets.get(item.key) if isinstance(item, PodDisruptionBudget) else self.cluster.find(item)
         self._put(item)
         self.scratch.taken_back_by(lambda: self._remove(item) if before is None else self._put(before))
+        self._supposed.append(item)
+        self.scratch.taken_back_by(self._supposed.pop)
 
     def settle(self, pods: Iterable[PodRecord], *, preempts: bool = False, comes_back: bool = False) -> Settled:
         """Let pods get nodes, each as its scheduler decides on what those before it have left.

@@ -17,12 +17,15 @@ from podium.app.planning.deciding.node_changes import NODE
 from podium.app.planning.deciding.quotas import Quotas, Unmade, raised
 from podium.app.planning.deciding.search import helping, nodes_needed
 from podium.app.planning.deciding.shapes import Shape, shapes_of
+from podium.app.planning.deciding.writing import remedy_of
+from podium.app.planning.question import scenario_of_spec
 from podium.app.planning.questions.pending_sections import (
     Cause,
     helped,
     told_causes,
     told_changes,
     told_fates,
+    told_pods,
     told_unmade,
 )
 
@@ -54,12 +57,16 @@ def pending_answer(
             told_fates(decisions, meant),
         ]
         table = _table(decisions, causes)
+        remedy = remedy_of(decisions, changes[0].change, meant.waiting) if changes else None
     return PlanAnswer(
         "pending",
         _headline(meant, unmade, changes, further, namespace),
         findings=tuple(_findings(causes, unmade, meant)),
         rests_on=loaded.rests_on,
+        scenario=scenario_of_spec(loaded.read, "pending", {}),
+        remedy=remedy,
         sections=tuple(sections),
+        further=(told_pods(decisions, causes, meant),),
         table=table,
     )
 

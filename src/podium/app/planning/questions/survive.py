@@ -14,13 +14,15 @@ from podium.app.console.cells import Name, Part
 from podium.app.console.page import counted, listed
 from podium.app.explaining.target import POD, read_target
 from podium.app.explaining.workload import find_workload, pods_of
-from podium.app.planning.answer import Finding, PlanAnswer, Section, Table
+from podium.app.planning.answer import Finding, PlanAnswer, Remedy, Section, Table
 from podium.app.planning.answering import pods
 from podium.app.planning.deciding.decisions import Decisions
 from podium.app.planning.deciding.fates import Fate, Settled
 from podium.app.planning.deciding.shapes import shapes_of
 from podium.app.planning.deciding.sparing import Spared, Sparing, above
 from podium.app.planning.deciding.threats import ClassThreat, Taker, takers_of, threats_of
+from podium.app.planning.deciding.writing import remedy_of
+from podium.app.planning.question import scenario_of_spec
 from podium.cluster.pods import PodRecord
 
 _MOST_ROWS = 12
@@ -40,9 +42,11 @@ def survive_answer(loaded: LoadedCluster, text: str, namespace: str = "default")
         settled = decisions.settle(above(decisions, targets), preempts=True, comes_back=True)
     taken = _taken(settled, targets)
     changes: list[Spared] = []
+    remedy: Remedy | None = None
     if taken:
         shapes = shapes_of(decisions.cluster, decisions.pending)
         changes = Sparing(decisions, tuple(targets), whose, settled).changes(shapes)
+        remedy = remedy_of(decisions, changes[0].change, decisions.pending) if changes else None
     rests_on = loaded.rests_on
     finding = Finding("preempt", f"{pods(len(taken))} of {whose} would be preempted", tuple(p.key for p, _ in taken))
     return PlanAnswer(
@@ -50,6 +54,9 @@ def survive_answer(loaded: LoadedCluster, text: str, namespace: str = "default")
         _headline(decisions, whose, targets, taken, takers, changes),
         findings=(finding,) if taken else (),
         rests_on=rests_on,
+        scenario=scenario_of_spec(loaded.read, "survive", {}),
+        remedy=remedy,
+        further=(_told_pods(targets, taken),),
         sections=(
             Section("survives", "", (), data=not taken),
             _told_taken(decisions, taken),
@@ -148,6 +155,21 @@ def _told_taken(decisions: Decisions, taken: Sequence[tuple[PodRecord, Fate]]) -
     ]
     rest = "if all that is pending is decided about, in the order of the queue"
     return Section("taken", "Preempted", tuple(rows), rest=rest, data=data)
+
+
+def _told_pods(targets: Sequence[PodRecord], taken: Sequence[tuple[PodRecord, Fate]]) -> Section:
+    """Each of the pods, and what becomes of it."""
+    by = {pod.uid: fate for pod, fate in taken}
+    rows = tuple(
+        (
+            Name(pod.key, cells.PODS),
+            f"{pod.priority}",
+            Name(pod.node_name, cells.NODES),
+            f"goes for {by[pod.uid].pod.key}" if pod.uid in by else "stays",
+        )
+        for pod in targets
+    )
+    return Section("pods", "Pods", rows, ("pod", "priority", "node", ""), counted(len(rows), "pod"))
 
 
 def _told_takers(decisions: Decisions, takers: Sequence[Taker], unasked: int) -> Section:
