@@ -64,7 +64,11 @@ class DisruptionLedger:
 
     def wanted(self, uid: str, by: str, component: str = "") -> None:
         """Somebody who is no component of the cluster is about to have a pod deleted, or evicted as a component."""
-        self._announced.put(uid, Announcement(by, component, is_outsider=True))
+        self.announced(uid, Announcement(by, component, is_outsider=True))
+
+    def announced(self, uid: str, announcement: Announcement) -> None:
+        """It is known who is about to have a pod go, and why."""
+        self._announced.put(uid, announcement)
 
     def refused(self, uid: str) -> None:
         """They were refused it."""
