@@ -1,6 +1,5 @@
-"""What is drawn on terminals alone."""
+"""What is drawn with rich, on terminals alone."""
 
-import io
 import json
 import os
 import re
@@ -12,6 +11,7 @@ from threading import Event, active_count
 
 import click
 import pytest
+from rich.progress import Progress
 
 from podium.app.console import progress
 from podium.app.console.command import LOADED_FIRST, SUBCOMMANDS, podium
@@ -19,7 +19,6 @@ from podium.app.console.page import WIDTH
 from podium.app.console.progress import ProgressBar
 from podium.app.console.reading import read_shown
 from podium.app.console.rich_help import rich_help
-from podium.app.console.status_line import StatusLine
 from podium.app.explaining.command import explain
 from tests.api.dumps import dump, dumped_pod
 
@@ -92,13 +91,13 @@ def test_progress_is_shown_though_nothing_is_told(
 ) -> None:
     be_a_terminal(monkeypatch)
     drawn = Event()
-    draw = StatusLine.draw
+    refresh = Progress.refresh
 
-    def drew(line: StatusLine, what: str, share: float | None) -> None:
-        draw(line, what, share)
+    def refreshed(bar: Progress) -> None:
+        refresh(bar)
         drawn.set()
 
-    monkeypatch.setattr(StatusLine, "draw", drew)
+    monkeypatch.setattr(Progress, "refresh", refreshed)
 
     with ProgressBar("reading"):
         assert drawn.wait(60)
@@ -195,61 +194,3 @@ def test_there_is_a_bar_before_anything_is_loaded_that_takes_its_time(arguments:
 def test_what_is_loaded_with_a_bar_is_of_a_command_and_is_there(name: str) -> None:
     assert name in SUBCOMMANDS
     assert all(find_spec(module) is not None for module in LOADED_FIRST[name])
-
-
-class Terminal(io.StringIO):
-    """What a terminal is told."""
-
-    def isatty(self) -> bool:
-        return True
-
-    @property
-    def shown(self) -> str:
-        """What stands there in the end: each wiped line is gone."""
-        return re.sub(r"[^\n]*\r\x1b\[2K", "", self.getvalue())
-
-
-def test_what_others_say_stands_above_the_line_and_the_line_goes(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-
-    with StatusLine() as line:
-        line.draw("reading", 0.25)
-        sys.stderr.writelines(["a warn", "ing\n"])
-        line.draw("reading", 0.5)
-        sys.stderr.write("half a ")
-        line.draw("reading", 0.75)
-        sys.stderr.write("line\n")
-        line.draw("reading", 1.0)
-
-    assert sys.stderr is terminal
-    assert terminal.shown == "a warning\nhalf a line\n"
-    assert "25%" in terminal.getvalue()
-    assert "75%" not in terminal.getvalue()
-
-
-def test_the_line_is_one_however_much_it_says_and_a_terminal_acts_on_nothing_of_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setenv("NO_COLOR", "1")
-
-    with StatusLine() as line:
-        line.draw("reading \x1b[2Jprod\n" + "x" * 300, None)
-        line.draw("a" * 60, 0.5)
-
-    lines = [text for text in terminal.getvalue().split("\r\x1b[2K") if text]
-    assert len(lines) == 2
-    assert all(len(text) < 80 and text.isprintable() for text in lines)
-    assert lines[1].endswith("50%")
-
-
-def test_a_terminal_that_went_away_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-
-    with StatusLine() as line:
-        line.draw("reading", None)
-        terminal.close()
-        line.draw("reading", 0.5)

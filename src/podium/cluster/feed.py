@@ -50,6 +50,7 @@ class Feed:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._replacements = cluster.replacements
+        self._pod_groups = cluster.pod_groups
         self._pods: dict[str, PodRecord] = {}
         self._uid_of: dict[str, str] = {}
         self.pods: Mapping[str, PodRecord] = MappingProxyType(self._pods)
@@ -67,6 +68,8 @@ class Feed:
         before = self._pods.get(uid)
         record = self._pods[uid] = self._cluster.read(pod)
         self._uid_of[key] = uid
+        if record.pod_class.pod_group or (before is not None and before.pod_class.pod_group):
+            self._pod_groups.put_pod(record)
         if self._replacements.awaited and record.controller is not None:
             self._replacements.put_pod(_candidate(record, record.controller), is_settled=bool(record.node_name))
         return PodChange(before, record, replaced)
@@ -130,6 +133,8 @@ class Feed:
             return None
         if self._uid_of.get(record.key) == uid:
             del self._uid_of[record.key]
+        if record.pod_class.pod_group:
+            self._pod_groups.drop_pod(uid)
         if self._replacements.awaited and record.controller is not None:
             self._replacements.drop_pod(record.controller.uid, uid, is_settled=bool(record.node_name))
         return record

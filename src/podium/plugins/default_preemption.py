@@ -96,7 +96,7 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
 
     def cost(self) -> VictimCost | None:
         """How victims are compared; None as kube-scheduler does. Raises ValueError for no criterion, or one twice."""
-        return None if self.victim_cost == "Upstream" else VictimCost(self.victim_cost)
+        return None if self.victim_cost == "Upstream" else VictimCost.stated(self.victim_cost)
 
     @property
     def minimum_candidates(self) -> tuple[int, int] | None:
@@ -222,7 +222,7 @@ class DefaultPreemption:
         """Who may be a victim, None for everybody of lower priority."""
         overridden = type(self).may_disrupt is not DefaultPreemption.may_disrupt
         allowed = self._allowed(cluster) if overridden else None
-        return self._protection.on(cluster, allowed) if self._protection else allowed
+        return self._protection.on(cluster, allowed)
 
     def _allowed(self, cluster: Cluster) -> VictimFilter:
         def allowed(pod: PodRecord, slots: Int64s) -> Bools:

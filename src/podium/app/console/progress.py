@@ -8,10 +8,16 @@ import time
 from collections.abc import Callable
 from threading import Event, Thread
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+from podium.api.errors import escape
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 _PATIENCE_SECONDS = 0.5
 _REFRESH_SECONDS = 0.1
+_LONGEST = 200
 # When the command began, or the first bar where no command did.
 _began: list[float] = []
 
@@ -60,11 +66,20 @@ class ProgressBar:
             command_begins()
         if self._is_over.wait(max(_began[0] + _PATIENCE_SECONDS - time.monotonic(), 0)):
             return
-        # Not before somebody has waited: what is done at once needs no line.
-        from podium.app.console.status_line import StatusLine
-
-        with StatusLine() as line:
+        with _new_bar() as bar:
+            task = bar.add_task("", total=None)
             while True:
-                line.draw(self._told(), self._share)
+                share, told = self._share, escape(self._told(), _LONGEST)
+                bar.update(task, total=None if share is None else 1.0, completed=share or 0, description=told)
+                bar.refresh()
                 if self._is_over.wait(_REFRESH_SECONDS):
                     return
+
+
+def _new_bar() -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    # Answers go to standard output untouched; what is told on standard error meanwhile comes above the bar.
+    return Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False, redirect_stdout=False)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from podium.sim.run import RunOptions
 
 # Kinds that a cluster may do without, or that a role for kube-scheduler does not let anybody see.
-OPTIONAL = frozenset(("DisruptionPolicy", "DeviceTaintRule"))
+OPTIONAL = frozenset(("DisruptionPolicy", "DeviceTaintRule", "PodGroup"))
 PODS_THAT_RUN = "status.phase!=Succeeded,status.phase!=Failed"
 """Which pods concern those who do not ask how others ended."""
 
@@ -224,6 +224,7 @@ class LiveProgram(ABC):
         ending.callback(lost.cancel)
         if not await self._before(cluster.synced(version), lost):
             return await self._end(cluster, lost)
+        self._log.info("all is known of what is watched")
         knows_ours = await self._say_caveats(session, cluster)
         if isinstance(cluster.transport, HTTPTransport):
             cluster.transport.knows_ours = knows_ours

@@ -13,7 +13,7 @@ from podium.app.reporting.moments import BEFORE, PodMoments, moments_of
 from podium.app.reporting.words import Words
 from podium.app.simulating.timeline import whole_reason
 from podium.sim.history import SimEvent, seconds
-from podium.sim.results.ledger import Amounts
+from podium.sim.results.holdings import Amounts
 from podium.sim.results.measures import Measures
 from podium.sim.results.result import Result
 

@@ -14,6 +14,7 @@ from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.ranking import EqualPriorityOrder, Ranking
+from podium.decide.preempting.costs.facts import Facts
 from podium.decide.preempting.costs.upstream import cost_of, costs_of_lists
 from podium.decide.preempting.costs.victim_cost import VictimCost
 from podium.decide.preempting.costs.victim_sets import VictimSets
@@ -268,7 +269,7 @@ def _row_trial(records: Sequence[PodRecord], violating: Sequence[bool], chosen: 
 def alone(runner: Handle, potential: PotentialVictims) -> VictimSets:
     """Each potential victim as a set of its own."""
     starts = np.arange(len(potential.slots) + 1)
-    return VictimSets(runner, starts, potential.slots, potential.violating.astype(np.int64))
+    return VictimSets(Facts(runner), starts, potential.slots, potential.violating.astype(np.int64))
 
 
 def grouped(positions: Int64s, count: int) -> tuple[Int64s, Int64s]:

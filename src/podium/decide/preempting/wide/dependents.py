@@ -20,7 +20,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.marks import AFFINITY
 from podium.cluster.matchers import Selected
 from podium.decide.preempting.wide.potential import NOBODY, Takeable
-from podium.decide.preempting.wide.sets import VictimSets
+from podium.decide.preempting.wide.sets import MemberSets
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +63,7 @@ class Dependents:
         classes = self._cluster.pods.pod_class[self._take.slots[members]]
         return np.isin(classes, list(self._of_class))
 
-    def closed(self, sets: VictimSets) -> VictimSets:
+    def closed(self, sets: MemberSets) -> MemberSets:
         """The same sets with all that depend on them."""
         concerned = np.zeros(len(sets), dtype=np.bool_)
         concerned[sets.owners[self.are_of(sets.members)]] = True
@@ -78,7 +78,7 @@ class Dependents:
                 members = members if found is None else np.array(sorted(found), dtype=np.int64)
             lists.append(members)
         starts = np.concatenate([[0], np.cumsum([len(members) for members in lists])])
-        return VictimSets(starts, np.concatenate(lists), allowed)
+        return MemberSets(starts, np.concatenate(lists), allowed)
 
     def of(self, members: list[int]) -> dict[int, Reason | None] | None:
         """Some takeable pods with all that depend on them, and why; None where one of these may not be a victim."""
