@@ -147,10 +147,15 @@ def play(found: Input, options: RunOptions, progress: Progress | None = None) ->
 def played(found: Input, options: RunOptions, progress: Progress | None = None) -> Simulation:
     """The simulation of an input, at its end. Raises as `simulate` does."""
     simulation = simulation_of(found.documents, options)
+    play_on(simulation, progress)
+    return simulation
+
+
+def play_on(simulation: Simulation, progress: Progress | None = None) -> None:
+    """Play a simulation to its end."""
     while simulation.step():
         if progress is not None:
             progress(share_done(simulation), simulation.elapsed_ns)
-    return simulation
 
 
 def result_of_run(found: Input, simulation: Simulation, options: RunOptions) -> Result:
@@ -158,8 +163,11 @@ def result_of_run(found: Input, simulation: Simulation, options: RunOptions) -> 
     return result_of(simulation, rests_on(found, simulation.scenario, options), compared(found, simulation))
 
 
-def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulation:
-    """The simulation of documents, at its beginning. Raises InputError for what is wrong with them."""
+def simulation_of(documents: Sequence[Document], options: RunOptions, *, holds_steps: bool = False) -> Simulation:
+    """The simulation of documents, at its beginning. Raises InputError for what is wrong with them.
+
+    With ``holds_steps`` the scenario's steps come when they are added (`Simulation.add_steps`).
+    """
     _without_extenders(options)
     objects, scenario = split_documents(documents)
     start_ns = present_time(documents, objects) if options.start_ns is None else options.start_ns
@@ -177,7 +185,9 @@ def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulat
     if log is not None:
         options = replace(options, on_attempt=_shown_to(log.attempted, options.on_attempt))
     components = components_of(scenario, options)
-    return Simulation(objects, scenario, settings=settings, components=components, placements=log)
+    return Simulation(
+        objects, scenario, settings=settings, components=components, placements=log, holds_steps=holds_steps
+    )
 
 
 def compared(found: Input, simulation: Simulation) -> Comparison | None:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from podium.api.basis import Caveat
+from podium.api.collector import collector_paused
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input
 from podium.api.meta import Raw
@@ -15,8 +16,9 @@ from podium.app.planning.answer import WorkloadImpact
 from podium.app.planning.chances.draws import Draws
 from podium.app.planning.chances.stories import Outcomes, Story, Suffering, outcomes_of
 from podium.app.planning.impact import impact_of
-from podium.app.simulating.simulation_result import SimulationResult, play_shown
-from podium.sim.run import Progress, RunOptions
+from podium.app.simulating.simulation_result import SimulationResult, play_shown, shown_result
+from podium.sim.results.at_rest import kept, lasting
+from podium.sim.run import Progress, RunOptions, play_on, simulation_of
 from podium.sim.scenario.scenario import API_VERSION
 
 SCENARIO = "Scenario"
@@ -86,11 +88,35 @@ def play_question(
 def _play_once(read: Input, question: Question, options: RunOptions, progress: PlanProgress | None) -> Played:
     scenario = scenario_of(read, question)
     options = options if question.until_ns is None else replace(options, until_ns=question.until_ns)
-    result = play_shown(with_scenario(read, scenario), options, _part(progress, 0, _SHARE_OF_PLAN, "playing the plan"))
-    lasted_ns = result.measures.end_ns - result.measures.start_ns
-    rest = _part(progress, _SHARE_OF_PLAN, 1, "playing what happens anyway")
-    baseline = play_shown(read, replace(options, until_ns=lasted_ns, on_attempt=None), rest)
+    given = with_scenario(read, scenario)
+    # What a question sets in the scenario is not there without it, and steps that were read happen anyway.
+    is_all = not question.settings and len(scenario["spec"]["steps"]) == len(question.steps)
+    part = _part(progress, 0, _SHARE_OF_PLAN, "playing the plan")
+    result, baseline = _played(given, options, part, is_all=is_all)
+    if baseline is None:
+        lasted_ns = result.measures.end_ns - result.measures.start_ns
+        rest = _part(progress, _SHARE_OF_PLAN, 1, "playing what happens anyway")
+        baseline = play_shown(read, replace(options, until_ns=lasted_ns, on_attempt=None), rest)
     return Played(read, question, result, baseline, scenario, assumed(options))
+
+
+def _played(
+    given: Input, options: RunOptions, progress: Progress | None, *, is_all: bool
+) -> tuple[SimulationResult, SimulationResult | None]:
+    """The run, and the one without its steps where nothing happens in that; None where something does.
+
+    Both begin as the same cluster, and are the same until the first step: where nothing is left to happen by then,
+    nothing ever happens without steps. It has to be known that the steps are `all` in which they differ.
+    """
+    with collector_paused():
+        simulation = simulation_of(given.documents, options, holds_steps=True)
+        baseline = None
+        if is_all and simulation.come_to_rest():
+            baseline = kept(shown_result(given, simulation, options))
+        simulation.add_steps()
+        play_on(simulation, progress)
+        result = shown_result(given, simulation, options)
+        return result, None if baseline is None else lasting(baseline, simulation.now)
 
 
 def scenario_of(read: Input, question: Question) -> Raw:
