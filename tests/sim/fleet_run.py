@@ -71,7 +71,7 @@ class FleetRun:
 
     def __post_init__(self) -> None:
         self.random = random = Random(f"fleet-run:{self.seed}")
-        drawn = frozenset(
+        drawn: frozenset[Feature] = frozenset(
             one for one in Feature if one is not Feature.GANGS and random.random() < (0.15 if one in RESTLESS else 0.45)
         )
         may_have_gangs = Feature.RESCHEDULER not in drawn and not self.preemption
