@@ -2,26 +2,29 @@
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from random import Random
+from typing import Any
 
 from podium.api.replacements import ForReplacement
 from podium.driver.component import Component
-from podium.framework.settings.configuration import API_VERSION, KIND, read_configuration
 from podium.machines.actions import DeleteObject, Evict
 from podium.sim.faulty.faults import DrawnFaults, Fault
-from podium.sim.run import configuration_of
 from podium.sim.simulation import Simulation
 from podium.store.errors import StoreError
+from tests.builders import configuration
 from tests.sim.fleet_invariants import FleetChecker
 from tests.sim.fleet_stories import STEPS_LAST_S, Feature, FleetStory
-from tests.sim.gang_stories import SETTINGS
+from tests.sim.gang_stories import ENABLED, GANGS
 from tests.sim.judged_scheduler import JudgedScheduler
 from tests.sim.omitted import NOTHING, Omitted
 from tests.sim.played import simulation_of, told
+from tests.sim.preemption_settings import NeighbourStory
 from tests.sim.random_run import RATES
+from tests.sim.wide_judged_scheduler import WideJudgedScheduler
 from tests.store.objects import HOUR, SECOND
 
 FAULTS_OUTLAST_STEPS_S = 60
@@ -46,7 +49,8 @@ class FleetRun:
     """What a seed makes: a story with some features, delays, and (``is_faulty``) faults, but for what is omitted.
 
     Features that are given are not drawn. At a ``pace`` of more than 1 the fleet sleeps between its steps, and has no
-    features that let it do something all the time.
+    features that let it do something all the time. ``preemption`` are arguments of DefaultPreemption that go beyond
+    kube-scheduler's; pods then ask more of their neighbours.
     """
 
     seed: int
@@ -54,6 +58,7 @@ class FleetRun:
     omitted: Omitted = NOTHING
     features: frozenset[Feature] = frozenset()
     pace: int = 1
+    preemption: Mapping[str, Any] = field(default_factory=dict)
     faults: DrawnFaults = field(init=False)
     story: FleetStory = field(init=False)
     simulation: Simulation = field(init=False)
@@ -69,7 +74,8 @@ class FleetRun:
         drawn: frozenset[Feature] = frozenset(
             one for one in Feature if one is not Feature.GANGS and random.random() < (0.15 if one in RESTLESS else 0.45)
         )
-        if Random(f"gang-run:{self.seed}").random() < SHARE_OF_GANGS and Feature.RESCHEDULER not in drawn:
+        may_have_gangs = Feature.RESCHEDULER not in drawn and not self.preemption
+        if may_have_gangs and Random(f"gang-run:{self.seed}").random() < SHARE_OF_GANGS:
             # Where two schedulers place pods that are made anew, one of them may preempt in vain for ever.
             drawn = (drawn | {Feature.GANGS}) - {Feature.SECOND_SCHEDULER}
         self.features = self.features or (drawn if self.pace == 1 else drawn - SLEEPLESS)
@@ -81,7 +87,9 @@ class FleetRun:
             "bind_delay_ns": random.choice((0, 0, 1)) * SECOND,
             "start_delay_ns": random.choice((0, 0, 2)) * SECOND,
         }
-        self.story = FleetStory(self.seed, self.features, self.pace).without(self.omitted.objects, self.omitted.steps)
+        story = NeighbourStory if self.preemption else FleetStory
+        self.story = story(self.seed, self.features, self.pace).without(self.omitted.objects, self.omitted.steps)
+        self.story.waits_for_victims = bool(self.preemption.get("bindFirst", False))
         names = ["default-scheduler", *(["second"] if Feature.SECOND_SCHEDULER in self.features else [])]
         schedulers = [self._scheduler(name) for name in names]
         self.simulation = simulation_of(
@@ -94,7 +102,9 @@ class FleetRun:
         )
         self.checker = FleetChecker(self.simulation, schedulers, self.features, is_faulty=self.is_faulty)
         shown = {fault.name: rate for fault, rate in left.items()}
-        self.options = f"seed {self.seed}, {shown}, {delays}, {sorted(one.name for one in self.features)}"
+        drawn_settings = f", {dict(self.preemption)}" if self.preemption else ""
+        features = sorted(one.name for one in self.features)
+        self.options = f"seed {self.seed}, {shown}, {delays}, {features}{drawn_settings}"
 
     @property
     def is_restless(self) -> bool:
@@ -181,8 +191,9 @@ class FleetRun:
         return sha256(json.dumps([history, left, self.options]).encode()).hexdigest()
 
     def _scheduler(self, name: str) -> Component:
-        settings = configuration_of(name, None)
-        if Feature.GANGS in self.features:
-            profile = {"schedulerName": name, **SETTINGS}
-            settings = read_configuration({"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]}, "")
-        return Component(name, lambda: JudgedScheduler(settings, seed=self.seed), waits=True)
+        args = {"DefaultPreemption": self.preemption} if self.preemption else {}
+        has_gangs = Feature.GANGS in self.features
+        plugins = ENABLED if has_gangs else None
+        settings = configuration(args | (GANGS if has_gangs else {}), plugins=plugins, schedulerName=name)
+        judge = WideJudgedScheduler if self.preemption else JudgedScheduler
+        return Component(name, lambda: judge(settings, seed=self.seed), waits=True)

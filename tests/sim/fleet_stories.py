@@ -64,6 +64,7 @@ class FleetStory(DrawnStory):
     def __init__(self, seed: int, features: frozenset[Feature], pace: int = 1) -> None:
         self.seed = seed
         self.pace = pace
+        self.waits_for_victims = False
         self.random = Random(f"fleet:{seed}")
         self.features = features
         self.nodes: dict[str, Raw] = {}
@@ -91,6 +92,8 @@ class FleetStory(DrawnStory):
             spec["rescheduler"] = self.rescheduler
         if Feature.PRESSURE in self.features:
             spec["kubelets"] = {"memoryThreshold": "256Mi", "pressureTransition": "30s"}
+        if self.waits_for_victims:
+            spec["kubelets"] = {**spec.get("kubelets", {}), "waitForVictims": True}
         return [*self.objects, scenario(*self.steps, **spec)]
 
     # The beginning

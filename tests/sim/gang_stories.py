@@ -7,13 +7,10 @@ from tests.store.objects import Raw, pod
 GROUPS = ("ga", "gb", "gc")
 ZONE = "topology.kubernetes.io/zone"
 RELEASE_AFTER_S = 60
-SETTINGS: Raw = {
-    "plugins": {"multiPoint": {"enabled": [{"name": "GangScheduling"}]}},
-    "pluginConfig": [
-        {"name": "GangScheduling", "args": {"releaseAfter": f"{RELEASE_AFTER_S}s", "scheduleTimeout": "30s"}},
-    ],
-}
-"""What a profile says that places gangs."""
+GANGS: Raw = {"GangScheduling": {"releaseAfter": f"{RELEASE_AFTER_S}s", "scheduleTimeout": "30s"}}
+"""The arguments of plugins in a profile that places gangs."""
+ENABLED = {"multiPoint": {"enabled": ["GangScheduling"]}}
+"""What such a profile enables."""
 
 
 def gangs(seed: int) -> list[Raw]:

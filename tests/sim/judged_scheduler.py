@@ -20,6 +20,7 @@ from podium.framework.settings.configuration import Configuration
 from podium.machines.actions import (
     Action,
     DeleteObject,
+    Evict,
     Nominate,
     PatchObject,
     Record,
@@ -255,7 +256,7 @@ class JudgedScheduler(Scheduler):
             owed = [
                 one
                 for one, count in self.outstanding.items()
-                if count > 0 and isinstance(one, DeleteObject | ReportStatus) and one.cause == key
+                if count > 0 and isinstance(one, DeleteObject | Evict | ReportStatus) and one.cause == key
             ]
             assert owed, key
 

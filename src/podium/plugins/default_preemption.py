@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import numpy as np
 from msgspec import Meta
 
+from podium.api.policy import NEVER_PREEMPTS
 from podium.api.times import parse_duration
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
@@ -38,6 +39,7 @@ from podium.decide.preempting.preemption import (
 )
 from podium.decide.preempting.trials import Trials, VictimFilter
 from podium.decide.preempting.whole_groups import running_members
+from podium.decide.preempting.wide.potential import takeable
 from podium.decide.preempting.wide.wide_trials import WideSettings, WideTrials
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import EventToRegister
@@ -152,6 +154,17 @@ class DefaultPreemption:
         """Whether pods may take room from others of equal priority."""
         return self._exchanges is not None
 
+    @property
+    def looks_beyond_nodes(self) -> bool:
+        """Whether one preemption changes who may be a victim on other nodes, or has victims there."""
+        return self._protection.required or self.takes_from_equals or self._wide is not None
+
+    def may_take(self, pod: PodRecord, cluster: Cluster) -> Int64s:
+        """The slots of all less important pods that ``pod`` may preempt, budgets left aside."""
+        if pod.preemption_policy in NEVER_PREEMPTS:
+            return np.empty(0, dtype=np.int64)
+        return takeable(cluster, self._trials.ranking, pod, self._may_be_victims(cluster)).slots
+
     def prepare(self) -> None:
         """Rank the pods of all nodes now, so that the first plan need not."""
         self._trials.ranking.refresh()
@@ -186,9 +199,19 @@ class DefaultPreemption:
         )
 
     def plan(
-        self, state: CycleState, pod: PodRecord, handle: Handle, outcome: Outcome, *, detailed: bool = False
+        self,
+        state: CycleState,
+        pod: PodRecord,
+        handle: Handle,
+        outcome: Outcome,
+        *,
+        detailed: bool = False,
+        seed: int | None = None,
     ) -> PreemptionPlan:
-        """The plan behind `post_filter`; ``detailed`` lists every candidate and every rejected node."""
+        """The plan behind `post_filter`; ``detailed`` lists every candidate and every rejected node.
+
+        It draws among equals by ``seed``, by the scheduler's where that is None.
+        """
         row = handle.cluster.nodes.row_of.get(pod.nominated_node_name)
         nominated = outcome.status(row) if row is not None else None
         evicts = self._protection.required
@@ -203,7 +226,7 @@ class DefaultPreemption:
         options = PreemptionOptions(
             self._minimum,
             self._may_be_victims(handle.cluster),
-            self._seed,
+            self._seed if seed is None else seed,
             self._cost,
             self._wide,
             requires_budgets=self._protection.required,

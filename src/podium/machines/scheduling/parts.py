@@ -34,6 +34,7 @@ from podium.machines.scheduling.room import Room
 from podium.plugins.registry import IN_TREE
 
 PREEMPTION_GATE = "DefaultPreemption"
+_HELD = unresolvable("waiting for the preemption for this pod to be finished").by(PREEMPTION_GATE)
 
 
 class Parts:
@@ -77,7 +78,7 @@ class Parts:
         if not status.is_success:
             return status
         if self.preemptions.holds(pod.uid) or self.gangs.preemptions.holds(pod.pod_class.pod_group):
-            return unresolvable("waiting for the preemption for this pod to be finished").by(PREEMPTION_GATE)
+            return _HELD
         return SUCCESS
 
 

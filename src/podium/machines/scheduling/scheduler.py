@@ -51,6 +51,9 @@ from podium.machines.scheduling.room import ASSIGNED_POD_DELETE
 from podium.machines.scheduling.shown.objects import ObjectsShown
 from podium.machines.scheduling.shown.pods import PodsShown
 
+OnAttempt = Callable[[QueuedPod, Runner], None]
+"""Is shown a pod, and who decides about it."""
+
 
 class Scheduler:
     """A scheduler with one or several profiles, as a machine.
@@ -88,7 +91,7 @@ class Scheduler:
         self._objects = ObjectsShown(parts.feed, self.queue, self.cap, self._room, parts.gangs)
         self.seed = seed
         # Is shown each pod right before its attempt, for those who write down how decisions were made.
-        self.on_attempt: Callable[[QueuedPod, Runner], None] | None = None
+        self.on_attempt: OnAttempt | None = None
         # Where the next sample of nodes to score starts, where profiles ask for samples; all profiles share it.
         self.cursor = 0
 

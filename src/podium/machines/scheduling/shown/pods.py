@@ -40,7 +40,7 @@ class PodsShown:
         assumed = self._echoes.take(pod)
         if assumed is not None:
             return self._assigned(assumed, now)
-        before, record, replaced = self._feed.pod_changed(pod)
+        before, record, replaced = self._feed.pod_changed(pod, self._echoes.class_of(pod))
         actions: list[Action] = [] if replaced is None else self._withdraw(replaced, now)
         if record is None:
             if before is None:
