@@ -67,9 +67,9 @@ def test_nobody_goes_for_a_gang_that_cannot_be_whole_and_then_all_go_at_once() -
 def test_a_gang_in_part_gives_its_nodes_back_and_another_gets_them() -> None:
     assert told(played("in-part"), since=60) == [
         "370 GangReleased red-2 node-1",
-        "370 GangReleased red-1 node-2",
+        "370 GangReleased red-3 node-2",
         "380 Terminated red-2 node-1",
-        "380 Terminated red-1 node-2",
+        "380 Terminated red-3 node-2",
         "380 Scheduled blue-0 node-2",
         "380 Scheduled blue-1 node-1",
     ]
