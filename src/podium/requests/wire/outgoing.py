@@ -116,6 +116,8 @@ def _parameters(request: Request, timeout_seconds: int, *, bookmarks: bool) -> P
 
 
 def _path(request: Request, resource: APIResource) -> str:
+    if request.api_version:
+        resource = resource.served_as(request.api_version)
     if request.key and (request.verb != "create" or request.subresource):
         namespace, _, name = request.key.rpartition("/")
         return path_of(resource, namespace, name, request.subresource)
