@@ -19,7 +19,7 @@ from podium.store.store import Store
 
 _COLLECTOR = "garbage-collector"
 _NAMESPACES = "namespace-controller"
-_Telling = ReportStatus | PatchObject | DeleteObject
+_TELLING = frozenset((ReportStatus, PatchObject, DeleteObject))
 
 
 class APIServer:
@@ -37,6 +37,8 @@ class APIServer:
         ledger: DisruptionLedger,
     ) -> None:
         self.store = store
+        self.written = 0
+        """How many events were handed on."""
         self._ledger = ledger
         self._router = Router(store, takes_history=True)
         self._history = history
@@ -95,10 +97,11 @@ class APIServer:
     def _hand_on(self, version: int, now: int, by: str, message: str) -> None:
         if version != self.store.version:
             for event in self.store.events_since(version):
+                self.written += 1
                 self._on_event(event, now, by, message)
 
     def _act(self, action: Action, by: str, now: int) -> Problem | None:
-        if isinstance(action, Record):
+        if type(action) is Record:
             self._history.record(action, by, now)
             return None
         return carry_out(self._router.answer, action, now)
@@ -106,4 +109,4 @@ class APIServer:
 
 def _told(action: Action) -> str:
     """What history says about an action, "" for those that speak for themselves."""
-    return action.message if isinstance(action, _Telling) else ""
+    return getattr(action, "message", "") if type(action) in _TELLING else ""
