@@ -162,6 +162,19 @@ def differs_by_node_alone(before: Pod, after: Pod) -> bool:
     return not after.nominated_node_name and replace(after.spec, node_name="") == before.spec
 
 
+def is_plainly_of_one_class(before: Pod, after: Pod) -> bool:
+    """Whether two readings of a pod that waits are of one class, as far as that is seen without reading its spec."""
+    meta, was, spec = after.metadata, before.metadata, after.spec
+    if spec is not before.spec or spec.node_name:
+        return False
+    return meta is was or (
+        meta.name == was.name
+        and meta.namespace == was.namespace
+        and meta.labels == was.labels
+        and meta.owner_references == was.owner_references
+    )
+
+
 def _reads_the_same(before: PodStatus, after: PodStatus) -> bool:
     """Whether the status of a pod says the same to its record."""
     return (

@@ -29,6 +29,7 @@ from podium.framework.plugin import (
     Plugin,
     PodChangePlugin,
     PreparingPlugin,
+    ReservePlugin,
     RowFilterPlugin,
     Scope,
     is_own,
@@ -90,6 +91,11 @@ class Runner:
         self._pre_filters = PreFilters(profile.pre_filter, cluster)
         self.rankings = Rankings(self)
 
+    @property
+    def reserving(self) -> Sequence[ReservePlugin]:
+        """The plugins that reserve what a pod needs on its node beside room."""
+        return self.profile.reserve
+
     def extenders_of(self, pod: PodRecord) -> Extenders | None:
         """The extenders where any of them is asked about the pod, else None."""
         extenders = self.extenders
@@ -131,14 +137,14 @@ class Runner:
 
     def filter(self, state: CycleState, pod: PodRecord, rows: Int64s | None = None) -> Outcome:
         """Filter the live cluster, or some rows of it, with regard to nominated pods."""
+        if rows is None and self.is_row_local(state):
+            return self.kept.filter_all(state, pod)
+        few = None if rows is None else self.kept.filter_few(state, pod, rows)
+        if few is not None:
+            return few
         view = View(self.cluster, rows)
         if rows is not None:
-            outcome = self.kept.filter_few(state, pod, rows)
-            if outcome is not None:
-                return outcome
             outcome = self.filter_view(state, pod, view)
-        elif self.is_row_local(state):
-            return self.kept.filter_all(state, pod)
         else:
             _, by_row = self.kept.refusals(state, pod)
             outcome = Outcome.of(by_row.values.copy(), dict(by_row.decoders))

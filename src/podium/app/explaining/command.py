@@ -121,9 +121,12 @@ def _show_decision(path: str, pod: str, form: str) -> None:
     from podium.app.live.decision import find_decision
     from podium.app.live.decision_text import write_decision
 
-    if form == HTML:
-        raise click.UsageError("-o html: a decision that was written down has no picture; json has all of it")
     decision, line = find_decision(path, pod)
+    if form == HTML:
+        from podium.app.reporting.showing import show_report
+
+        show_report(decision)
+        return
     if form != "text":
         show(line, form)
         return

@@ -75,7 +75,7 @@ def simulate(
     from podium.sim.recording.excerpt import Excerpt, excerpt
     from podium.sim.run import simulation_of
 
-    options = replace(options, priority_cutoff=priority_cutoff)
+    options = replace(options, priority_cutoff=priority_cutoff, tells_placements=form == HTML)
     found = excerpt(read_shown(source, validation), Excerpt(from_ns, to_ns, speed))
     with ProgressBar("preparing the simulation"):
         simulation = simulation_of(found.documents, options)
