@@ -143,7 +143,7 @@ class _GangSearch:
             self._is_complete = True
             return
         sets = AllSets(self._play, self._gang, self._units, self._costing, self._worlds, self._most_steps)
-        found = sets.best(self._best_cost)
+        found = sets.best((self._best.cost, len(self._best.victims)) if self._ways else None)
         self._is_complete = not sets.is_cut
         if found is not None and (self._is_complete or sets.grows):
             units, steps, world = found
@@ -173,7 +173,7 @@ class _GangSearch:
 
     @property
     def _best(self) -> _Found:
-        return self._proven or min(self._ways, key=lambda found: found.cost)
+        return self._proven or min(self._ways, key=lambda found: (found.cost, len(found.victims)))
 
     @property
     def _best_cost(self) -> tuple[int, ...] | None:
