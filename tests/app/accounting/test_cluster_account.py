@@ -356,3 +356,13 @@ def test_a_dump_of_nothing_tells_nothing(given: list[Any]) -> None:
 
     assert (done.exit_code, done.exception) == (0, None)
     assert done.output.startswith("no disruptions")
+
+
+def test_whoever_asks_kubectl_means_the_current_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(
+        FakeAPIServer([pod("high", 59), placed(10, "low", "n"), preempted(60, "low", "high")]), tmp_path
+    ) as file:
+        monkeypatch.setenv("KUBECONFIG", file)
+        done = CliRunner().invoke(command, ["ledger"], prog_name="kubectl podium")
+
+    assert done.output.startswith("1 disruption: 1 preemption")
