@@ -68,13 +68,14 @@ class Cluster:
         self.notes_every_reading = False
         self._astray: dict[str, dict[str, PodRecord]] = {}
 
-    def read(self, pod: Pod) -> PodRecord:
+    def read(self, pod: Pod, known_class: PodClass | None = None) -> PodRecord:
         """The record of a pod as the API shows it; the cluster itself does not change but for learning its class.
 
-        The class is known for as long as there is such a record of some pod.
+        The class is known for as long as there is such a record of some pod. ``known_class`` is the pod's class where
+        that is known already.
         """
         self._forget_ended()
-        pod_class, is_new = self.classes.of(pod)
+        pod_class, is_new = (known_class, False) if known_class is not None else self.classes.of(pod)
         if is_new:
             self.matchers.admit(pod_class)
             self.carried.admit(pod_class)

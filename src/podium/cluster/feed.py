@@ -14,6 +14,7 @@ from podium.api.meta import Kubernetes, OwnerReference
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
+from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.replacements import Candidate, candidate
 
@@ -55,8 +56,11 @@ class Feed:
         self._uid_of: dict[str, str] = {}
         self.pods: Mapping[str, PodRecord] = MappingProxyType(self._pods)
 
-    def pod_changed(self, pod: Pod) -> PodChange:
-        """A pod was added or changed. The cluster learns its class; `settle` says where it is."""
+    def pod_changed(self, pod: Pod, known_class: PodClass | None = None) -> PodChange:
+        """A pod was added or changed. The cluster learns its class; `settle` says where it is.
+
+        ``known_class`` is as for `Cluster.read`.
+        """
         key = pod.key
         uid = pod.metadata.uid or key
         namesake = self._uid_of.get(key)
@@ -66,7 +70,7 @@ class Feed:
                 self._note_ended(pod)
             return PodChange(self._forget(uid), None, replaced)
         before = self._pods.get(uid)
-        record = self._pods[uid] = self._cluster.read(pod)
+        record = self._pods[uid] = self._cluster.read(pod, known_class)
         self._uid_of[key] = uid
         if record.pod_class.pod_group or (before is not None and before.pod_class.pod_group):
             self._pod_groups.put_pod(record)

@@ -80,7 +80,7 @@ def scheduler(
 ) -> Component:
     """A scheduler with the profiles of a configuration, None for that of a default kube-scheduler.
 
-    ``on_attempt`` is shown each pod before its attempt.
+    ``on_attempt`` is shown each pod right before its attempt.
     """
 
     def make() -> Scheduler:

@@ -16,10 +16,12 @@ from podium.api.input.codec import Document, Input, Reader
 from podium.api.present import present_time
 from podium.api.times import MAX_TIME_NS, parse_duration, parse_time
 from podium.driver.component import Component
+from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration, default_configuration
 from podium.framework.settings.departures import departures
 from podium.framework.settings.extenders import without_extenders
 from podium.framework.settings.feature_gates import FeatureGates
+from podium.machines.scheduling.queue.queued_pod import QueuedPod
 from podium.machines.scheduling.scheduler import OnAttempt
 from podium.plane.components import autoscaler, rescheduler, scheduler
 from podium.plane.switches import SCHEDULER
@@ -45,9 +47,10 @@ class RunOptions:
 
     `start_ns` None stands for the newest time in the objects, `until_ns` None for the scenario's end, `configuration`
     None for that of a default kube-scheduler, and `priority_cutoff` None for that of the scenario's autoscaler. A
-    configuration with extenders is refused unless they are to be ignored. A deleted pod takes `termination_ns` to end,
-    at most its grace period; None stands for what a recording among the objects says, and for all of that. With
-    `tells_placements` the result says why pods are where they are (`podium.sim.placement_log`).
+    configuration with extenders is refused unless they are to be ignored. Schedulers draw among equals by `draw_seed`,
+    by `seed` where that is None; `on_attempt` is shown each pod right before their attempt at it. A deleted pod takes
+    `termination_ns` to end, at most its grace period; None stands for what a recording among the objects says, and for
+    all of that. With `tells_placements` the result says why pods are where they are (`podium.sim.placement_log`).
     """
 
     seed: int = 0
@@ -62,6 +65,8 @@ class RunOptions:
     ignore_extenders: bool = False
     priority_cutoff: int | None = None
     tells_placements: bool = False
+    draw_seed: int | None = None
+    on_attempt: OnAttempt | None = None
 
 
 def simulate(  # noqa: PLR0913 - each is an option that people set on its own
@@ -176,8 +181,10 @@ def simulation_of(documents: Sequence[Document], options: RunOptions, *, holds_s
         limits=options.limits,
         feature_gates=options.feature_gates,
     )
-    log = PlacementLog(options.seed) if options.tells_placements else None
-    components = components_of(scenario, options, None if log is None else log.attempted)
+    log = PlacementLog(_draw_seed(options)) if options.tells_placements else None
+    if log is not None:
+        options = replace(options, on_attempt=_shown_to(log.attempted, options.on_attempt))
+    components = components_of(scenario, options)
     return Simulation(
         objects, scenario, settings=settings, components=components, placements=log, holds_steps=holds_steps
     )
@@ -207,27 +214,25 @@ def _within_time(start_ns: int, until_ns: int | None) -> int | None:
     return None if until_ns is None else min(until_ns, MAX_TIME_NS - start_ns)
 
 
-def components_of(scenario: Scenario, options: RunOptions, on_attempt: OnAttempt | None = None) -> list[Component]:
+def components_of(scenario: Scenario, options: RunOptions) -> list[Component]:
     """The components that differ from scenario to scenario. Raises InputError for what is wrong with them."""
     return [
-        *schedulers_of(scenario, options, on_attempt),
+        *schedulers_of(scenario, options),
         *autoscalers_of(scenario, options),
         *reschedulers_of(scenario, options),
     ]
 
 
-def schedulers_of(scenario: Scenario, options: RunOptions, on_attempt: OnAttempt | None = None) -> list[Component]:
+def schedulers_of(scenario: Scenario, options: RunOptions) -> list[Component]:
     """The schedulers of a scenario, each a component of its own, or the one of the configuration.
 
     Each has the profile of its name, the default one without a configuration. Raises InputError where the
     configuration has none of that name.
     """
     if not scenario.schedulers:
-        return [_scheduler(SCHEDULER, options, on_attempt)]
+        return [_scheduler(SCHEDULER, options)]
     return [
-        _scheduler(
-            named.name, replace(options, configuration=configuration_of(named.name, options.configuration)), on_attempt
-        )
+        _scheduler(named.name, replace(options, configuration=configuration_of(named.name, options.configuration)))
         for named in scenario.schedulers
     ]
 
@@ -280,9 +285,31 @@ def share_done(simulation: Simulation) -> float:
     return simulation.steps_played / len(simulation.scenario.steps) if simulation.scenario.steps else 0.0
 
 
-def _scheduler(name: str, options: RunOptions, on_attempt: OnAttempt | None) -> Component:
-    gates = options.feature_gates
-    return scheduler(name, options.configuration, seed=options.seed, feature_gates=gates, on_attempt=on_attempt)
+def _scheduler(name: str, options: RunOptions) -> Component:
+    return scheduler(
+        name,
+        options.configuration,
+        seed=_draw_seed(options),
+        feature_gates=options.feature_gates,
+        on_attempt=options.on_attempt,
+    )
+
+
+def _draw_seed(options: RunOptions) -> int:
+    """By what schedulers draw among equals."""
+    return options.seed if options.draw_seed is None else options.draw_seed
+
+
+def _shown_to(first: OnAttempt, second: OnAttempt | None) -> OnAttempt:
+    """Both are shown each pod."""
+    if second is None:
+        return first
+
+    def shown(queued: QueuedPod, runner: Runner) -> None:
+        first(queued, runner)
+        second(queued, runner)
+
+    return shown
 
 
 def _input(objects: Sequence[Document] | Sequence[dict[str, Any]]) -> Input:

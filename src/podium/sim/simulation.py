@@ -259,13 +259,16 @@ class Simulation:
     def _settle(self) -> None:
         """Deliver what was written and answered, and let kubelets and controllers act on it, until all are quiet."""
         while True:
-            self.driver.deliver(self.now)
-            if self._collect_garbage() or self._receive():
+            if self.driver.has_mail:
+                self.driver.deliver(self.now)
+            if self._collect_garbage() or (self._informers is not None and self._receive(self._informers)):
                 continue
             due = self.driver.first_due(self.now)
             if due is None:
                 break
             self._wake(due)
+        if not self.control_plane.has_drains:
+            return
         for component in self.control_plane.end_drains():
             if self._informers is not None:
                 self._informers.end(component)
@@ -280,11 +283,9 @@ class Simulation:
         self._collected = version
         return self.server.collect_garbage(self.now)
 
-    def _receive(self) -> bool:
+    def _receive(self, informers: Informers) -> bool:
         """Take in what has arrived by watches that lag; whether there was anything."""
-        if self._informers is None:
-            return False
-        for component, seen in self._informers.take(self.now):
+        for component, seen in informers.take(self.now):
             self._standstill.show(component.name)
             self.driver.tell(component, seen)
         return self.driver.has_mail
@@ -302,6 +303,8 @@ class Simulation:
 
     def _bind_delay_ns(self, bind: Bind) -> int:
         """How long the binding takes: what its scheduler's settings say, or those of all."""
+        if not self.scenario.schedulers:
+            return self.settings.bind_delay_ns
         name = self.server.scheduler_of(bind)
         own = (scheduler.bind_delay_ns for scheduler in self.scenario.schedulers if scheduler.name == name)
         return next((delay_ns for delay_ns in own if delay_ns is not None), self.settings.bind_delay_ns)
@@ -312,16 +315,16 @@ class Simulation:
         self.bind_attempts += isinstance(action, Bind)
         # A scheduler goes by the name that its pods give it.
         by = "" if component.waits else component.name
-        version = self.store.version
+        written = self.server.written
         if self._faults is None:
             problem = self.server.carry_out(action, self.now, by)
             self.meters.answered(action, problem, self.now)
-            self._standstill.write(component.name, self.store.version - version)
+            self._standstill.write(component.name, self.server.written - written)
             self.driver.answer(asked, problem)
             return
         fate = self._faults.fate(component.name, action)
         problems = [self.server.carry_out(action, self.now, by) for _ in range(fate.times)]
-        self._standstill.write(component.name, self.store.version - version)
+        self._standstill.write(component.name, self.server.written - written)
         problem = fate.problem or (problems[0] if problems else None)
         self.meters.answered(action, problem, self.now)
         if fate.delay_ns:
@@ -353,7 +356,8 @@ class Simulation:
             self._meter.gone(stored.uid)
 
     def _call(self, components: Sequence[Component]) -> None:
-        self._meter.called(components, self.history.happened, self.now - self.settings.start_ns)
+        if self._meter.called(len(components), self.history.happened):
+            self._meter.refuse(components, self.history.happened, self.elapsed_ns)
 
 
 def _kubelets(scenario: Scenario, settings: Settings) -> KubeletSettings:

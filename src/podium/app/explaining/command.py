@@ -79,6 +79,8 @@ def explain(
     the scores of those that fit, whom the pod would preempt and why there, and what would have to change. Of a pod that
     has a node it says why it is there, where it would go if it were evicted, and who could take its place.
     """
+    # This process makes many objects, hardly any cycles, and then ends.
+    gc.disable()
     from podium.app.cluster import Cluster
     from podium.app.console.output import new_page, show, show_page
     from podium.app.console.progress import ProgressBar
@@ -89,8 +91,6 @@ def explain(
     from podium.app.explaining.workload import WorkloadExplanation
     from podium.framework.settings.configuration import load_configuration
 
-    # This process makes many objects, hardly any cycles, and then ends.
-    gc.disable()
     if decision is not None:
         _show_decision(decision, target if "/" in target else f"{namespace}/{target}", form)
         return

@@ -75,8 +75,8 @@ class VictimLists:
         again = self._again.get(row)
         if again is not None:
             return again
-        at = int(np.searchsorted(self._rows, row))
-        if at == len(self._rows) or self._rows[at] != row:
+        at = int(self._rows.searchsorted(row))
+        if at == len(self._rows) or self._rows.item(at) != row:
             raise KeyError(row)
         return self._slots[self._starts[at] : self._starts[at + 1]]
 

@@ -5,8 +5,6 @@ Source: pkg/scheduler/framework/types.go (FitError.Error).
 
 from __future__ import annotations
 
-from collections import Counter
-
 from podium.decide.placement import Placement, left_out
 
 
@@ -21,20 +19,12 @@ def fit_error(placement: Placement, node_count: int, post_filter_message: str) -
 
 def reasons_of(placement: Placement, node_count: int) -> list[str]:
     """Each reason of nodes that refused the pod, with the number of nodes that gave it, as in `3 Insufficient cpu`."""
-    counts: Counter[str] = Counter()
+    counts: dict[str, int] = {}
     for refused, number in placement.outcome.tally():
         for reason in placement.outcome.status_of(refused).reasons:
-            counts[reason] += number
+            counts[reason] = counts.get(reason, 0) + number
     missing = node_count - placement.outcome.looked_at
     if missing > 0:
-        counts[left_out(placement.pre_filter).message] += missing
+        reason = left_out(placement.pre_filter).message
+        counts[reason] = counts.get(reason, 0) + missing
     return sorted(f"{number} {reason}" for reason, number in counts.items())
-
-
-def rejecting_plugins(placement: Placement) -> list[str]:
-    """The plugins that turned the pod down on some node, or altogether."""
-    status = placement.pre_filter.status
-    if not status.is_success:
-        return [status.plugin]
-    named = (placement.outcome.status_of(refused).plugin for refused, _ in placement.outcome.tally())
-    return [*placement.pre_filter.plugins, *dict.fromkeys(named)]
