@@ -59,7 +59,7 @@ kept account tells by itself
 @click.option("--all", "every", is_flag=True, help="List each disruption, however many there are.")
 @output_option_of(
     ("text", "json", "yaml", "csv", HTML),
-    "How the answer is printed; csv is a row for each disruption, html a page of tables.",
+    "How the answer is printed; csv is a row for each disruption, html a picture by time, with tables.",
 )
 def ledger(
     *,
