@@ -190,6 +190,15 @@ BODIES: dict[str, Raw] = {
             "disruptionRate": {"max": "1/1h", "available": 1, "fullTime": TIME},
         },
     },
+    "PodGroup": {
+        "spec": {
+            "podGroupTemplateRef": {"workload": {"workloadName": "web", "podGroupTemplateName": "workers"}},
+            "schedulingPolicy": {"gang": {"minCount": 1}},
+            "schedulingConstraints": {"topology": [{"key": "zone"}]},
+            "disruptionMode": "PodGroup",
+        },
+        "status": {"conditions": [{**CONDITION, "type": "PodGroupScheduled"}]},
+    },
     "PriorityClass": {"value": 5, "preemptionPolicy": "PreemptLowerPriority", "globalDefault": False},
     "ReplicaSet": {"spec": WORKLOAD, "status": COUNTS},
     "ReplicationController": {"spec": {**WORKLOAD, "selector": LABELS}, "status": COUNTS},

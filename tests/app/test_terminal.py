@@ -1,8 +1,11 @@
 """What is drawn with rich, on terminals alone."""
 
 import json
+import os
 import re
+import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Event, active_count
 
@@ -11,7 +14,7 @@ import pytest
 from rich.progress import Progress
 
 from podium.app.console import progress
-from podium.app.console.command import SUBCOMMANDS, podium
+from podium.app.console.command import LOADED_FIRST, SUBCOMMANDS, podium
 from podium.app.console.page import WIDTH
 from podium.app.console.progress import ProgressBar
 from podium.app.console.reading import read_shown
@@ -150,3 +153,44 @@ def test_progress_is_told_while_files_are_read(monkeypatch: pytest.MonkeyPatch, 
     assert len(read_shown([file], None).documents) == 8
     assert shares
     assert shares == sorted(shares)
+
+
+_WATCHED = """
+import sys
+from podium.app.console import command, progress
+
+sys.stderr.isatty = lambda: True
+seen = []
+enter = progress.ProgressBar.__enter__
+
+def entered(bar):
+    known = [name for name in command.LOADED_FIRST[sys.argv[1]] if name in sys.modules]
+    seen.append((bar._told(), known, "podium.app.console.reading" in sys.modules))
+    return enter(bar)
+
+progress.ProgressBar.__enter__ = entered
+try:
+    command.main(sys.argv[1:])
+except SystemExit as end:
+    print(end.code, seen)
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments", [("explain", "web", "-f", "missing"), ("plan", "drain", "a", "-f", "missing", "--fail-on", "any")]
+)
+def test_there_is_a_bar_before_anything_is_loaded_that_takes_its_time(arguments: tuple[str, ...]) -> None:
+    environment = {**os.environ, "TERM": "xterm", "PYTHONPATH": os.pathsep.join(sys.path)}
+    told = subprocess.run(
+        [sys.executable, "-c", _WATCHED, *arguments], env=environment, capture_output=True, text=True, check=True
+    )
+
+    code, _, seen = told.stdout.partition(" ")
+    assert code == "1", told.stderr
+    assert seen.startswith("[('starting', [], False), ('starting', [], False), ('reading', "), seen
+
+
+@pytest.mark.parametrize("name", LOADED_FIRST)
+def test_what_is_loaded_with_a_bar_is_of_a_command_and_is_there(name: str) -> None:
+    assert name in SUBCOMMANDS
+    assert all(find_spec(module) is not None for module in LOADED_FIRST[name])

@@ -21,7 +21,7 @@ from podium.api.pod import (
 )
 from podium.api.policy import POLICY_ANNOTATION
 from podium.cluster.cluster import Cluster
-from podium.cluster.pods import differs_by_node_alone
+from podium.cluster.pods import differs_by_node_alone, is_plainly_of_one_class
 from tests.builders import at, pod
 
 BIGGER = ResourceRequirements(requests={"cpu": "2"})
@@ -110,3 +110,30 @@ def test_a_plain_binding_is_told_from_all_else_that_the_api_server_writes_with_i
         before, changed(before, {"resource_version": "8"}, {"node_name": "n"}, {"conditions": scheduled})
     )
     assert not differs_by_node_alone(before, changed(before, {"labels": {}}, {"node_name": "n"}, {}))
+
+
+@given(METADATA, SPEC, STATUS, METADATA, STATUS)
+def test_readings_of_one_class_are_read_as_that(
+    metadata: dict[str, object],
+    spec: dict[str, object],
+    status: dict[str, object],
+    new_metadata: dict[str, object],
+    new_status: dict[str, object],
+) -> None:
+    before = changed(pod("p", cpu=1, labels={"app": "a"}), metadata, spec, status)
+    after = replace(changed(before, new_metadata, {}, new_status), spec=before.spec)
+    cluster = Cluster()
+    old, new = cluster.read(before), cluster.read(after)
+
+    assert is_plainly_of_one_class(before, after) <= (old.pod_class is new.pod_class)
+
+
+def test_a_new_status_leaves_a_waiting_pod_its_class_and_labels_or_an_owner_or_a_node_do_not() -> None:
+    before = pod("p", cpu=1, labels={"app": "a"})
+    bound = pod("p", cpu=1, labels={"app": "a"}, on="n")
+
+    assert is_plainly_of_one_class(before, replace(before, status=replace(before.status, nominated_node_name="n")))
+    others: tuple[dict[str, object], ...] = ({"labels": {}}, {"owner_references": (OWNER,)}, {"namespace": "other"})
+    for metadata in others:
+        assert not is_plainly_of_one_class(before, replace(before, metadata=replace(before.metadata, **metadata)))
+    assert not is_plainly_of_one_class(bound, bound)

@@ -22,6 +22,11 @@ def names(cluster: Cluster, ranking: Ranking, name: str = "n") -> list[str]:
     return [cluster.pods.record(slot).name for slot in slots if slot >= 0]
 
 
+def in_matrix(ranking: Ranking, row: int) -> list[tuple[int, int]]:
+    slots, priorities = ranking.slots[row].tolist(), ranking.priorities[row].tolist()
+    return [(slot, priority) for slot, priority in zip(slots, priorities, strict=True) if slot >= 0]
+
+
 def with_pods(*pods: Pod) -> Cluster:
     return cluster_of(node("n"), *pods)
 
@@ -106,7 +111,51 @@ def test_ranking_all_nodes_at_once_comes_to_ranking_each(pods: list[Pod], order:
     for row in cluster.nodes.row_of.values():
         expected = sorted((one for one in cluster.pods_on(row) if one.is_preemptible), key=ranking.key)
 
-        assert ranking.on(row) == [(one.slot, one.priority) for one in expected]
+        assert in_matrix(ranking, row) == [(one.slot, one.priority) for one in expected]
+        assert ranking.on(row) == ranking.on(row) == expected
         cluster.nodes.changes.touch(row)
         ranking.refresh()
-        assert ranking.on(row) == [(one.slot, one.priority) for one in expected]
+        assert in_matrix(ranking, row) == [(one.slot, one.priority) for one in expected]
+        assert ranking.on(row) == expected
+
+
+@settings(max_examples=80)
+@given(st.lists(PODS, max_size=24, unique_by=lambda one: one.metadata.uid), st.sampled_from(["StartTime", "QoS"]))
+def test_many_changed_rows_are_ranked_together_as_each_is_by_itself(pods: list[Pod], order: EqualPriorityOrder) -> None:
+    """Twenty nodes that stay as they are, and those of the pods."""
+    others = [node(f"o{number}") for number in range(20)]
+    cluster = cluster_of(*others, *(pod(f"q{number}", on=f"o{number}") for number in range(20)))
+    ranking = Ranking(cluster, order)
+    ranking.refresh()
+
+    cluster.put(node("n1"))
+    cluster.put(node("n2"))
+    for one in pods:
+        cluster.add_pod(cluster.read(one))
+    for row in range(20):
+        cluster.nodes.changes.touch(row)
+    ranking.refresh()
+
+    for row in cluster.nodes.row_of.values():
+        expected = sorted((one for one in cluster.pods_on(row) if one.is_preemptible), key=ranking.key)
+        assert in_matrix(ranking, row) == [(one.slot, one.priority) for one in expected]
+
+
+def test_numbers_in_names_that_no_64_bits_hold_are_compared_all_the_same() -> None:
+    large = [f"q-{number}" for number in (10**30, 10**30 + 1, 7, 10**18, 10**17)]
+    cluster = with_pods(*(pod(name, on="n") for name in large), pod("q-", on="n"))
+
+    assert ranked(cluster) == ["q-", "q-7", *(f"q-{number}" for number in (10**17, 10**18, 10**30, 10**30 + 1))]
+
+
+def test_the_pods_on_a_row_are_its_newest_readings() -> None:
+    cluster = with_pods(pod("a", on="n"), pod("b", on="n"))
+    ranking, row = Ranking(cluster), cluster.nodes.row_of["n"]
+    assert [one.name for one in ranking.on(row)] == ["a", "b"]
+
+    newer = cluster.read(pod("a", on="n"))
+    cluster.replace_pod(newer)
+    cluster.remove_pod(cluster.pods_on(row)[1].uid)
+
+    (left,) = ranking.on(row)
+    assert left is newer

@@ -16,7 +16,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.cluster.worlds import Worlds
 from tests.builders import ZONE, cluster_of, node, pod, selector, term
-from tests.generators import KEYS, Objects, Traits, clusters, terms
+from tests.generators import KEYS, LABELS, Objects, Traits, clusters, terms
 
 WEB = Selected((compile_term(term("app=web"), "default"),))
 
@@ -89,6 +89,16 @@ def test_a_nominated_pod_joins_one_world() -> None:
     assert cluster.pods_on(1) == [one for one in worlds.pods(1) if one.name != "w"]
 
 
+def test_a_pod_that_joins_everywhere_counts_for_no_domain_where_its_node_is_in_none() -> None:
+    cluster = cluster_of(node("n"), node("m", zone="a"))
+    worlds = Worlds(cluster, rows(0, 1))
+
+    worlds.join_everywhere([cluster.read(pod("w", labels={"app": "web"}))], rows(0))
+
+    assert worlds.labelled_count(WEB, ZONE).tolist() == [0, 0]
+    assert worlds.domain_count(WEB, ZONE).tolist() == [0, 0]
+
+
 def test_of_two_holders_the_last_change_decides_who_holds_a_port() -> None:
     """kube-scheduler keeps ports as a set: one entry, taken away by the first holder that leaves."""
     port = HoldsHostPort(HostPort("0.0.0.0", "TCP", 80))
@@ -150,5 +160,40 @@ def test_each_world_is_the_cluster_without_the_pods_that_left_it(
                 assert worlds.labelled_count(predicate, key)[position] == view.labelled_count(predicate, key)[0]
 
 
+@settings(max_examples=60)
+@given(clusters(Traits(affinity=True), most_pods=9), terms(), st.data())
+def test_each_world_is_the_cluster_with_the_pods_that_joined_all(
+    objects: Objects, counted: object, data: st.DataObject
+) -> None:
+    """Nodes that lack a label are in none of its domains."""
+    cluster = cluster_of(*objects.surroundings)
+    names = sorted(cluster.nodes.row_of, key=cluster.nodes.row_of.__getitem__)
+    on = data.draw(st.lists(st.sampled_from(names), min_size=1, max_size=4))
+    labels = [data.draw(st.sampled_from(LABELS)) for _ in on]
+    called = [f"joining-{index}" for index in range(len(on))]
+    joining = [pod(name, labels=worn) for name, worn in zip(called, labels, strict=True)]
+    placed = [pod(name, labels=worn, on=place) for name, worn, place in zip(called, labels, on, strict=True)]
+    worlds = Worlds(cluster, rows(*(cluster.nodes.row_of[name] for name in names)))
+    joined = rows(*(cluster.nodes.row_of[name] for name in on))
+    worlds.join_everywhere([cluster.read(each) for each in joining], joined)
+
+    view = View(cluster_of(*objects.surroundings, *placed))
+    predicate = Selected((compile_term(counted, "default"),))  # type: ignore[arg-type]
+    assert worlds.pod_count().tolist() == view.pod_count().tolist()
+    assert worlds.count(predicate).tolist() == view.count(predicate).tolist()
+    for key in KEYS:
+        assert worlds.domain_count(predicate, key).tolist() == view.domain_count(predicate, key).tolist()
+        assert worlds.labelled_count(predicate, key).tolist() == view.labelled_count(predicate, key).tolist()
+
+
 def _some(pods: list[PodRecord], data: st.DataObject) -> list[PodRecord]:
     return [one for one in pods if data.draw(st.booleans())]
+
+
+def test_pods_that_join_nodes_without_the_label_are_in_no_domain_of_any_world() -> None:
+    cluster = cluster_of(node("n0", zone="za"), node("n1"))
+    worlds = Worlds(cluster, rows(0, 1))
+    worlds.join_everywhere([cluster.read(pod("web", labels={"app": "web"}))], rows(1))
+
+    assert worlds.domain_count(WEB, ZONE).tolist() == [0, 0]
+    assert worlds.labelled_count(WEB, ZONE).tolist() == [0, 0]

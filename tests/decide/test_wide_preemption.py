@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from podium.api.errors import InputError
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
+from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import full_outcome, place
+from podium.decide.preempting.costs.criteria import CRITERIA
+from podium.decide.preempting.costs.victim_sets import VictimSets
 from podium.decide.preempting.preemption import NOT_ELIGIBLE_TERMINATING_ELSEWHERE, PreemptionPlan
 from podium.framework.cycle_state import CycleState
 from podium.framework.plugin import PluginContext
@@ -21,6 +26,7 @@ from podium.framework.settings.arguments import read_arguments
 from podium.framework.status import SUCCESS, Status, unschedulable
 from podium.plugins.default_preemption import DefaultPreemption, DefaultPreemptionArgs
 from tests.builders import (
+    DAY_ONE_NS,
     HOSTNAME,
     ZONE,
     budget,
@@ -191,6 +197,102 @@ def test_a_pod_that_never_preempts_does_not_do_so_elsewhere_either() -> None:
     never = pod("p", priority=9, apart=[term("app=web", ZONE)], policy="Never")
 
     assert not plan(never, [*ZONES, *IN_THE_WAY], **ACROSS).eligible
+
+
+# By a stated cost
+
+
+def test_victims_on_several_nodes_are_compared_by_the_stated_cost() -> None:
+    found = plan(AVOIDS_WEB, [*ZONES, *IN_THE_WAY], **ACROSS, victimCost=["Victims"])
+
+    assert chosen(found) == ("b", ["w3"])
+    assert found.criterion == "fewest victims"
+    assert found.search is not None
+    assert found.search.is_complete
+
+
+def test_who_is_spared_wherever_it_is_goes_by_the_stated_cost() -> None:
+    target = pod("p", priority=9, labels=WEB, cpu=4, spread=[spread_over(ZONE, "app=web")])
+    slow, quick = (
+        web(name, "a1", priority=number, spec={"termination_grace_period_seconds": grace})
+        for number, (name, grace) in enumerate((("slow", 600), ("quick", 5)))
+    )
+    room = [pod("x", on="b1", priority=10, cpu=4), pod("y", on="b2", priority=10, cpu=4)]
+    objects = [*ZONES, slow, quick, web("h", "b1", priority=10), *room]
+
+    assert chosen(plan(target, objects, **ACROSS)) == ("a", ["slow"])
+    for steps in (1, 100_000):
+        found = plan(target, objects, **ACROSS, victimCost=["GracePeriod"], maxSearchSteps=steps)
+        assert chosen(found) == ("a", ["quick"])
+
+
+def test_a_partner_is_kept_whatever_it_would_cost() -> None:
+    target = pod("p", priority=9, cpu=4, labels=WEB, near=[term("app=web", ZONE)])
+    objects = [
+        *ZONES[:2],
+        web("partner", "a1", cpu=4, priority=1),
+        pod("dear", on="a2", cpu=4, priority=5),
+    ]
+
+    kept = plan(target, objects, keepAffinityPartners=True, victimCost=["HighestPriority"])
+
+    assert chosen(kept) == ("a", ["dear"])
+    assert [column.heading for column in kept.criteria] == ["partner", "priority"]
+    assert {name: each.cost for name, each in kept.candidates.items()} == {"a1": (1, 1), "a2": (0, 5)}
+
+
+def test_no_more_victims_go_than_their_budgets_allow_wherever_they_are() -> None:
+    for allowed, expected in ((2, ("a", ["w1", "w2"])), (1, ("b", ["w3"])), (0, None)):
+        objects = [*ZONES, *IN_THE_WAY, budget("web", "app=web", allowed)]
+        assert chosen(plan(AVOIDS_WEB, objects, **ACROSS, budgets="Require")) == expected
+
+
+def test_whichever_of_a_budgets_pods_is_in_the_way_may_go() -> None:
+    """The least important ones would be let go first, and make too little room."""
+    large, small = pod("large", on="n", cpu=3, labels=WEB, priority=2), web("small", "n", cpu=1)
+    objects = [node("n", cpu=4), large, small, budget("web", "app=web", 1)]
+
+    assert chosen(plan(pod("p", priority=9, cpu=3), objects, budgets="Require")) == ("n", ["large"])
+
+
+def test_pods_that_have_run_for_too_short_a_time_are_no_victims_elsewhere() -> None:
+    young = [web("w1", "a1", started=50), web("w2", "a2", started=0), web("w3", "b1", priority=5, started=0)]
+    cluster = cluster_of(*ZONES, *young)
+    cluster.pass_time(DAY_ONE_NS + 60 * 10**9)
+    settings = configuration({"DefaultPreemption": {**ACROSS, "minimumRunningTime": "30s"}})
+
+    assert chosen(planned(cluster, runner_on(cluster, settings), AVOIDS_WEB)) == ("b", ["w3"])
+
+
+def test_where_a_criterion_would_rather_have_more_victims_none_goes_without_need() -> None:
+    """By the latest start of the most important ones it would be cheaper to take the late one along."""
+    target = pod("p", priority=9, cpu=2, apart=[term("app=web", ZONE)])
+    objects = [
+        *ZONES[:1],
+        web("w", "a1", started=0),
+        pod("early", on="a1", cpu=1, priority=1, started=0),
+        pod("late", on="a1", cpu=1, priority=5, started=50),
+    ]
+
+    assert chosen(plan(target, objects, **ACROSS, victimCost=["LatestStart"])) == ("a", ["w"])
+
+
+def test_a_stated_cost_is_worked_out_once_for_all_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once of each pod, to spare the dearest, and once of what is left on each node."""
+    asked: list[int] = []
+
+    def counted(sets: VictimSets) -> Int64s:
+        asked.append(len(sets))
+        return np.diff(sets.starts)
+
+    costly = replace(CRITERIA["Victims"], values=counted)
+    monkeypatch.setattr("podium.decide.preempting.costs.victim_cost.CRITERIA", {**CRITERIA, "Victims": costly})
+    objects = [*ZONES[:2], *(pod(f"x{number}", on=f"a{number % 2 + 1}", cpu=2) for number in range(4))]
+
+    found = plan(pod("p", priority=9, cpu=4), objects, victimCost=["Victims"])
+
+    assert {name: each.cost for name, each in found.candidates.items()} == {"a1": (2,), "a2": (2,)}
+    assert asked == [4, 2]
 
 
 # Bounds

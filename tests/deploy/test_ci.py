@@ -9,8 +9,8 @@ from typing import Any
 import click
 import yaml
 
-from podium.app.planning.answer import FINDING_CODES
 from podium.app.planning.command import plan
+from podium.app.planning.finding_codes import FINDING_CODES
 from tools import dev
 
 FILE = dev.ROOT / "deploy" / "ci" / "plan.yml"

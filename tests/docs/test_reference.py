@@ -20,8 +20,8 @@ from podium.app.deleting.command import delete as delete_command
 from podium.app.explaining.command import explain as explain_command
 from podium.app.explaining.explainer import Explainer
 from podium.app.live.command import scheduler as scheduler_command
-from podium.app.planning.answer import FINDING_CODES
 from podium.app.planning.command import plan as plan_command
+from podium.app.planning.finding_codes import FINDING_CODES
 from podium.app.recording.command import record as record_command
 from podium.app.rescheduling.command import reschedule as reschedule_command
 from podium.app.serving.command import up as up_command

@@ -28,8 +28,23 @@ def rows(shelves: list[Shelf]) -> list[int]:
 def test_the_order_is_that_of_the_names_hashes_and_leaves_free_rows_out() -> None:
     order = NameOrder(np.array([0, 2, 3]), np.array([30, 0, 10, 20], dtype=np.uint64))
 
-    assert order.rows == [2, 3, 0]
-    assert order.rank_of == [2, -1, 0, 1]
+    assert list(order.rows) == [2, 3, 0]
+    assert list(order.rank_of) == [2, -1, 0, 1]
+
+
+def test_nodes_with_equal_hashes_are_in_the_order_of_their_rows() -> None:
+    hashes = np.array([3, 1] * 40, dtype=np.uint64)
+
+    order = NameOrder(np.arange(80), hashes)
+
+    assert list(order.rows) == [*range(1, 80, 2), *range(0, 80, 2)]
+
+
+@pytest.mark.parametrize("nodes", [1, 63, 500, 10_000, 200_000])
+def test_nodes_lie_in_few_blocks(nodes: int) -> None:
+    order = NameOrder(np.arange(nodes), np.arange(nodes, dtype=np.uint64))
+
+    assert (nodes - 1) >> order.shift < order.blocks <= 64
 
 
 @efforts(50)

@@ -138,5 +138,5 @@ def test_every_plugin_goes_by_its_name_in_the_table() -> None:
     assert made == {name: name for name in IN_TREE}
 
 
-def test_every_plugin_is_on_by_default() -> None:
-    assert {plugin.name for plugin in default_profile().plugins()} == set(IN_TREE)
+def test_every_plugin_but_gang_scheduling_is_on_by_default() -> None:
+    assert {plugin.name for plugin in default_profile().plugins()} == set(IN_TREE) - {"GangScheduling"}

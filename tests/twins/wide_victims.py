@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 from msgspec.structs import replace
@@ -14,48 +15,71 @@ from podium.framework.cycle_state import CycleState
 from tests.builders import cluster_of, plain_runner
 from tests.twins.filters import required_terms
 from tests.twins.plain import PlainCluster
+from tests.twins.stated_costs import StatedCost
 from tests.twins.victims import Preemption, started
 
 Cost = tuple[float, ...]
 
 
-class WidePreemption:
-    """Tries every set of pods of lower priority; ``skipped`` are the plugins that had nothing to say of the pod.
-
-    With ``dependents`` whoever depends on the pods of a set goes with them, and with ``keeps_partners`` a set that
-    leaves nobody whom the pod requires to be near costs more than any other.
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What is set. Of ``dependents`` whoever depends on the pods of a set goes with them; with ``keeps_partners`` a set
+    that leaves nobody whom the pod requires to be near costs more than any other. Without ``across`` only pods of the
+    preemptor's node may go, and those who depend on them. Where a ``cost`` is stated, sets of which a part would be
+    enough do not count. With ``requires_budgets`` nor do those that violate any; nobody takes those of ``spared`` uids.
+    ``together`` are the pods (names) of each group that goes as a whole.
     """
 
+    dependents: bool = False
+    keeps_partners: bool = False
+    across: bool = True
+    cost: StatedCost | None = None
+    requires_budgets: bool = False
+    spared: Collection[str] = ()
+    now: int = 0
+    together: Collection[Collection[str]] = ()
+
+
+class WidePreemption:
+    """Tries every set of pods of lower priority; ``skipped`` are the plugins that had nothing to say of the pod."""
+
     def __init__(
-        self,
-        objects: Iterable[Kubernetes],
-        target: Pod,
-        skipped: Collection[str],
-        *,
-        dependents: bool = False,
-        keeps_partners: bool = False,
+        self, objects: Iterable[Kubernetes], target: Pod, skipped: Collection[str], rules: Rules | None = None
     ) -> None:
         self._objects = list(objects)
         self._target = target
         self._skipped = set(skipped)
-        self._dependents = dependents
-        self._keeps_partners = keeps_partners
+        self._rules = rules = rules or Rules()
         self._one_node = Preemption(self._objects, target, skipped)
+        self._one_node.now = rules.now
         self._plain = PlainCluster.of(self._objects)
         pods = (one for others in self._plain.pods_on.values() for one in others)
         self.placed = sorted(pods, key=importance)
-        self.takeable = [one for one in self.placed if one.priority < target.priority]
+        self.takeable = [
+            one for one in self.placed if one.priority < target.priority and one.metadata.uid not in rules.spared
+        ]
 
     def best(self, nodes: Collection[str]) -> dict[str, Cost]:
         """The lowest cost of all there are, with each node where a set has it; empty where no set is enough."""
         found: dict[str, Cost] = {}
-        for victims in self._sets():
-            for name in self.fitting({one.metadata.uid for one in victims}):
-                if name in nodes and not self._becomes_first(victims, name):
-                    cost = self.cost(victims, name)
-                    found[name] = min(cost, found.get(name, cost))
+        for name, sets in self._enough(nodes).items():
+            for victims in sets:
+                cost = self.cost(victims, name)
+                found[name] = min(cost, found.get(name, cost))
         lowest = min(found.values(), default=())
         return {name: cost for name, cost in found.items() if cost == lowest}
+
+    def _enough(self, nodes: Collection[str]) -> dict[str, list[list[Pod]]]:
+        """By node, the sets that are enough; those alone that have no other in them where a cost is stated."""
+        found: dict[str, list[list[Pod]]] = {}
+        for some, victims in self._sets():
+            if self._rules.requires_budgets and self._one_node.violating(victims):
+                continue
+            for name in self.fitting({one.metadata.uid for one in victims}):
+                reaches = self._rules.across or all(one.spec.node_name == name for one in some)
+                if name in nodes and reaches and not self._becomes_first(victims, name):
+                    found.setdefault(name, []).append(victims)
+        return found if self._rules.cost is None else {name: _without_need(sets) for name, sets in found.items()}
 
     def fitting(self, gone: Collection[str]) -> list[str]:
         """The nodes that the pod fits without some pods: beside all nominated pods that count, and without them."""
@@ -80,7 +104,9 @@ class WidePreemption:
     def cost(self, victims: list[Pod], name: str) -> Cost:
         """What a set costs, by the criteria in their order."""
         highest = victims[0].priority
-        lonely = (int(self._is_lonely(victims, name)),) if self._keeps_partners else ()
+        lonely = (int(self._is_lonely(victims, name)),) if self._rules.keeps_partners else ()
+        if self._rules.cost is not None:
+            return (*lonely, *self._rules.cost.of(victims))
         return (
             *lonely,
             len(self._one_node.violating(victims)),
@@ -93,24 +119,35 @@ class WidePreemption:
     def closed(self, victims: Iterable[Pod]) -> list[Pod] | None:
         """Pods with all that depend on them; None where one of these may not be a victim."""
         gone = {one.metadata.uid: one for one in victims}
+        known = {one.metadata.name for one in self.placed}
+        elsewhere = {one.metadata.name for one in self._objects if isinstance(one, Pod) and one.spec.node_name} - known
         while True:
-            further = [
-                one
-                for one in self.placed
-                if one.metadata.uid not in gone and self._holds(one, ()) and not self._holds(one, gone)
-            ]
+            names = {one.metadata.name for one in gone.values()}
+            if any(not names.isdisjoint(group) and not elsewhere.isdisjoint(group) for group in self._rules.together):
+                # One of the group is bound to a node that nobody knows.
+                return None
+            further = [one for one in self.placed if one.metadata.uid not in gone and self._goes_along(one, gone)]
             if not further:
                 return sorted(gone.values(), key=importance)
             if any(one not in self.takeable for one in further):
                 return None
             gone |= {one.metadata.uid: one for one in further}
 
-    def _sets(self) -> Iterator[list[Pod]]:
+    def _sets(self) -> Iterator[tuple[Sequence[Pod], list[Pod]]]:
+        """All sets of takeable pods, and each with all that depend on it."""
         for number in range(1, len(self.takeable) + 1):
             for some in combinations(self.takeable, number):
-                victims = self.closed(some) if self._dependents else list(some)
+                goes_along = self._rules.dependents or self._rules.together
+                victims = self.closed(some) if goes_along else list(some)
                 if victims is not None:
-                    yield victims
+                    yield some, victims
+
+    def _goes_along(self, pod: Pod, gone: Mapping[str, Pod]) -> bool:
+        """Whether a pod goes because others do: on whom it depends, or who are of its group."""
+        names = {one.metadata.name for one in gone.values()}
+        if any(pod.metadata.name in group and not names.isdisjoint(group) for group in self._rules.together):
+            return True
+        return self._rules.dependents and self._holds(pod, ()) and not self._holds(pod, gone)
 
     def _holds(self, pod: Pod, gone: Collection[str]) -> bool:
         """Whether others that are left satisfy the required affinity of a placed pod, or it has none of these."""
@@ -153,6 +190,12 @@ class WidePreemption:
             self._partners(self._target, key, name, ()) and not self._partners(self._target, key, name, gone)
             for key in keys
         )
+
+
+def _without_need(sets: list[list[Pod]]) -> list[list[Pod]]:
+    """The sets that have no other in them."""
+    uids = [frozenset(one.metadata.uid for one in found) for found in sets]
+    return [found for found, own in zip(sets, uids, strict=True) if not any(other < own for other in uids)]
 
 
 def importance(pod: Pod) -> tuple[int, float, int, str, str]:

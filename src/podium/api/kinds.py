@@ -15,6 +15,8 @@ from podium.api.limit_range import LimitRange
 from podium.api.meta import Kubernetes
 from podium.api.node import CSINode, Namespace, Node
 from podium.api.pod import Pod
+from podium.api.pod_group import PodGroup
+from podium.api.pod_group_forms import OLDER_VERSION
 from podium.api.policy import PodDisruptionBudget, PriorityClass
 from podium.api.quota import ResourceQuota
 from podium.api.resource_claims import ResourceClaim, ResourceClaimTemplate
@@ -122,6 +124,8 @@ _READ = (
     Kind("resource.k8s.io", "ResourceSlice", False, ResourceSlice, has_status=False),
     Kind("resource.k8s.io", "ResourceClaimTemplate", True, ResourceClaimTemplate, has_status=False),
     Kind("resource.k8s.io", "ResourceClaim", True, ResourceClaim),
+    # The older form of scheduler-plugins is another version of it. The API of v1.36 is off by default.
+    Kind("scheduling.k8s.io", "PodGroup", True, PodGroup, "v1alpha2", other_versions=(OLDER_VERSION,)),
     Kind("", "Pod", True, Pod),
     # A quota counts what is there; it may have been lowered since.
     Kind("", "ResourceQuota", True, ResourceQuota),
@@ -142,11 +146,14 @@ _COUNTED: dict[str, str] = {
     "podium.dev": "DisruptionPolicy",
     "policy": "PodDisruptionBudget",
     "resource.k8s.io": "DeviceClass DeviceTaintRule ResourceSlice",
-    "scheduling.k8s.io": "PriorityClass",
+    "scheduling.k8s.io": "PodGroup PriorityClass Workload",
     "storage.k8s.io": "CSIDriver",
 }
 KINDS = {(kind.group, kind.name): kind for kind in _READ}
 """The kinds that Podium reads, in the order in which objects of an input are created."""
+
+WORKLOADS = ("CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")
+"""The kinds that make pods, by name: whoever means their pods need not name one."""
 
 KIND_OF = {kind.type: kind for kind in _READ}
 """The same by the type of their reading."""
@@ -183,10 +190,13 @@ KEPT_KINDS = (
     Kind("rbac.authorization.k8s.io", "ClusterRoleBinding", False, has_status=False),
     Kind("rbac.authorization.k8s.io", "Role", True, has_status=False),
     Kind("rbac.authorization.k8s.io", "RoleBinding", True, has_status=False),
+    Kind("scheduling.k8s.io", "Workload", True, version="v1alpha2", has_status=False),
     Kind("storage.k8s.io", "VolumeAttachment", False),
     Kind("storage.k8s.io", "VolumeAttributesClass", False, has_status=False),
 )
 """The kinds that a store keeps though Podium does not read them."""
+
+_ALIASES = {(version.rpartition("/")[0], kind.name): kind for kind in _READ for version in kind.other_versions}
 
 SERVED_KINDS = {(kind.group, kind.name): kind for kind in (*KEPT_KINDS, *_READ)}
 """All kinds that a store holds, those that are off by default among them."""
@@ -201,7 +211,6 @@ _WITHOUT_PODS = {
     "metrics.k8s.io": "NodeMetrics PodMetrics",
     "policy": "PodSecurityPolicy",
     "resource.k8s.io": "PodSchedulingContext ResourceClass ResourcePoolStatusRequest",
-    "scheduling.k8s.io": "PodGroup Workload",
     "storagemigration.k8s.io": "StorageVersionMigration",
 }
 # What makes pods, or has them made, beside the kinds that are read.
@@ -218,6 +227,11 @@ _GROUP_OF = {kind.name: kind.group for kind in _READ}
 def group_of(api_version: str) -> str:
     """The API group of an `apiVersion` such as apps/v1; "" for the core's v1."""
     return api_version.rpartition("/")[0]
+
+
+def read_kind(group: str, name: str) -> Kind | None:
+    """The kind of that name that Podium reads, also by the group of another version of it; None for any other."""
+    return KINDS.get((group, name)) or _ALIASES.get((group, name))
 
 
 def right_group(group: str, kind: str) -> str | None:
@@ -245,4 +259,4 @@ def may_create_pods(group: str, kind: str) -> bool:
 
     Of Kubernetes' own kinds that is known; an operator may make pods for any of its own.
     """
-    return (group, kind) not in _BUILT_IN or (group, kind) in _WITH_PODS
+    return ((group, kind) not in _BUILT_IN and (group, kind) not in _ALIASES) or (group, kind) in _WITH_PODS

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from podium.api.errors import InputError, MalformedError, shown
-from podium.api.kinds import KINDS, Kind, group_of, known_names, right_group, right_name
+from podium.api.kinds import Kind, group_of, known_names, read_kind, right_group, right_name
 from podium.api.meta import Kubernetes, Raw
+from podium.api.pod_group_forms import OLDER_VERSION, from_older_form
 from podium.api.reading import read
 from podium.api.schemas.slips import slips
 from podium.api.schemas.structure import Finding, findings
@@ -44,6 +45,8 @@ def read_object(raw: Raw, validation: Validation | None = None) -> ReadObject:
     if kind is None:
         return ReadObject(raw, None, tuple(_judged(_unknown_kind(raw), raw, validation)))
     raw = _with_namespace(raw, kind)
+    if raw["apiVersion"] == OLDER_VERSION:
+        raw = from_older_form(raw, kind.api_version)
     try:
         typed = read(raw, kind.type)
         warnings = tuple(_judged(_warnings(raw, typed, validation), raw, validation))
@@ -71,7 +74,7 @@ def kind_of(raw: Raw) -> Kind | None:
     meant = right_name(group, name)
     if meant is not None:
         raise InputError(f"{shown(raw['apiVersion'])} has no kind {shown(name)}; write {meant}", path=".kind")
-    return KINDS.get((group, name))
+    return read_kind(group, name)
 
 
 def metadata_of(raw: Raw) -> Raw:

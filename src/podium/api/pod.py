@@ -182,6 +182,12 @@ class PodResourceClaim(Narrow, frozen=True, kw_only=True):
     resource_claim_template_name: str | None = None
 
 
+class PodSchedulingGroup(Narrow, frozen=True, kw_only=True):
+    """The PodGroup in the pod's namespace that the pod belongs to."""
+
+    pod_group_name: str = ""
+
+
 class PodSpec(Narrow, frozen=True, kw_only=True):
     """What a pod asks for. `priority` None counts as 0."""
 
@@ -206,6 +212,7 @@ class PodSpec(Narrow, frozen=True, kw_only=True):
     host_users: bool | None = None
     runtime_class_name: str = ""
     resource_claims: tuple[PodResourceClaim, ...] = ()
+    scheduling_group: PodSchedulingGroup | None = None
 
 
 class PodCondition(Narrow, frozen=True, kw_only=True):

@@ -21,17 +21,16 @@ class BoundedLog(Generic[Entry]):
         self._entries: list[Entry] = []
         self._base = 0
         self._limit = limit
-
-    @property
-    def position(self) -> int:
+        self.position = 0
         """The position after the newest entry."""
-        return self._base + len(self._entries)
 
     def append(self, entry: Entry) -> None:
         """Add an entry."""
-        self._entries.append(entry)
-        if len(self._entries) > 2 * self._limit:
-            del self._entries[: self._limit]
+        entries = self._entries
+        entries.append(entry)
+        self.position += 1
+        if len(entries) > 2 * self._limit:
+            del entries[: self._limit]
             self._base += self._limit
 
     def entries_since(self, position: int) -> list[Entry] | None:
@@ -45,9 +44,8 @@ class ChangeLog(BoundedLog[int]):
     def __init__(self, limit: int = 4096) -> None:
         super().__init__(limit)
 
-    def touch(self, row: int) -> None:
-        """Note that ``row`` changed."""
-        self.append(row)
+    touch = BoundedLog[int].append
+    """Note that a row changed."""
 
     def since(self, position: int) -> Int64s | None:
         """The distinct rows changed after ``position``, ascending; None when the log no longer reaches back."""

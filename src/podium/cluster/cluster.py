@@ -13,6 +13,7 @@ from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes
 from podium.api.node import Namespace, Node
 from podium.api.pod import Pod
+from podium.api.pod_group import PodGroup
 from podium.api.policy import PodDisruptionBudget
 from podium.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from podium.cluster.affinity_term import NamespaceLabels
@@ -28,6 +29,7 @@ from podium.cluster.node_view import NodeViews
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.nominations import Nominations
 from podium.cluster.pod_class import PodClass, PodClasses
+from podium.cluster.pod_groups import PodGroups
 from podium.cluster.pods import NO_ROW, PodRecord, PodTable, read_pod
 from podium.cluster.replacements import Replacements
 from podium.cluster.storage import Storage, StorageObject
@@ -60,18 +62,20 @@ class Cluster:
         self.storage = Storage()
         self.devices = Devices()
         self.groups = Groups()
+        self.pod_groups = PodGroups()
         self._on_row: list[dict[int, PodRecord]] = []
         self.node_views = NodeViews(self.nodes, self._on_row)
         self.notes_every_reading = False
         self._astray: dict[str, dict[str, PodRecord]] = {}
 
-    def read(self, pod: Pod) -> PodRecord:
+    def read(self, pod: Pod, known_class: PodClass | None = None) -> PodRecord:
         """The record of a pod as the API shows it; the cluster itself does not change but for learning its class.
 
-        The class is known for as long as there is such a record of some pod.
+        The class is known for as long as there is such a record of some pod. ``known_class`` is the pod's class where
+        that is known already.
         """
         self._forget_ended()
-        pod_class, is_new = self.classes.of(pod)
+        pod_class, is_new = (known_class, False) if known_class is not None else self.classes.of(pod)
         if is_new:
             self.matchers.admit(pod_class)
             self.carried.admit(pod_class)
@@ -88,6 +92,8 @@ class Cluster:
                 self.budgets.put(item)
             case DisruptionPolicy():
                 self.caps.observe(item)
+            case PodGroup():
+                self.pod_groups.put(item)
             case Service() | ReplicationController() | ReplicaSet() | StatefulSet():
                 self.groups.put(item)
             case _ if isinstance(item, StorageObject):
@@ -113,6 +119,8 @@ class Cluster:
                 self.budgets.remove(item.key)
             case DisruptionPolicy():
                 self.caps.observe(None)
+            case PodGroup():
+                self.pod_groups.remove(item.key)
             case Service() | ReplicationController() | ReplicaSet() | StatefulSet():
                 self.groups.remove(item)
             case _ if isinstance(item, StorageObject):

@@ -14,6 +14,7 @@ from podium.api.meta import Kubernetes, OwnerReference
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
+from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.replacements import Candidate, candidate
 
@@ -50,12 +51,16 @@ class Feed:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._replacements = cluster.replacements
+        self._pod_groups = cluster.pod_groups
         self._pods: dict[str, PodRecord] = {}
         self._uid_of: dict[str, str] = {}
         self.pods: Mapping[str, PodRecord] = MappingProxyType(self._pods)
 
-    def pod_changed(self, pod: Pod) -> PodChange:
-        """A pod was added or changed. The cluster learns its class; `settle` says where it is."""
+    def pod_changed(self, pod: Pod, known_class: PodClass | None = None) -> PodChange:
+        """A pod was added or changed. The cluster learns its class; `settle` says where it is.
+
+        ``known_class`` is as for `Cluster.read`.
+        """
         key = pod.key
         uid = pod.metadata.uid or key
         namesake = self._uid_of.get(key)
@@ -65,8 +70,10 @@ class Feed:
                 self._note_ended(pod)
             return PodChange(self._forget(uid), None, replaced)
         before = self._pods.get(uid)
-        record = self._pods[uid] = self._cluster.read(pod)
+        record = self._pods[uid] = self._cluster.read(pod, known_class)
         self._uid_of[key] = uid
+        if record.pod_class.pod_group or (before is not None and before.pod_class.pod_group):
+            self._pod_groups.put_pod(record)
         if self._replacements.awaited and record.controller is not None:
             self._replacements.put_pod(_candidate(record, record.controller), is_settled=bool(record.node_name))
         return PodChange(before, record, replaced)
@@ -130,6 +137,8 @@ class Feed:
             return None
         if self._uid_of.get(record.key) == uid:
             del self._uid_of[record.key]
+        if record.pod_class.pod_group:
+            self._pod_groups.drop_pod(uid)
         if self._replacements.awaited and record.controller is not None:
             self._replacements.drop_pod(record.controller.uid, uid, is_settled=bool(record.node_name))
         return record

@@ -27,6 +27,7 @@ from podium.api.pod import (
     PodSpec,
     Volume,
 )
+from podium.api.pod_group import group_of_pod
 from podium.api.qos import qos_class
 from podium.api.resize import effective_spec
 from podium.api.resource_requests import nonzero_requests, pod_requests
@@ -92,8 +93,9 @@ class PodClass:
     ``owner`` is None for pods without a controller. ``requests`` maps resource indices (see `NodeColumns.resource`) to
     amounts: cpu in milli, others in whole units. ``nonzero`` is (cpu milli, memory bytes) with defaults for containers
     that name none, and ``nonzero_of_containers`` the same without regard to pod-level requests. ``marks`` are what
-    questions about classes may need (`podium.cluster.marks`). ``memo`` belongs to plugins: what they compile from the
-    class alone, under keys of their own. It must not lead back to the class.
+    questions about classes may need (`podium.cluster.marks`). ``pod_group`` is the key of the PodGroup that the pods
+    name, "" for none. ``memo`` belongs to plugins: what they compile from the class alone, under keys of their own. It
+    must not lead back to the class.
     """
 
     id: int
@@ -111,6 +113,7 @@ class PodClass:
     required_anti_affinity: tuple[AffinityTerm, ...]
     preferred: tuple[WeightedTerm, ...]
     marks: tuple[Mark, ...] = ()
+    pod_group: str = ""
     memo: dict[Hashable, Any] = field(default_factory=dict)
 
 
@@ -275,6 +278,7 @@ class PodClasses:
             required_affinity=compile_terms(near.required, namespace),
             required_anti_affinity=compile_terms(far.required, namespace),
             preferred=_preferred(near, far, namespace),
+            pod_group=group_of_pod(namespace, meta.labels, spec),
         )
 
     def _append(self, pod_class: PodClass, key: bytes) -> None:

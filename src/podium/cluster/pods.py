@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -76,6 +78,10 @@ class PodRecord:
     def spec(self) -> PodSpec:
         """The pod's spec without what is the pod's own: node, priority and gates."""
         return self.pod_class.spec
+
+    def without_node(self, **changes: Any) -> PodRecord:
+        """The pod as it would be on no node and nominated to none, with what else is to be another."""
+        return dataclasses.replace(self, node_name="", nominated_node_name="", row=NO_ROW, slot=-1, **changes)
 
     @property
     def is_healthy(self) -> bool:
@@ -154,6 +160,19 @@ def differs_by_node_alone(before: Pod, after: Pod) -> bool:
     if status.container_statuses or status.init_container_statuses or status.resources is not None:
         return False
     return not after.nominated_node_name and replace(after.spec, node_name="") == before.spec
+
+
+def is_plainly_of_one_class(before: Pod, after: Pod) -> bool:
+    """Whether two readings of a pod that waits are of one class, as far as that is seen without reading its spec."""
+    meta, was, spec = after.metadata, before.metadata, after.spec
+    if spec is not before.spec or spec.node_name:
+        return False
+    return meta is was or (
+        meta.name == was.name
+        and meta.namespace == was.namespace
+        and meta.labels == was.labels
+        and meta.owner_references == was.owner_references
+    )
 
 
 def _reads_the_same(before: PodStatus, after: PodStatus) -> bool:

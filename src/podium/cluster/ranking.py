@@ -6,7 +6,7 @@ Source: pkg/scheduler/util/utils.go (MoreImportantPod); pod-preemption.md, "Pree
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -23,6 +23,13 @@ _QOS_RANK = {"Guaranteed": 0, "Burstable": 1, "BestEffort": 2}
 _NOBODY = np.iinfo(np.int64).max
 
 
+# Up to how many changed rows are ranked one by one; more are ranked together, in arrays.
+_FEW_ROWS = 16
+# Of how many rows that were asked for one by one the pods are kept.
+_MOST_KEPT = 1024
+# Longer ones are not told by 64 bits.
+_MOST_DIGITS = 18
+
 NaturalName = tuple[tuple[str, int], ...]
 
 
@@ -30,6 +37,22 @@ def natural(name: str) -> NaturalName:
     """A sort key under which runs of digits compare as numbers."""
     parts = _DIGITS.split(name)
     return tuple((text, int(number)) for text, number in zip(parts[::2], [*parts[1::2], "-1"], strict=True))
+
+
+def _ends_of_names(pods: Sequence[PodRecord]) -> tuple[Int64s, Int64s]:
+    """``[pods]`` each: the number at the end of a pod's name, -1 without one, and a number for all before it.
+
+    That is equal for equal names of equal namespaces, and -1 where the number at the end is too large.
+    """
+    names = [pod.name for pod in pods]
+    stems = [name.rstrip(_TEN) for name in names]
+    tails = [name[len(stem) :] for name, stem in zip(names, stems, strict=True)]
+    known: dict[tuple[str, str], int] = {}
+    ids = [known.setdefault((pod.namespace, stem), len(known)) for pod, stem in zip(pods, stems, strict=True)]
+    if max(map(len, tails)) > _MOST_DIGITS:
+        ids = [-1 if len(tail) > _MOST_DIGITS else number for tail, number in zip(tails, ids, strict=True)]
+        tails = ["" if len(tail) > _MOST_DIGITS else tail for tail in tails]
+    return np.array([int(tail or -1) for tail in tails], dtype=np.int64), np.array(ids, dtype=np.int64)
 
 
 class Ranking:
@@ -40,7 +63,7 @@ class Ranking:
     With the order ``QoS`` pods of equal priority are told apart by QoS class before their start: Guaranteed, Burstable,
     BestEffort. With ``spare_mirrors`` mirror pods are left out: deleting one frees nothing, since its kubelet runs the
     pod from a file. ``slots`` and ``priorities`` are ``[rows, places]``; empty places hold `NO_ROW` and no priority at
-    all.
+    all. They are right as of the last `refresh`; who asks for the pods of one row needs none.
     """
 
     def __init__(
@@ -49,27 +72,41 @@ class Ranking:
         self._cluster = cluster
         self._spare_mirrors = spare_mirrors
         self._by_qos = order == "QoS"
+        # Up to there the log of changes was read, and of the rows that it named these are to be ranked again.
         self._position = -1
+        self._missed: set[int] = set()
+        self._misses_all = True
+        # The slots of the pods on rows that were asked for one by one, and have not changed since as far as is known.
+        self._on_row: dict[int, list[int]] = {}
         self.slots: Int32s = np.full((0, 8), NO_ROW, dtype=np.int32)
         self.priorities: Int64s = np.full((0, 8), _NOBODY, dtype=np.int64)
 
     def refresh(self) -> None:
         """Rank again the rows that changed since the last time."""
-        nodes = self._cluster.nodes
-        changed = nodes.changes.since(self._position) if self._position >= 0 else None
-        self._position = nodes.changes.position
+        self._note()
+        nodes, missed = self._cluster.nodes, sorted(self._missed)
         if nodes.count > len(self.slots):
             self._resize(max(nodes.count, 2 * len(self.slots)), self.slots.shape[1])
-        if changed is None:
+        if self._misses_all:
             self._rank_all()
+        elif len(missed) > _FEW_ROWS:
+            self._rank_some(missed)
         else:
-            for row in changed.tolist():
+            for row in missed:
                 self._rank(row)
+        self._missed, self._misses_all = set(), False
 
-    def on(self, row: int) -> list[tuple[int, int]]:
-        """The slots of the pods on a row with their priorities, the most important first."""
-        slots, priorities = self.slots[row].tolist(), self.priorities[row].tolist()
-        return [(slot, priority) for slot, priority in zip(slots, priorities, strict=True) if slot != NO_ROW]
+    def on(self, row: int) -> list[PodRecord]:
+        """The pods on a row as they are, the most important first."""
+        self._note()
+        known = self._on_row.get(row)
+        if known is not None:
+            return list(map(self._cluster.pods.record, known))
+        if len(self._on_row) == _MOST_KEPT:
+            self._on_row = {}
+        pods = self._ranked(row)
+        self._on_row[row] = [pod.slot for pod in pods]
+        return pods
 
     def key(self, pod: PodRecord) -> tuple[int, int, int, NaturalName, str]:
         """What pods are ranked by; the smallest is the most important.
@@ -83,12 +120,29 @@ class Ranking:
         """The key without the name."""
         return (-pod.priority, _QOS_RANK[pod.pod_class.qos] if self._by_qos else 0, pod.start_ns)
 
-    def _rank(self, row: int) -> None:
+    def _note(self) -> None:
+        """Read in the log of changes what was missed."""
+        changes = self._cluster.nodes.changes
+        if self._position == changes.position:
+            return
+        missed = changes.entries_since(self._position)
+        self._position = changes.position
+        if missed is None:
+            self._misses_all, self._on_row = True, {}
+            return
+        self._missed.update(missed)
+        for row in missed:
+            self._on_row.pop(row, None)
+
+    def _ranked(self, row: int) -> list[PodRecord]:
         pods = [pod for pod in self._cluster.pods_on(row) if self._may_go(pod)]
         if len(pods) > 1:
-            pods.sort(key=self._rough_key)
-            if any(self._rough_key(one) == self._rough_key(other) for one, other in pairwise(pods)):
-                pods.sort(key=self.key)
+            are_told_apart = len(set(map(self._rough_key, pods))) == len(pods)
+            pods.sort(key=self._rough_key if are_told_apart else self.key)
+        return pods
+
+    def _rank(self, row: int) -> None:
+        pods = self._ranked(row)
         if len(pods) > self.slots.shape[1]:
             self._resize(len(self.slots), 2 * len(pods))
         self.slots[row] = NO_ROW
@@ -98,10 +152,23 @@ class Ranking:
             self.priorities[row, : len(pods)] = [pod.priority for pod in pods]
 
     def _rank_all(self) -> None:
-        """The same for all rows at once; only pods that their names alone tell apart are looked at one by one."""
+        """The same for all rows at once."""
         table = self._cluster.pods
         placed = np.flatnonzero(table.row[: table.count] != NO_ROW)
-        pods = list(map(table.record, placed.tolist()))
+        self.slots[:] = NO_ROW
+        self.priorities[:] = _NOBODY
+        self._rank_together(placed, list(map(table.record, placed.tolist())))
+
+    def _rank_some(self, rows: list[int]) -> None:
+        """The same for some rows, ascending."""
+        pods = [pod for row in rows for pod in self._cluster.pods_on(row)]
+        self.slots[rows] = NO_ROW
+        self.priorities[rows] = _NOBODY
+        self._rank_together(np.array([pod.slot for pod in pods], dtype=np.int64), pods)
+
+    def _rank_together(self, placed: Int64s, pods: list[PodRecord]) -> None:
+        """Rank pods, which are all those on their rows, in arrays; their slots are ``placed``."""
+        table = self._cluster.pods
         may_go = np.array([pod.is_preemptible for pod in pods], dtype=np.bool_)
         if self._spare_mirrors:
             may_go &= np.array([not pod.is_mirror for pod in pods], dtype=np.bool_)
@@ -112,15 +179,11 @@ class Ranking:
         slots, rows = slots[order], columns[-1][order]
         fresh = np.ones(len(slots) + 1, dtype=np.bool_)
         fresh[1:-1] = np.any([column[order][1:] != column[order][:-1] for column in columns], axis=0)
-        bounds = np.flatnonzero(fresh)
-        equals = np.flatnonzero(np.diff(bounds) > 1)
-        for start, end in zip(bounds[equals].tolist(), bounds[equals + 1].tolist(), strict=True):
-            slots[start:end] = self._by_name(slots[start:end].tolist())
+        self._order_equals(slots, np.flatnonzero(fresh))
         numbers = np.bincount(rows, minlength=len(self.slots))
-        self._resize(len(self.slots), max(self.slots.shape[1], int(numbers.max(initial=0))))
+        if numbers.max(initial=0) > self.slots.shape[1]:
+            self._resize(len(self.slots), int(numbers.max()))
         places = np.arange(len(slots)) - (np.cumsum(numbers) - numbers)[rows]
-        self.slots[:] = NO_ROW
-        self.priorities[:] = _NOBODY
         self.slots[rows, places], self.priorities[rows, places] = slots, table.priority[slots]
 
     def qos_ranks(self, slots: Int64s) -> tuple[Int64s, ...]:
@@ -130,17 +193,27 @@ class Ranking:
         records = map(self._cluster.pods.record, slots.tolist())
         return (np.fromiter((_QOS_RANK[pod.pod_class.qos] for pod in records), np.int64, len(slots)),)
 
-    def _by_name(self, slots: list[int]) -> list[int]:
-        """The slots of pods on a node that agree in all but their names, in order."""
-        pods = list(map(self._cluster.pods.record, slots))
-        stem = pods[0].name.rstrip(_TEN)
-        namespace = pods[0].namespace
-        tails = [pod.name[len(stem) :] for pod in pods if pod.namespace == namespace and pod.name.startswith(stem)]
-        if len(tails) == len(pods) and not "".join(tails).strip(_TEN):
-            # Nothing but the last number tells them apart.
-            numbers = [int(tail or -1) for tail in tails]
-            return [slot for _, slot in sorted(zip(numbers, slots, strict=True))]
-        return [pod.slot for pod in sorted(pods, key=self.key)]
+    def _order_equals(self, slots: Int64s | Int32s, bounds: Int64s) -> None:
+        """Order by name what else agrees: the pods of a node in ``slots`` from one of ``bounds`` up to the next.
+
+        Most such pods are told apart by the number at the end of their names alone, so that it is read once for each,
+        and compared in arrays.
+        """
+        lengths = np.diff(bounds)
+        among = np.flatnonzero(np.repeat(lengths > 1, lengths))
+        if not len(among):
+            return
+        lengths = lengths[lengths > 1]
+        firsts = np.cumsum(lengths) - lengths
+        pods = list(map(self._cluster.pods.record, slots[among].tolist()))
+        numbers, stems = _ends_of_names(pods)
+        groups = np.repeat(np.arange(len(lengths)), lengths)
+        some = slots[among]
+        slots[among] = some[np.lexsort((some, numbers, groups))]
+        alike = np.logical_and.reduceat((stems == stems[firsts][groups]) & (stems >= 0), firsts)
+        for group in np.flatnonzero(~alike).tolist():
+            start, end = int(firsts[group]), int(firsts[group] + lengths[group])
+            slots[among[start:end]] = [pod.slot for pod in sorted(pods[start:end], key=self.key)]
 
     def _may_go(self, pod: PodRecord) -> bool:
         return pod.is_preemptible and not (self._spare_mirrors and pod.is_mirror)

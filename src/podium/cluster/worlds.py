@@ -295,4 +295,6 @@ class Worlds(View):
 
 def _entries(numbers: Int64s, places: Int64s | Int32s) -> Int64s:
     """The numbers in some places; 0 beyond the last."""
+    if not len(numbers):
+        return np.zeros(len(places), dtype=np.int64)
     return np.where(places < len(numbers), numbers[np.minimum(places, len(numbers) - 1)], 0)

@@ -5,6 +5,8 @@ Source: pkg/scheduler/schedule_one.go (schedulePod, findNodesThatFitPod, selectH
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import numpy as np
 
@@ -67,6 +69,15 @@ def left_out(pre_filter: PreFiltered) -> Status:
     return unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(pre_filter.plugins)}]").by(LEFT_OUT)
 
 
+def rejecting_plugins(placement: Placement) -> list[str]:
+    """The plugins that turned the pod down on some node, or altogether."""
+    status = placement.pre_filter.status
+    if not status.is_success:
+        return [status.plugin]
+    named = (placement.outcome.status_of(refused).plugin for refused, _ in placement.outcome.tally())
+    return [*placement.pre_filter.plugins, *dict.fromkeys(named)]
+
+
 def full_outcome(cluster: Cluster, placement: Placement) -> Outcome:
     """The filters' answer for every row, those that PreFilter turned down or left out included.
 
@@ -92,6 +103,7 @@ def place(
     nominated_first: bool = True,
     cursor: int = 0,
     detailed: bool = True,
+    among: Int64s | None = None,
 ) -> Placement:
     """Find a node for ``pod``.
 
@@ -99,11 +111,13 @@ def place(
     looked at. ``cursor`` is what the placement before came to: from where on nodes are rated, if only a sample of them
     is. Nothing changes by being asked: the same pod, cluster, seed and cursor give the same placement.
 
+    ``among`` are the rows, ascending, of the only nodes that are there for the pod; None for all.
+
     Without ``detailed`` it may tell no more than the row of a pod that fits somewhere: what is found without looking at
     every node (`podium.framework.kept.rankings`).
     """
     state = CycleState()
-    pre_filter = runner.pre_filter(state, pod)
+    pre_filter = _within(runner.pre_filter(state, pod), among)
     nodes = runner.cluster.nodes
     if not pre_filter.status.is_success:
         return Placement(pod, state, pre_filter, _NO_ROWS, Outcome(0), _NO_ROWS, None, None, cursor)
@@ -134,6 +148,13 @@ def place(
             return Placement(pod, state, pre_filter, rows, outcome, feasible, None, None, cursor, problem)
     totals, row = _best(runner, extenders, state, pod, feasible, seed)
     return Placement(pod, state, pre_filter, rows, outcome, feasible, totals, row, cursor)
+
+
+def _within(pre_filter: PreFiltered, among: Int64s | None) -> PreFiltered:
+    """What the PreFilters said where some rows alone are there, None for all."""
+    if among is None:
+        return pre_filter
+    return replace(pre_filter, rows=among if pre_filter.rows is None else np.intersect1d(among, pre_filter.rows))
 
 
 def tried_first(cluster: Cluster, pod: PodRecord) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ Source: staging/src/k8s.io/kube-scheduler/framework (CycleState).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Protocol, runtime_checkable
 
 
@@ -39,6 +40,14 @@ class CycleState:
     def get(self, key: str, default: Any = None) -> Any:
         """The value under ``key``, or ``default``."""
         return self._values.get(key, default)
+
+    def has_any(self, keys: Iterable[str]) -> bool:
+        """Whether there is a value other than None under any of some keys."""
+        values = self._values
+        for key in keys:  # noqa: SIM110 - a generator would cost more than all that it asks
+            if values.get(key) is not None:
+                return True
+        return False
 
     def clone(self) -> CycleState:
         """A copy in which cloneable values are independent."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
-from podium.cluster.pods import NO_ROW, PodRecord
+from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.cluster.worlds import Worlds
 from podium.framework.cycle_state import CycleState
@@ -29,6 +29,7 @@ from podium.framework.plugin import (
     Plugin,
     PodChangePlugin,
     PreparingPlugin,
+    ReservePlugin,
     RowFilterPlugin,
     Scope,
     is_own,
@@ -90,6 +91,11 @@ class Runner:
         self._pre_filters = PreFilters(profile.pre_filter, cluster)
         self.rankings = Rankings(self)
 
+    @property
+    def reserving(self) -> Sequence[ReservePlugin]:
+        """The plugins that reserve what a pod needs on its node beside room."""
+        return self.profile.reserve
+
     def extenders_of(self, pod: PodRecord) -> Extenders | None:
         """The extenders where any of them is asked about the pod, else None."""
         extenders = self.extenders
@@ -131,14 +137,14 @@ class Runner:
 
     def filter(self, state: CycleState, pod: PodRecord, rows: Int64s | None = None) -> Outcome:
         """Filter the live cluster, or some rows of it, with regard to nominated pods."""
+        if rows is None and self.is_row_local(state):
+            return self.kept.filter_all(state, pod)
+        few = None if rows is None else self.kept.filter_few(state, pod, rows)
+        if few is not None:
+            return few
         view = View(self.cluster, rows)
         if rows is not None:
-            outcome = self.kept.filter_few(state, pod, rows)
-            if outcome is not None:
-                return outcome
             outcome = self.filter_view(state, pod, view)
-        elif self.is_row_local(state):
-            return self.kept.filter_all(state, pod)
         else:
             _, by_row = self.kept.refusals(state, pod)
             outcome = Outcome.of(by_row.values.copy(), dict(by_row.decoders))
@@ -156,7 +162,7 @@ class Runner:
 
     def feasible_rows(self, pod: PodRecord) -> Int64s:
         """The rows that the Filters would let another pod like ``pod`` onto, as things are."""
-        other = replace(pod, name="", uid="", node_name="", nominated_node_name="", row=NO_ROW, slot=-1)
+        other = pod.without_node(name="", uid="")
         state = CycleState()
         found = self.pre_filter(state, other)
         if not found.status.is_success:

@@ -50,7 +50,7 @@ class Status:
 
     def by(self, plugin: str) -> Status:
         """The same answer, given by ``plugin``."""
-        return Status(self.code, self.reasons, plugin)
+        return self if self.plugin == plugin else Status(self.code, self.reasons, plugin)
 
     @property
     def message(self) -> str:

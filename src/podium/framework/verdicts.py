@@ -42,6 +42,8 @@ class Verdicts:
         return cls(codes.astype(np.int64), statuses.__getitem__)
 
 
+_NO_POSITIONS: Int64s = np.empty(0, dtype=np.int64)
+
 Decoders = dict[int, tuple[str, Callable[[int], Status]]]
 
 
@@ -55,7 +57,7 @@ class Outcome:
     pods is nominated to it. It is -1 where that does not hold.
     """
 
-    __slots__ = ("_numbers", "_tally", "decoders", "has_errors", "position", "refused")
+    __slots__ = ("_numbers", "_statuses", "_tally", "decoders", "has_errors", "position", "refused")
 
     SHIFT = 32
     ABSENT = -1
@@ -67,6 +69,8 @@ class Outcome:
         self.position = -1
         self._tally: list[tuple[int, int]] | None = None
         self._numbers: Mapping[int, int] | None = None
+        # Answers that were asked for before, by the entry and who explains it.
+        self._statuses: dict[tuple[int, Callable[[int], Status]], Status] = {}
 
     @classmethod
     def of(cls, refused: Int64s, decoders: Decoders, numbers: Mapping[int, int] | None = None) -> Outcome:
@@ -76,7 +80,7 @@ class Outcome:
         """
         outcome = cls.__new__(cls)
         outcome.refused, outcome.decoders, outcome._numbers = refused, decoders, numbers
-        outcome.has_errors, outcome.position, outcome._tally = False, -1, None
+        outcome.has_errors, outcome.position, outcome._tally, outcome._statuses = False, -1, None, {}
         return outcome
 
     def add(self, index: int, plugin: str, verdicts: Verdicts) -> None:
@@ -135,7 +139,7 @@ class Outcome:
 
     def is_resolvable(self, position: int) -> bool:
         """Whether preemption might lift the refusal at a position."""
-        refused = int(self.refused[position])
+        refused: int = self.refused.item(position)
         return refused > 0 and self.status_of(refused).code is Code.UNSCHEDULABLE
 
     @property
@@ -149,16 +153,19 @@ class Outcome:
     def feasible(self) -> Int64s:
         """The positions where the pod fits, ascending."""
         if self._numbers is not None and 0 not in self._numbers:
-            return np.empty(0, dtype=np.int64)
+            return _NO_POSITIONS
         return np.flatnonzero(self.refused == 0)
 
     def status(self, position: int) -> Status:
         """The answer at a position."""
-        return self.status_of(int(self.refused[position]))
+        return self.status_of(self.refused.item(position))
 
     def status_of(self, refused: int) -> Status:
         """The answer that an entry of ``refused`` stands for. Raises KeyError for a row without a node."""
         if refused == 0:
             return SUCCESS
         plugin, status = self.decoders[refused >> self.SHIFT]
-        return status(refused & ((1 << self.SHIFT) - 1)).by(plugin)
+        known = self._statuses.get((refused, status))
+        if known is None:
+            known = self._statuses[refused, status] = status(refused & ((1 << self.SHIFT) - 1)).by(plugin)
+        return known

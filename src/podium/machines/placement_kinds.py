@@ -11,6 +11,8 @@ _OTHERS = (
     *("DisruptionPolicy", "Namespace", "Node", "PodDisruptionBudget"),
     # Whose pods are spread by default.
     *("ReplicaSet", "ReplicationController", "Service", "StatefulSet"),
+    # Which pods are placed together.
+    "PodGroup",
 )
 
 PLACEMENT_KINDS = frozenset((*_OTHERS, *(type_.__name__ for type_ in get_args(StorageObject | DeviceObject))))

@@ -94,17 +94,31 @@ class NodeResourcesFit:
 
     def explain(self, pod: PodRecord) -> Callable[[int], Status]:
         """What codes mean for the pods of a class."""
-        checked = self._checked(pod.pod_class)
-        explain = self._explain([resource for resource, _ in checked])
-        if len(checked) <= _MOST_BITS:
-            return explain
-        numbers = _numbers(pod.pod_class)
-        return lambda code: explain(list(numbers)[code - 1])
+        key = (self, "explained")
+        known: Callable[[int], Status] | None = pod.pod_class.memo.get(key)
+        if known is None:
+            checked = self._checked(pod.pod_class)
+            known = self._explain([resource for resource, _ in checked])
+            if len(checked) > _MOST_BITS:
+                known = _by_number(known, _numbers(pod.pod_class))
+            pod.pod_class.memo[key] = known
+        return known
 
     def row_filter(self, pod_class: PodClass) -> FitsRow:
         """Whether one row has room for a pod, as a function."""
-        refusal = self.filter_row
-        return lambda pod, row: not refusal(pod, row, (), ())
+        entries, checked = self._cluster.nodes.entries, self._checked(pod_class)
+        offered, requested = entries.allocatable, entries.requested
+
+        def fits(_: PodRecord, row: int) -> bool:
+            if entries.pod_count[row] >= entries.allowed_pods[row]:
+                return False
+            for resource, wanted in checked:
+                allocatable = offered[resource][row]
+                if wanted > allocatable - requested[resource][row] and (allocatable or not self._is_backed(resource)):
+                    return False
+            return True
+
+        return fits
 
     def _numbered(
         self,
@@ -181,7 +195,9 @@ class NodeResourcesFit:
             reasons = ["Too many pods"] if code & _TOO_MANY_PODS else []
             reasons += [f"Insufficient {name}" for number, name in enumerate(names) if code >> _bit(number) & 1]
             hopeless = bool(code & _UNRESOLVABLE)
-            return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE, tuple(reasons))
+            return Status(
+                Code.UNSCHEDULABLE_AND_UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE, tuple(reasons), self.name
+            )
 
         return status
 
@@ -207,6 +223,11 @@ class NodeResourcesFit:
             return True
         before = node_allocatable(event.old.status)
         return any(amounts.get(name, 0) > before.get(name, 0) for name in (*wanted, "pods"))
+
+
+def _by_number(explain: Callable[[int], Status], numbers: dict[int, int]) -> Callable[[int], Status]:
+    """What numbers mean, by what has been lacking together for each."""
+    return lambda number: explain(list(numbers)[number - 1])
 
 
 def _numbers(pod_class: PodClass) -> dict[int, int]:

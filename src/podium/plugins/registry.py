@@ -8,6 +8,7 @@ from podium.framework.settings.registry import Factory
 from podium.plugins.default_binder import DefaultBinder
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.dynamic_resources.plugin import DynamicResources
+from podium.plugins.gang_scheduling import GangScheduling
 from podium.plugins.image_locality import ImageLocality
 from podium.plugins.node_affinity import NodeAffinity
 from podium.plugins.node_declared_features import NodeDeclaredFeatures
@@ -49,4 +50,5 @@ IN_TREE: Mapping[str, Factory] = {
     "NodePreferAvoidPods": NodePreferAvoidPods,
     "DefaultBinder": DefaultBinder,
     "NodeDeclaredFeatures": NodeDeclaredFeatures,
+    "GangScheduling": GangScheduling,
 }

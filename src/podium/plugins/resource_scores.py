@@ -164,8 +164,10 @@ def score_by_strategy(strategy: ScoringStrategy, used: Usage) -> Int64s:
 
 def row_score_by_strategy(strategy: ScoringStrategy, each: Sequence[RowUsage]) -> ScoreRow:
     """As `score_by_strategy` for one node, as a function."""
-    is_least, is_most = strategy.type == "LeastAllocated", strategy.type == "MostAllocated"
-    shape = () if is_least or is_most else _shape_scores(strategy)
+    if strategy.type == "LeastAllocated":
+        return _least_allocated_row(each)
+    is_most = strategy.type == "MostAllocated"
+    shape = () if is_most else _shape_scores(strategy)
 
     def score_row(_: PodRecord, row: int) -> int:
         total = weights = 0
@@ -174,9 +176,7 @@ def row_score_by_strategy(strategy: ScoringStrategy, each: Sequence[RowUsage]) -
             if allocatable <= 0:
                 continue
             after = min(requested[index][row] + wanted, allocatable)
-            if is_least:
-                score = (allocatable - after) * MAX_NODE_SCORE // allocatable
-            elif is_most:
+            if is_most:
                 score = after * MAX_NODE_SCORE // allocatable
             else:
                 score = shape[after * _MAX_UTILIZATION // allocatable]
@@ -185,6 +185,23 @@ def row_score_by_strategy(strategy: ScoringStrategy, each: Sequence[RowUsage]) -
             total += weight * score
             weights += weight
         return math.floor(total / max(weights, 1) + 0.5) if shape else total // max(weights, 1)
+
+    return score_row
+
+
+def _least_allocated_row(each: Sequence[RowUsage]) -> ScoreRow:
+    """The same by the strategy that nearly all have."""
+
+    def score_row(_: PodRecord, row: int) -> int:
+        total = weights = 0
+        for offered, requested, index, weight, wanted in each:
+            allocatable = offered[index][row]
+            if allocatable > 0:
+                left = allocatable - requested[index][row] - wanted
+                if left > 0:
+                    total += weight * (left * MAX_NODE_SCORE // allocatable)
+                weights += weight
+        return total // weights if weights else 0
 
     return score_row
 

@@ -11,6 +11,7 @@ from podium.machines.observations import Problem
 from podium.requests.actions import carry_out
 from podium.requests.router import Router
 from podium.sim.history import History
+from podium.sim.scenario.changes import SCENARIO
 from podium.store.controllers.garbage import GarbageCollector
 from podium.store.controllers.namespace_contents import NamespaceCleaner
 from podium.store.log.watch_event import WatchEvent
@@ -60,7 +61,10 @@ class APIServer:
         version = self.store.version
         who = by or self.scheduler_of(action)
         by = getattr(action, "cause", "") or who
-        self._ledger.asked(action, who)
+        if isinstance(action, DeleteObject) and action.kind == "Pod" and by == SCENARIO:
+            self._ledger.wanted(action.uid, by)
+        else:
+            self._ledger.asked(action, who)
         try:
             problem = carry_out(self._router.answer, action, now)
             self._ledger.answered(action, problem)

@@ -28,6 +28,7 @@ from podium.sim.faulty.informers import Informers
 from podium.sim.history import History
 from podium.sim.initial import check_objects
 from podium.sim.limits import Limits, Meter
+from podium.sim.placement_log import PlacementLog
 from podium.sim.playing import Player
 from podium.sim.results.account import Account
 from podium.sim.results.disruption_counts import DisruptionCounts
@@ -89,13 +90,17 @@ class Simulation:
         settings: Settings,
         components: Iterable[Component],
         faults: Faults | None = None,
+        placements: PlacementLog | None = None,
+        holds_steps: bool = False,
     ) -> None:
         """Create the cluster; raises InputError where that cannot be played.
 
         `documents` are of known kinds. `components` are those that differ from one simulation to another: schedulers,
-        and an autoscaler.
+        and an autoscaler. `placements` is where the schedulers among them tell why pods are where they are. With
+        `holds_steps` the scenario's steps are not played before `add_steps`.
         """
         self.scenario = scenario
+        self.placements = placements
         self.settings = settings
         self.now = settings.start_ns
         self.store = Store(seed=settings.seed)
@@ -121,6 +126,9 @@ class Simulation:
         self.control_plane = ControlPlane(scenario, _kubelets(scenario, settings), nodes, self.now)
         self._player = Player(self.server, self.control_plane, self.history, self._add, is_lenient=scenario.is_recorded)
         self._begin([*self.control_plane.components, *components])
+        if not holds_steps:
+            self.add_steps()
+        self._settle()
 
     @property
     def elapsed_ns(self) -> int:
@@ -131,6 +139,17 @@ class Simulation:
     def components(self) -> list[Component]:
         """All components, in the order in which they go at one instant."""
         return self.driver.components
+
+    def add_steps(self) -> None:
+        """Let the scenario's steps be played when their time comes."""
+        for step in self.scenario.steps:
+            self._agenda.add(self.settings.start_ns + step.at_ns, step, _STEP)
+
+    def come_to_rest(self) -> bool:
+        """Let all happen that happens at this instant; whether nothing happens after it, however much time passes."""
+        while self.driver.has_mail or self.driver.first_due(self.now, waits=True) is not None:
+            self.step()
+        return self._informers is None and self._agenda.next_time() is None and self.driver.next_time(self.now) is None
 
     def step(self) -> bool:
         """Let the next thing happen, and everything that follows from it at once; False when nothing is left."""
@@ -182,9 +201,6 @@ class Simulation:
         self.meters.start()
         for component in components:
             self._add(component)
-        for step in self.scenario.steps:
-            self._agenda.add(self.settings.start_ns + step.at_ns, step, _STEP)
-        self._settle()
 
     def _add(self, component: Component) -> None:
         """Take in one more component."""

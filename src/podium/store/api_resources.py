@@ -172,7 +172,8 @@ class APIResources:
         # By `apiVersion` and kind as most objects have them.
         self._by_written: dict[tuple[str, str], APIResource] = {}
         self._by_path: dict[tuple[str, str], APIResource] = {}
-        for resource in self._by_name.values():
+        # Kubernetes' own come last: another version of one of them may have a definition, too, and is not custom.
+        for resource in sorted(self._by_name.values(), key=lambda resource: not resource.is_custom):
             self._by_kind[resource.group, resource.kind] = resource
             self._by_written[resource.api_version, resource.kind] = resource
             for api_version in resource.served_versions:

@@ -1,13 +1,16 @@
-"""Namespaces, what limits and protects pods, and Services (core/v1, policy/v1, scheduling.k8s.io/v1).
+"""Namespaces, what limits and protects pods, and Services (core/v1, policy/v1, scheduling.k8s.io/v1 and v1alpha2).
 
 The `disruptionRate` of a budget's status is Podium's own.
 """
 
 FIELDS = """
+BasicSchedulingPolicy
 ClientIPConfig
   timeoutSeconds:int
 DisruptionRateStatus
   max atLeast available:int fullTime:time
+GangSchedulingPolicy
+  minCount:int
 LimitRange
   apiVersion kind metadata:ObjectMeta spec:LimitRangeSpec
 LimitRangeItem
@@ -33,6 +36,27 @@ PodDisruptionBudgetSpec
 PodDisruptionBudgetStatus
   observedGeneration:long disruptedPods:{time} disruptionsAllowed:int currentHealthy:int desiredHealthy:int
   expectedPods:int conditions:[Condition]#type disruptionRate:DisruptionRateStatus
+PodGroup
+  apiVersion kind metadata:ObjectMeta spec:PodGroupSpec status:PodGroupStatus
+PodGroupResourceClaim
+  name resourceClaimName resourceClaimTemplateName
+PodGroupResourceClaimStatus
+  name resourceClaimName
+PodGroupSchedulingConstraints
+  topology:[TopologyConstraint]
+PodGroupSchedulingPolicy
+  basic:BasicSchedulingPolicy gang:GangSchedulingPolicy
+PodGroupSpec
+  podGroupTemplateRef:PodGroupTemplateReference^ schedulingPolicy:PodGroupSchedulingPolicy^
+  schedulingConstraints:PodGroupSchedulingConstraints^ resourceClaims:[PodGroupResourceClaim]^#name disruptionMode^
+  priorityClassName^ priority:int^
+PodGroupStatus
+  conditions:[Condition]#type resourceClaimStatuses:[PodGroupResourceClaimStatus]#name
+PodGroupTemplate
+  name schedulingPolicy:PodGroupSchedulingPolicy schedulingConstraints:PodGroupSchedulingConstraints
+  resourceClaims:[PodGroupResourceClaim]#name disruptionMode priorityClassName priority:int
+PodGroupTemplateReference
+  workload:WorkloadPodGroupTemplateReference
 PortStatus
   port:int protocol error
 PriorityClass
@@ -61,6 +85,18 @@ ServiceSpec
   allocateLoadBalancerNodePorts:bool loadBalancerClass internalTrafficPolicy trafficDistribution
 ServiceStatus
   loadBalancer:LoadBalancerStatus conditions:[Condition]#type
+SchedulerPluginsPodGroup
+  apiVersion kind metadata:ObjectMeta spec:SchedulerPluginsPodGroupSpec
+SchedulerPluginsPodGroupSpec
+  minMember:int minResources:{quantity} scheduleTimeoutSeconds:int
 SessionAffinityConfig
   clientIP:ClientIPConfig
+TopologyConstraint
+  key
+Workload
+  apiVersion kind metadata:ObjectMeta spec:WorkloadSpec
+WorkloadPodGroupTemplateReference
+  workloadName podGroupTemplateName
+WorkloadSpec
+  controllerRef:TypedLocalObjectReference^ podGroupTemplates:[PodGroupTemplate]^#name
 """

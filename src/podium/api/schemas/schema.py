@@ -26,6 +26,7 @@ from functools import cache
 from typing import Any
 
 from podium.api.kinds import SERVED_KINDS
+from podium.api.pod_group_forms import OLDER_VERSION
 from podium.api.schemas import (
     access,
     configuration,
@@ -55,6 +56,7 @@ _SUBJECTS = (
     network,
     extension,
 )
+_OLDER_FORMS = {(OLDER_VERSION, "PodGroup"): "SchedulerPluginsPodGroup"}
 _LEAVES = frozenset(("any", "bool", "float", "int", "long", "quantity", "share", "str", "time"))
 
 
@@ -110,6 +112,12 @@ Fields = Mapping[str, Field]
 def schema_of(group: str, kind: str) -> Object | None:
     """The type of a kind's objects in the version that Podium knows; None for kinds whose fields are not known here."""
     return Object(kind) if (group, kind) in SERVED_KINDS and kind in _types() else None
+
+
+def older_form_of(api_version: str, kind: str) -> Object | None:
+    """The type of a kind's objects in another version, where those of that version have a type here; else None."""
+    name = _OLDER_FORMS.get((api_version, kind))
+    return None if name is None else Object(name)
 
 
 def is_type(name: str) -> bool:

@@ -18,6 +18,7 @@ from podium.api.validation.limits import check_limit_range, check_quota
 from podium.api.validation.metadata import check_metadata
 from podium.api.validation.nodes import check_csi_node, check_node
 from podium.api.validation.place import Place
+from podium.api.validation.pod_groups import check_pod_group, check_workload
 from podium.api.validation.pods import check_pod
 from podium.api.validation.policies import check_budget, check_priority_class, check_runtime_class
 from podium.api.validation.services import check_service
@@ -65,7 +66,9 @@ RULES: Mapping[tuple[str, str], tuple[Rule, bool]] = MappingProxyType(
         ("batch", "Job"): (check_job, True),
         ("node.k8s.io", "RuntimeClass"): (check_runtime_class, False),
         ("policy", "PodDisruptionBudget"): (check_budget, True),
+        ("scheduling.k8s.io", "PodGroup"): (check_pod_group, True),
         ("scheduling.k8s.io", "PriorityClass"): (check_priority_class, False),
+        ("scheduling.k8s.io", "Workload"): (check_workload, True),
         ("storage.k8s.io", "CSIDriver"): (check_csi_driver, False),
         ("storage.k8s.io", "CSINode"): (check_csi_node, False),
         ("storage.k8s.io", "CSIStorageCapacity"): (check_storage_capacity, True),

@@ -71,7 +71,9 @@ class BenchDriver:
     def _bind(self, action: Bind) -> None:
         self.bound.append(action.uid)
         pod = self.pods[action.uid]
-        self.show(replace(pod, spec=replace(pod.spec, node_name=action.node_name)))
+        # As the API server does, which clears the nomination with it.
+        status = replace(pod.status, nominated_node_name="") if pod.status.nominated_node_name else pod.status
+        self.show(replace(pod, spec=replace(pod.spec, node_name=action.node_name), status=status))
 
     def _delete(self, action: DeleteObject) -> None:
         if action.kind == "Pod":

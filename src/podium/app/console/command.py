@@ -9,17 +9,19 @@ import errno
 import io
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from importlib import import_module
 from typing import IO, Any
 
 import click
 
 from podium.api.errors import PodiumError, escape
-from podium.app.console.progress import command_begins
+from podium.app.console.progress import ProgressBar, command_begins, is_watched
 
 _LONGEST_ERROR = 2_000
 _LONGEST_NAME = 60
 _TRACEBACK = "podium.traceback"
+_STARTING = "starting"
 SUBCOMMANDS = {
     "explain": ("podium.app.explaining.command:explain", "What would happen to a pod now, and why."),
     "simulate": ("podium.app.simulating.command:simulate", "Play what happens to a cluster, in virtual time."),
@@ -39,6 +41,24 @@ SUBCOMMANDS = {
 }
 """Where each subcommand is, and what it does; help lists them without importing them."""
 
+LOADED_FIRST = {
+    "explain": ("podium.app.cluster", "podium.app.explaining.answer_text"),
+    "simulate": ("podium.app.simulating.text",),
+    "plan": ("podium.app.planning.plans", "podium.app.planning.showing"),
+    "ledger": ("podium.app.accounting.account", "podium.app.accounting.answer"),
+    "sweep": ("podium.app.sweeping.making", "podium.app.sweeping.text"),
+    "snapshot": ("podium.app.snapshots.keeping",),
+    "record": ("podium.app.recording.recording",),
+    "delete": ("podium.app.deleting.deletion",),
+    "trace": ("podium.sim.run",),
+    "reschedule": ("podium.app.rescheduling.offline", "podium.app.console.reading"),
+    "examples": ("podium.app.examples.copying",),
+}
+"""The modules of each subcommand that take their time, and are loaded with a bar where somebody waits for them.
+
+Those that stay say themselves how far they are: `up` and `scheduler`. A measurement and a schema need none of them.
+"""
+
 
 class CommandFailure(click.ClickException):
     """Something is wrong with what was given: one line on standard error, exit code 1."""
@@ -54,6 +74,14 @@ class Command(click.Command):
     def get_help(self, ctx: click.Context) -> str:
         """The help for where it is printed."""
         return _help(self, ctx) or super().get_help(ctx)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it; where somebody waits, from the first moment with a bar."""
+        if is_watched():
+            with ProgressBar(_STARTING):
+                for module in LOADED_FIRST.get(_subcommand(ctx), ()):
+                    import_module(module)
+        return super().invoke(ctx)
 
 
 class Group(click.Group):
@@ -105,7 +133,8 @@ class LazyGroup(Group):
         if name is None or command is None:
             return name, command, rest
         module, _, attribute = SUBCOMMANDS[name][0].partition(":")
-        return name, getattr(import_module(module), attribute), rest
+        with nullcontext() if ctx.resilient_parsing else ProgressBar(_STARTING):
+            return name, getattr(import_module(module), attribute), rest
 
 
 def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -175,6 +204,13 @@ def main(args: Sequence[str] | None = None, name: str = "podium") -> None:
     except click.Abort:
         code = 130
     sys.exit(code)
+
+
+def _subcommand(ctx: click.Context) -> str:
+    """The name of the subcommand, as `plan` of `podium plan drain`."""
+    while ctx.parent is not None and ctx.parent.parent is not None:
+        ctx = ctx.parent
+    return ctx.info_name or ""
 
 
 def _help(command: click.Command, ctx: click.Context) -> str:

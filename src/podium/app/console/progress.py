@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -9,11 +10,14 @@ from threading import Event, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from podium.api.errors import escape
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 _PATIENCE_SECONDS = 0.5
 _REFRESH_SECONDS = 0.1
+_LONGEST = 200
 # When the command began, or the first bar where no command did.
 _began: list[float] = []
 
@@ -21,6 +25,11 @@ _began: list[float] = []
 def command_begins() -> None:
     """Count from now on how long somebody has waited."""
     _began[:] = [time.monotonic()]
+
+
+def is_watched() -> bool:
+    """Whether somebody sees bars: standard error is a terminal that can wipe a line away."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 class ProgressBar:
@@ -34,7 +43,7 @@ class ProgressBar:
         self._share: float | None = None
         self._told: Callable[[], str] = lambda: what
         self._is_over = Event()
-        self._thread = Thread(target=self._draw, daemon=True) if sys.stderr.isatty() else None
+        self._thread = Thread(target=self._draw, daemon=True) if is_watched() else None
 
     def __enter__(self) -> Self:
         if self._thread is not None:
@@ -58,10 +67,10 @@ class ProgressBar:
         if self._is_over.wait(max(_began[0] + _PATIENCE_SECONDS - time.monotonic(), 0)):
             return
         with _new_bar() as bar:
-            task = bar.add_task(self._told(), total=None)
+            task = bar.add_task("", total=None)
             while True:
-                share = self._share
-                bar.update(task, total=None if share is None else 1.0, completed=share or 0, description=self._told())
+                share, told = self._share, escape(self._told(), _LONGEST)
+                bar.update(task, total=None if share is None else 1.0, completed=share or 0, description=told)
                 bar.refresh()
                 if self._is_over.wait(_REFRESH_SECONDS):
                     return

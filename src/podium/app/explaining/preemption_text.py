@@ -12,7 +12,7 @@ from podium.app.explaining.reasons import write_by_reason
 from podium.app.explaining.remedies import protected_pods
 from podium.app.explaining.victim_facts import victim_facts
 from podium.cluster.pods import PodRecord
-from podium.decide.preempting.costs.criteria import Criterion
+from podium.decide.preempting.costs.criteria import Column
 from podium.decide.preempting.preemption import Candidate, PreemptionPlan
 
 _MOST_NODES = 5
@@ -86,7 +86,7 @@ def _costs(plan: PreemptionPlan, candidate: Candidate) -> list[str]:
     return [_cost(criterion, value) for criterion, value in zip(plan.criteria, candidate.cost, strict=True)]
 
 
-def _cost(criterion: Criterion, value: int) -> str:
+def _cost(criterion: Column, value: int) -> str:
     found = criterion.shown(value)
     if found is None:
         return "none"

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from podium.sim.run import RunOptions
 
 # Kinds that a cluster may do without, or that a role for kube-scheduler does not let anybody see.
-OPTIONAL = frozenset(("DisruptionPolicy", "DeviceTaintRule"))
+OPTIONAL = frozenset(("DisruptionPolicy", "DeviceTaintRule", "PodGroup"))
 PODS_THAT_RUN = "status.phase!=Succeeded,status.phase!=Failed"
 """Which pods concern those who do not ask how others ended."""
 
@@ -138,7 +138,10 @@ class LiveProgram(ABC):
     def _open_ledger(self, cluster: LiveCluster, ending: AsyncExitStack) -> None:
         """Keep an account of disruptions, where that is wanted."""
         if self._program.ledger and not self._program.dry_run:
-            self._account = LiveAccount(self._program.ledger, cluster.find, self._ledger_problem)
+            settings = self._program
+            self._account = LiveAccount(
+                settings.ledger, settings.ledger_kept_seconds, cluster.find, self._ledger_problem
+            )
             ending.callback(self._account.close)
             self._told.tell_disruptions(self._account.tallies)
 
@@ -224,6 +227,7 @@ class LiveProgram(ABC):
         ending.callback(lost.cancel)
         if not await self._before(cluster.synced(version), lost):
             return await self._end(cluster, lost)
+        self._log.info("all is known of what is watched")
         knows_ours = await self._say_caveats(session, cluster)
         if isinstance(cluster.transport, HTTPTransport):
             cluster.transport.knows_ours = knows_ours

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from podium.api.basis import Caveat
 from podium.api.meta import Raw
 from podium.app.console.cells import Part
+from podium.app.planning.finding_codes import FINDING_CODES
 from podium.app.shown import Shown
 from podium.app.simulating.simulation_result import SimulationResult
 
@@ -20,19 +21,6 @@ SCHEMA_VERSION = 1
 """That of `PlanAnswer.to_dict`; it grows when a field goes or means something else."""
 
 _RUNS = ("without the plan", "with the plan")
-
-FINDING_CODES: Mapping[str, str] = {
-    "preempt": "pods are preempted",
-    "evict": "pods are evicted: by a drain, the autoscaler, the rescheduler, for a taint or under pressure",
-    "unschedulable": "pods wait for a node at the end",
-    "budget": "a disruption budget refuses an eviction, or has fewer healthy pods than it wants",
-    "short": "a workload has for some time fewer ready pods than it wants",
-    "not-ready": "a workload has at the end fewer ready pods than it wants",
-    "blocked": "a drain does not come to its end",
-    "timeout": "a drain's time is up",
-    "refused": "a drain, or the making of a pod or another object, is refused",
-}
-"""What a finding can be about, as `--fail-on` names it, in the order in which findings are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +139,26 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class Remedy:
+    """The change that the headline names, in words, and the `objects` as they would be written with it.
+
+    They take the place of those of their kind and name, or come beside them, as with `--override`.
+    """
+
+    text: str
+    objects: tuple[Raw, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
-    """What spreadsheets are given where there is no impact by workload: rows of values under their headings."""
+    """What spreadsheets are given where there is no impact by workload: rows of values under their headings.
+
+    `numbers` are the headings of whole numbers; all others are of text.
+    """
 
     headings: tuple[str, ...]
-    rows: tuple[tuple[str | int | float | None, ...], ...]
+    rows: tuple[tuple[str | int | None, ...], ...]
+    numbers: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -164,9 +167,10 @@ class PlanAnswer(Shown):
 
     `impact` are the workloads to which something happens, `nodes` those to which something does; `node_hours` with the
     plan and without. `result` is the run behind it and `baseline` the one with nothing asked; None for questions that
-    play none. `scenario` is what was played, as a document. `sections` are what the question has to say beyond that,
-    and `table` stands in the place of the impact for those that play nothing. `runs` are what baseline and result are
-    called where both are seen.
+    play none. `scenario` is what was played, as a document, or what shows the answer when it is played over what was
+    read; `remedy` is the change that helps, for questions that look for one. `sections` are what the question has to
+    say beyond that, `further` parts that are shown on request, named as the options are. `table` stands in the place of
+    the impact for those that play nothing. `runs` are what baseline and result are called where both are seen.
     """
 
     question: str
@@ -179,7 +183,9 @@ class PlanAnswer(Shown):
     result: SimulationResult | None = None
     baseline: SimulationResult | None = None
     scenario: Raw | None = None
+    remedy: Remedy | None = None
     sections: tuple[Section, ...] = ()
+    further: tuple[Section, ...] = ()
     table: Table | None = None
     runs: tuple[str, str] = _RUNS
 

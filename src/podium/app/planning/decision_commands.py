@@ -2,146 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
-
 import click
 
 from podium.app.console.command import Command
-from podium.app.console.options import config_option, feature_gates_option, ignore_extenders_option, validate_option
-from podium.app.console.source import Source, optional_source_options, override_option
-from podium.app.planning.options import Codes, change_options, joined
-
-if TYPE_CHECKING:
-    from podium.api.input.codec import Document
-    from podium.api.warnings import Validation
-    from podium.app.cluster import Cluster as LoadedCluster
-    from podium.app.planning.answer import PlanAnswer
-    from podium.framework.settings.feature_gates import FeatureGates
-
-Answer = TypeVar("Answer")
-
-
-@dataclass(frozen=True, slots=True)
-class Deciding:
-    """What such a question is asked with: where the cluster is from, who decides, and how the answer is shown."""
-
-    source: Source
-    validation: Validation | None
-    config: str | None
-    ignore_extenders: bool
-    feature_gates: FeatureGates
-    form: str
-    fail_on: tuple[str, ...]
-
-    def load(self) -> LoadedCluster:
-        """The cluster, read in front of somebody."""
-        from podium.app.cluster import Cluster as LoadedCluster
-        from podium.app.console.reading import read_shown
-        from podium.app.decision_settings import DecisionSettings
-        from podium.framework.settings.configuration import load_configuration
-
-        read = read_shown(self.source.needed(), self.validation)
-        configuration = load_configuration(self.config) if self.config else None
-        return LoadedCluster(read, DecisionSettings(configuration, self.feature_gates, self.ignore_extenders))
-
-    def read_files(self, files: Sequence[str]) -> list[Document]:
-        """The objects that the question is about. Raises UsageError where no file is named."""
-        from podium.api.input.codec import load_files
-
-        if not files:
-            raise click.UsageError("No pod is named: give its file with -f.")
-        return load_files(list(files), self.validation)
-
-    def show(self, answer: PlanAnswer) -> None:
-        """Print the answer, and end with 2 for what it is not to find."""
-        from podium.app.planning.showing import show_answer
-
-        show_answer(answer, self.form)
-        if any(code in self.fail_on for code in answer.codes):
-            click.get_current_context().exit(2)
-
-
-_OPTIONS = (
-    validate_option,
-    config_option,
-    ignore_extenders_option,
-    feature_gates_option,
-    click.option(
-        "-o",
-        "--output",
-        "form",
-        type=click.Choice(["text", "json", "yaml", "csv", "html"]),
-        default="text",
-        show_default=True,
-        help="How the answer is printed; csv is its main table.",
-    ),
-    click.option(
-        "--fail-on",
-        type=Codes(),
-        default=(),
-        metavar="CODES",
-        help="End with 2 where something is found of these, with commas between them: preempt, unschedulable, refused; "
-        "or any.",
-    ),
-)
-
-
-def deciding_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
-    """The options of such a question; the command gets them as `deciding`, its source joined with the group's."""
-
-    @wraps(command)
-    @click.pass_obj
-    def with_deciding(
-        group: Source | None,
-        /,
-        *,
-        source: Source,
-        validation: Validation | None,
-        config: str | None,
-        ignore_extenders: bool,
-        feature_gates: FeatureGates,
-        form: str,
-        fail_on: tuple[str, ...],
-        **given: Any,
-    ) -> Answer:
-        named = joined(group or Source(), source)
-        deciding = Deciding(named, validation, config, ignore_extenders, feature_gates, form, fail_on)
-        return command(deciding=deciding, **given)
-
-    decorated: Callable[..., Answer] = override_option(with_deciding)
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+from podium.app.console.source import optional_source_options
+from podium.app.planning.asking import Deciding, deciding_options
+from podium.app.planning.bounds import MOST_PLACED
+from podium.app.planning.options import change_options
 
 
 @click.command(cls=Command)
 @optional_source_options
 @click.option("-n", "--namespace", default="", help="The pods of this namespace; the others are decided about, too.")
 @deciding_options
-def pending(*, deciding: Deciding, namespace: str) -> None:
+def pending(*, asking: Deciding, namespace: str) -> None:
     """Say why pods wait for a node, each cause once, and which one change would let most of them in.
 
     All pods without a node are decided about, one after the other, as their schedulers would do now. Who gets no node
     is grouped by what stands in the way. Then single changes are tried, each by deciding again: one more node like each
     of those that there are, a taint or a label, a smaller request, a claim, a higher priority.
     """
-    from podium.app.console.progress import ProgressBar
     from podium.app.planning.questions.pending import pending_answer
 
-    loaded = deciding.load()
-    with ProgressBar("deciding") as bar:
-        answer = pending_answer(loaded, namespace, lambda share: bar.update(share, lambda: "trying changes"))
-    deciding.show(answer)
+    asking.refuse_without(("pods",), "pending")
+    loaded = asking.load()
+    with asking.watched("deciding") as progress:
+        answer = pending_answer(
+            loaded, namespace, lambda share: progress(share, "trying changes"), stories=asking.stories
+        )
+    asking.save_decided(loaded, answer)
+    asking.show(answer)
 
 
 @click.command(cls=Command)
 @change_options("The pod, or what makes it, and what it needs, such as its priority class.")
 @click.option(
     "--replicas",
-    type=click.IntRange(min=1, max=20_000),
+    type=click.IntRange(min=1, max=MOST_PLACED),
     metavar="N",
     help="So many of them, placed one after another; without it, as many as fit.",
 )
@@ -149,7 +46,7 @@ def pending(*, deciding: Deciding, namespace: str) -> None:
 @click.option("--after-pending", "after_pending", is_flag=True, help="Let the pods that are pending take room first.")
 @deciding_options
 def fit(
-    *, deciding: Deciding, change: tuple[str, ...], replicas: int | None, preempts: bool, after_pending: bool
+    *, asking: Deciding, change: tuple[str, ...], replicas: int | None, preempts: bool, after_pending: bool
 ) -> None:
     """Say how many pods such as this one fit, where, and what ends it, by the shape of nodes.
 
@@ -157,11 +54,17 @@ def fit(
     --cluster or --context.
     """
     from podium.app.planning.questions.fit import asked_for, fit_answer
-    from podium.app.planning.questions.fit_replicas import FitWishes
+    from podium.app.planning.questions.fit_scenario import FitWishes
 
-    asked, others = asked_for(deciding.read_files(change))
-    loaded = deciding.load().with_(*others)
-    deciding.show(fit_answer(loaded, asked, FitWishes(replicas, preempts, after_pending)))
+    asking.refuse_without(("nodes",), "fit")
+    if asking.stories and replicas is None:
+        raise click.UsageError("--outcomes: say how many with --replicas N; those that fit are counted, not placed.")
+    asked, others = asked_for(asking.read_files(change, "No pod is named: give its file with -f."))
+    loaded = asking.load().with_(*others)
+    with asking.watched("deciding"):
+        answer = fit_answer(loaded, asked, FitWishes(replicas, preempts, after_pending, asking.stories))
+    asking.save_decided(loaded, answer)
+    asking.show(answer)
 
 
 @click.command(cls=Command)
@@ -175,7 +78,7 @@ def fit(
     help="The namespace of a TARGET given without one.",
 )
 @deciding_options
-def survive(*, deciding: Deciding, target: str, namespace: str) -> None:
+def survive(*, asking: Deciding, target: str, namespace: str) -> None:
     """Say whether TARGET survives: who could preempt it now, and what would spare it.
 
     TARGET is a pod that has a node, a name or namespace/name, or a workload such as deploy/web, whose pods are meant.
@@ -185,4 +88,9 @@ def survive(*, deciding: Deciding, target: str, namespace: str) -> None:
     """
     from podium.app.planning.questions.survive import survive_answer
 
-    deciding.show(survive_answer(deciding.load(), target, namespace))
+    asking.refuse_without(("pods",), "survive")
+    loaded = asking.load()
+    with asking.watched("deciding"):
+        answer = survive_answer(loaded, target, namespace, stories=asking.stories)
+    asking.save_decided(loaded, answer)
+    asking.show(answer)

@@ -6,7 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from podium.app.planning.answer import FINDING_CODES, Finding, Held, NodeImpact, WorkloadImpact
+from podium.app.planning.answer import Finding, Held, NodeImpact, WorkloadImpact
+from podium.app.planning.finding_codes import FINDING_CODES
 from podium.app.simulating.timeline import whole_reason
 from podium.sim.history import seconds
 from podium.sim.results.final_nodes import FinalNode

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from podium.app.console.source import ClusterSource, Source, cluster_options
+from podium.app.planning.finding_codes import FINDING_CODES
 
 Answer = TypeVar("Answer")
 
@@ -23,8 +24,6 @@ class Codes(click.ParamType[tuple[str, ...]]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
         """Read the text, or fail with what is wrong with it."""
-        from podium.app.planning.answer import FINDING_CODES
-
         if isinstance(value, tuple):
             return value
         codes = tuple(code.strip() for code in value.split(",") if code.strip())

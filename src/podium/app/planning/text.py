@@ -8,7 +8,7 @@ from podium.api.times import format_duration
 from podium.app.console import cells
 from podium.app.console.basis_text import write_basis
 from podium.app.console.page import Cell, Name, Names, Page, Part, counted, listed, names_of
-from podium.app.planning.answer import NodeImpact, PlanAnswer, WorkloadImpact
+from podium.app.planning.answer import NodeImpact, PlanAnswer, Section, WorkloadImpact
 from podium.app.simulating.timeline import folded, write_timeline
 
 _MOST_WORKLOADS = 20
@@ -28,7 +28,7 @@ TIMELINE, PODS, NODES = "timeline", "pods", "nodes"
 def write_answer(page: Page, answer: PlanAnswer, shown: Collection[str] = ()) -> None:
     """Write the first screen, and the parts that are to be `shown`."""
     page.paragraph(Cell(answer.headline, "bold"), hanging=2)
-    _write_sections(page, answer)
+    _write_sections(page, answer.sections)
     if answer.result is not None:
         _write_impact(page, answer.impact, answer.otherwise)
         _write_anyway(page, answer)
@@ -40,11 +40,12 @@ def write_answer(page: Page, answer: PlanAnswer, shown: Collection[str] = ()) ->
         _write_pods(page, answer)
     if answer.result is not None and NODES in shown:
         _write_all_nodes(page, answer)
+    _write_sections(page, [section for section in answer.further if section.name in shown])
     write_basis(page, answer.rests_on)
 
 
-def _write_sections(page: Page, answer: PlanAnswer) -> None:
-    for section in answer.sections:
+def _write_sections(page: Page, sections: Sequence[Section]) -> None:
+    for section in sections:
         if not section.rows:
             continue
         page.title(section.title, section.rest)

@@ -98,4 +98,6 @@ def _table(table: TrialTable, victims: Mapping[int, Victims]) -> TrialTable:
         own_row=-1,
         limited_to=None,
         criteria_names=CRITERIA,
+        violations=None,
+        is_stated=False,
     )

@@ -38,6 +38,10 @@ class KeptTrials:
         refused, key = self.refused.item(row), tuple(self.criteria[:, row].tolist())
         return RowTrial(refused, key, () if refused else tuple(self.lists.on(row).tolist()))
 
+    def victims(self, row: int) -> tuple[tuple[int, ...], int]:
+        """The victims on the row of a candidate, and how many of them violate a budget."""
+        return tuple(self.lists.on(row).tolist()), self.criteria.item(0, row)
+
     def replace(self, table: TrialTable) -> None:
         """Keep these trials on all rows, and nothing else."""
         self.refused, self.criteria = table.refused, table.criteria
@@ -51,7 +55,7 @@ class KeptTrials:
         self.lists.update(table.lists)
         self.decoders.update(table.decoders)
         if self.standing is not None:
-            self.standing.missed.update(table.rows.tolist())
+            self.standing.missed.update(dict.fromkeys(table.rows.tolist()))
 
     def update_row(self, row: int, trial: RowTrial, count: int) -> None:
         """Keep the trial on a row, of ``count`` that there are."""
@@ -60,7 +64,7 @@ class KeptTrials:
         if trial.victims:
             self.lists.put(row, np.array(trial.victims, dtype=np.int64))
         if self.standing is not None:
-            self.standing.missed.add(row)
+            self.standing.missed[row] = trial
 
     def _grow(self, count: int) -> None:
         if count > len(self.refused):
@@ -70,7 +74,7 @@ class KeptTrials:
 class Standing:
     """The trials that count for pods of the class which fit nowhere: those on rows whose refusal they might lift.
 
-    ``missed`` are the rows of which it has to be told anew.
+    ``missed`` are the rows of which it has to be told anew, with the trial where that is at hand.
     """
 
     __slots__ = ("_counts", "_order", "_refused", "missed")
@@ -83,7 +87,7 @@ class Standing:
         self._counts = Counter[int](dict(zip(values.tolist(), numbers.tolist(), strict=True)))
         candidates = rows[kept.refused[rows] == 0]
         self._order = CandidateOrder(candidates, kept.criteria[:, candidates], name_hashes[candidates])
-        self.missed: set[int] = set()
+        self.missed: dict[int, RowTrial | None] = {}
 
     def put(self, row: int, refused: int, key: tuple[int, ...], name_hash: int) -> None:
         """The trial on a row, which counts from now on."""
@@ -99,7 +103,7 @@ class Standing:
             self._refused = np.concatenate(
                 [self._refused, np.full(row + 64 - len(self._refused), _PASSED_OVER, dtype=np.int64)]
             )
-        before = int(self._refused[row])
+        before: int = self._refused.item(row)
         if before == _PASSED_OVER:
             return
         self._refused[row] = _PASSED_OVER

@@ -6,14 +6,15 @@ Source: pkg/scheduler/framework/runtime/framework.go (RunPostFilterPlugins), pkg
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from podium.decide.placement import Placement, full_outcome
 from podium.framework.claims import ClaimRelease
 from podium.framework.errors import Calling
 from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
 from podium.framework.status import Code, Status, unresolvable
+
+_NOTHING = PostFilterResult(unresolvable())
+_NOBODY = PostFilterResult(unresolvable(), nominated_node="")
 
 
 def ask_post_filters(runner: Runner, placement: Placement) -> PostFilterResult:
@@ -28,10 +29,10 @@ def ask_post_filters(runner: Runner, placement: Placement) -> PostFilterResult:
     """
     cluster = runner.cluster
     if not len(cluster.nodes):
-        return PostFilterResult(unresolvable(), nominated_node="")
+        return _NOBODY
     releases: tuple[ClaimRelease, ...] = ()
     outcome = full_outcome(cluster, placement)
-    best = PostFilterResult(unresolvable())
+    best = _NOTHING
     answers: list[Status] = []
     for plugin in runner.profile.post_filter:
         with Calling(plugin.name, "PostFilter", placement.pod):
@@ -41,11 +42,29 @@ def ask_post_filters(runner: Runner, placement: Placement) -> PostFilterResult:
         if found.status.code is Code.ERROR:
             return PostFilterResult(answers[-1], answers=tuple(answers), releases=releases)
         if found.status.code in (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE):
-            return replace(found, status=answers[-1], answers=tuple(answers), releases=releases)
+            return _told(found, answers[-1], answers, releases)
         if found.nominated_node is not None or best.nominated_node is None:
             best = found
     if not answers:
         return best
     reasons = tuple(reason for answer in answers for reason in answer.reasons)
     status = Status(Code.UNSCHEDULABLE, reasons, answers[0].plugin)
-    return replace(best, status=status, answers=tuple(answers), releases=releases)
+    return _told(best, status, answers, releases)
+
+
+def _told(
+    found: PostFilterResult, status: Status, answers: list[Status], releases: tuple[ClaimRelease, ...]
+) -> PostFilterResult:
+    """A proposal with what all said. Written out, since `dataclasses.replace` costs as much as some plugins."""
+    return PostFilterResult(
+        status,
+        found.nominated_node,
+        found.victims,
+        found.plan,
+        tuple(answers),
+        found.retry_ns,
+        releases,
+        found.evicts,
+        found.binds_to,
+        found.binds_first,
+    )

@@ -17,15 +17,17 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.pods import PodRecord
 from podium.decide.cap import CappedTable, PutOff, is_capped, within_cap, without_budgets
-from podium.decide.preempting.costs.criteria import Criterion
+from podium.decide.preempting.costs.criteria import AFFINITY, Column
+from podium.decide.preempting.costs.facts import Facts
+from podium.decide.preempting.costs.protection import alone_within_budgets, within_budgets
 from podium.decide.preempting.costs.victim_cost import VictimCost
 from podium.decide.preempting.costs.victim_sets import VictimSets
 from podium.decide.preempting.deferred import Deferred
 from podium.decide.preempting.extended import NO_CANDIDATE, ask_extenders
 from podium.decide.preempting.fair_trials import FairTrials
-from podium.decide.preempting.trial_table import CRITERIA, TrialTable
+from podium.decide.preempting.trial_table import AFFINITY_KEPT, CRITERIA, TrialTable
 from podium.decide.preempting.trials import MOST_EQUALS, BestTrial, Trials, VictimFilter
-from podium.decide.preempting.wide.wide_trials import Search, WideTrials
+from podium.decide.preempting.wide.wide_trials import Search, Wanted, WideSettings, WideTrials
 from podium.decide.ties import lot, pick
 from podium.framework.cycle_state import CycleState
 from podium.framework.extenders import Extender, ExtenderError
@@ -123,7 +125,7 @@ class PreemptionPlan:
     put_off: PutOff | None = None
     error: str = ""
     keeps_nomination: bool = False
-    criteria: tuple[Criterion, ...] = ()
+    criteria: tuple[Column, ...] = ()
     search: Search | None = None
     choice: Choice = field(default_factory=Choice, compare=False)
 
@@ -177,8 +179,9 @@ def plan_preemption(
     order; otherwise all of them are looked at.
     """
     if options.wide is not None and options.wide.concern(runner, state, pod):
-        return _plan_widely(runner, state, pod, outcome, options.wide, options, detailed)
-    is_plain = options.minimum_candidates is None and options.may_disrupt is None and options.cost is None
+        return _plan_widely(runner, state, pod, outcome, options.wide, options, detailed=detailed)
+    may_disrupt = _may_disrupt(runner, options)
+    is_plain = options.minimum_candidates is None and may_disrupt is None and options.cost is None
     if is_plain and not is_capped(runner.cluster) and not detailed and not _preempting(runner, pod):
         best = trials.best(runner, state, pod, outcome, lot(pod.uid, options.seed))
         if best is not None:
@@ -186,13 +189,15 @@ def plan_preemption(
     rows = outcome.resolvable()
     if not len(rows):
         return PreemptionPlan(True, message=_message(len(runner.cluster.nodes), []))
-    table = trials.on(runner, state, pod, rows, options.may_disrupt, options.cost)
+    table = trials.on(runner, state, pod, rows, may_disrupt, options.cost)
+    if options.requires_budgets and not len(table.candidates):
+        # Other pods of a node may be enough than those whom budgets let go first.
+        wide = WideTrials(runner.cluster, trials, WideSettings())
+        return _plan_widely(runner, state, pod, outcome, wide, options, detailed=detailed)
     capped = within_cap(runner.cluster, table)
     if capped.put_off is not None:
         # Where no victims may have a budget, others may do.
-        sparing = trials.on(
-            runner, state, pod, rows, without_budgets(runner.cluster, options.may_disrupt), options.cost
-        )
+        sparing = trials.on(runner, state, pod, rows, without_budgets(runner.cluster, may_disrupt), options.cost)
         if len(sparing.candidates):
             capped = CappedTable(sparing)
     return _planned(runner, pod, capped, options, detailed)
@@ -205,22 +210,23 @@ def _plan_widely(
     outcome: Outcome,
     wide: WideTrials,
     options: PreemptionOptions,
+    *,
     detailed: bool,
 ) -> PreemptionPlan:
-    """The plan where victims may be on other nodes."""
+    """The plan where victims are looked for on all nodes at once."""
     rows = outcome.resolvable()
     if not len(rows):
         return PreemptionPlan(True, message=_message(len(runner.cluster.nodes), []))
     # Which candidates are enough, what caps allow and what extenders say may make another one than the best the choice.
     any_may_be = options.minimum_candidates is None and not is_capped(runner.cluster) and not _preempting(runner, pod)
-    every = detailed or not any_may_be or options.cost is not None or options.requires_budgets
-    table, search = wide.on(runner, state, pod, rows, options.may_disrupt, detailed=every)
+    wanted = Wanted(options.may_disrupt, options.cost, options.requires_budgets, is_detailed=detailed or not any_may_be)
     if options.requires_budgets:
-        table = table.only(table.candidates[table.budget_violations[table.candidates] == 0])
+        wanted = replace(wanted, may_disrupt=alone_within_budgets(runner.cluster, options.may_disrupt))
+    table, search = wide.on(runner, state, pod, rows, wanted)
     capped = within_cap(runner.cluster, table)
     if capped.put_off is not None:
-        allowed = without_budgets(runner.cluster, options.may_disrupt)
-        sparing, search = wide.on(runner, state, pod, rows, allowed, detailed=every)
+        allowed = without_budgets(runner.cluster, wanted.may_disrupt)
+        sparing, search = wide.on(runner, state, pod, rows, replace(wanted, may_disrupt=allowed))
         if len(sparing.candidates):
             capped = CappedTable(sparing)
     plan = _planned(runner, pod, capped, options, detailed)
@@ -243,10 +249,17 @@ def plan_exchange(
 ) -> PreemptionPlan | None:
     """Plan to take room from pods of equal priority too; None where that is unfair, useless or not needed."""
     rows = outcome.resolvable()
-    table = trials.on(runner, state, pod, rows, options.may_disrupt) if len(rows) else None
+    table = trials.on(runner, state, pod, rows, _may_disrupt(runner, options)) if len(rows) else None
     if table is None or not len(table.candidates):
         return None
     return replace(_planned(runner, pod, within_cap(runner.cluster, table), options, detailed), is_exchange=True)
+
+
+def _may_disrupt(runner: Handle, options: PreemptionOptions) -> VictimFilter | None:
+    """Who may be a victim where each node is looked at by itself."""
+    if not options.requires_budgets:
+        return options.may_disrupt
+    return within_budgets(runner.cluster, options.may_disrupt)
 
 
 def _brief(cluster: Cluster, best: BestTrial) -> PreemptionPlan:
@@ -267,14 +280,20 @@ def _planned(
     nodes, table, put_off = runner.cluster.nodes, capped.table, capped.put_off
     if options.minimum_candidates is not None:
         table = _limited(nodes, table, options.minimum_candidates, len(table.rows), f"{options.seed}/{pod.uid}")
-    candidates, rejected = _details(runner, capped, table, options.cost) if detailed else ({}, {})
+    if detailed and options.cost is not None and not table.is_stated:
+        table = _stated(runner, table, options.cost)
+    columns = () if options.cost is None else _columns(table, options.cost)
+    candidates, rejected = _details(runner, capped, table) if detailed else ({}, {})
     extenders = _preempting(runner, pod) if len(table.candidates) else ()
     if extenders:
         try:
             table = ask_extenders(runner.cluster, extenders, pod, table)
         except ExtenderError as unanswered:
             return PreemptionPlan(True, candidates=candidates, rejected=rejected, error=str(unanswered))
-    tied, criterion = _best(table) if options.cost is None else _cheapest(runner, table, options.cost)
+    if options.cost is None or table.is_stated:
+        tied, criterion = _best(table)
+    else:
+        tied, criterion = _cheapest(runner, table, options.cost)
     if extenders and not len(tied):
         return PreemptionPlan(
             True, message=NO_CANDIDATE, candidates=candidates, rejected=rejected, keeps_nomination=True
@@ -295,7 +314,7 @@ def _planned(
         criterion=criterion if detailed else "",
         candidates=candidates,
         rejected=rejected,
-        criteria=() if options.cost is None else options.cost.criteria,
+        criteria=columns,
         choice=Choice(
             len(table.candidates), tuple(map(nodes.name, table.rows[tied[:MOST_EQUALS]].tolist())), criterion
         ),
@@ -308,9 +327,24 @@ def _cheapest(runner: Handle, table: TrialTable, cost: VictimCost) -> tuple[Int6
     return table.candidates[tied], deciding
 
 
+def _stated(runner: Handle, table: TrialTable, cost: VictimCost) -> TrialTable:
+    """The trials with what their victims cost."""
+    found = np.zeros((len(cost.criteria), len(table.rows)), dtype=np.int64)
+    if len(table.candidates):
+        found[:, table.candidates] = cost.columns(_victim_sets(runner, table))
+    violations = table.budget_violations
+    return replace(table, criteria=found, criteria_names=cost.words, violations=violations, is_stated=True)
+
+
+def _columns(table: TrialTable, cost: VictimCost) -> tuple[Column, ...]:
+    """What is told of candidates where their cost is stated."""
+    keeps_partners = table.is_stated and table.criteria_names[0] == AFFINITY_KEPT
+    return (AFFINITY, *cost.criteria) if keeps_partners else cost.criteria
+
+
 def _victim_sets(runner: Handle, table: TrialTable) -> VictimSets:
     starts, slots = table.victim_slots(table.candidates)
-    return VictimSets(runner, starts, slots, table.budget_violations[table.candidates])
+    return VictimSets(Facts(runner), starts, slots, table.budget_violations[table.candidates])
 
 
 def _preempting(runner: Handle, pod: PodRecord) -> Sequence[Extender]:
@@ -338,7 +372,7 @@ def _effective(criterion: str, table: TrialTable, best: Int64s, others: Int64s) 
 
     The sum of priorities is shifted so that it is smaller wherever there are fewer victims.
     """
-    if criterion != CRITERIA[_SUM]:
+    if table.is_stated or criterion != CRITERIA[_SUM]:
         return criterion
     numbers = table.criteria[table.criteria_names.index(CRITERIA[_NUMBER])]
     return CRITERIA[_NUMBER] if numbers[best].max() < numbers[others].min() else criterion
@@ -372,19 +406,15 @@ def _candidate(cluster: Cluster, table: TrialTable, position: int) -> Candidate:
 
 
 def _details(
-    runner: Handle, capped: CappedTable, table: TrialTable, cost: VictimCost | None
+    runner: Handle, capped: CappedTable, table: TrialTable
 ) -> tuple[Mapping[str, Candidate], Mapping[str, Status]]:
     """Every candidate, and every node that was tried and is none, by name."""
     cluster = runner.cluster
     names, records, table = cluster.nodes.names_by_row(), list(cluster.pods.records), table.frozen()
-    costs: dict[int, tuple[int, ...]] = {}
-    if cost is not None and len(table.candidates):
-        columns = cost.columns(_victim_sets(runner, table)).T.tolist()
-        costs = dict(zip(table.candidates.tolist(), map(tuple, columns), strict=True))
 
     def candidate(position: int) -> Candidate:
         victims = tuple(record for slot in table.victims(position) if (record := records[slot]) is not None)
-        cost = costs.get(position) or tuple(table.criteria[:, position].tolist())
+        cost = tuple(table.criteria[:, position].tolist())
         return Candidate(names[int(table.rows[position])], victims, int(table.budget_violations[position]), cost)
 
     candidates = Deferred(lambda: {(found := candidate(i)).node_name: found for i in table.candidates.tolist()})

@@ -22,6 +22,9 @@ CRITERIA = (
     "latest start of the most important victims",
 )
 
+AFFINITY_KEPT = "keeping whom the pod requires to be near"
+"""The criterion that comes before all others where a preemptor keeps its partners."""
+
 NO_VICTIMS = unresolvable("No preemption victims found for incoming pod")
 WITHOUT_VICTIMS = -2
 # A filter that refuses the node as it is, and accepts it with every pod given back.
@@ -29,11 +32,13 @@ _NOBODY_IN_THE_WAY = Status(Code.ERROR, ("expected at least one victim pod on no
 NOBODY_IN_THE_WAY = -3
 NOT_TRIED = -4
 NEEDS_PROTECTED = -5
+BEYOND_BUDGETS = -6
 _EXPLAINED = {
     WITHOUT_VICTIMS: NO_VICTIMS,
     NOBODY_IN_THE_WAY: _NOBODY_IN_THE_WAY,
     NOT_TRIED: unresolvable("not tried: more would have been left of maxSearchSteps, or nothing gained"),
     NEEDS_PROTECTED: unresolvable("a pod that may not be preempted depends on the victims"),
+    BEYOND_BUDGETS: unresolvable("disruption budgets do not allow that all victims go"),
 }
 
 
@@ -70,8 +75,8 @@ class VictimLists:
         again = self._again.get(row)
         if again is not None:
             return again
-        at = int(np.searchsorted(self._rows, row))
-        if at == len(self._rows) or self._rows[at] != row:
+        at = int(self._rows.searchsorted(row))
+        if at == len(self._rows) or self._rows.item(at) != row:
             raise KeyError(row)
         return self._slots[self._starts[at] : self._starts[at + 1]]
 
@@ -106,7 +111,9 @@ class TrialTable:
 
     ``refused`` is ``[rows]``: 0 where the preemptor fits once the victims are gone, otherwise what `status` explains.
     ``criteria`` is ``[criteria, rows]``, in the order of ``criteria_names``, smaller is better. ``lists`` holds the
-    victims on the candidates' rows, but for those of ``own_row``, which are in ``own_list``.
+    victims on the candidates' rows, but for those of ``own_row``, which are in ``own_list``. ``violations`` is
+    ``[rows]``, how many of the victims violate a budget; None where that is among the criteria.
+    Where the cost ``is_stated``, the criteria are those of a `VictimCost`.
     """
 
     rows: Int64s
@@ -118,10 +125,14 @@ class TrialTable:
     own_list: VictimLists = field(default_factory=VictimLists.none)
     limited_to: Int64s | None = None
     criteria_names: tuple[str, ...] = CRITERIA
+    violations: Int64s | None = None
+    is_stated: bool = False
 
     @property
     def budget_violations(self) -> Int64s:
         """``[rows]``: how many of the victims violate a budget."""
+        if self.violations is not None:
+            return self.violations
         violations: Int64s = self.criteria[self.criteria_names.index(CRITERIA[0])]
         return violations
 

@@ -14,6 +14,7 @@ from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.ranking import EqualPriorityOrder, Ranking
+from podium.decide.preempting.costs.facts import Facts
 from podium.decide.preempting.costs.upstream import cost_of, costs_of_lists
 from podium.decide.preempting.costs.victim_cost import VictimCost
 from podium.decide.preempting.costs.victim_sets import VictimSets
@@ -112,21 +113,25 @@ class Trials:
         kept = self._refreshed(runner, state, pod)
         standing = self._standing(kept, outcome)
         own = nodes.row_of.get(pod.nominated_node_name, -1)
-        for row in sorted(standing.missed - {own}):
-            self._place(standing, row, kept.trial(row), outcome)
-        standing.missed = set()
+        for row in sorted(standing.missed):
+            if row != own:
+                self._place(standing, row, standing.missed[row] or kept.trial(row), outcome)
+        standing.missed = {}
         decoders, trial = kept.decoders, None
         if own >= 0:
             # What is tried here is right for this pod alone.
-            standing.missed.add(own)
+            standing.missed[own] = None
             trial, decoders = self._try_own(runner, state, pod, own, decoders)
             self._place(standing, own, trial, outcome)
         best = standing.draw(lot)
         if best is None:
             return BestTrial(None, tally=tuple(standing.tally(decoders)))
-        found = trial if trial is not None and best == own else kept.trial(best)
+        if trial is not None and best == own:
+            victims, violations = trial.victims, trial.key[0]
+        else:
+            victims, violations = kept.victims(best)
         equals = standing.equals(MOST_EQUALS)
-        return BestTrial(best, found.victims, found.key[0], candidates=standing.candidates, equals=equals)
+        return BestTrial(best, victims, violations, candidates=standing.candidates, equals=equals)
 
     def _standing(self, kept: KeptTrials, outcome: Outcome) -> Standing:
         """The trials that count, as they were when this was asked for last."""
@@ -162,26 +167,27 @@ class Trials:
         rows = self._changed(kept) if kept.position >= 0 else None
         if rows is None:
             kept.replace(self._try(runner, state, pod, nodes.all_rows(), None, own_uid=""))
-        elif len(rows):
+        elif rows:
             pod_count = nodes.entries.pod_count
             one_by_one = runner.row_filters(state, pod, len(rows))
-            if one_by_one is None or sum([pod_count[row] for row in rows.tolist()]) > _FEW_PODS:
-                kept.update(self._try(runner, state, pod, rows, None, own_uid=""), nodes.count)
+            if one_by_one is None or sum([pod_count[row] for row in rows]) > _FEW_PODS:
+                some = np.array(rows, dtype=np.int64)
+                kept.update(self._try(runner, state, pod, some, None, own_uid=""), nodes.count)
             else:
                 one_by_one.explain(pod, kept.decoders)
-                for row in rows.tolist():
+                for row in rows:
                     kept.update_row(row, self._try_row(one_by_one, pod, row, ""), nodes.count)
         # Only now: a plugin that failed must be asked again.
         kept.position, kept.budgets = nodes.changes.position, budgets.position
         return kept
 
-    def _changed(self, kept: KeptTrials) -> Int64s | None:
+    def _changed(self, kept: KeptTrials) -> list[int] | None:
         """The rows to try again, ascending: those that changed, and those of pods whose budgets did; None for all."""
-        rows = self._cluster.nodes.changes.since(kept.position)
+        rows = self._cluster.nodes.changes.entries_since(kept.position)
         budgets = self._cluster.budgets.since(kept.budgets)
         if rows is None or budgets is None:
             return None
-        return np.union1d(rows, self._cluster.rows_of(budgets)) if budgets else rows
+        return sorted({*rows, *self._cluster.rows_of(budgets).tolist()} if budgets else set(rows))
 
     def _try(
         self,
@@ -204,15 +210,13 @@ class Trials:
 
     def _try_row(self, filters: RowFilters, pod: PodRecord, row: int, own_uid: str) -> RowTrial:
         """The same for one row, without arrays."""
-        self.ranking.refresh()
-        found = [slot for slot, priority in self.ranking.on(row) if priority < pod.priority]
-        if not found:
+        records = [other for other in self.ranking.on(row) if other.priority < pod.priority]
+        if not records:
             return RowTrial(WITHOUT_VICTIMS)
-        violating = [False] * len(found)
+        violating = [False] * len(records)
         if len(self._cluster.budgets):
-            starts, slots = np.array([0, len(found)]), np.array(found, dtype=np.int64)
+            starts, slots = np.array([0, len(records)]), np.array([other.slot for other in records], dtype=np.int64)
             violating = with_budgets(self._cluster, np.array([row]), starts, slots).violating.tolist()
-        records = list(map(self._cluster.pods.record, found))
         refused, chosen = choose_victims_on(filters, pod, row, records, violating, own_uid)
         if refused:
             return RowTrial(refused)
@@ -268,7 +272,7 @@ def _row_trial(records: Sequence[PodRecord], violating: Sequence[bool], chosen: 
 def alone(runner: Handle, potential: PotentialVictims) -> VictimSets:
     """Each potential victim as a set of its own."""
     starts = np.arange(len(potential.slots) + 1)
-    return VictimSets(runner, starts, potential.slots, potential.violating.astype(np.int64))
+    return VictimSets(Facts(runner), starts, potential.slots, potential.violating.astype(np.int64))
 
 
 def grouped(positions: Int64s, count: int) -> tuple[Int64s, Int64s]:

@@ -71,7 +71,7 @@ def with_budgets(
     violating = np.zeros(len(slots), dtype=np.bool_)
     before = np.repeat(starts[:-1], np.diff(starts))
     for budget, counted, covered in budgets_over(cluster, slots):
-        anew = _unlike(cluster, slots, counted, budget.disrupted) if budget.disrupted else counted
+        anew = not_yet_disrupted(cluster, slots, counted, budget)
         begun = sum(budget.covers(pod.pod_class) for pod in leaving)
         violating |= _beyond(anew & covered, before, budget.disruptions_allowed - begun)
         if budget.tokens is not None:
@@ -106,11 +106,13 @@ def budgets_over(cluster: Cluster, slots: Int64s) -> Iterator[tuple[Budget, Bool
         yield budget, counted[classes], covered[classes]
 
 
-def _unlike(cluster: Cluster, slots: Int64s, among: Bools, names: frozenset[str]) -> Bools:
-    """``among`` without the pods of those names."""
-    left = among.copy()
-    for index in np.flatnonzero(among):
-        left[index] = cluster.pods.record(int(slots[index])).name not in names
+def not_yet_disrupted(cluster: Cluster, slots: Int64s, counted: Bools, budget: Budget) -> Bools:
+    """Of the pods that a budget counts, those whose disruption it has not accounted for already."""
+    if not budget.disrupted:
+        return counted
+    left = counted.copy()
+    for index in np.flatnonzero(counted):
+        left[index] = cluster.pods.record(int(slots[index])).name not in budget.disrupted
     return left
 
 

@@ -71,27 +71,71 @@ class KeptFilters:
         row is looked at again without it.
         """
         nodes = self._cluster.nodes
-        kept = self._outcomes.get(pod.pod_class, (frozenset(state.skip_filter), pod.priority), KeptOutcome)
+        skipped = frozenset(state.skip_filter)
+        kept = self._outcomes.get(pod.pod_class, (skipped, pod.priority), KeptOutcome)
+        by_row = self._cache.rows(pod.pod_class, (Scope.ROW, skipped))
+        if not self._refresh_few(kept, by_row, state, pod):
+            self._refresh(kept, state, pod)
+        own = nodes.row_of.get(pod.nominated_node_name, -1)
+        if own < 0:
+            return kept.outcome()
+        return kept.outcome_but(own, int(self._with_nominations(kept, by_row, state, pod, np.array([own]), pod.uid)[0]))
+
+    def _refresh(self, kept: KeptOutcome, state: CycleState, pod: PodRecord) -> None:
+        """Bring what is kept of a class up to date, whatever has changed."""
+        nodes = self._cluster.nodes
         _, by_row = self.refusals(state, pod)
         kept.decoders.update(by_row.decoders)
+        kept.refresh(
+            nodes.changes, nodes.all_rows(), lambda rows: self._with_nominations(kept, by_row, state, pod, rows, "")
+        )
 
-        def compute(rows: Int64s, own_uid: str = "") -> Int64s:
-            filters = self.row_filters(state, pod, len(rows))
-            if filters is not None:
-                filters.explain(pod, kept.decoders)
-                plain = by_row.values.item
-                entries = [filters.beside(pod, row, (), own_uid) or plain(row) for row in rows.tolist()]
-                return np.array(entries, dtype=np.int64)
-            refused: Int64s = by_row.values[rows]
-            if self._cluster.nominations:
-                outcome = Outcome.of(refused, {})
-                outcome.override(*self._runner.beside(state, pod, View(self._cluster, rows), own_uid))
-                kept.decoders.update(outcome.decoders)
-            return refused
+    def _refresh_few(self, kept: KeptOutcome, by_row: KeptRows, state: CycleState, pod: PodRecord) -> bool:
+        """The same at once for the refusals and the outcome, where few rows have changed; whether that is so."""
+        nodes = self._cluster.nodes
+        position = kept.position
+        if position < 0 or by_row.position != position or len(by_row.values) != nodes.count:
+            return False
+        missed = nodes.changes.entries_since(position)
+        if not missed:
+            return missed is not None
+        rows = missed if len(missed) == 1 else sorted(set(missed))
+        filters = self.row_filters(state, pod, len(rows))
+        if filters is None:
+            return False
+        values, entries = by_row.values, []
+        for row in rows:
+            plain = filters.refused(pod, row)
+            values[row] = plain
+            entries.append(filters.beside(pod, row, (), "") or plain)
+        filters.explain(pod, by_row.decoders)
+        kept.decoders.update(by_row.decoders)
+        by_row.position = nodes.changes.position
+        kept.put(rows, entries, by_row.position)
+        return True
 
-        kept.refresh(nodes.changes, nodes.all_rows(), compute)
-        own = nodes.row_of.get(pod.nominated_node_name, -1)
-        return kept.outcome() if own < 0 else kept.outcome_but(own, int(compute(np.array([own]), pod.uid)[0]))
+    def _with_nominations(
+        self,
+        kept: KeptOutcome,
+        by_row: KeptRows,
+        state: CycleState,
+        pod: PodRecord,
+        rows: Int64s,
+        own_uid: str,
+    ) -> Int64s:
+        """What is said of some rows: the refusals that are kept, and those beside nominated pods, which come first."""
+        filters = self.row_filters(state, pod, len(rows))
+        if filters is not None:
+            filters.explain(pod, kept.decoders)
+            plain = by_row.values.item
+            entries = [filters.beside(pod, row, (), own_uid) or plain(row) for row in rows.tolist()]
+            return np.array(entries, dtype=np.int64)
+        refused: Int64s = by_row.values[rows]
+        if self._cluster.nominations:
+            outcome = Outcome.of(refused, {})
+            outcome.override(*self._runner.beside(state, pod, View(self._cluster, rows), own_uid))
+            kept.decoders.update(outcome.decoders)
+        return refused
 
     def filter_few(self, state: CycleState, pod: PodRecord, rows: Int64s) -> Outcome | None:
         """Filter few rows one by one, with regard to nominated pods; None where arrays are needed, or quicker.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from weakref import ref
 
 import numpy as np
@@ -21,11 +21,11 @@ class KeptOutcome:
     is a copy.
     """
 
-    __slots__ = ("_lent", "_numbers", "_position", "_refused", "decoders")
+    __slots__ = ("_lent", "_numbers", "_refused", "decoders", "position")
 
     def __init__(self) -> None:
         self.decoders: Decoders = {}
-        self._position = -1
+        self.position = -1
         self._refused: Int64s = np.empty(0, dtype=np.int64)
         # By entry, on how many rows it stands.
         self._numbers: dict[int, int] = {}
@@ -33,18 +33,23 @@ class KeptOutcome:
 
     def refresh(self, log: ChangeLog, rows: Int64s, compute: Compute) -> None:
         """Bring it up to date; ``rows`` are all there are, and ``compute`` answers for some of them."""
-        if self._position == log.position:
+        if self.position == log.position:
             return
-        changed = log.since(self._position) if self._position >= 0 and len(self._refused) == len(rows) else None
+        changed = log.since(self.position) if self.position >= 0 and len(self._refused) == len(rows) else None
         if changed is None or len(changed) > len(rows) // 4:
             self._refused = compute(rows)
             values, numbers = np.unique(self._refused, return_counts=True)
             self._numbers = dict(zip(values.tolist(), numbers.tolist(), strict=True))
             self._lent = None
         else:
-            self._write(changed, compute(changed))
+            self._write(changed.tolist(), compute(changed).tolist())
         # Only now: a plugin that failed must be asked again.
-        self._position = log.position
+        self.position = log.position
+
+    def put(self, rows: Sequence[int], entries: Sequence[int], position: int) -> None:
+        """Bring it up to date, up to a position of the log, with the entries of the rows that have changed."""
+        self._write(rows, entries)
+        self.position = position
 
     def outcome(self) -> Outcome:
         """The outcome as it is now."""
@@ -54,7 +59,7 @@ class KeptOutcome:
             lent.flags.writeable = False
             self._lent = ref(lent)
         outcome = Outcome.of(lent, dict(self.decoders), self._numbers)
-        outcome.position = self._position
+        outcome.position = self.position
         return outcome
 
     def outcome_but(self, row: int, refused: int) -> Outcome:
@@ -63,16 +68,18 @@ class KeptOutcome:
         _move(numbers, int(entries[row]), refused)
         entries[row] = refused
         outcome = Outcome.of(entries, dict(self.decoders), numbers)
-        outcome.position = self._position
+        outcome.position = self.position
         return outcome
 
-    def _write(self, rows: Int64s, entries: Int64s) -> None:
+    def _write(self, rows: Sequence[int], entries: Sequence[int]) -> None:
         if self._lent is not None and self._lent() is not None:
             self._refused, self._lent = self._refused.copy(), None
-        numbers = dict(self._numbers)
-        for before, after in zip(self._refused[rows].tolist(), entries.tolist(), strict=True):
-            _move(numbers, before, after)
-        self._refused[rows] = entries
+        refused, numbers = self._refused, dict(self._numbers)
+        for row, after in zip(rows, entries, strict=True):
+            before = refused.item(row)
+            if before != after:
+                _move(numbers, before, after)
+                refused[row] = after
         self._numbers = numbers
 
 

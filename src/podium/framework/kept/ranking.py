@@ -60,7 +60,7 @@ class Ranking:
         if shelf is not None:
             if shelf.total == total and shelf.cell == key:
                 return
-            self.remove(row)
+            self._take(shelf, row)
         cell = self.cells.get(key)
         found = None if cell is None else cell.shelves.get(total)
         rank = self._order.rank_of[row]
@@ -74,9 +74,12 @@ class Ranking:
     def remove(self, row: int) -> None:
         """Let a row be in no cell; it may be in none already."""
         shelf: Shelf | None = self._shelf_of[row]
-        if shelf is None:
-            return
-        self._shelf_of[row] = None
+        if shelf is not None:
+            self._shelf_of[row] = None
+            self._take(shelf, row)
+
+    def _take(self, shelf: Shelf, row: int) -> None:
+        """Take a row off its shelf."""
         shelf.remove(self._order.rank_of[row])
         cell = self.cells[shelf.cell]
         cell.size -= 1

@@ -139,37 +139,37 @@ class Rankings:
         nodes, judge, ranking = self._runner.cluster.nodes, standing.judge, standing.ranking
         missed = nodes.changes.entries_since(standing.position)
         standing.position = nodes.changes.position
-        hopes_for_totals = ranking is None and nodes.count <= self.few_nodes
-        if not (
-            hopes_for_totals or isinstance(ranking, Totals) or (missed is not None and len(missed) <= MOST_CHANGES)
-        ):
-            standing.drop()
-            return False
         if judge is None or ranking is None:
-            standing.waited += 1
-            if standing.waited > (min(standing.patience, SHORT_PATIENCE) if hopes_for_totals else standing.patience):
-                self._make(standing, state, pod)
-            return standing.ranking is not None
-        if standing.node_position != nodes.node_changes.position or not judge.is_current(state, pod):
+            return self._is_time(standing, missed) and self._make(standing, state, pod)
+        is_right = standing.node_position == nodes.node_changes.position and judge.is_current(state, pod)
+        if isinstance(ranking, Totals):
+            if is_right:
+                self._write(ranking, judge, state, pod, missed)
+        elif missed is None or len(missed) > MOST_CHANGES:
+            is_right = False
+        elif is_right and missed:
+            _move(ranking, judge, judge.some_rows(state, pod, missed if len(missed) == 1 else sorted(set(missed))))
+        if not is_right:
+            standing.drop()
+        return is_right
+
+    def _is_time(self, standing: _Standing, missed: list[int] | None) -> bool:
+        """Whether to make a ranking for a class that has none."""
+        if self._runner.cluster.nodes.count <= self.few_nodes:
+            patience = min(standing.patience, SHORT_PATIENCE)
+        elif missed is None or len(missed) > MOST_CHANGES:
             standing.drop()
             return False
-        if isinstance(ranking, Totals):
-            self._write(ranking, judge, state, pod, missed)
-        elif missed:
-            for row, total in judge.some_rows(state, pod, missed if len(missed) == 1 else sorted(set(missed))):
-                if total is None:
-                    ranking.remove(row)
-                else:
-                    ranking.put(row, judge.key(row), total)
-            if len(ranking.cells) > MOST_CELLS:
-                raise CannotRankError
-        return True
+        else:
+            patience = standing.patience
+        standing.waited += 1
+        return standing.waited > patience
 
     def _write(
         self, totals: Totals, judge: RowJudge, state: CycleState, pod: PodRecord, missed: list[int] | None
     ) -> None:
         """Bring totals up to date."""
-        rows = None if missed is None else sorted(set(missed))
+        rows = missed if missed is None or len(missed) < 2 else sorted(set(missed))
         if rows is not None and len(rows) <= self.few_changes:
             for row, total in judge.some_rows(state, pod, rows):
                 totals.put(row, total)
@@ -181,7 +181,7 @@ class Rankings:
             some = np.array(rows, dtype=np.int64)
             totals.write(some, *judge.rows_at_once(state, pod, some)[:2])
 
-    def _make(self, standing: _Standing, state: CycleState, pod: PodRecord) -> None:
+    def _make(self, standing: _Standing, state: CycleState, pod: PodRecord) -> bool:
         nodes = self._runner.cluster.nodes
         judge = RowJudge(self._runner, state, pod)
         rated = judge.all_rows(state, pod)
@@ -196,6 +196,18 @@ class Rankings:
                 raise CannotRankError
         standing.judge, standing.ranking = judge, ranking
         standing.node_position = nodes.node_changes.position
+        return True
+
+
+def _move(ranking: Ranking, judge: RowJudge, rows: list[tuple[int, int | None]]) -> None:
+    """Let some rows be where their totals say."""
+    for row, total in rows:
+        if total is None:
+            ranking.remove(row)
+        else:
+            ranking.put(row, judge.key(row), total)
+    if len(ranking.cells) > MOST_CELLS:
+        raise CannotRankError
 
 
 def _best_row(judge: RowJudge, ranking: Ranking | Totals, pod: PodRecord, lot: int) -> int | None:

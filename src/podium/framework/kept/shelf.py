@@ -35,18 +35,19 @@ class Shelf:
     def add(self, rank: int) -> None:
         """Put a node on the shelf that is not there."""
         self.size += 1
-        self._touch()
+        if self._untouched is not None:
+            self._touch(self._untouched)
         if self._pile is not None:
             self._pile.add(rank)
             return
         number = rank >> self._order.shift
-        block = self._blocks[number]
-        insort(block, rank)
+        insort(self._blocks[number], rank)
         self._counts[number] += 1
 
     def remove(self, rank: int) -> None:
         """Take a node off the shelf. Raises LookupError for one that is not there."""
-        self._touch()
+        if self._untouched is not None:
+            self._touch(self._untouched)
         if self._pile is not None:
             self._pile.remove(rank)
         else:
@@ -72,10 +73,9 @@ class Shelf:
             self._untouched = self._pile = None
         return self._blocks, self._counts
 
-    def _touch(self) -> None:
-        if self._untouched is not None:
-            self._pile = set(self._untouched.tolist())
-            self._untouched = None
+    def _touch(self, ranks: Int64s) -> None:
+        self._pile = set(ranks.tolist())
+        self._untouched = None
 
     def first(self) -> int:
         """The row of the first node on the shelf, which must not be empty."""

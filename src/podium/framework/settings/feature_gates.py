@@ -20,6 +20,15 @@ class FeatureGates:
 
     non_preempting_priority: bool = True
 
+    def __str__(self) -> str:
+        """The gates as `read_feature_gates` takes them."""
+        return ",".join(f"{name}={str(getattr(self, field)).lower()}" for name, field in _FIELDS.items())
+
+    @property
+    def is_any_off(self) -> bool:
+        """Whether anything is switched off."""
+        return not all(getattr(self, field) for field in _FIELDS.values())
+
 
 def read_feature_gates(text: str) -> FeatureGates:
     """The gates of a text such as `NonPreemptingPriority=false`, with commas between several.

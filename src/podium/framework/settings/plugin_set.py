@@ -135,7 +135,7 @@ def _default_plugins() -> Plugins:
 
 
 DEFAULT_PLUGINS = _default_plugins()
-"""Those of v1.36, but for GangScheduling, whose objects Podium does not read.
+"""Those of v1.36. GangScheduling is not among them, as its feature gates are off there by default.
 
 NodePreferAvoidPods, which kube-scheduler has no more, has nothing to say where no node has an avoid list.
 """

@@ -146,23 +146,22 @@ class Preemptions:
         return [] if last is None else self._begin(preemption, [last])
 
     def _begin(self, preemption: Preemption, victims: Iterable[PodRecord]) -> list[Action]:
-        preemptor = preemption.preemptor
+        preemptor, grounds = preemption.preemptor, preemption.grounds
         actions: list[Action] = []
         for victim in victims:
-            is_lower = victim.priority < preemptor.priority
-            whom = "a higher priority pod" if is_lower else "a pod of equal priority whose owner has less"
-            message = f"{preemptor.scheduler_name}: preempting to accommodate {whom}"
             if not self._is_to_go(preemption, victim.uid):
                 continue
             preemption.outstanding.add(victim.uid)
             self._asked[victim.uid, preemptor.key] = preemption
             if preemption.evicts:
-                actions.append(Evict(victim.key, victim.uid, preemptor.key, SCHEDULER, grounds=preemption.grounds))
+                actions.append(Evict(victim.key, victim.uid, preemptor.key, SCHEDULER, grounds=grounds))
             elif self._cluster.placed[victim.uid].preempted:
                 actions.append(DeleteObject("Pod", victim.key, victim.uid, preemptor.key))
             else:
+                is_lower = victim.priority < preemptor.priority
+                whom = "a higher priority pod" if is_lower else "a pod of equal priority whose owner has less"
+                message = f"{preemptor.scheduler_name}: preempting to accommodate {whom}"
                 target = PodCondition(type="DisruptionTarget", status="True", reason=PREEMPTED, message=message)
-                grounds = preemption.grounds
                 actions.append(ReportStatus("Pod", victim.key, victim.uid, preemptor.key, (target,), grounds=grounds))
         return actions
 

@@ -39,6 +39,7 @@ from podium.plugins.dynamic_resources.fitting import Asked, Fitting
 from podium.plugins.dynamic_resources.selectors import Selectors
 
 _SECOND = 10**9
+_NOTHING_TO_DEALLOCATE = PostFilterResult(unschedulable("no new claims to deallocate"))
 
 
 class DynamicResourcesArgs(Arguments, frozen=True, kw_only=True):
@@ -125,7 +126,7 @@ class DynamicResources:
             return PostFilterResult(Status(Code.ERROR, ("not found",)))
         fitting: Fitting | None = state[self.name]
         if fitting is None:
-            return PostFilterResult(unschedulable("no new claims to deallocate"))
+            return _NOTHING_TO_DEALLOCATE
         for number in sorted(fitting.unavailable):
             claim = fitting.asked.claims[number]
             if {consumer.uid for consumer in claim.status.reserved_for} <= {pod.uid}:

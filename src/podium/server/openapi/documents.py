@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from podium.api.meta import Raw
-from podium.api.schemas.schema import Object, schema_of
+from podium.api.schemas.schema import Object, older_form_of, schema_of
 from podium.server.discovery.served import ServedKind
 from podium.server.openapi.components import REFERENCE, group_name, name_of, schemas_of
 from podium.server.openapi.descriptions import described
@@ -74,7 +74,9 @@ def document(
 def _schemas(kind: ServedKind, resource: APIResource | None, definition: Raw | None) -> tuple[str, dict[str, Raw]]:
     """The name of a kind's schema, and that with all others that it takes."""
     is_stored = resource is not None and not resource.is_custom and kind.api_version == resource.api_version
-    known = (schema_of(kind.group, kind.kind) if is_stored else None) or type_of(kind.api_version, kind.kind)
+    known = (schema_of(kind.group, kind.kind) if is_stored else older_form_of(kind.api_version, kind.kind)) or type_of(
+        kind.api_version, kind.kind
+    )
     if known is not None:
         return name_of(known.name, kind.api_version), schemas_of(known, kind.api_version)
     if definition is None and resource is not None and not resource.is_custom and not _is_kubernetes(resource):

@@ -39,6 +39,7 @@ from podium.server.protobuf.fields import (
     rbac,
     resource,
     scheduling,
+    scheduling_v1alpha2,
     storage,
 )
 
@@ -61,6 +62,7 @@ _API_VERSIONS: Mapping[str, ModuleType] = {
     "rbac.authorization.k8s.io/v1": rbac,
     "resource.k8s.io/v1": resource,
     "scheduling.k8s.io/v1": scheduling,
+    "scheduling.k8s.io/v1alpha2": scheduling_v1alpha2,
     "storage.k8s.io/v1": storage,
 }
 # Every group has these.

@@ -1,7 +1,7 @@
-"""How priorities, budgets, quotas and DisruptionPolicies are shown.
+"""How priorities, groups of pods, budgets, quotas and DisruptionPolicies are shown.
 
 Budgets have two columns more than Kubernetes gives them: the rate that holds for their disruptions, and how many it
-allows. What a DisruptionPolicy shows is Podium's own.
+allows. What a DisruptionPolicy and a PodGroup show is Podium's own.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import msgspec
 
 from podium.api.budget_rate import full_ns, rate_of
 from podium.api.meta import Raw
+from podium.api.pod_group import SCHEDULED
 from podium.api.policy import POLICY_ANNOTATION, PREEMPTION_POLICIES, PodDisruptionBudget
-from podium.server.tables.cells import NONE, age, count, entries, name, number, shown, text, value
+from podium.server.tables.cells import NONE, age, condition, count, entries, name, number, shown, text, value
 from podium.server.tables.column import AGE, NAME, Cells, Column, Printer
 
 _NOT_GIVEN = "N/A"
@@ -50,6 +51,17 @@ _POLICY_COLUMNS = (
     Column("Default-Budgets", "How many budgets there are for workloads without one.", "integer", priority=1),
     Column("Budget-Bounds", "How many bounds there are for how strict budgets may be.", "integer", priority=1),
     Column("Avoid-For", "How long a controller stays on the avoid list of a node.", priority=1),
+)
+
+
+_GROUP_COLUMNS = (
+    NAME,
+    Column("Policy", "Whether the pods are scheduled all or none (Gang)."),
+    Column("Min Count", "How many pods are placed together, or none."),
+    Column("Workload", "The workload that has the template of the group."),
+    Column("Template", "The template of the group."),
+    Column("Scheduled", "Whether the group was scheduled."),
+    AGE,
 )
 
 
@@ -120,9 +132,25 @@ def _priorities(found: Any) -> str:
     return ">".join(shown(one).strip() for one in given) or NONE
 
 
+def _pod_group(raw: Raw, now: int) -> Cells:
+    policy = value(raw, "spec", "schedulingPolicy")
+    is_gang = value(policy, "gang") is not None
+    template = text(raw, "spec", "podGroupTemplateRef", "workload", "podGroupTemplateName", default=NONE)
+    workload = text(raw, "spec", "podGroupTemplateRef", "workload", "workloadName", default=NONE)
+    least = str(value(policy, "gang", "minCount")) if is_gang else NONE
+    scheduled = condition(raw, SCHEDULED) or NONE
+    return name(raw), "Gang" if is_gang else "Basic", least, workload, template, scheduled, age(raw, now)
+
+
+def _workload(raw: Raw, now: int) -> Cells:
+    return name(raw), age(raw, now)
+
+
 PRINTERS = {
     ("", "ResourceQuota"): Printer(_QUOTA_COLUMNS, _quota),
     ("podium.dev", "DisruptionPolicy"): Printer(_POLICY_COLUMNS, _policy),
     ("policy", "PodDisruptionBudget"): Printer(_BUDGET_COLUMNS, _budget),
+    ("scheduling.k8s.io", "PodGroup"): Printer(_GROUP_COLUMNS, _pod_group),
     ("scheduling.k8s.io", "PriorityClass"): Printer(_CLASS_COLUMNS, _class),
+    ("scheduling.k8s.io", "Workload"): Printer((NAME, AGE), _workload),
 }

@@ -8,7 +8,7 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.resize import effective_spec
 from podium.api.resource_requests import node_allocatable, pod_requests
-from podium.sim.results.ledger import Amounts
+from podium.sim.results.holdings import Amounts
 from podium.store.log.watch_event import WatchEvent
 
 

@@ -8,7 +8,7 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.resource_requests import node_allocatable
 from podium.api.resources import PODS
-from podium.sim.results.ledger import Ledger, held_by
+from podium.sim.results.holdings import Holdings, held_by
 from podium.store.log.watch_event import WatchEvent
 
 _HOUR = 3600 * 10**9
@@ -21,7 +21,7 @@ class Usage:
     """
 
     def __init__(self, start_ns: int) -> None:
-        self._ledger = Ledger()
+        self._holdings = Holdings()
         self._until_ns = start_ns
         self._offered: Counter[str] = Counter()
         self._requested: Counter[str] = Counter()
@@ -37,13 +37,13 @@ class Usage:
     @property
     def node_count(self) -> int:
         """How many nodes there are."""
-        return self._ledger.node_count
+        return self._holdings.node_count
 
     def requested_shares(self) -> tuple[tuple[str, float], ...]:
         """For each resource that nodes offer, by name: the share that is requested just so."""
-        held = self._ledger.held
+        held = self._holdings.held
         if self._totals is None:
-            offered = self._ledger.allocatable
+            offered = self._holdings.allocatable
             self._totals = [(name, offered[name]) for name in sorted(offered) if offered[name] and name != PODS]
         return tuple([(name, round(held.get(name, 0) / total, 6)) for name, total in self._totals])
 
@@ -54,39 +54,39 @@ class Usage:
             self.pass_time(now)
             self._totals = None
             if event.type == "DELETED":
-                self._ledger.remove_node(object_.metadata.name)
+                self._holdings.remove_node(object_.metadata.name)
             else:
-                self._ledger.put_node(object_.metadata.name, node_allocatable(object_.status))
+                self._holdings.put_node(object_.metadata.name, node_allocatable(object_.status))
         elif isinstance(object_, Pod) and object_.spec.node_name:
             uid = object_.metadata.uid
             counts = event.type != "DELETED" and not object_.is_terminal
-            if counts is self._ledger.has_pod(uid):
+            if counts is self._holdings.has_pod(uid):
                 return
             self.pass_time(now)
             if counts:
-                self._ledger.put_pod(uid, object_.spec.node_name, held_by(object_))
+                self._holdings.put_pod(uid, object_.spec.node_name, held_by(object_))
             else:
-                self._ledger.remove_pod(uid)
+                self._holdings.remove_pod(uid)
 
     def pass_time(self, now: int) -> None:
         """Let what is requested now last until `now`."""
         elapsed = now - self._until_ns
         if elapsed:
             self._until_ns = now
-            self._nodes_ns += self._ledger.node_count * elapsed
-            for sums, amounts in ((self._offered, self._ledger.allocatable), (self._requested, self._ledger.held)):
+            self._nodes_ns += self._holdings.node_count * elapsed
+            for sums, amounts in ((self._offered, self._holdings.allocatable), (self._requested, self._holdings.held)):
                 for name, amount in amounts.items():
                     sums[name] += amount * elapsed
 
     def shares(self) -> dict[str, dict[str, float]]:
         """For each resource that nodes offer: the share requested on average over the time so far, and at its end."""
-        final = self._ledger.allocatable
+        final = self._holdings.allocatable
         offered = self._offered if any(self._offered.values()) else final
-        requested = self._requested if any(self._offered.values()) else self._ledger.held
+        requested = self._requested if any(self._offered.values()) else self._holdings.held
         return {
             name: {
                 "average": _share(requested[name], offered[name]),
-                "final": _share(self._ledger.held[name], final[name]),
+                "final": _share(self._holdings.held[name], final[name]),
             }
             for name in sorted(set(offered) | set(final))
             if name != PODS and (offered[name] or final[name])

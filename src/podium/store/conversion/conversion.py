@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from podium.api.meta import Raw
+from podium.api.pod_group_forms import OLDER_VERSION, from_older_form, to_older_form
 from podium.store.api_resource import APIResource
 from podium.store.conversion.autoscalers import to_v1, to_v2
 from podium.store.conversion.events import core_selector, to_core, to_events_group
@@ -15,6 +16,7 @@ from podium.store.conversion.events import core_selector, to_core, to_events_gro
 _CONVERSIONS: Mapping[str, tuple[Callable[[Raw], Raw], Callable[[Raw], Raw]]] = {
     "events.k8s.io/v1": (to_events_group, to_core),
     "autoscaling/v1": (to_v1, to_v2),
+    OLDER_VERSION: (to_older_form, lambda raw: from_older_form(raw, "scheduling.k8s.io/v1alpha2")),
 }
 """By the `apiVersion` that is served: from the version that is stored, and back."""
 

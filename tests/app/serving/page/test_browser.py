@@ -308,7 +308,7 @@ def test_a_scheduler_shows_what_it_knows_to_look_at(browser: Any, tmp_path: Path
 
 @contextmanager
 def _scheduler(life: Life) -> Iterator[str]:
-    """A scheduler at a control plane, with a page; where that is."""
+    """A scheduler at a control plane, with a page, once it knows what there is to show; where that is."""
     arguments = ["scheduler", "--kubeconfig", str(life.kubeconfig), "--no-leader-elect", "--port", "0", "--page"]
     process = subprocess.Popen(
         [sys.executable, "-c", START, *arguments, "--log-format", "json"],
@@ -319,13 +319,15 @@ def _scheduler(life: Life) -> Iterator[str]:
     )
     try:
         assert process.stdout is not None
+        url = ""
         for line in process.stdout:
             told = json.loads(line)
-            if told["msg"] == "listening":
-                yield told["url"]
+            url = told.get("url", url)
+            if told["msg"] == "all is known of what is watched":
+                yield url
                 break
         else:
-            raise AssertionError("it does not listen")
+            raise AssertionError("it does not get to know all")
     finally:
         process.terminate()
         process.communicate(timeout=SECONDS)

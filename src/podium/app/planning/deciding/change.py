@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from podium.api.errors import InputError
+from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.app.planning.deciding.decisions import Decisions
 from podium.app.planning.deciding.fates import Kind, Settled, kind_of
@@ -40,7 +41,8 @@ class Change:
     `sort` says of what sort it is (node, taint, request, ...), `text` what is to be done. `to_cluster` makes it among
     decisions whose changes are taken back. `to_pod` is how each pod of `kinds` would be written then. `kinds` are the
     pods that it may help, None for any. `objects` is how many objects are changed: the fewer the better. With
-    `preempts` the pods may preempt others.
+    `preempts` the pods may preempt others. `written` are the objects that `to_cluster` stands for, where these are not
+    those that it supposes; none, where it cannot be written.
     """
 
     sort: str
@@ -50,6 +52,7 @@ class Change:
     kinds: frozenset[Kind] | None = None
     objects: int = 1
     preempts: bool = False
+    written: Callable[[Decisions], Sequence[Kubernetes]] | None = None
 
     def helps(self, pod: PodRecord) -> bool:
         """Whether the change may do something for the pod."""

@@ -81,7 +81,9 @@ def more_important(decisions: Decisions, waiting: Sequence[Blocked]) -> Iterator
         for item in higher[:_MOST_CLASSES]:
             text = f"priorityClassName {item.metadata.name} ({item.value}) for {workload}"
             raised = partial(_raise, workload=workload, wanted=item)
-            yield Change("priority", text, raised, partial(_of_class, wanted=item), kinds, preempts=True)
+            to_pod = partial(_of_class, wanted=item)
+            written = partial(_raised_pods, workload=workload, wanted=item)
+            yield Change("priority", text, raised, to_pod, kinds, preempts=True, written=written)
 
 
 def uncapped(decisions: Decisions, waiting: Sequence[Blocked]) -> Iterator[Change]:
@@ -91,7 +93,9 @@ def uncapped(decisions: Decisions, waiting: Sequence[Blocked]) -> Iterator[Chang
     if held and policy is not None:
         kinds = frozenset(kind_of(blocked.pods[0]) for blocked in held)
         text = f"DisruptionPolicy {policy.metadata.name} without a cap on schedulers"
-        yield Change("cap", text, partial(_lift, policy=policy), kinds=kinds, preempts=True)
+        lifted = (msgspec.structs.replace(policy, spec=msgspec.structs.replace(policy.spec, caps=())),)
+        lift = partial(_lift, policy=policy)
+        yield Change("cap", text, lift, kinds=kinds, preempts=True, written=lambda _: lifted)
 
 
 def _bind(decisions: Decisions, key: str) -> None:
@@ -142,6 +146,12 @@ def _raise(decisions: Decisions, workload: str, wanted: PriorityClass) -> None:
     for pod in decisions.placed_of(workload):
         if pod.priority < wanted.value:
             decisions.scratch.replace_pod(replace(pod, priority=wanted.value))
+
+
+def _raised_pods(decisions: Decisions, workload: str, wanted: PriorityClass) -> list[Pod]:
+    """The workload's pods that have a node, as they would be written."""
+    records = (record for record in decisions.placed_of(workload) if record.priority < wanted.value)
+    return [_of_class(decisions.pods[record.key], wanted) for record in records if record.key in decisions.pods]
 
 
 def _of_class(pod: Pod, wanted: PriorityClass) -> Pod:

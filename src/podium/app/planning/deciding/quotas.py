@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +11,7 @@ import msgspec
 
 from podium.api.errors import InputError
 from podium.api.input.codec import Document
+from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.quota import ResourceQuota
 from podium.api.workloads import ReplicaSet, ReplicationController, StatefulSet
@@ -133,11 +134,20 @@ def raised(decisions: Decisions, unmade: Sequence[Unmade]) -> Iterator[Verified]
         by_quota.setdefault(each.quota.key, []).append(each)
     for key, refused in sorted(by_quota.items()):
         hard = dict.fromkeys(name for each in refused for name in each.names)
-        texts = [f"{name} {refused[0].quota.spec.hard[name]} -> {_enough(refused, name)}" for name in hard]
+        quota = refused[0].quota
+        texts = [f"{name} {quota.spec.hard[name]} -> {_enough(refused, name)}" for name in hard]
         pods = [pod for each in refused for pod in copies(each.pod, min(each.number, MOST_MADE))]
         with decisions.supposing():
             settled = decisions.settle(pods)
-        yield Verified(Change(QUOTA, f"ResourceQuota {key} {', '.join(texts)}"), settled)
+        enough = {name: _enough(refused, name) for name in hard}
+        yield Verified(
+            Change(QUOTA, f"ResourceQuota {key} {', '.join(texts)}", written=_allowing(quota, enough)), settled
+        )
+
+
+def _allowing(quota: ResourceQuota, enough: Mapping[str, str]) -> Callable[[Decisions], list[Kubernetes]]:
+    spec = msgspec.structs.replace(quota.spec, hard={**quota.spec.hard, **enough})
+    return lambda _: [msgspec.structs.replace(quota, spec=spec)]
 
 
 def _enough(refused: Sequence[Unmade], name: str) -> str:

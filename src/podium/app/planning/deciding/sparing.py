@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -106,8 +107,12 @@ class Sparing:
         for priority in sorted(value for value in others if value > least):
             enough = sorted((item.value, item.metadata.name) for item in classes if item.value >= priority)
             hint = f" (PriorityClass {enough[0][1]} has {enough[0][0]})" if enough else ""
+            of_class = enough[0][1] if enough and enough[0][0] == priority else ""
             yield Change(
-                "priority", f"priority {priority} for {self.whose}{hint}", partial(self._raise, priority=priority)
+                "priority",
+                f"priority {priority} for {self.whose}{hint}",
+                partial(self._raise, priority=priority),
+                written=self._pods_with(priority=priority, priority_class_name=of_class),
             )
 
     def _raise(self, decisions: Decisions, priority: int) -> None:
@@ -115,10 +120,23 @@ class Sparing:
             if pod.priority < priority:
                 decisions.scratch.replace_pod(replace(pod, priority=priority))
 
+    def _pods_with(self, **fields: Any) -> Callable[[Decisions], list[Pod]]:
+        """The pods as they are written with these fields of their spec."""
+        return lambda decisions: [
+            msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, **fields))
+            for pod in self._read_pods(decisions)
+        ]
+
+    def _read_pods(self, decisions: Decisions) -> list[Pod]:
+        return [decisions.pods[target.key] for target in self.targets if target.key in decisions.pods]
+
     def _non_preemptible(self) -> Iterator[Change]:
         """Podium's own policy of pods that no preemption removes."""
         if self.decisions.loaded.settings.feature_gates.non_preempting_priority:
-            yield Change("policy", f"preemptionPolicy {NON_PREEMPTIBLE} for {self.whose}", self._protect)
+            written = self._pods_with(preemption_policy=NON_PREEMPTIBLE)
+            yield Change(
+                "policy", f"preemptionPolicy {NON_PREEMPTIBLE} for {self.whose}", self._protect, written=written
+            )
 
     def _protect(self, decisions: Decisions) -> None:
         for pod in self._present():
@@ -143,8 +161,10 @@ class Sparing:
                 tighter = msgspec.structs.replace(
                     budget, status=msgspec.structs.replace(budget.status, disruptions_allowed=allowed)
                 )
-                text = _tightened(budget, budget.status.disruptions_allowed - allowed)
-                yield Change("budget", text, partial(_put_budget, budget=tighter))
+                fewer = budget.status.disruptions_allowed - allowed
+                text, spec = _tightened(budget, fewer)
+                written = partial(_tighter, budget=budget, spec=spec)
+                yield Change("budget", text, partial(_put_budget, budget=tighter), written=written)
         elif pod_class.labels:
             number = len(self.targets)
             for allowed in range(min(number, _MOST_ALLOWED) - 1, -1, -1):
@@ -181,12 +201,20 @@ class Sparing:
         for (resource, amount), asked in sorted(smaller.items(), key=lambda item: (item[0][0], -item[0][1])):
             told = f"{written_amount(resource, asked)} -> {written_amount(resource, amount)}"
             text = f"{self.whose} requests.{resource} {told}"
-            yield Change("request", text, partial(self._shrink, resource=resource, amount=amount))
+            yield Change(
+                "request",
+                text,
+                partial(self._shrink, resource=resource, amount=amount),
+                written=partial(self._shrunk, resource=resource, amount=amount),
+            )
 
     def _shrink(self, decisions: Decisions, resource: str, amount: int) -> None:
         for pod in self._present():
             changed = decisions.changed(pod, partial(_smaller, resource=resource, amount=amount))
             decisions.scratch.replace_pod(changed)
+
+    def _shrunk(self, decisions: Decisions, resource: str, amount: int) -> list[Pod]:
+        return [with_request(pod, resource, amount) for pod in self._read_pods(decisions)]
 
     def _their_requests(self) -> Iterator[Change]:
         """The requests of those who take them lowered so that they find room."""
@@ -237,15 +265,23 @@ def _named(decisions: Decisions, pods: Sequence[PodRecord]) -> str:
     return workloads[0] if len(workloads) == 1 else f"{workloads[0]} and {len(workloads) - 1:,} more"
 
 
-def _tightened(budget: PodDisruptionBudget, fewer: int) -> str:
-    """What to write into a budget that is to let so many fewer pods go."""
+def _tightened(budget: PodDisruptionBudget, fewer: int) -> tuple[str, PodDisruptionBudgetSpec | None]:
+    """What to write into a budget that is to let so many fewer pods go; None where that is not a number less."""
     least, most = budget.spec.min_available, budget.spec.max_unavailable
     if isinstance(most, int) and most >= fewer:
-        return f"budget {budget.key} maxUnavailable {most} -> {most - fewer}"
+        spec = msgspec.structs.replace(budget.spec, max_unavailable=most - fewer)
+        return f"budget {budget.key} maxUnavailable {most} -> {most - fewer}", spec
     if isinstance(least, int):
-        return f"budget {budget.key} minAvailable {least} -> {least + fewer}"
+        spec = msgspec.structs.replace(budget.spec, min_available=least + fewer)
+        return f"budget {budget.key} minAvailable {least} -> {least + fewer}", spec
     allowed = budget.status.disruptions_allowed
-    return f"budget {budget.key} so that {allowed - fewer:,} may go, not {allowed:,}"
+    return f"budget {budget.key} so that {allowed - fewer:,} may go, not {allowed:,}", None
+
+
+def _tighter(
+    _: Decisions, budget: PodDisruptionBudget, spec: PodDisruptionBudgetSpec | None
+) -> list[PodDisruptionBudget]:
+    return [] if spec is None else [msgspec.structs.replace(budget, spec=spec)]
 
 
 def _put_budget(decisions: Decisions, budget: PodDisruptionBudget) -> None:

@@ -9,22 +9,22 @@ import msgspec
 from podium.api.basis import Caveat
 from podium.api.errors import InputError
 from podium.api.input.codec import Document
-from podium.api.kinds import KIND_OF
+from podium.api.kinds import KIND_OF, WORKLOADS
 from podium.api.pod import Pod, PodStatus
 from podium.app.cluster import Cluster as LoadedCluster
+from podium.app.console import cells
+from podium.app.console.cells import Name
 from podium.app.console.page import listed
 from podium.app.explaining.workload import MadePod, next_pod, wanted_of
 from podium.app.planning.answer import Finding, PlanAnswer, Section, Table
 from podium.app.planning.answering import pods
-from podium.app.planning.deciding.capacity import MOST_PLACED, Capacity, capacity_of
+from podium.app.planning.bounds import MOST_PLACED
+from podium.app.planning.deciding.capacity import Capacity, capacity_of
 from podium.app.planning.deciding.decisions import Decisions
 from podium.app.planning.deciding.shapes import Shape, shapes_of
-from podium.app.planning.questions.fit_replicas import Asked, FitWishes, in_nodes, so_many, tally
+from podium.app.planning.questions.fit_replicas import in_nodes, so_many, tally
+from podium.app.planning.questions.fit_scenario import Asked, FitWishes, fit_scenario
 from podium.cluster.pods import PodRecord
-from podium.sim.scenario.changes import WORKLOADS
-
-MOST_REPLICAS = MOST_PLACED
-"""How many pods a question may be about."""
 
 _MOST_ROWS = 20
 _MOST_NAMES = 3
@@ -51,8 +51,8 @@ def asked_for(documents: Sequence[Document]) -> tuple[Asked, list[Document]]:
 
 def fit_answer(loaded: LoadedCluster, asked: Asked, wishes: FitWishes) -> PlanAnswer:
     """The answer. Raises InputError for a pod that no API server would take, and for a number of pods out of range."""
-    if wishes.replicas is not None and not 1 <= wishes.replicas <= MOST_REPLICAS:
-        raise InputError(f"replicas: {wishes.replicas:,} is not from 1 to {MOST_REPLICAS:,}")
+    if wishes.replicas is not None and not 1 <= wishes.replicas <= MOST_PLACED:
+        raise InputError(f"replicas: {wishes.replicas:,} is not from 1 to {MOST_PLACED:,}")
     decisions = Decisions(loaded)
     with decisions.supposing():
         if wishes.after_pending:
@@ -119,7 +119,9 @@ def _as_many(
         _headline(decisions, asked, found, more),
         findings=findings,
         rests_on=rests_on,
+        scenario=fit_scenario(decisions.loaded.read, asked, wishes, (more or found).total + 1),
         sections=tuple(sections),
+        further=(_told_nodes(decisions, found, more),),
         table=_table(decisions, found, more),
     )
 
@@ -204,10 +206,24 @@ def _ending(decisions: Decisions, found: Capacity) -> Section:
     return Section("ends", "What ends it", rows[:_MOST_ROWS] if len(rows) > 1 else (), data=data)
 
 
+def _told_nodes(decisions: Decisions, found: Capacity, more: Capacity | None) -> Section:
+    """Every node, those that take the most first."""
+    names = decisions.cluster.nodes.names_by_row()
+    rows = tuple(
+        (
+            Name(names[row], cells.NODES),
+            f"{found.counts[row]:,}" + (f" ({more.counts.get(row, 0):,} preempting)" if more is not None else ""),
+            found.ends.get(row, ""),
+        )
+        for row in sorted(found.counts, key=lambda row: (-found.counts[row], names[row]))
+    )
+    return Section("nodes", "All nodes", rows, ("node", "fit", "what ends it"))
+
+
 def _table(decisions: Decisions, found: Capacity, more: Capacity | None) -> Table:
     names = decisions.cluster.nodes.names_by_row()
     rows = [
         (names[row], found.counts[row], None if more is None else more.counts.get(row, 0), found.ends.get(row, ""))
         for row in sorted(found.counts, key=names.__getitem__)
     ]
-    return Table(("node", "fits", "withPreemption", "whatEndsIt"), tuple(rows))
+    return Table(("node", "fits", "withPreemption", "whatEndsIt"), tuple(rows), frozenset(("fits", "withPreemption")))

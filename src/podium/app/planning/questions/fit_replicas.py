@@ -3,41 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 
 from podium.api.basis import Caveat
 from podium.app.console import cells
 from podium.app.console.cells import Name, Part
 from podium.app.console.page import counted
-from podium.app.explaining.workload import MadePod
 from podium.app.planning.answer import Finding, PlanAnswer, Section, Table
 from podium.app.planning.answering import pods
+from podium.app.planning.chances.sections import told_outcomes
 from podium.app.planning.deciding.capacity import copies
 from podium.app.planning.deciding.causes import Blocked, blocked
 from podium.app.planning.deciding.decisions import Decisions
 from podium.app.planning.deciding.fates import Settled
+from podium.app.planning.deciding.retelling import settled_again
+from podium.app.planning.questions.fit_scenario import Asked, FitWishes, fit_scenario
 from podium.cluster.pods import PodRecord
 
 _MOST_ROWS = 20
-
-
-@dataclass(frozen=True, slots=True)
-class FitWishes:
-    """How it is asked: for so many `replicas` (None: as many as fit), with preemption, after those that are pending."""
-
-    replicas: int | None = None
-    preempts: bool = False
-    after_pending: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What is asked about: its `label`, a pod of it, and how many it wants, None where it does not say so."""
-
-    label: str
-    made: MadePod
-    wanted: int | None
 
 
 def so_many(
@@ -49,6 +32,7 @@ def so_many(
     rests_on: tuple[Caveat, ...],
 ) -> PlanAnswer:
     """Whether so many fit, placed one after another as the scheduler would."""
+    outcomes = settled_again(decisions, tuple(copies(pod, replicas)), wishes.stories, preempts=wishes.preempts)
     settled = decisions.settle(copies(pod, replicas), preempts=wishes.preempts)
     why = blocked(decisions, settled)
     placed = Counter(fate.node for fate in settled.fates)
@@ -85,15 +69,25 @@ def so_many(
             data=dict(sorted(victims.items())),
         ),
         _stopping(why),
+        *told_outcomes(outcomes),
     ]
     return PlanAnswer(
         "fit",
         _told(asked, settled, replicas, victims.total(), why),
         findings=tuple(findings),
         rests_on=rests_on,
+        scenario=fit_scenario(decisions.loaded.read, asked, wishes, replicas),
         sections=tuple(sections),
-        table=Table(("node", "pods"), tuple(sorted(placed.items()))),
+        further=(_told_nodes(decisions, placed),),
+        table=Table(("node", "pods"), tuple(sorted(placed.items())), frozenset(("pods",))),
     )
+
+
+def _told_nodes(decisions: Decisions, placed: Mapping[str, int]) -> Section:
+    """Every node, those that get the most first."""
+    nodes = sorted(decisions.cluster.nodes.row_of, key=lambda node: (-placed.get(node, 0), node))
+    rows = tuple((Name(node, cells.NODES), f"{placed.get(node, 0):,}") for node in nodes)
+    return Section("nodes", "All nodes", rows, ("node", "pods"))
 
 
 def _told(asked: Asked, settled: Settled, replicas: int, victims: int, why: Sequence[Blocked]) -> str:

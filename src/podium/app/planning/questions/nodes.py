@@ -11,6 +11,7 @@ from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.answering import answer_of, outcome, pods
+from podium.app.planning.bounds import MOST_ADDED
 from podium.app.planning.nodes import named
 from podium.app.planning.question import Played, Question, applied, objects_of
 from podium.app.planning.questions.drain import DrainWishes, drain_question, drain_sections, stuck
@@ -19,8 +20,6 @@ _HOSTNAME = "kubernetes.io/hostname"
 _OF_THE_MACHINE = ("podCIDR", "podCIDRs", "providerID", "unschedulable", "externalID", "configSource")
 _BY_THE_CLUSTER = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "ToBeDeletedByClusterAutoscaler")
 _READY = [{"type": "Ready", "status": "True"}]
-MOST_ADDED = 10_000
-"""How many nodes a plan adds at most."""
 
 
 @dataclass(frozen=True, slots=True)

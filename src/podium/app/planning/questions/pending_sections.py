@@ -56,6 +56,19 @@ def told_causes(decisions: Decisions, causes: Sequence[Cause]) -> Section:
     return Section("causes", "Why they wait", tuple(rows), ("pods", "of", "why"), "each cause once", data)
 
 
+def told_pods(decisions: Decisions, causes: Sequence[Cause], settled: Settled) -> Section:
+    """What becomes of each pod, in the order of the queue."""
+    texts = {
+        pod.uid: f"waits: {cause.text}" + (f" -> {cause.best.change.text}" if cause.best is not None else "")
+        for cause in causes
+        for pod in cause.pods
+    }
+    texts |= {fate.pod.uid: f"gets {fate.node}" for fate in settled.fates}
+    pods = decisions.in_order([*(fate.pod for fate in settled.fates), *settled.waiting])
+    rows = tuple((Name(pod.key, cells.PODS), f"{pod.priority}", texts.get(pod.uid, "waits")) for pod in pods)
+    return Section("pods", "Pods", rows, ("pod", "priority", ""), f"{counted(len(rows), 'pending pod')}")
+
+
 def helped(best: Verified, freed: int) -> str:
     """What a change does."""
     harm = f", and preempts {best.preempted:,}" if best.preempted else ""

@@ -14,35 +14,44 @@ from podium.app.console.cells import Name, Part
 from podium.app.console.page import counted, listed
 from podium.app.explaining.target import POD, read_target
 from podium.app.explaining.workload import find_workload, pods_of
-from podium.app.planning.answer import Finding, PlanAnswer, Section, Table
+from podium.app.planning.answer import Finding, PlanAnswer, Remedy, Section, Table
 from podium.app.planning.answering import pods
+from podium.app.planning.chances.sections import told_outcomes
 from podium.app.planning.deciding.decisions import Decisions
 from podium.app.planning.deciding.fates import Fate, Settled
+from podium.app.planning.deciding.retelling import settled_again
 from podium.app.planning.deciding.shapes import shapes_of
 from podium.app.planning.deciding.sparing import Spared, Sparing, above
 from podium.app.planning.deciding.threats import ClassThreat, Taker, takers_of, threats_of
+from podium.app.planning.deciding.writing import remedy_of
+from podium.app.planning.question import scenario_of_spec
 from podium.cluster.pods import PodRecord
 
 _MOST_ROWS = 12
 _MOST_NAMES = 2
 
 
-def survive_answer(loaded: LoadedCluster, text: str, namespace: str = "default") -> PlanAnswer:
+def survive_answer(loaded: LoadedCluster, text: str, namespace: str = "default", *, stories: int = 0) -> PlanAnswer:
     """The answer about a pod that has a node, or a workload such as `deploy/web`.
 
-    Raises PodiumError for one that is not there or has no pod with a node, and InputError as all decisions do.
+    With `stories` it is decided about all that is pending so often, with other draws. Raises PodiumError for one that
+    is not there or has no pod with a node, and InputError as all decisions do.
     """
     decisions = Decisions(loaded)
     targets, whose = _targets(loaded, decisions, text, namespace)
     takers, unasked = takers_of(decisions, targets)
     threats = threats_of(decisions, targets)
+    asking = above(decisions, targets)
+    outcomes = settled_again(decisions, asking, stories, comes_back=True)
     with decisions.supposing():
-        settled = decisions.settle(above(decisions, targets), preempts=True, comes_back=True)
+        settled = decisions.settle(asking, preempts=True, comes_back=True)
     taken = _taken(settled, targets)
     changes: list[Spared] = []
+    remedy: Remedy | None = None
     if taken:
         shapes = shapes_of(decisions.cluster, decisions.pending)
         changes = Sparing(decisions, tuple(targets), whose, settled).changes(shapes)
+        remedy = remedy_of(decisions, changes[0].change, decisions.pending) if changes else None
     rests_on = loaded.rests_on
     finding = Finding("preempt", f"{pods(len(taken))} of {whose} would be preempted", tuple(p.key for p, _ in taken))
     return PlanAnswer(
@@ -50,12 +59,16 @@ def survive_answer(loaded: LoadedCluster, text: str, namespace: str = "default")
         _headline(decisions, whose, targets, taken, takers, changes),
         findings=(finding,) if taken else (),
         rests_on=rests_on,
+        scenario=scenario_of_spec(loaded.read, "survive", {}),
+        remedy=remedy,
+        further=(_told_pods(targets, taken),),
         sections=(
             Section("survives", "", (), data=not taken),
             _told_taken(decisions, taken),
             _told_takers(decisions, takers, unasked),
             _told_changes(decisions, changes, settled, is_taken=bool(taken)),
             _told_classes(threats),
+            *told_outcomes(outcomes),
         ),
         table=_table(decisions, targets, taken),
     )
@@ -148,6 +161,21 @@ def _told_taken(decisions: Decisions, taken: Sequence[tuple[PodRecord, Fate]]) -
     ]
     rest = "if all that is pending is decided about, in the order of the queue"
     return Section("taken", "Preempted", tuple(rows), rest=rest, data=data)
+
+
+def _told_pods(targets: Sequence[PodRecord], taken: Sequence[tuple[PodRecord, Fate]]) -> Section:
+    """Each of the pods, and what becomes of it."""
+    by = {pod.uid: fate for pod, fate in taken}
+    rows = tuple(
+        (
+            Name(pod.key, cells.PODS),
+            f"{pod.priority}",
+            Name(pod.node_name, cells.NODES),
+            f"goes for {by[pod.uid].pod.key}" if pod.uid in by else "stays",
+        )
+        for pod in targets
+    )
+    return Section("pods", "Pods", rows, ("pod", "priority", "node", ""), counted(len(rows), "pod"))
 
 
 def _told_takers(decisions: Decisions, takers: Sequence[Taker], unasked: int) -> Section:
@@ -256,4 +284,4 @@ def _table(decisions: Decisions, targets: Sequence[PodRecord], taken: Sequence[t
         fate = fates.get(pod.uid)
         by = None if fate is None else fate.pod.key
         rows.append((pod.key, pod.node_name, pod.priority, "no" if fate else "yes", by))
-    return Table(("pod", "node", "priority", "survives", "preemptedFor"), tuple(rows))
+    return Table(("pod", "node", "priority", "survives", "preemptedFor"), tuple(rows), frozenset(("priority",)))

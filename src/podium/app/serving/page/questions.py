@@ -25,7 +25,7 @@ from podium.app.planning.questions.diff import diff_answer, play_diff
 from podium.app.planning.questions.drain import DrainWishes, drain_answer, drain_question
 from podium.app.planning.questions.fail import fail_answer, fail_question
 from podium.app.planning.questions.fit import asked_for, fit_answer
-from podium.app.planning.questions.fit_replicas import FitWishes
+from podium.app.planning.questions.fit_scenario import FitWishes
 from podium.app.planning.questions.nodes import NodeChange, nodes_answer, nodes_from, nodes_like, nodes_question
 from podium.app.planning.questions.pending import pending_answer
 from podium.app.planning.questions.reschedule import report_of, reschedule_answer, reschedule_question
@@ -68,6 +68,7 @@ class Asking:
         return replace(
             self.options,
             until_ns=until_ns,
+            tells_placements=True,
             start_delay_ns=self.options.start_delay_ns if start_delay_ns is None else start_delay_ns,
         )
 

@@ -17,26 +17,20 @@ from podium.decide.preempting.victims import with_budgets
 class Protection:
     """Pods that have run for less than ``minimum_running_ns`` are no victims; None: whoever has just started is, too.
 
-    Where budgets are ``required``, no node's victims are more than their budgets allow: what a budget allows is given
-    out on each node from the least important pod.
+    Where budgets are ``required``, no victims are more than their budgets allow.
     """
 
     minimum_running_ns: int | None = None
     required: bool = False
 
-    def __bool__(self) -> bool:
-        return self.minimum_running_ns is not None or self.required
-
-    def on(self, cluster: Cluster, further: VictimFilter | None) -> VictimFilter:
-        """Lets be victims whom ``further`` does (None: everybody), and who is not protected."""
+    def on(self, cluster: Cluster, further: VictimFilter | None) -> VictimFilter | None:
+        """Lets be victims whom ``further`` does (None: everybody), and who has run for long enough."""
+        if self.minimum_running_ns is None:
+            return further
 
         def allowed(pod: PodRecord, slots: Int64s) -> Bools:
-            found = np.ones(len(slots), dtype=np.bool_) if further is None else further(pod, slots)
-            if self.minimum_running_ns is not None:
-                found &= ~self._is_young(cluster, slots)
-            if self.required:
-                found[found] = _within_budgets(cluster, slots[found])
-            return found
+            old: Bools = ~self._is_young(cluster, slots)
+            return old if further is None else old & further(pod, slots)
 
         return allowed
 
@@ -57,6 +51,32 @@ class Protection:
         oldest_ns = cluster.now - (self.minimum_running_ns or 0)
         is_young: Bools = cluster.pods.start_ns[slots] > oldest_ns
         return is_young
+
+
+def within_budgets(cluster: Cluster, further: VictimFilter | None) -> VictimFilter:
+    """Lets be victims whom ``further`` does, and no more of them on a node than budgets allow.
+
+    What a budget allows is given out on each node from the least important pod.
+    """
+
+    def allowed(pod: PodRecord, slots: Int64s) -> Bools:
+        found = np.ones(len(slots), dtype=np.bool_) if further is None else further(pod, slots)
+        found[found] = _within_budgets(cluster, slots[found])
+        return found
+
+    return allowed
+
+
+def alone_within_budgets(cluster: Cluster, further: VictimFilter | None) -> VictimFilter:
+    """Lets be victims whom ``further`` does, and whose budgets would let each go if nobody else went."""
+
+    def allowed(pod: PodRecord, slots: Int64s) -> Bools:
+        found = np.ones(len(slots), dtype=np.bool_) if further is None else further(pod, slots)
+        alone = np.arange(len(slots) + 1)
+        unprotected: Bools = found & ~with_budgets(cluster, alone[:-1], alone, slots).violating
+        return unprotected
+
+    return allowed
 
 
 def _within_budgets(cluster: Cluster, slots: Int64s) -> Bools:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from podium.cluster.arrays import Int64s, pieces
-from podium.cluster.cluster import Cluster
-from podium.cluster.pods import PodRecord
-from podium.framework.handle import Handle
+from podium.decide.preempting.costs.facts import Facts, PodNumbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +17,7 @@ class VictimSets:
     ``violations`` is ``[sets]``: how many disruptions of each would be more than budgets allow.
     """
 
-    handle: Handle
+    facts: Facts
     starts: Int64s
     slots: Int64s
     violations: Int64s
@@ -29,19 +26,13 @@ class VictimSets:
         return len(self.starts) - 1
 
     @property
-    def cluster(self) -> Cluster:
-        """The cluster that the victims are in."""
-        return self.handle.cluster
-
-    @property
     def owners(self) -> Int64s:
         """``[victims]``: the set of each."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
-    def of_pods(self, value: Callable[[PodRecord], int]) -> Int64s:
+    def of_pods(self, numbers: PodNumbers) -> Int64s:
         """``[victims]``: a number for each."""
-        records = map(self.cluster.pods.record, self.slots.tolist())
-        return np.fromiter(map(value, records), dtype=np.int64, count=len(self.slots))
+        return self.facts.of(numbers, self.slots)
 
     def sums(self, values: Int64s) -> Int64s:
         """``[sets]``: the sums of numbers of ``[victims]``."""
@@ -59,7 +50,5 @@ class VictimSets:
 
     def only(self, sets: Int64s) -> VictimSets:
         """Some of the sets, in the order given."""
-        if len(sets) == len(self):
-            return self
         starts, places = pieces(self.starts, sets)
         return replace(self, starts=starts, slots=self.slots[places], violations=self.violations[sets])

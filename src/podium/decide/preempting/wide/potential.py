@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,12 +11,10 @@ from podium.cluster.arrays import Bools, Int32s, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.ranking import Ranking
-from podium.decide.preempting.costs.upstream import PRIORITY_SHIFT
 from podium.decide.preempting.trials import VictimFilter
 from podium.framework.reach import ANYWHERE, Effect, Reach, Reaches
 
 NOBODY = -1
-_LOWEST = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,18 +85,10 @@ class Domains:
         firsts = np.repeat(self.starts[self.codes[rows]] - (np.cumsum(numbers) - numbers), numbers)
         return owners, self.members[firsts + np.arange(len(owners))]
 
-    def bounds(self, priority: Int64s, rows: Int64s) -> Int64s:
-        """``[3, rows]``: the highest priority, the shifted sum of them, and the number of the members around each."""
-        size = len(self.starts) - 1
-        codes = np.repeat(np.arange(size), np.diff(self.starts))
-        found = np.zeros((3, size), dtype=np.int64)
-        found[0] = _LOWEST
-        np.maximum.at(found[0], codes, priority[self.members])
-        np.add.at(found[1], codes, priority[self.members] + PRIORITY_SHIFT)
-        found[2] = np.diff(self.starts)
-        found[:, 0] = (_LOWEST, 0, 0)
-        bounds: Int64s = found[:, self.codes[rows]]
-        return bounds
+    def sets(self) -> tuple[Int64s, Int64s]:
+        """The members of each domain that rows are in, by code, and where each one's begin; and the end."""
+        outside = self.starts[1]
+        return np.maximum(self.starts - outside, 0), self.members[outside:]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,14 +152,11 @@ class Potential:
         wanted = self._found if self._across else self._found[:1]
         return sum((domains.numbers(rows) for domains in wanted if domains.effect != "Stay"), np.zeros_like(rows))
 
-    def bounds(self, rows: Int64s) -> Int64s:
-        """``[3, rows]``: what the victims there cost at least: highest priority, shifted sum of priorities, number."""
-        found = np.zeros((3, len(rows)), dtype=np.int64)
-        found[0] = _LOWEST
+    def forced(self, rows: Int64s) -> Iterator[tuple[Int64s, Int64s, Int64s]]:
+        """Sets of those who have to go in any case: where each begins, and the end; who; and ``[rows]``: the row's."""
         for domains in self._found:
             if domains.effect == "AllGone" and self._across:
-                np.maximum(found, domains.bounds(self.take.priority, rows), out=found)
-        return found
+                yield *domains.sets(), domains.codes[rows].astype(np.int64)
 
     def pairs(self, rows: Int64s) -> Pairs:
         """Those for some rows."""

@@ -1,4 +1,4 @@
-"""Sparing victims one by one, on all rows at once: those whose disruption would violate a budget first, then by rank.
+"""Sparing victims one by one, on all rows at once, in the order of what they cost.
 
 As within a node (`podium.decide.preempting.victims`), but that the victims may be anywhere. Round k gives the k-th pod
 of every row back.
@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from podium.cluster.arrays import Bools, Int64s
-from podium.decide.preempting.costs.upstream import PRIORITY_SHIFT, at_most
+from podium.decide.preempting.costs.upstream import at_most
 from podium.decide.preempting.wide.dependents import Dependents
 from podium.decide.preempting.wide.potential import Pairs
-from podium.decide.preempting.wide.sets import Asking, VictimSets, sets_of
+from podium.decide.preempting.wide.sets import Asking, MemberSets, sets_of
 
 
 class Reprieve:
@@ -36,7 +36,7 @@ class Reprieve:
 
         Rows are given up, with some that could yet be spared, once those that cannot be cost more than ``limit``.
         """
-        order, starts = self._order(pairs, gone)
+        order, starts = self._order(pairs, np.flatnonzero(gone & ~pairs.forced))
         if self._dependents is None and self._is_monotone:
             return self._incrementally(pairs, gone, order, starts, limit)
         left = gone
@@ -45,13 +45,9 @@ class Reprieve:
             if np.array_equal(before, left):
                 return left
 
-    def _order(self, pairs: Pairs, gone: Bools) -> tuple[Int64s, Int64s]:
+    def _order(self, pairs: Pairs, may_stay: Int64s) -> tuple[Int64s, Int64s]:
         """The pairs that may be given back in their order, and where each row's begin; and the end."""
-        last = 2 * (~self._asking.violating(pairs)).astype(np.int64)
-        if self._partners_first:
-            last += ~pairs.partner
-        may_stay = np.flatnonzero(gone & ~pairs.forced)
-        order = may_stay[np.lexsort((pairs.members[may_stay], last[may_stay], pairs.owners[may_stay]))]
+        order = self._asking.reprieve_order(pairs, may_stay, partners_first=self._partners_first)
         numbers = np.bincount(pairs.owners[order], minlength=len(pairs.rows))
         return order, np.concatenate([[0], np.cumsum(numbers)])
 
@@ -61,10 +57,10 @@ class Reprieve:
         worlds = asking.worlds(pairs.rows, _sets(pairs, gone))
         lengths = np.diff(starts)
         playing = np.arange(len(pairs.rows))
-        fixed = _Fixed(pairs, asking.take.priority)
+        fixed = None if limit is None else _Fixed(asking, pairs)
         for turn in range(int(lengths.max(initial=0))):
             playing = playing[lengths[playing] > turn]
-            if limit is not None:
+            if fixed is not None and limit is not None:
                 playing = playing[fixed.may_beat(playing, limit)]
             pods = order[starts[playing] + turn]
             trial = worlds.at(playing)
@@ -72,7 +68,8 @@ class Reprieve:
             fits = asking.fit(trial)
             left[pods[fits]] = False
             worlds.add_anywhere(playing[fits], slots[pairs.members[pods[fits]]])
-            fixed.add(playing[~fits], pods[~fits])
+            if fixed is not None:
+                fixed.add(playing[~fits], pods[~fits])
         return left
 
     def _anew(self, pairs: Pairs, gone: Bools, order: Int64s, starts: Int64s) -> Bools:
@@ -95,28 +92,24 @@ class Reprieve:
 
 
 class _Fixed:
-    """What those victims cost, at least, that are certain on each row: highest priority, sum, and number."""
+    """What those victims cost, at least, that are certain on each row."""
 
-    def __init__(self, pairs: Pairs, priority: Int64s) -> None:
-        self._pairs = pairs
-        self._priority = priority
-        self._bounds = np.zeros((3, len(pairs.rows)), dtype=np.int64)
-        self._bounds[0] = np.iinfo(np.int64).min
-        self.add(pairs.owners[pairs.forced], np.flatnonzero(pairs.forced))
+    def __init__(self, asking: Asking, pairs: Pairs) -> None:
+        self._adds = asking.adds
+        self._members, at = np.unique(pairs.members, return_inverse=True)
+        self._at = at.reshape(-1)
+        self._alone = asking.alone(self._members)[: asking.bounding]
+        self._bounds = asking.least(_sets(pairs, pairs.forced))
 
     def may_beat(self, positions: Int64s, limit: Int64s) -> Bools:
         """``[positions]``: where that is no more than a limit."""
-        bounds = np.zeros((len(limit) - 1, len(positions)), dtype=np.int64)
-        bounds[-3:] = self._bounds[:, positions]
-        return at_most(bounds, limit[:-1])
+        return at_most(self._bounds[:, positions], limit[: len(self._bounds)])
 
     def add(self, positions: Int64s, places: Int64s) -> None:
-        """Some pairs, by the positions of their rows, whose pods cannot be spared."""
-        priority = self._priority[self._pairs.members[places]]
-        np.maximum.at(self._bounds[0], positions, priority)
-        np.add.at(self._bounds[1], positions, priority + PRIORITY_SHIFT)
-        np.add.at(self._bounds[2], positions, 1)
+        """Some pairs, by the positions of their rows, each once, whose pods cannot be spared."""
+        alone, before = self._alone[:, self._at[places]], self._bounds[:, positions]
+        self._bounds[:, positions] = np.where(self._adds[:, None], before + alone, np.maximum(before, alone))
 
 
-def _sets(pairs: Pairs, gone: Bools) -> VictimSets:
+def _sets(pairs: Pairs, gone: Bools) -> MemberSets:
     return sets_of(pairs.owners[gone], pairs.members[gone], len(pairs.rows))

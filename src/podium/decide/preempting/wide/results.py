@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from podium.cluster.arrays import Int64s
-from podium.decide.preempting.trial_table import NOBODY_IN_THE_WAY, NOT_TRIED, TrialTable, VictimLists
-from podium.decide.preempting.wide.sets import Asking, VictimSets
+from podium.decide.preempting.trial_table import BEYOND_BUDGETS, NOBODY_IN_THE_WAY, NOT_TRIED, TrialTable, VictimLists
+from podium.decide.preempting.wide.sets import Asking, MemberSets
 
 
 @dataclass(slots=True, eq=False)
@@ -19,17 +19,22 @@ class WideResults:
     rows: Int64s
     refused: Int64s = field(init=False)
     costs: Int64s = field(init=False)
+    violations: Int64s = field(init=False)
     sets: dict[int, Int64s] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.refused = np.full(len(self.rows), NOT_TRIED, dtype=np.int64)
+        self.violations = np.zeros(len(self.rows), dtype=np.int64)
         self.costs = np.zeros((len(self.asking.criteria), len(self.rows)), dtype=np.int64)
 
-    def put(self, positions: Int64s, sets: VictimSets) -> None:
+    def put(self, positions: Int64s, sets: MemberSets) -> None:
         """The victims on some rows, where the pod fits without them."""
         self.costs[:, positions] = self.asking.costs(self.rows[positions], sets)
-        lengths = np.diff(sets.starts)
-        self.refused[positions] = np.where(lengths > 0, 0, NOBODY_IN_THE_WAY)
+        violations = self.violations[positions] = self.asking.violations(sets)
+        refused = np.where(np.diff(sets.starts) > 0, 0, NOBODY_IN_THE_WAY)
+        if self.asking.requires_budgets:
+            refused[violations > 0] = BEYOND_BUDGETS
+        self.refused[positions] = refused
         for place, position in enumerate(positions.tolist()):
             self.sets[position] = sets.members[sets.starts[place] : sets.starts[place + 1]]
 
@@ -48,5 +53,15 @@ class WideResults:
         starts = np.concatenate([[0], np.cumsum([len(found) for found in members])]).astype(np.int64)
         slots = self.asking.take.slots[np.concatenate(members)] if members else np.empty(0, dtype=np.int64)
         lists = VictimLists(self.rows[candidates], starts, slots)
-        names = self.asking.criteria
-        return TrialTable(self.rows, self.refused, self.costs, lists, self.asking.decoders, criteria_names=names)
+        # Of candidates there is none that violates what is required.
+        first = int(self.asking.requires_budgets)
+        return TrialTable(
+            self.rows,
+            self.refused,
+            self.costs[first:],
+            lists,
+            self.asking.decoders,
+            criteria_names=self.asking.criteria[first:],
+            violations=self.violations,
+            is_stated=self.asking.is_stated,
+        )

@@ -10,8 +10,11 @@ import numpy as np
 from podium.cluster.arrays import Bools, Int64s, pieces
 from podium.cluster.pods import PodRecord
 from podium.cluster.worlds import Worlds
-from podium.decide.preempting.costs.upstream import costs_of_lists
-from podium.decide.preempting.trial_table import CRITERIA, NEEDS_PROTECTED
+from podium.decide.preempting.costs.criteria import CRITERIA
+from podium.decide.preempting.costs.facts import Facts
+from podium.decide.preempting.costs.victim_cost import UPSTREAM_COST, VictimCost
+from podium.decide.preempting.costs.victim_sets import VictimSets
+from podium.decide.preempting.trial_table import AFFINITY_KEPT, NEEDS_PROTECTED
 from podium.decide.preempting.victims import with_budgets
 from podium.decide.preempting.wide.potential import Pairs, Takeable
 from podium.framework.cycle_state import CycleState
@@ -19,14 +22,12 @@ from podium.framework.handle import Handle
 from podium.framework.reach import Reach
 from podium.framework.verdicts import Decoders
 
-AFFINITY_KEPT = "keeping whom the pod requires to be near"
-"""The criterion that comes before all others where a preemptor keeps its partners."""
-
 _MOST_WORLDS = 4_096
+_VIOLATIONS = CRITERIA["BudgetViolations"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class VictimSets:
+class MemberSets:
     """Sets of members of a `Takeable`: ``members[starts[i]:starts[i + 1]]`` ascending, the most important first.
 
     ``allowed`` is ``[sets]``: false where a pod that may not be a victim would be one.
@@ -44,43 +45,65 @@ class VictimSets:
         """``[members]``: the set of each."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
-    def only(self, positions: Int64s) -> VictimSets:
+    def only(self, positions: Int64s) -> MemberSets:
         """Some of the sets, in that order."""
         starts, places = pieces(self.starts, positions)
-        return VictimSets(starts, self.members[places], self.allowed[positions])
+        return MemberSets(starts, self.members[places], self.allowed[positions])
 
 
-def sets_of(owners: Int64s, members: Int64s, number: int) -> VictimSets:
+def sets_of(owners: Int64s, members: Int64s, number: int) -> MemberSets:
     """So many sets, by owner; owners ascend, and so do the members of each."""
     starts = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=number))])
-    return VictimSets(starts, members, np.ones(number, dtype=np.bool_))
+    return MemberSets(starts, members, np.ones(number, dtype=np.bool_))
 
 
 class Asking:
     """Asks the filters whether a pod fits some rows without some sets of victims. Each answer about one is a step.
 
-    ``kept`` are those whom the pod requires to be near, if that is a criterion: a set that leaves none of them around
-    the row costs more than any that leaves one. The filters let such a pod in where it is the first of its group then.
+    Sets are compared by what they ``cost``, None as kube-scheduler compares them. ``kept`` are those whom the pod
+    requires to be near, if that is a criterion: a set that leaves none of them around the row costs more than any that
+    leaves one. The filters let such a pod in where it is the first of its group then. Where budgets are required
+    (``requires_budgets``), the fewest violations come before everything else.
     """
 
     def __init__(
-        self, runner: Handle, state: CycleState, pod: PodRecord, take: Takeable, kept: Sequence[Reach] | None = None
+        self,
+        runner: Handle,
+        state: CycleState,
+        pod: PodRecord,
+        take: Takeable,
+        kept: Sequence[Reach] | None = None,
+        *,
+        cost: VictimCost | None = None,
+        requires_budgets: bool = False,
     ) -> None:
         self.cluster = runner.cluster
         self.take = take
         self.decoders: Decoders = {}
         self.steps = 0
+        self.is_stated = cost is not None
+        self.requires_budgets = requires_budgets
         self._runner = runner
         self._state = state
         self._pod = pod
         self._kept = kept
-
-    @property
-    def criteria(self) -> tuple[str, ...]:
+        self._cost = UPSTREAM_COST if cost is None else cost
+        self._facts = Facts(runner)
+        before = [_VIOLATIONS.words] * requires_budgets + [AFFINITY_KEPT] * (kept is not None)
+        self.criteria = (*before, *self._cost.words)
         """The criteria by which sets are compared, the first the weightiest."""
-        return CRITERIA if self._kept is None else (AFFINITY_KEPT, *CRITERIA)
+        self._before = len(before)
+        has_negative = bool(take.priority.min(initial=0) < 0)
+        self.bounding = len(before) + self._cost.bounding(has_negative=has_negative)
+        """Of how many of the first criteria each by itself says no less of a set with one victim more."""
+        self.grows = self._cost.grows(has_negative=has_negative)
+        """Whether no set with one victim more costs less."""
+        counted = self._cost.criteria[: self.bounding - len(before)]
+        self.adds = np.array([False] * len(before) + [criterion.adds for criterion in counted])
+        """Which of those add up what they say of each victim alone; the others say no less than the most of that."""
+        self._floors = np.array([0] * len(before) + [criterion.floor for criterion in counted], dtype=np.int64)
 
-    def refused(self, rows: Int64s, sets: VictimSets) -> Int64s:
+    def refused(self, rows: Int64s, sets: MemberSets) -> Int64s:
         """``[sets]``: 0 where the pod fits the row of the set without it, or else an entry of an `Outcome`."""
         refused = np.full(len(rows), NEEDS_PROTECTED, dtype=np.int64)
         asked = np.flatnonzero(sets.allowed)
@@ -89,7 +112,7 @@ class Asking:
             refused[some] = self._refused(self.worlds(rows[some], sets.only(some)))
         return refused
 
-    def worlds(self, rows: Int64s, sets: VictimSets) -> Worlds:
+    def worlds(self, rows: Int64s, sets: MemberSets) -> Worlds:
         """The worlds of some rows without the sets."""
         worlds = Worlds(self.cluster, rows, many=True)
         worlds.remove_anywhere(sets.owners, self.take.slots[sets.members])
@@ -100,14 +123,43 @@ class Asking:
         fits: Bools = self._refused(worlds) == 0
         return fits
 
-    def costs(self, rows: Int64s, sets: VictimSets) -> Int64s:
+    def costs(self, rows: Int64s, sets: MemberSets) -> Int64s:
         """``[criteria, sets]``: what the sets cost, where the pod goes to these rows."""
+        return self._columns(sets, np.zeros(len(self.criteria), dtype=np.int64), rows)
+
+    def least(self, sets: MemberSets) -> Int64s:
+        """``[bounding, sets]``: what sets cost at least that have these members, wherever the pod goes."""
+        return self._columns(sets, self._floors)
+
+    def alone(self, members: Int64s) -> Int64s:
+        """``[criteria, members]``: what each by itself costs, wherever the pod goes."""
+        sets = MemberSets(np.arange(len(members) + 1), members, np.ones(len(members), dtype=np.bool_))
+        return self._columns(sets, np.zeros(len(self.criteria), dtype=np.int64))
+
+    def violations(self, sets: MemberSets) -> Int64s:
+        """``[sets]``: how many of the members would take more of a budget than is left."""
         slots = self.take.slots[sets.members]
         violating = with_budgets(self.cluster, np.arange(len(sets)), sets.starts, slots).violating
-        costs = costs_of_lists(self.cluster, sets.starts, slots, violating)
-        return costs if self._kept is None else np.concatenate([[self._lonely(rows, sets)], costs])
+        return np.bincount(sets.owners[violating], minlength=len(sets))
 
-    def _lonely(self, rows: Int64s, sets: VictimSets) -> Int64s:
+    def _columns(self, sets: MemberSets, of_nobody: Int64s, rows: Int64s | None = None) -> Int64s:
+        """What the first criteria say, as many as there are values ``of_nobody`` for those sets that have no members.
+
+        Where ``rows`` are not told, affinity counts as kept.
+        """
+        found = np.repeat(of_nobody[:, None], len(sets), axis=1)
+        violations, before = self.violations(sets), self._before
+        if self.requires_budgets:
+            found[0] = violations
+        if self._kept is not None and rows is not None:
+            found[before - 1] = self._lonely(rows, sets)
+        some = np.flatnonzero(np.diff(sets.starts))
+        if len(some) and len(found) > before:
+            stated = VictimSets(self._facts, sets.starts, self.take.slots[sets.members], violations).only(some)
+            found[before:, some] = VictimCost(self._cost.criteria[: len(found) - before]).columns(stated)
+        return found
+
+    def _lonely(self, rows: Int64s, sets: MemberSets) -> Int64s:
         """``[sets]``: 1 where the last of those goes whom the pod requires to be near."""
         lonely = np.zeros(len(sets), dtype=np.int64)
         classes = self.cluster.pods.pod_class[self.take.slots[sets.members]]
@@ -120,10 +172,42 @@ class Asking:
             lonely[(gone > 0) & (self.cluster.domain_counts(reach.predicate, reach.key)[codes[rows]] == gone)] = 1
         return lonely
 
-    def violating(self, pairs: Pairs) -> Bools:
-        """``[pairs]``: whose disruption would take more of a budget than is left, were all of a row's to go."""
+    def reprieve_order(self, pairs: Pairs, places: Int64s, *, partners_first: bool) -> Int64s:
+        """Some of the pairs, by their places, in the order in which they are given back on each row.
+
+        As kube-scheduler does: those whose disruption would violate a budget, were all of a row's to go, and then by
+        their rank. Where a cost is stated, the dearest first. With ``partners_first`` the partners among them come
+        first.
+        """
+        violating = self._violating(pairs)
+        if not self.is_stated or self.requires_budgets:
+            last = 2 * (~violating).astype(np.int64)
+        else:
+            last = np.zeros(len(violating), dtype=np.int64)
+        if partners_first:
+            last += ~pairs.partner
+        keys: list[Int64s] = []
+        if self.is_stated:
+            members, at = np.unique(pairs.members[places], return_inverse=True)
+            columns = self.alone(members)[self._before :, at.reshape(-1)]
+            if _VIOLATIONS in self._cost.criteria:
+                columns[self._cost.criteria.index(_VIOLATIONS)] = violating[places]
+            keys = list(-columns[::-1])
+        order: Int64s = places[np.lexsort((pairs.members[places], *keys, last[places], pairs.owners[places]))]
+        return order
+
+    def _violating(self, pairs: Pairs) -> Bools:
+        """``[pairs]``: whose disruption would take more of a budget than is left, were all of a row's to go.
+
+        What is left is given out from the most important pod, and from the least important where budgets are required.
+        """
         sets = sets_of(pairs.owners, pairs.members, len(pairs.rows))
-        return with_budgets(self.cluster, pairs.rows, sets.starts, self.take.slots[sets.members]).violating
+        slots = self.take.slots[sets.members]
+        if not self.requires_budgets:
+            return with_budgets(self.cluster, pairs.rows, sets.starts, slots).violating
+        starts = len(slots) - sets.starts[::-1]
+        backwards: Bools = with_budgets(self.cluster, pairs.rows[::-1], starts, slots[::-1]).violating[::-1]
+        return backwards
 
     def _refused(self, worlds: Worlds) -> Int64s:
         self.steps += len(worlds)

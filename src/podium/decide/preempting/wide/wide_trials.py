@@ -20,18 +20,20 @@ from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.preempting.costs.upstream import at_most
+from podium.decide.preempting.costs.victim_cost import VictimCost
 from podium.decide.preempting.trial_table import (
     WITHOUT_VICTIMS,
     TrialTable,
 )
 from podium.decide.preempting.trials import Trials, VictimFilter
+from podium.decide.preempting.whole_groups import WholeGroups
 from podium.decide.preempting.wide.awaited import awaits_others
 from podium.decide.preempting.wide.dependents import Dependents, have_dependents
-from podium.decide.preempting.wide.potential import Pairs, Potential, takeable
+from podium.decide.preempting.wide.potential import Pairs, Potential, Takeable, takeable
 from podium.decide.preempting.wide.reasons import reasons
 from podium.decide.preempting.wide.reprieve import Reprieve
 from podium.decide.preempting.wide.results import WideResults
-from podium.decide.preempting.wide.sets import Asking, VictimSets, sets_of
+from podium.decide.preempting.wide.sets import Asking, MemberSets, sets_of
 from podium.decide.preempting.wide.subsets import MOST_FREE, best_set
 from podium.framework.cycle_state import CycleState
 from podium.framework.handle import Handle
@@ -48,16 +50,18 @@ class WideSettings:
     """Where victims are looked for.
 
     ``across``: on other nodes than the pod's too. ``keeps_partners``: whom the pod requires to be near is no victim
-    while there is another choice. ``with_dependents``: who depends on victims is one. ``most_steps`` bounds the search.
+    while there is another choice. ``with_dependents``: who depends on victims is one. ``whole_groups``: of groups that
+    say so all pods go, or none. ``most_steps`` bounds the search.
     """
 
     across: bool = False
     keeps_partners: bool = False
     with_dependents: bool = False
+    whole_groups: bool = False
     most_steps: int = 100_000
 
     def __bool__(self) -> bool:
-        return self.across or self.keeps_partners or self.with_dependents
+        return self.across or self.keeps_partners or self.with_dependents or self.whole_groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,21 @@ class Search:
     most_steps: int
     left_out: int
     is_complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is wanted of the trials.
+
+    ``may_disrupt`` None lets every pod of lower priority be a victim, ``cost`` None compares victims as kube-scheduler
+    does. With ``requires_budgets`` no victims are more than budgets allow. Unless it ``is_detailed``, those rows are
+    left out that cannot be the best.
+    """
+
+    may_disrupt: VictimFilter | None = None
+    cost: VictimCost | None = None
+    requires_budgets: bool = False
+    is_detailed: bool = False
 
 
 class WideTrials:
@@ -91,7 +110,9 @@ class WideTrials:
                 return True
             if settings.keeps_partners and stay:
                 return True
-        return settings.with_dependents and have_dependents(self._cluster)
+        if settings.with_dependents and have_dependents(self._cluster):
+            return True
+        return settings.whole_groups and bool(WholeGroups(self._cluster))
 
     def awaits_victims(self, runner: Handle, state: CycleState, pod: PodRecord, *, evicts: bool = False) -> bool:
         """Whether pods on other nodes that were preempted still terminate, and keep a nominated pod off its node.
@@ -108,9 +129,9 @@ class WideTrials:
     ) -> dict[str, str]:
         """By uid, why victims have to go for a pod that comes to a row, where more than that row tells."""
         dependents = None
-        if self.settings.with_dependents:
+        if self.settings.with_dependents or self.settings.whole_groups:
             take = takeable(self._cluster, self._trials.ranking, pod, None)
-            dependents = Dependents(self._cluster, take), take
+            dependents = self._dependents(take, pod), take
         return reasons(self._cluster, runner.reaches(state, pod), row, victims, dependents)
 
     def on(
@@ -119,20 +140,24 @@ class WideTrials:
         state: CycleState,
         pod: PodRecord,
         rows: Int64s,
-        may_disrupt: VictimFilter | None,
-        *,
-        detailed: bool = False,
+        wanted: Wanted,
     ) -> tuple[TrialTable, Search]:
-        """The trials on ``rows``, ascending. Unless ``detailed``, those rows are left out that cannot be the best."""
-        take = takeable(self._cluster, self._trials.ranking, pod, may_disrupt)
+        """The trials on ``rows``, ascending."""
+        take = takeable(self._cluster, self._trials.ranking, pod, wanted.may_disrupt)
         reaches = runner.reaches(state, pod)
         kept = [reach for reach in reaches.found if reach.effect == "Stay"] if self.settings.keeps_partners else None
-        asking = Asking(runner, state, pod, take, kept)
+        asking = Asking(runner, state, pod, take, kept, cost=wanted.cost, requires_budgets=wanted.requires_budgets)
         potential = Potential(self._cluster, take, reaches, across=self.settings.across)
-        dependents = Dependents(self._cluster, take) if self.settings.with_dependents else None
-        trial = _WideTrial(asking, potential, dependents or None, reaches, rows, self.settings)
-        trial.run(detailed=detailed)
+        trial = _WideTrial(asking, potential, self._dependents(take, pod) or None, reaches, rows, self.settings)
+        trial.run(detailed=wanted.is_detailed)
         return trial.table(), trial.search
+
+    def _dependents(self, take: Takeable, pod: PodRecord) -> Dependents:
+        """Who goes along with victims of a pod."""
+        wholes = WholeGroups(self._cluster) if self.settings.whole_groups else None
+        return Dependents(
+            self._cluster, take, by_affinity=self.settings.with_dependents, wholes=wholes, priority=pod.priority
+        )
 
 
 class _WideTrial:
@@ -157,8 +182,9 @@ class _WideTrial:
             asking, dependents, is_monotone=self._is_monotone, partners_first=settings.keeps_partners
         )
         self._results = WideResults(asking, rows)
-        self._bounds = np.zeros((len(asking.criteria) - 1, len(rows)), dtype=np.int64)
-        self._bounds[-3:] = potential.bounds(rows)
+        self._bounds = self._at_least()
+        # Or else it may cost less, of two sets, to take the one that has the other in it.
+        self._prunes = asking.grows or self._is_monotone
         # Where no cheaper set can be.
         self._proven: Bools = np.zeros(len(rows), dtype=np.bool_)
         self._charged = 0
@@ -176,6 +202,7 @@ class _WideTrial:
 
     def run(self, *, detailed: bool) -> None:
         """Look for the victims."""
+        detailed = detailed or not self._prunes
         numbers = self._potential.numbers(self._rows)
         self._results.refused[numbers == 0] = WITHOUT_VICTIMS
         self._proven |= numbers == 0
@@ -186,6 +213,16 @@ class _WideTrial:
                 break
             best = self._try(np.sort(block), best, detailed=detailed)
         self._improve(np.sort(order), numbers, best)
+
+    def _at_least(self) -> Int64s:
+        """``[bounding, rows]``: what the victims on each row cost at least, for those who have to go in any case."""
+        asking = self._asking
+        nobody = MemberSets(np.zeros(2, dtype=np.int64), np.empty(0, dtype=np.int64), np.ones(1, dtype=np.bool_))
+        found = np.repeat(asking.least(nobody), len(self._rows), axis=1)
+        for starts, members, of_row in self._potential.forced(self._rows):
+            sets = MemberSets(starts, members, np.ones(len(starts) - 1, dtype=np.bool_))
+            np.maximum(found, asking.least(sets)[:, of_row], out=found)
+        return found
 
     def _within(self, numbers: Int64s) -> Int64s:
         """The positions to look at, as many as the steps are enough for: those first that cost the least at least."""
@@ -214,7 +251,7 @@ class _WideTrial:
 
     def _may_beat(self, positions: Int64s, best: Int64s) -> Bools:
         """Where something may be found that costs as little as the best, or less."""
-        return at_most(self._bounds[:, positions], best[:-1])
+        return at_most(self._bounds[:, positions], best[: len(self._bounds)])
 
     def _try(self, block: Int64s, best: Int64s | None, *, detailed: bool) -> Int64s | None:
         """Try the rows at some positions, ascending; the cost of the best so far."""
@@ -275,24 +312,31 @@ class _WideTrial:
         if not self._is_monotone:
             yield pairs.own | pairs.forced
 
-    def _closed(self, sets: VictimSets) -> VictimSets:
+    def _closed(self, sets: MemberSets) -> MemberSets:
         return sets if self._dependents is None else self._dependents.closed(sets)
 
     def _improve(self, positions: Int64s, numbers: Int64s, best: Int64s | None) -> None:
         """Try all sets where a cheaper one may be, if the steps are enough for all of these."""
         left = positions[~self._proven[positions]]
-        if best is not None:
+        if best is not None and self._prunes:
             left = left[self._may_beat(left, best)]
         if not self._are_enough(left):
             return
         for position in left.tolist():
             pairs = self._potential.pairs(self._rows[position : position + 1])
-            better = best_set(self._asking, self._dependents, pairs, self._results.best())
+            limit = self._results.best() if self._prunes else None
+            better = best_set(self._asking, self._dependents, pairs, limit)
             if better is not None:
                 sets, cost = better
-                if not np.array_equal(cost, self._results.costs[:, position]) or self._results.refused[position]:
+                if self._is_better(position, sets, cost):
                     self._results.put(np.array([position]), sets)
         self._is_complete = not self._left_out
+
+    def _is_better(self, position: int, sets: MemberSets, cost: Int64s) -> bool:
+        """Whether a set is better than what was found for its row: it costs something else, or has fewer victims."""
+        if self._results.refused[position] or not np.array_equal(cost, self._results.costs[:, position]):
+            return True
+        return len(sets.members) < len(self._results.sets[position])
 
     def _are_enough(self, positions: Int64s) -> bool:
         """Whether the steps that are left are enough to try all sets of those who may stay or go, on all these rows."""

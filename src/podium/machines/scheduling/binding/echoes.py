@@ -1,14 +1,18 @@
-"""The echo of a scheduler's own bindings: the API shows a pod where it is assumed already, and nothing else is new."""
+"""The echo of a scheduler's own writes: the API shows a pod where it is assumed already, or nominated as was asked for.
+
+Then next to nothing is new.
+"""
 
 from __future__ import annotations
 
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
-from podium.cluster.pods import PodRecord, differs_by_node_alone
+from podium.cluster.pod_class import PodClass
+from podium.cluster.pods import PodRecord, differs_by_node_alone, is_plainly_of_one_class
 
 
 class BindingEchoes:
-    """What the API last showed of pending pods, so that the echo of a binding is told without reading the pod anew."""
+    """What the API last showed of pending pods, so that what differs little from that need not be read all anew."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -29,6 +33,11 @@ class BindingEchoes:
         before, record = shown
         is_assumed_there = self._cluster.placed.get(uid) is record and record.node_name == pod.spec.node_name
         return record if is_assumed_there and differs_by_node_alone(before, pod) else None
+
+    def class_of(self, pod: Pod) -> PodClass | None:
+        """The class of a pod that is shown again, where it need not be read for that; else None."""
+        shown = self._shown.get(pod.metadata.uid or pod.key)
+        return shown[1].pod_class if shown is not None and is_plainly_of_one_class(shown[0], pod) else None
 
     def forget(self, uid: str) -> None:
         """A pod is pending no more."""

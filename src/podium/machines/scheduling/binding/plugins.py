@@ -29,12 +29,7 @@ class BindingPlugins:
 
     def concern(self, state: CycleState) -> bool:
         """Whether any of them has something to do for a pod; where none has, the pod can be bound at once."""
-        if self._concern_all:
-            return True
-        for name in self._names:  # noqa: SIM110 - a generator would cost more than all that it asks
-            if state.get(name) is not None:
-                return True
-        return False
+        return self._concern_all or state.has_any(self._names)
 
 
 # One context manager serves all plugins of a point: there are several such calls for each pod.

@@ -5,6 +5,7 @@ Source: pkg/scheduler/backend/queue/scheduling_queue.go (isPodWorthRequeuing, is
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -60,6 +61,8 @@ def _wakes(hint: QueueingHint | None, pod: PodRecord, event: ClusterEvent) -> bo
 
 EVERYBODY = Hints((), (None,))
 _UNKNOWN = Hints((), ())
+FEW = 16
+"""So many sets of plugins are known on although they hold nobody any more."""
 
 
 class _Waits:
@@ -133,13 +136,15 @@ class Rejection:
 class Rejections:
     """One `Rejection` for each set of plugins that turns pods down, as long as somebody holds on to it.
 
-    A plugin that registered nothing, or that is not known, wakes no pod.
+    The few that were made last are held here: most pods are turned down by the same plugins as others before, which may
+    not wait any more. A plugin that registered nothing, or that is not known, wakes no pod.
     """
 
     def __init__(self, registrations: Registrations) -> None:
         self._registrations = registrations
         self._waits = {name: _Waits(profile) for name, profile in registrations.items()}
         self._known: WeakValueDictionary[RejectionKey, Rejection] = WeakValueDictionary()
+        self._newest: deque[Rejection] = deque(maxlen=FEW)
         self._of_interest: dict[Kind, bool] = {}
 
     def of(self, queued: QueuedPod) -> Rejection:
@@ -169,6 +174,7 @@ class Rejections:
         if found is None:
             waits = self._waits.get(key[0]) or _Waits({})
             found = self._known[key] = Rejection(waits, unschedulable, pending, gate)
+            self._newest.append(found)
         return found
 
 

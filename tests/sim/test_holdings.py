@@ -6,43 +6,43 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from podium.sim.results.ledger import Ledger
+from podium.sim.results.holdings import Holdings
 
 AMOUNTS = st.dictionaries(st.sampled_from(["cpu", "memory", "pods"]), st.integers(0, 9))
 NODES = st.sampled_from(["n1", "n2", "n3"])
 
 
 class Books(RuleBasedStateMachine):
-    """The ledger beside lists that are added up anew each time."""
+    """The holdings beside lists that are added up anew each time."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.ledger = Ledger()
+        self.holdings = Holdings()
         self.nodes: dict[str, dict[str, int]] = {}
         self.pods: dict[str, tuple[str, dict[str, int]]] = {}
 
     @rule(name=NODES, amounts=AMOUNTS)
     def put_node(self, name: str, amounts: dict[str, int]) -> None:
-        self.ledger.put_node(name, amounts)
+        self.holdings.put_node(name, amounts)
         self.nodes[name] = amounts
 
     @precondition(lambda self: self.nodes)
     @rule(data=st.data())
     def remove_node(self, data: st.DataObject) -> None:
         name = data.draw(st.sampled_from(sorted(self.nodes)))
-        self.ledger.remove_node(name)
+        self.holdings.remove_node(name)
         del self.nodes[name]
 
     @rule(name=NODES, amounts=AMOUNTS)
     def put_pod(self, name: str, amounts: dict[str, int]) -> None:
         uid = f"uid-{len(self.pods)}"
-        if not self.ledger.has_pod(uid):
-            self.ledger.put_pod(uid, name, amounts)
+        if not self.holdings.has_pod(uid):
+            self.holdings.put_pod(uid, name, amounts)
             self.pods[uid] = (name, amounts)
 
     @rule(index=st.integers(0, 9))
     def remove_pod(self, index: int) -> None:
-        self.ledger.remove_pod(f"uid-{index}")
+        self.holdings.remove_pod(f"uid-{index}")
         self.pods.pop(f"uid-{index}", None)
 
     def held_on(self, name: str) -> Counter[str]:
@@ -52,8 +52,8 @@ class Books(RuleBasedStateMachine):
     def totals_are_those_of_the_known_nodes(self) -> None:
         offered: Counter[str] = sum(map(Counter, self.nodes.values()), Counter())
         held = sum((self.held_on(name) for name in self.nodes), Counter())
-        assert +self.ledger.allocatable == +offered
-        assert +self.ledger.held == +held
+        assert +self.holdings.allocatable == +offered
+        assert +self.holdings.held == +held
 
     @invariant()
     def a_pod_fits_just_where_everything_it_asks_for_is_left(self) -> None:
@@ -61,24 +61,24 @@ class Books(RuleBasedStateMachine):
             held = self.held_on(name)
             for asked in ({"cpu": 1}, {"cpu": 3, "memory": 1}, {}):
                 fits = all(held[resource] + amount <= offered.get(resource, 0) for resource, amount in asked.items())
-                assert (self.ledger.shortage(name, asked) is None) is fits
+                assert (self.holdings.shortage(name, asked) is None) is fits
 
 
 TestBooks = Books.TestCase
 
 
 def test_a_shortage_says_of_what_how_much_is_held_and_how_much_there_is() -> None:
-    ledger = Ledger()
-    ledger.put_node("n1", {"cpu": 4, "memory": 2})
-    ledger.put_pod("uid", "n1", {"cpu": 3, "memory": 2})
+    holdings = Holdings()
+    holdings.put_node("n1", {"cpu": 4, "memory": 2})
+    holdings.put_pod("uid", "n1", {"cpu": 3, "memory": 2})
 
-    assert ledger.shortage("n1", {"memory": 1, "cpu": 2}) == ("cpu", 3, 4)
-    assert ledger.shortage("n1", {"memory": 0, "cpu": 1}) is None
+    assert holdings.shortage("n1", {"memory": 1, "cpu": 2}) == ("cpu", 3, 4)
+    assert holdings.shortage("n1", {"memory": 0, "cpu": 1}) is None
 
 
 def test_a_pod_is_booked_once() -> None:
-    ledger = Ledger()
-    ledger.put_pod("uid", "n1", {})
+    holdings = Holdings()
+    holdings.put_pod("uid", "n1", {})
 
     with pytest.raises(ValueError, match="booked already"):
-        ledger.put_pod("uid", "n2", {})
+        holdings.put_pod("uid", "n2", {})

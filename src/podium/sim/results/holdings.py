@@ -19,7 +19,7 @@ def held_by(pod: Pod) -> Amounts:
     return {**pod_requests(effective_spec(pod)), PODS: 1}
 
 
-class Ledger:
+class Holdings:
     """The books of all nodes, and their totals. Pods may hold more than there is, and be on nodes unknown so far."""
 
     def __init__(self) -> None:

@@ -1,0 +1,1 @@
+"""Pods of a PodGroup: which of them fit together, and in which topology domain."""
