@@ -35,6 +35,7 @@ from podium.api.pod import (
     PodAffinityTerm,
     PodCondition,
     PodSchedulingGate,
+    PodSchedulingGroup,
     PodSpec,
     PodStatus,
     Quantity,
@@ -42,6 +43,15 @@ from podium.api.pod import (
     Toleration,
     TopologySpreadConstraint,
     WeightedPodAffinityTerm,
+)
+from podium.api.pod_group import (
+    BasicSchedulingPolicy,
+    GangSchedulingPolicy,
+    PodGroup,
+    PodGroupSchedulingConstraints,
+    PodGroupSchedulingPolicy,
+    PodGroupSpec,
+    TopologyConstraint,
 )
 from podium.api.policy import (
     DisruptionRateStatus,
@@ -335,6 +345,36 @@ def scheduler_cap(rate: str, *, used: int = 0) -> DisruptionPolicy:
         spec=DisruptionPolicySpec(caps=(Cap(component=SCHEDULER, max=rate),)),
         status=DisruptionPolicyStatus(caps=(CapStatus(component=SCHEDULER, full_time=full),) if used else ()),
     )
+
+
+def pod_group(
+    name: str,
+    least: int | None = None,
+    *,
+    topology: str = "",
+    together: bool = False,
+    annotations: Mapping[str, str] | None = None,
+) -> PodGroup:
+    """A group of which so many pods at ``least`` are placed together; without a number it is no gang."""
+    gang = None if least is None else GangSchedulingPolicy(min_count=least)
+    policy = PodGroupSchedulingPolicy(gang=gang, basic=BasicSchedulingPolicy() if gang is None else None)
+    constraints = PodGroupSchedulingConstraints(topology=(TopologyConstraint(key=topology),)) if topology else None
+    return PodGroup(
+        api_version="scheduling.k8s.io/v1alpha2",
+        kind="PodGroup",
+        metadata=ObjectMeta(name=name, namespace="default", uid=f"group-{name}", annotations=dict(annotations or {})),
+        spec=PodGroupSpec(
+            scheduling_policy=policy,
+            scheduling_constraints=constraints,
+            disruption_mode="PodGroup" if together else "",
+        ),
+    )
+
+
+def member(group: str, name: str, **traits: Any) -> Pod:
+    """A pod of a group; otherwise as `pod`."""
+    spec = {"scheduling_group": PodSchedulingGroup(pod_group_name=group), **traits.pop("spec", {})}
+    return pod(name, spec=spec, **traits)
 
 
 def namespace(name: str, **labels: str) -> Namespace:

@@ -16,13 +16,11 @@ from podium.api.input.codec import Document, load_text
 from podium.api.input.documents import Encoded
 from podium.api.pod import Pod
 from podium.api.warnings import Validation
-from tests.api.dumps import ACCESS, dump, dumped_pod
+from tests.api.dumps import ACCESS, Raw, dump, dumped_pod
 from tests.app.test_fuzzed_manifests import MANIFESTS, VALIDATIONS, mutated, mutations, paths_of
 from tests.fuzzing import Effort, efforts
 
 PODS = [dumped_pod(number) for number in range(3)]
-DUMP = dump(*PODS, MANIFESTS[0])
-PATHS = list(paths_of(DUMP))[1:]
 # What no writer of JSON would write, each behind a key.
 TEXTS = (
     *("NaN", "-Infinity", "1e999", "-0", "1E2", "1.50", "12345678901234567890123", "0" * 3),
@@ -52,10 +50,11 @@ def was_listed(documents: list[Document]) -> bool:
 
 
 @st.composite
-def texts(draw: st.DrawFn) -> str:
-    """A dump with anything wrong in any place, in one of the ways in which JSON is written."""
-    deeds = draw(st.lists(mutations(PATHS), max_size=2))
-    value: Any = mutated(DUMP, deeds)
+def texts(draw: st.DrawFn, pods: list[Raw]) -> str:
+    """A dump with these pods and anything wrong in any place, in one of the ways in which JSON is written."""
+    whole = dump(*pods, MANIFESTS[0])
+    deeds = draw(st.lists(mutations(list(paths_of(whole))[1:]), max_size=2))
+    value: Any = mutated(whole, deeds)
     indent = draw(st.sampled_from((None, 1, 4)))
     separators = draw(st.sampled_from(((",", ":"), (", ", ": "), (" ,\n", " : "))))
     text = json.dumps(value, indent=indent, separators=separators, ensure_ascii=draw(st.booleans()))
@@ -90,7 +89,7 @@ def garbled(draw: st.DrawFn, text: str) -> str:
 @efforts(150)
 def test_a_dump_says_the_same_read_object_by_object_and_as_a_whole(effort: Effort) -> None:
     @effort
-    @given(texts(), VALIDATIONS)
+    @given(texts(PODS), VALIDATIONS)
     def check_same(text: str, validation: Validation | None) -> None:
         assert outcome(text, validation) == as_a_whole(text, validation)
 

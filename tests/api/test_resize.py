@@ -50,7 +50,7 @@ def resized(
     )
 
 
-def counted(pod: Pod) -> dict[str, int]:
+def counted(pod: Pod) -> Mapping[str, int]:
     return pod_requests(effective_spec(pod))
 
 

@@ -188,3 +188,12 @@ def test_each_world_is_the_cluster_with_the_pods_that_joined_all(
 
 def _some(pods: list[PodRecord], data: st.DataObject) -> list[PodRecord]:
     return [one for one in pods if data.draw(st.booleans())]
+
+
+def test_pods_that_join_nodes_without_the_label_are_in_no_domain_of_any_world() -> None:
+    cluster = cluster_of(node("n0", zone="za"), node("n1"))
+    worlds = Worlds(cluster, rows(0, 1))
+    worlds.join_everywhere([cluster.read(pod("web", labels={"app": "web"}))], rows(1))
+
+    assert worlds.domain_count(WEB, ZONE).tolist() == [0, 0]
+    assert worlds.labelled_count(WEB, ZONE).tolist() == [0, 0]

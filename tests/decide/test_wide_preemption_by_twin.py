@@ -19,7 +19,8 @@ from podium.decide.preempting.preemption import PreemptionPlan
 from podium.plugins.default_preemption import DefaultPreemption
 from tests.builders import DAY_ONE_NS, cluster_of, configuration, runner_on
 from tests.fuzzing import Effort, efforts
-from tests.generators import OWNERS, Objects, Traits, clusters
+from tests.generators import NAMESPACES, OWNERS, Objects, Traits, clusters
+from tests.pod_groups import gang, of_gang
 from tests.twins.stated_costs import StatedCost
 from tests.twins.victims import started
 from tests.twins.wide_victims import Cost, Rules, WidePreemption
@@ -35,6 +36,12 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "across, beside partners": {"acrossNodes": True, "keepAffinityPartners": True},
     "across, with dependents": {"acrossNodes": True, "includeDependents": True},
     "all": {"acrossNodes": True, "keepAffinityPartners": True, "includeDependents": True},
+}
+
+
+WHOLE: dict[str, dict[str, Any]] = {
+    "on the node": {"wholeGroups": True},
+    "across": {"wholeGroups": True, "acrossNodes": True},
 }
 
 
@@ -160,3 +167,44 @@ def costs(twin: WidePreemption, plan: PreemptionPlan) -> Cost:
     uids = {victim.uid for victim in plan.chosen.victims}
     assert plan.chosen.node_name in twin.fitting(uids)
     return twin.cost([one for one in twin.placed if one.metadata.uid in uids], plan.chosen.node_name)
+
+
+@pytest.mark.parametrize("theme", TRAITS)
+@pytest.mark.parametrize("setting", WHOLE)
+@efforts(12)
+def test_a_group_that_goes_as_a_whole_counts_whole_in_the_best_of_all_sets(
+    theme: str, setting: str, effort: Effort
+) -> None:
+    args = WHOLE[setting]
+
+    @effort
+    @given(clusters(TRAITS[theme], most_nodes=3, most_pods=6), st.integers(2, 4))
+    def check(objects: Objects, number: int) -> None:
+        names = [f"pod-{place}" for place in range(number)]
+        pods = [of_gang(pod, "whole") if pod.metadata.name in names else pod for pod in objects.pods]
+        groups: list[Any] = [gang("whole", whole=True, namespace=name) for name in NAMESPACES]
+        changed = dataclasses.replace(objects, pods=pods, namespaces=[*groups, *objects.namespaces])
+        plan, tried, skipped = planned(changed, args, detailed=True)
+        if plan.search is None:
+            return
+        together = [
+            [
+                pod.metadata.name
+                for pod in pods
+                if pod.metadata.name in names and pod.spec.node_name and pod.metadata.namespace == name
+            ]
+            for name in NAMESPACES
+        ]
+        across = "acrossNodes" in args
+        twin = WidePreemption(changed.surroundings, changed.target, skipped, Rules(across=across, together=together))
+        best = twin.best(tried)
+        event(f"{len(best)} nodes are best" if best else "no set is enough")
+
+        assert plan.search.is_complete
+        assert list(plan.selected) == sorted(best)
+        assert plan.chosen is None or costs(twin, plan) == best[plan.chosen.node_name]
+        gone = {victim.name for victim in plan.chosen.victims} if plan.chosen is not None else set()
+        for group in together:
+            assert gone.isdisjoint(group) or gone.issuperset(group)
+
+    check()

@@ -77,6 +77,16 @@ class Driver:
             self.answer(bind)
             self.see(on(pod, bind.node_name))
 
+    def place_group(self, pods: Sequence[Pod]) -> list[Pod]:
+        """Let pods be attempted together, and have each bound, answered and seen; as they are then."""
+        self.see(*pods)
+        binds = {bind.uid: bind for bind in all_of(Bind, self.tick())}
+        placed = [on(pod, binds[pod.metadata.uid].node_name) for pod in pods]
+        for bind in binds.values():
+            self.answer(bind)
+        self.see(*placed)
+        return placed
+
     def where(self, pod: Pod) -> Place | None:
         """The pod's place in the queue, None where it is not in it."""
         return self.scheduler.queue.where(pod.metadata.uid)

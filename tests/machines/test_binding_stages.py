@@ -83,6 +83,7 @@ class Scene:
             CycleState(),
             "n",
             self.now,
+            is_together=stage is Stage.TOGETHER,
         )
         self.asked: list[Action] = started[0]
         self.way.is_ready = True
@@ -132,6 +133,12 @@ class Scene:
             return [], None
         return [], self.bindings.cancel("p", Status(Code.ERROR, ("preempted",)))
 
+    def enough_ready(self) -> StepResult:
+        return self.bindings.set_out("p", self.now) if "p" in self.bindings.gathered else ([], None)
+
+    def too_few_left(self) -> StepResult:
+        return self.cancel() if "p" in self.bindings.gathered else ([], None)
+
     def tell(self, happening: Happening) -> StepResult:
         """Let it happen; what is to be done, and the failure if it comes to that."""
         tell: dict[Happening, Callable[[], StepResult]] = {
@@ -144,6 +151,8 @@ class Scene:
             Happening.READY: lambda: self.look(ready=True),
             Happening.NOT_READY: lambda: self.look(ready=False),
             Happening.NEVER_READY: lambda: self.look(ready=False, seconds=60),
+            Happening.ENOUGH_READY: self.enough_ready,
+            Happening.TOO_FEW_LEFT: self.too_few_left,
             Happening.BOUND: lambda: self.bound(None),
             Happening.BINDING_REFUSED: lambda: self.bound(REFUSED),
             Happening.BINDING_CONFLICTS: lambda: self.bound(CONFLICT),

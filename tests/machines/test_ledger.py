@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
+import pytest
 from msgspec.structs import replace
 
 from podium.api.disruption_policy import SCHEDULER
-from podium.api.meta import OwnerReference
+from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference
 from podium.api.pod import Pod, PodCondition
 from podium.api.times import format_time
+from podium.api.workloads import ReplicaSet, ReplicaSetSpec, ReplicaSetStatus
+from podium.app.bench.operations import operations
 from podium.machines.actions import DeleteObject, Evict, Record, ReportStatus
 from podium.machines.grounds import Grounds
-from podium.machines.ledger.disruption import Alternatives, Beneficiary, Disruption, Loss, Replacement, disruption_of
-from podium.machines.ledger.ledger import MOST_OPEN, DisruptionLedger
+from podium.machines.ledger.disruption import (
+    Alternatives,
+    Beneficiary,
+    Disruption,
+    Earlier,
+    Loss,
+    Replacement,
+    Trail,
+    disruption_of,
+)
+from podium.machines.ledger.fates import MOST_OPEN
+from podium.machines.ledger.ledger import DisruptionLedger
 from podium.machines.observations import Problem
 from podium.machines.rescheduling.names import DESCHEDULED
 from tests.builders import pod
@@ -32,12 +46,28 @@ _TARGET = PodCondition(
 class Told:
     """A ledger, the pods that there are, and what it has told of."""
 
-    counts_deletions: bool = False
+    hears_requests: bool = True
     pods: dict[str, Pod] = field(default_factory=dict)
     records: dict[int, Disruption] = field(default_factory=dict)
+    trails: dict[int, Trail] = field(default_factory=dict)
+    others: dict[tuple[str, str], Kubernetes] = field(default_factory=dict)
+    since: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.ledger = DisruptionLedger(self._keep, self.pods.get, counts_deletions=self.counts_deletions)
+        self.ledger = DisruptionLedger(
+            self._keep, self._find, hears_requests=self.hears_requests, last_id=len(self.records)
+        )
+
+    def again(self, at_s: int, *, shown: bool = True) -> Told:
+        """Another life of it, which begins with what this one has written down, and with the pods that there are."""
+        found = Told(self.hears_requests, self.pods if shown else {}, dict(self.records), {}, self.others)
+        came = frozenset(record.replacement.uid for record in self.records.values() if record.replacement)
+        followed = tuple((self.records[number], trail) for number, trail in sorted(self.trails.items()))
+        found.trails.update(self.trails)
+        for known in found.pods.values():
+            found.ledger.known(known)
+        found.ledger.resume(Earlier(followed, came), found.pods.values(), self._since, at_s * _SECOND)
+        return found
 
     def put(self, found: Pod, at_s: int = 0, *, is_added: bool = False) -> Pod:
         """A pod is made, or changes."""
@@ -65,8 +95,19 @@ class Told:
         """The replacements, "" for none."""
         return [record.replacement.pod if record.replacement else "" for record in self.records.values()]
 
-    def _keep(self, record: Disruption) -> None:
+    def _keep(self, record: Disruption, trail: Trail | None) -> None:
         self.records[record.id] = record
+        if trail is None:
+            self.trails.pop(record.id, None)
+        else:
+            self.trails[record.id] = trail
+
+    def _since(self, found: Pod, condition: str) -> int | None:
+        at_s = self.since.get((found.metadata.name, condition))
+        return None if at_s is None else at_s * _SECOND
+
+    def _find(self, kind: str, key: str) -> Kubernetes | None:
+        return self.pods.get(key) if kind == "Pod" else self.others.get((kind, key))
 
 
 def running(name: str, *, owner: str = "", cpu: str | None = None) -> Pod:
@@ -222,18 +263,171 @@ def test_a_pod_that_its_kubelet_ends_has_ended_at_once_and_is_told_once() -> Non
     ]
 
 
-def test_a_deletion_counts_only_where_asked_and_never_that_of_a_workload() -> None:
-    for counts, by, number in ((False, "alice", 0), (True, "alice", 1), (True, "ReplicaSet default/web", 0)):
-        told = Told(counts_deletions=counts)
-        found = told.put(running("a"))
-        told.ledger.asked(DeleteObject("Pod", found.key, found.metadata.uid, by), by)
+def test_what_somebody_outside_deletes_counts_and_what_a_component_deletes_does_not() -> None:
+    told = Told()
+    by_alice, by_its_owner, by_nobody = (told.put(running(name)) for name in ("a", "b", "c"))
+    told.ledger.wanted(by_alice.metadata.uid, "alice")
+    owner = "ReplicaSet default/web"
+    told.ledger.asked(DeleteObject("Pod", by_its_owner.key, by_its_owner.metadata.uid, owner), owner)
+    for found in (by_alice, by_its_owner, by_nobody):
         told.end(found, 1, "")
 
-        assert len(told.records) == number
+    assert [(found.pod, found.cause, found.by) for found in told.records.values()] == [
+        ("default/a", "deletion", "alice")
+    ]
+
+
+def test_what_was_refused_says_nothing_of_what_comes_later() -> None:
+    told = Told()
+    found = told.put(running("a"))
+    told.ledger.wanted(found.metadata.uid, "alice")
+    told.ledger.refused(found.metadata.uid)
+    told.end(found, 1, "")
+
+    assert told.records == {}
+
+
+@pytest.mark.parametrize("hears_requests", [True, False])
+@pytest.mark.parametrize(
+    ("replicas", "has", "version", "counts_where_heard", "counts_where_seen"),
+    [
+        (3, 3, "", True, True),
+        # It is being scaled down.
+        (2, 3, "", False, False),
+        (0, 0, "", False, False),
+        # It was written after the pod, as a controller does that has deleted some.
+        (3, 3, "9", True, False),
+    ],
+)
+def test_a_deletion_is_a_workloads_own_where_it_has_more_pods_than_it_wants(
+    *, replicas: int, has: int, version: str, counts_where_heard: bool, counts_where_seen: bool, hears_requests: bool
+) -> None:
+    told = Told(hears_requests)
+    owner = ReplicaSet(
+        metadata=ObjectMeta(name="web", namespace="default", uid="uid-web", resource_version=version),
+        spec=ReplicaSetSpec(replicas=replicas),
+        status=ReplicaSetStatus(replicas=has),
+    )
+    told.others[("ReplicaSet", "default/web")] = owner
+    found = told.put(running("a", owner="web"))
+    found = replace(found, metadata=replace(found.metadata, resource_version="8"))
+    if hears_requests:
+        told.ledger.wanted(found.metadata.uid, "alice")
+    told.end(found, 1, "")
+
+    expected = counts_where_heard if hears_requests else counts_where_seen
+    assert [record.cause for record in told.records.values()] == ["deletion"] * expected
+
+
+def test_where_nobody_says_who_deletes_only_what_is_known_to_be_wanted_counts() -> None:
+    told = Told(hears_requests=False)
+    of_unknown, gone_at_once, alone = (
+        told.put(running("a", owner="web")),
+        told.put(running("b")),
+        told.put(running("c")),
+    )
+    told.end(of_unknown, 1, "")
+    told.go(gone_at_once, 1)
+    told.end(alone, 1, "")
+
+    assert [record.pod for record in told.records.values()] == ["default/c"]
+
+
+def test_a_new_life_follows_what_an_earlier_one_has_left() -> None:
+    told = Told()
+    preemptor = told.put(pod("high", priority=1))
+    gone = told.preempt(told.put(running("low", owner="web")), preemptor, 60)
+    kept = told.put(owned(pod("low-2"), "web"), 60, is_added=True)
+
+    later = told.again(70)
+    later.go(gone, 75)
+    later.put(ready(preemptor, "n"), 80)
+    later.put(ready(kept, "m"), 90)
+
+    (record,) = later.records.values()
+    assert record.loss.ended_after == 15
+    assert record.beneficiary is not None
+    assert (record.beneficiary.outcome, record.beneficiary.placed_after) == ("placed", 20)
+    assert record.replacement == Replacement(
+        pod="default/low-2", uid=kept.metadata.uid, node="m", placed_after=30, ready_after=30
+    )
+    assert later.trails == {}
+
+
+def test_what_became_of_pods_between_two_lives_is_told_by_their_conditions() -> None:
+    told = Told()
+    preemptor = told.put(pod("high", priority=1))
+    gone = told.preempt(told.put(running("low", owner="web")), preemptor, 60)
+
+    del told.pods[gone.key]
+    told.pods[preemptor.key] = ready(preemptor, "n")
+    came = ready(owned(pod("low-2"), "web"), "m")
+    told.since = {("high", "PodScheduled"): 66, ("low-2", "PodScheduled"): 70, ("low-2", "Ready"): 85}
+    told.pods[came.key] = replace(came, metadata=replace(came.metadata, creation_timestamp=format_time(60 * _SECOND)))
+    later = told.again(1_000)
+
+    (record,) = later.records.values()
+    assert record.loss.ended_after == 940
+    assert record.beneficiary is not None
+    assert record.beneficiary.placed_after == 6
+    assert record.replacement is not None
+    assert (record.replacement.pod, record.replacement.placed_after, record.replacement.ready_after) == (
+        "default/low-2",
+        10,
+        25,
+    )
+    assert later.trails == {}
+
+
+def test_whoever_is_gone_between_two_lives_took_room_in_vain_and_is_replaced_by_the_next() -> None:
+    told = Told()
+    preemptor = told.put(pod("high", priority=1))
+    gone = told.preempt(told.put(running("low", owner="web")), preemptor, 60)
+    told.put(owned(pod("low-2"), "web"), 60, is_added=True)
+    told.go(gone, 61)
+
+    told.pods.clear()
+    later = told.again(100)
+    later.put(owned(pod("low-3"), "web"), 101, is_added=True)
+
+    assert [record.in_vain for record in later.records.values()] == ["default/high was gone before it ran"]
+    assert later.came() == ["default/low-3"]
+
+
+def test_a_pod_that_ends_in_two_lives_is_told_once() -> None:
+    told = Told()
+    found = told.end(told.put(running("a")), 1, "EvictionByEvictionAPI")
+    later = told.again(2)
+    later.put(found, 3)
+    later.go(found, 4)
+
+    assert [record.loss.ended_after for record in later.records.values()] == [3]
+
+
+def test_what_an_earlier_life_awaited_for_a_day_is_let_go() -> None:
+    told = Told()
+    told.go(told.end(told.put(running("a", owner="web")), 1), 2)
+    later = told.again(90_000)
+
+    assert (later.trails, later.came()) == ({}, [""])
+
+
+def test_no_pod_comes_in_place_of_two() -> None:
+    told = Told()
+    for name in ("a", "b"):
+        told.go(told.end(told.put(running(name, owner="web")), 1), 1)
+    came = owned(pod("c"), "web")
+    came = replace(came, metadata=replace(came.metadata, creation_timestamp=format_time(2 * _SECOND)))
+    for at_s, found in ((2, came), (3, ready(came, "m")), (4, ready(came, "m"))):
+        told.pods[found.key] = found
+        told.ledger.changed(found, at_s * _SECOND)
+
+    assert told.came() == ["default/c", ""]
+    assert told.again(5).came() == ["default/c", ""]
 
 
 def test_a_pod_that_ends_by_itself_or_never_had_a_node_is_not_disrupted() -> None:
-    told = Told(counts_deletions=True)
+    told = Told(hears_requests=False)
     done = told.put(running("a"))
     done = told.put(replace(done, status=replace(done.status, phase="Succeeded")), 1)
     told.end(done, 2, "")
@@ -307,13 +501,27 @@ def test_nothing_is_kept_of_what_is_over_and_no_more_than_so_much_of_what_is_not
     preemptor = told.put(pod("high", priority=1))
     told.go(told.preempt(told.put(running("low")), preemptor, 1), 2)
     told.put(ready(preemptor, "n"), 3)
-    kept = (told.ledger._open, told.ledger._ending, told.ledger._victims_for, told.ledger._replaces)
-    assert [len(one) for one in kept] == [0, 0, 0, 0]
-    assert not told.ledger._awaited
+    fates = told.ledger._fates
+    kept = (fates._open, told.ledger._ending, fates._victims_for, fates._replaces, told.trails)
+    assert [len(one) for one in kept] == [0, 0, 0, 0, 0]
+    assert not fates._awaited
     assert not told.ledger._announced._found
 
     for number in range(MOST_OPEN + 5):
         told.go(told.end(told.put(running(f"p{number}", owner="web")), 1), 2)
 
-    assert len(told.ledger._open) == MOST_OPEN
+    assert len(fates._open) == len(told.trails) == MOST_OPEN
     assert len(told.records) == MOST_OPEN + 6
+
+
+def test_a_pod_that_concerns_nobody_costs_the_same_however_much_is_followed() -> None:
+    found = []
+    for number in (1, 500):
+        told = Told()
+        preemptors = [told.put(pod(f"high{index}", priority=1)) for index in range(number)]
+        for index, preemptor in enumerate(preemptors):
+            told.go(told.preempt(told.put(running(f"p{index}", owner=f"web{index}")), preemptor, 1), 2)
+        other = owned(pod("other", on="n"), "other")
+        found.append(sum(operations(partial(told.ledger.changed, other, 3, is_added=True)).values()))
+
+    assert found[0] == found[1]

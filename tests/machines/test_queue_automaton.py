@@ -100,6 +100,9 @@ class Scene:
             Happening.GATE_ASKED: lambda: queue.ask_gate_again("p", now, is_worth_attempt=self.wake is not Wake.NO),
             Happening.REORDERED: lambda: queue.reorder("p", now),
             Happening.FLUSHED: lambda: queue.flush(now),
+            Happening.JOINED: lambda: queue.join("p", now),
+            Happening.WOKEN: lambda: queue.wake("p", "PodGroupChanged", now),
+            Happening.GIVEN_BACK: lambda: queue.give_back(queue.find("p") or QueuedPod(self.record, now), now),
         }
         tell[happening]()
 
@@ -115,11 +118,11 @@ class Scene:
         wake = self.wake
         if happening in (Happening.ADDED, Happening.ACTIVATED) or self.place is None:
             wake = Wake.AT_ONCE
-        elif happening is Happening.GATE_ASKED and wake:
+        elif (happening is Happening.GATE_ASKED and wake) or happening in (Happening.WOKEN, Happening.GIVEN_BACK):
             wake = Wake.AFTER_BACKOFF
         is_asked = bool(wake) or self.place is Place.GATED
-        # A backoff begins with the failure.
-        backs_off = happening is Happening.FAILED or self.backs_off
+        # A backoff begins with the failure; what was not attempted after all has none to begin.
+        backs_off = happening is Happening.FAILED or (self.backs_off and happening is not Happening.GIVEN_BACK)
         return landing(wake, is_held=is_asked and self.is_held, backs_off=backs_off and wake is Wake.AFTER_BACKOFF)
 
 

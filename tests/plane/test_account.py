@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from podium.machines.ledger.disruption import Disruption
 from podium.plane.assembly import Beginning, assemble, open_store
 from podium.plane.control_plane import ControlPlane, PlaneSettings
@@ -61,6 +63,23 @@ def asking(name: str, cpu: int, priority: int) -> Raw:
     return pod(name, cpu=cpu, priority=priority)
 
 
+def deployment(name: str, replicas: int, seconds: int = 1) -> Raw:
+    """A Deployment whose pods take so long to end."""
+    template = {
+        "metadata": {"labels": {"app": name}},
+        "spec": {
+            "terminationGracePeriodSeconds": seconds,
+            "containers": [{"name": "main", "image": "main", "resources": {"requests": {"cpu": "1"}}}],
+        },
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template},
+    }
+
+
 def test_a_preemption_is_written_down_as_it_happens(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path / "ledger")
     cluster.make(node("n", cpu=4), asking("low", 4, 0))
@@ -85,7 +104,7 @@ def test_a_preemption_is_written_down_as_it_happens(tmp_path: Path) -> None:
     cluster.plane.close()
 
 
-def test_who_evicts_from_outside_is_named_and_a_deletion_is_none_of_its_business(tmp_path: Path) -> None:
+def test_who_evicts_or_deletes_from_outside_is_named(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path / "ledger")
     cluster.make(node("n", cpu=4), *(asking(name, 1, 0) for name in ("a", "b", "c")))
     cluster.pass_time(10)
@@ -100,6 +119,7 @@ def test_who_evicts_from_outside_is_named_and_a_deletion_is_none_of_its_business
     assert [(found.pod, found.cause, found.by) for found in cluster.records()] == [
         ("default/a", "eviction", "alice"),
         ("default/b", "drain", "bob"),
+        ("default/c", "deletion", "carol"),
     ]
     cluster.plane.close()
 
@@ -119,3 +139,99 @@ def test_the_next_start_goes_on_with_the_numbers_and_tells_nothing_twice(tmp_pat
 
     assert [(found.id, found.pod) for found in again.records()] == [(1, "default/low"), (2, "default/high")]
     again.plane.close()
+
+
+def test_what_is_deleted_together_is_told_pod_by_pod(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path / "ledger")
+    cluster.make(node("n", cpu=4), *(asking(name, 1, 0) for name in ("a", "b")))
+    cluster.pass_time(10)
+
+    cluster.ask("deletecollection", "Pod", user="alice", namespace="default")
+    cluster.pass_time(60)
+
+    assert [(found.pod, found.cause, found.by) for found in cluster.records()] == [
+        ("default/a", "deletion", "alice"),
+        ("default/b", "deletion", "alice"),
+    ]
+    cluster.plane.close()
+
+
+def test_neither_what_a_workload_does_nor_what_goes_with_it_is_a_deletion(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path / "ledger")
+    cluster.make(node("n", cpu=8), deployment("web", 3), deployment("api", 2))
+    cluster.pass_time(10)
+
+    cluster.ask("patch", "Deployment", "default/web", {"spec": {"replicas": 1}}, user="alice")
+    cluster.pass_time(10)
+    cluster.ask("delete", "Deployment", "default/api", user="alice")
+    cluster.pass_time(60)
+    assert cluster.records() == ()
+
+    (last,) = [stored for stored in cluster.store.objects("Pod") if not stored.object.metadata.deletion_timestamp]
+    cluster.ask("delete", "Pod", last.key, user="alice")
+    cluster.pass_time(60)
+
+    assert [(found.cause, found.owner) for found in cluster.records()] == [("deletion", "Deployment default/web")]
+    cluster.plane.close()
+
+
+@pytest.mark.parametrize("user", ["system:kube-controller-manager", "system:node:n"])
+def test_components_of_a_cluster_are_nobody_who_deletes(tmp_path: Path, user: str) -> None:
+    cluster = Cluster(tmp_path / "ledger")
+    cluster.make(node("n", cpu=4), asking("a", 1, 0))
+    cluster.pass_time(10)
+
+    cluster.ask("delete", "Pod", "default/a", user=user)
+    cluster.pass_time(60)
+
+    assert cluster.records() == ()
+    cluster.plane.close()
+
+
+@pytest.mark.parametrize("how", ["refused", "dry", "dry by its options"])
+def test_what_comes_of_nothing_names_nobody(tmp_path: Path, how: str) -> None:
+    cluster = Cluster(tmp_path / "ledger")
+    cluster.make(node("n", cpu=8), deployment("web", 1))
+    cluster.pass_time(10)
+    (web,) = (stored.key for stored in cluster.store.objects("Pod"))
+    body = {"refused": {"preconditions": {"uid": "another"}}, "dry": {}, "dry by its options": {"dryRun": ["All"]}}[how]
+    request = Request(verb="delete", kind="Pod", key=web, body=body, user="alice", dry_run=how == "dry")
+    assert (cluster.plane.answer(request).error is not None) is (how == "refused")
+
+    cluster.ask("delete", "Deployment", "default/web", user="alice")
+    cluster.pass_time(60)
+
+    assert cluster.records() == ()
+    cluster.plane.close()
+
+
+def test_the_next_start_follows_what_was_open_and_counts_nothing_twice(tmp_path: Path) -> None:
+    first = Cluster(tmp_path / "ledger")
+    first.make(node("n", cpu=4), deployment("web", 1, seconds=30), asking("high", 1, 0))
+    first.pass_time(10)
+    (web,) = (stored.key for stored in first.store.objects("Pod") if stored.key != "default/high")
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction"}
+    body: Raw = {**eviction, "metadata": {"name": web.partition("/")[2], "namespace": "default"}}
+    first.ask("create", "Pod", web, body, subresource="eviction", user="alice")
+    first.plane.close()
+    (found,) = first.records()
+    assert found.loss.ended_after is None
+
+    again = Cluster(tmp_path / "ledger", first.store)
+    again.pass_time(60)
+
+    (found,) = again.records()
+    assert found.loss.ended_after is not None
+    assert found.replacement is not None
+    assert found.replacement.ready_after is not None
+    tallies = again.plane.account.tallies if again.plane.account is not None else None
+    assert tallies is not None
+    # It came back to its node, which the life before has counted.
+    assert found.in_vain
+    assert (dict(tallies.disruptions), dict(tallies.in_vain)) == ({}, {})
+    again.plane.close()
+
+    third = Cluster(tmp_path / "ledger", first.store)
+    third.pass_time(60)
+    assert third.records() == again.records()
+    third.plane.close()

@@ -8,9 +8,10 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from podium.api.errors import InputError
-from podium.machines.ledger.disruption import Disruption
+from podium.machines.ledger.disruption import Disruption, Earlier, Replacement, Trail
 from podium.plane.ledger_file import LedgerFile, is_ledger, read_ledger
 
 
@@ -82,6 +83,76 @@ def test_the_oldest_go_where_there_are_too_many_and_it_says_how_many(tmp_path: P
     assert len(found.records) + found.dropped == 10
     assert len(found.records) <= 5
     assert found.records[-1].id == 10
+
+
+def test_the_old_go_as_others_come_and_the_trails_with_them(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    file = LedgerFile(str(path), kept_seconds=100)
+    for number in (1, 50, 100, 102, 151):
+        file.put(record(number), Trail(began_ns=number))
+        file.flush(0)
+        assert kept(path) == [other for other in (1, 50, 100, 102, 151) if number - 100 <= other <= number]
+    # What is no longer kept does not come again.
+    file.put(record(1, "m"))
+    file.put(record(100, "m"))
+    file.close()
+
+    assert kept(path) == [100, 102, 151]
+    assert read_ledger(str(path)).dropped == 2
+    again = LedgerFile(str(path), kept_seconds=100)
+    assert [found.id for found, _ in again.earlier().followed] == [102, 151]
+    again.put(record(210))
+    again.close()
+    assert kept(path) == [151, 210]
+
+
+def test_age_counts_for_nothing_where_that_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    file = LedgerFile(str(path), kept_seconds=0)
+    for number in (1, 10**9):
+        file.put(record(number))
+        file.flush(0)
+    file.close()
+
+    assert kept(path) == [1, 10**9]
+
+
+def test_what_something_is_yet_to_come_of_is_kept_with_what_is_needed_to_go_on(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    file = LedgerFile(str(path))
+    trail = Trail(began_ns=2, controller="web")
+    file.put(record(1), trail)
+    file.put(record(2), trail)
+    file.put(replace(record(3), replacement=Replacement(pod="default/b", uid="b")))
+    file.flush(0)
+    file.put(record(1))
+    file.close()
+
+    assert LedgerFile(str(path)).earlier() == Earlier(((record(2), trail),), frozenset(("b",)))
+
+
+def test_a_ledger_that_knows_no_trails_is_gone_on_with(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    file = LedgerFile(str(path))
+    file.put(record(1))
+    file.flush(0)
+    file._connection.execute("DROP TABLE trails")
+    file.close()
+
+    assert LedgerFile(str(path)).earlier() == Earlier()
+
+
+@pytest.mark.parametrize("damage", [b"{", b"[]", b'{"beganNs": "x"}'])
+def test_a_trail_that_is_none_is_named(tmp_path: Path, damage: bytes) -> None:
+    path = tmp_path / "ledger"
+    file = LedgerFile(str(path))
+    file.put(record(7), Trail(began_ns=1))
+    file.flush(0)
+    file._connection.execute("UPDATE trails SET trail = ?", (damage,))
+
+    with pytest.raises(InputError, match="trail of disruption 7"):
+        file.earlier()
+    file.close()
 
 
 def test_a_full_disk_holds_nobody_up_and_what_waits_is_written_later(tmp_path: Path) -> None:

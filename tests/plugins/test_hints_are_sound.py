@@ -15,11 +15,10 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.decide.placement import place
+from podium.decide.placement import place, rejecting_plugins
 from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.framework.registrations import registrations
 from podium.framework.runner import Runner
-from podium.machines.scheduling.fit_error import rejecting_plugins
 from podium.machines.scheduling.shown.node_changes import node_changes
 from podium.machines.scheduling.shown.pod_changes import pod_changes
 from tests.builders import cluster_of, namespace, plain_runner

@@ -15,7 +15,7 @@ from podium.api.meta import Kubernetes
 from podium.app.bench.driver import BenchDriver
 from podium.cluster import matchers, nodes, pod_class
 from podium.driver.component import Component
-from podium.machines.ledger import ledger
+from podium.machines.ledger import fates
 from podium.machines.observations import Changed, Gone
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.plugins.dynamic_resources import selectors
@@ -83,7 +83,7 @@ def few_are_kept_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (matchers, nodes):
         monkeypatch.setattr(module, "AT_LEAST", 1)
     monkeypatch.setattr(selectors, "_KEPT_ANSWERS", 2)
-    monkeypatch.setattr(ledger, "MOST_OPEN", 2)
+    monkeypatch.setattr(fates, "MOST_OPEN", 2)
     monkeypatch.setattr(pod_class, "KEPT_CLASSES", 2)
 
 

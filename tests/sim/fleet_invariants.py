@@ -19,6 +19,7 @@ from tests.sim.api_invariants import Replay, check_requests
 from tests.sim.budget_invariants import DISRUPTIONS_COUNT_NS, BudgetChecker
 from tests.sim.device_invariants import check_devices, check_devices_at_rest
 from tests.sim.fleet_stories import CALM, Feature
+from tests.sim.gang_invariants import check_gangs_at_rest
 from tests.sim.invariants import is_ready
 from tests.sim.judged_scheduler import JudgedScheduler, is_to_be_scheduled
 from tests.sim.rescheduler_invariants import ReschedulerChecker
@@ -180,10 +181,16 @@ class FleetChecker:
         waiting = {one.metadata.uid for one in self.pods() if is_to_be_scheduled(one)}
         ours = {uid for uid in waiting if scheduler.pod(uid).spec.scheduler_name in scheduler.runners}
         assert {queued.record.uid for queued in scheduler.queue} == ours
+        if Feature.GANGS in self.features:
+            # Default budgets, and pods that never end, may keep a gang from giving its nodes back.
+            may_stay = bool(self.features & {Feature.DEFAULTS, Feature.ENDLESS, Feature.BUDGETS})
+            check_gangs_at_rest(self.simulation, scheduler, may_stay_in_part=may_stay)
         # L1. Those with affinity may have to wait for the flush. What claims have to do with it, the oracle cannot say.
         sight = scheduler.sight()
         for uid in sorted(ours):
             pod = scheduler.pod(uid)
+            if pod.spec.scheduling_group is not None:
+                continue
             if not pod.spec.affinity and not pod.spec.resource_claims and not pod.spec.scheduling_gates:
                 assert not sight.feasible(pod), f"{pod.key} would fit on {sight.feasible(pod)}"
 

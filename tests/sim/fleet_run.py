@@ -2,24 +2,29 @@
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from random import Random
+from typing import Any
 
 from podium.api.replacements import ForReplacement
 from podium.driver.component import Component
 from podium.machines.actions import DeleteObject, Evict
 from podium.sim.faulty.faults import DrawnFaults, Fault
-from podium.sim.run import configuration_of
 from podium.sim.simulation import Simulation
 from podium.store.errors import StoreError
+from tests.builders import configuration
 from tests.sim.fleet_invariants import FleetChecker
 from tests.sim.fleet_stories import STEPS_LAST_S, Feature, FleetStory
+from tests.sim.gang_stories import ENABLED, GANGS
 from tests.sim.judged_scheduler import JudgedScheduler
 from tests.sim.omitted import NOTHING, Omitted
 from tests.sim.played import simulation_of, told
+from tests.sim.preemption_settings import NeighbourStory
 from tests.sim.random_run import RATES
+from tests.sim.wide_judged_scheduler import WideJudgedScheduler
 from tests.store.objects import HOUR, SECOND
 
 FAULTS_OUTLAST_STEPS_S = 60
@@ -33,6 +38,8 @@ MOST_SLOW_STEPS = 5_000
 """How long a fleet is watched that was meant to sleep, and in which something recurs."""
 MEDDLING = 0.08
 """Of all steps, those after which somebody evicts or deletes a pod."""
+SHARE_OF_GANGS = 0.5
+"""Of all fleets, those with gangs, where they have no rescheduler."""
 LEFT_ALONE_NS = 20 * SECOND
 """How long nobody does so again, but for the pace, so that what follows from it is not followed by more of it."""
 
@@ -42,7 +49,8 @@ class FleetRun:
     """What a seed makes: a story with some features, delays, and (``is_faulty``) faults, but for what is omitted.
 
     Features that are given are not drawn. At a ``pace`` of more than 1 the fleet sleeps between its steps, and has no
-    features that let it do something all the time.
+    features that let it do something all the time. ``preemption`` are arguments of DefaultPreemption that go beyond
+    kube-scheduler's; pods then ask more of their neighbours.
     """
 
     seed: int
@@ -50,6 +58,7 @@ class FleetRun:
     omitted: Omitted = NOTHING
     features: frozenset[Feature] = frozenset()
     pace: int = 1
+    preemption: Mapping[str, Any] = field(default_factory=dict)
     faults: DrawnFaults = field(init=False)
     story: FleetStory = field(init=False)
     simulation: Simulation = field(init=False)
@@ -62,7 +71,13 @@ class FleetRun:
 
     def __post_init__(self) -> None:
         self.random = random = Random(f"fleet-run:{self.seed}")
-        drawn = frozenset(one for one in Feature if random.random() < (0.15 if one in RESTLESS else 0.45))
+        drawn: frozenset[Feature] = frozenset(
+            one for one in Feature if one is not Feature.GANGS and random.random() < (0.15 if one in RESTLESS else 0.45)
+        )
+        may_have_gangs = Feature.RESCHEDULER not in drawn and not self.preemption
+        if may_have_gangs and Random(f"gang-run:{self.seed}").random() < SHARE_OF_GANGS:
+            # Where two schedulers place pods that are made anew, one of them may preempt in vain for ever.
+            drawn = (drawn | {Feature.GANGS}) - {Feature.SECOND_SCHEDULER}
         self.features = self.features or (drawn if self.pace == 1 else drawn - SLEEPLESS)
         chosen = [fault for fault in Fault if random.random() < 0.4] if self.is_faulty else []
         rates = {fault: random.choice(RATES[fault]) for fault in chosen}
@@ -72,7 +87,9 @@ class FleetRun:
             "bind_delay_ns": random.choice((0, 0, 1)) * SECOND,
             "start_delay_ns": random.choice((0, 0, 2)) * SECOND,
         }
-        self.story = FleetStory(self.seed, self.features, self.pace).without(self.omitted.objects, self.omitted.steps)
+        story = NeighbourStory if self.preemption else FleetStory
+        self.story = story(self.seed, self.features, self.pace).without(self.omitted.objects, self.omitted.steps)
+        self.story.waits_for_victims = bool(self.preemption.get("bindFirst", False))
         names = ["default-scheduler", *(["second"] if Feature.SECOND_SCHEDULER in self.features else [])]
         schedulers = [self._scheduler(name) for name in names]
         self.simulation = simulation_of(
@@ -85,7 +102,9 @@ class FleetRun:
         )
         self.checker = FleetChecker(self.simulation, schedulers, self.features, is_faulty=self.is_faulty)
         shown = {fault.name: rate for fault, rate in left.items()}
-        self.options = f"seed {self.seed}, {shown}, {delays}, {sorted(one.name for one in self.features)}"
+        drawn_settings = f", {dict(self.preemption)}" if self.preemption else ""
+        features = sorted(one.name for one in self.features)
+        self.options = f"seed {self.seed}, {shown}, {delays}, {features}{drawn_settings}"
 
     @property
     def is_restless(self) -> bool:
@@ -172,5 +191,9 @@ class FleetRun:
         return sha256(json.dumps([history, left, self.options]).encode()).hexdigest()
 
     def _scheduler(self, name: str) -> Component:
-        settings = configuration_of(name, None)
-        return Component(name, lambda: JudgedScheduler(settings, seed=self.seed), waits=True)
+        args = {"DefaultPreemption": self.preemption} if self.preemption else {}
+        has_gangs = Feature.GANGS in self.features
+        plugins = ENABLED if has_gangs else None
+        settings = configuration(args | (GANGS if has_gangs else {}), plugins=plugins, schedulerName=name)
+        judge = WideJudgedScheduler if self.preemption else JudgedScheduler
+        return Component(name, lambda: judge(settings, seed=self.seed), waits=True)

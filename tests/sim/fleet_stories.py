@@ -9,6 +9,7 @@ from random import Random
 
 from tests.devices import claim, claim_template, device, device_class, devices_of, using
 from tests.sim.drawn_story import DrawnStory
+from tests.sim.gang_stories import gangs, later
 from tests.sim.objects import scenario
 from tests.store.objects import Raw, node, pod, priority_class
 
@@ -41,6 +42,7 @@ class Feature(StrEnum):
     DEFAULTS = "default budgets, rates and caps"
     DEVICES = "claims for devices"
     RESCHEDULER = "a rescheduler"
+    GANGS = "gangs"
 
 
 CALM = frozenset(
@@ -60,7 +62,9 @@ class FleetStory(DrawnStory):
     """
 
     def __init__(self, seed: int, features: frozenset[Feature], pace: int = 1) -> None:
+        self.seed = seed
         self.pace = pace
+        self.waits_for_victims = False
         self.random = Random(f"fleet:{seed}")
         self.features = features
         self.nodes: dict[str, Raw] = {}
@@ -70,6 +74,8 @@ class FleetStory(DrawnStory):
         self.workloads: list[tuple[str, str]] = []
         self.objects = self._beginning()
         self.steps = self._steps()
+        if Feature.GANGS in features:
+            self.steps = sorted([*self.steps, *later(seed)], key=lambda step: int(step["at"].removesuffix("s")))
         self.rescheduler = self._rescheduler() if Feature.RESCHEDULER in features else {}
 
     @property
@@ -86,6 +92,8 @@ class FleetStory(DrawnStory):
             spec["rescheduler"] = self.rescheduler
         if Feature.PRESSURE in self.features:
             spec["kubelets"] = {"memoryThreshold": "256Mi", "pressureTransition": "30s"}
+        if self.waits_for_victims:
+            spec["kubelets"] = {**spec.get("kubelets", {}), "waitForVictims": True}
         return [*self.objects, scenario(*self.steps, **spec)]
 
     # The beginning
@@ -113,7 +121,8 @@ class FleetStory(DrawnStory):
         if Feature.DEVICES in self.features:
             objects += [device_class(), claim_template("gpu"), claim("shared")]
             objects += [self._devices(name) for name in self.nodes if self.chance(0.7)]
-        return [*self.nodes.values(), *objects, *(self._pod() for _ in range(self.random.randint(1, 4)))]
+        found = [*self.nodes.values(), *objects, *(self._pod() for _ in range(self.random.randint(1, 4)))]
+        return [*found, *gangs(self.seed)] if Feature.GANGS in self.features else found
 
     def _new_node(self) -> Raw:
         name = f"n{len(self.nodes) + 1}"

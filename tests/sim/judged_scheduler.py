@@ -17,12 +17,22 @@ from podium.driver.component import Component
 from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration
-from podium.machines.actions import Action, DeleteObject, Nominate, Record, ReportStatus, ReportUnschedulable
+from podium.machines.actions import (
+    Action,
+    DeleteObject,
+    Evict,
+    Nominate,
+    PatchObject,
+    Record,
+    ReportStatus,
+    ReportUnschedulable,
+)
 from podium.machines.observations import Answered, Changed, Gone, Observation
 from podium.machines.parts.deadlines import Deadline
 from podium.machines.scheduling.queue.queued_pod import Place, QueuedPod
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.sim.simulation import Simulation
+from tests.sim.gang_invariants import check_binds
 from tests.sim.oracle import Sight, on, policy_of
 from tests.twins.plain import UNRESOLVABLE
 
@@ -40,6 +50,8 @@ class JudgedScheduler(Scheduler):
         self._uids: dict[str, str] = {}
         self.outstanding: Counter[Action] = Counter()
         self.marked: set[str] = set()
+        # Pods (uids) whose bindings were asked for.
+        self.asked: set[str] = set()
         # Pods that were gated when they were first seen, and have not changed since: they hold no nomination.
         self.gated_from_first: set[str] = set()
         # Whether to wait for the flush of unschedulable pods.
@@ -52,7 +64,7 @@ class JudgedScheduler(Scheduler):
     def handle(self, observation: Observation, now: int) -> list[Action]:
         if isinstance(observation, Changed | Gone):
             self._see(observation)
-        elif isinstance(observation, Answered):
+        elif isinstance(observation, Answered) and not isinstance(observation.action, PatchObject):
             self.outstanding[observation.action] -= 1
             if isinstance(observation.action, ReportStatus) and observation.problem is None:
                 self.marked.add(observation.action.uid)
@@ -60,8 +72,9 @@ class JudgedScheduler(Scheduler):
         actions = super().handle(observation, now)
         if isinstance(observation, Changed | Gone):
             self._note_gate(observation, queued)
-        self.outstanding.update(actions)
+        self.outstanding.update(action for action in actions if not isinstance(action, PatchObject))
         self._judge_actions(actions)
+        check_binds(self, actions, self.asked)
         self._judge_state()
         return actions
 
@@ -243,7 +256,7 @@ class JudgedScheduler(Scheduler):
             owed = [
                 one
                 for one, count in self.outstanding.items()
-                if count > 0 and isinstance(one, DeleteObject | ReportStatus) and one.cause == key
+                if count > 0 and isinstance(one, DeleteObject | Evict | ReportStatus) and one.cause == key
             ]
             assert owed, key
 

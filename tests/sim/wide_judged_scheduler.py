@@ -1,13 +1,30 @@
 """The scheduler whose preemptions look beyond a node, each of whose decisions is judged by what it saw."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from msgspec.structs import replace as replace_fields
+
+from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import NEVER_PREEMPTED, NEVER_PREEMPTS
+from podium.cluster.pods import PodRecord
+from podium.decide.preempting.preemption import PreemptionPlan
+from podium.framework.cycle_state import CycleState
 from podium.framework.plugin import PostFilterResult
+from podium.framework.settings.arguments import read_arguments
+from podium.framework.settings.configuration import Configuration
+from podium.plugins.default_preemption import DefaultPreemption, DefaultPreemptionArgs
+from tests.builders import cluster_of, plain_runner
 from tests.sim.judged_scheduler import JudgedScheduler
-from tests.sim.oracle import Sight, policy_of
-from tests.twins.wide_victims import WidePreemption
+from tests.sim.oracle import Sight, on, policy_of
+from tests.twins.plain import UNSCHEDULABLE
+from tests.twins.stated_costs import StatedCost
+from tests.twins.victims import Preemption, started
+from tests.twins.wide_victims import Rules, WidePreemption, importance
+
+MOST_TAKEABLE = 7
+"""Of more pods that might be victims, not every set is tried."""
 
 
 class WideJudgedScheduler(JudgedScheduler):
@@ -15,9 +32,30 @@ class WideJudgedScheduler(JudgedScheduler):
 
     wide_plans = 0
     """Of all of them, in all their lives."""
+    plans_compared = 0
+    """How many were held against every other that could be reached."""
+
+    def __init__(self, configuration: Configuration | None = None, *, seed: int = 0) -> None:
+        super().__init__(configuration, seed=seed)
+        profiles = () if configuration is None else configuration.profiles
+        given = [
+            found.args for each in profiles for found in each.plugin_config if found.name == DefaultPreemption.name
+        ]
+        self.args = read_arguments(given[0] if given else {}, DefaultPreemptionArgs, DefaultPreemption.name)
 
     def sight(self, besides: str = "") -> Sight:
         return replace(super().sight(besides), reach=self.cluster.nominations.reach_domains)
+
+    def _judge_binding(self, before: Sight, pod: Pod, node: str) -> None:
+        """Where it is bound first, a pod may fit only once those are gone who terminate there."""
+        ending = [one.metadata.uid for one in before.on_node(node) if one.is_terminating]
+        if self.args.bind_first and ending and not before.fits(pod, node):
+            if pod.spec.topology_spread_constraints:
+                # What is ending and not counted is taken off all the same, as where it is a victim.
+                return
+            assert before.fits(pod, node, without=ending), (pod.key, node, before.verdict(pod, node, without=ending))
+            return
+        super()._judge_binding(before, pod, node)
 
     def _judge_plan(self, before: Sight, pod: Pod, was_nominated: str, planned: PostFilterResult) -> None:
         """No victim without need, none that may not be one, and enough of them."""
@@ -32,6 +70,7 @@ class WideJudgedScheduler(JudgedScheduler):
         assert all(policy_of(before.placed[victim.uid]) not in NEVER_PREEMPTED for victim in victims)
         if not node:
             return
+        self._judge_protection(before, victims)
         gone = {victim.uid for victim in victims}
         if any(before.placed[uid].is_terminating for uid in gone):
             # As in its base: what is ending and not counted is taken off on the node all the same.
@@ -47,3 +86,58 @@ class WideJudgedScheduler(JudgedScheduler):
             is_dependent = still is not None and uid in still
             fits = still is not None and before.fits(pod, node, without=still)
             assert is_dependent or not fits, (pod.key, node, before.placed[uid].key)
+        if isinstance(planned.plan, PreemptionPlan):
+            self._judge_cost(before, pod, planned.plan)
+
+    def _judge_protection(self, before: Sight, victims: Sequence[PodRecord]) -> None:
+        """Whom a budget protects that is required, or who has run for too short a time, is no victim."""
+        least = self.args.minimum_running_ns
+        assert least is None or all(before.now - victim.start_ns >= least for victim in victims)
+        if self.args.budgets == "Require":
+            twin = Preemption([*before.budgets], on(before.placed[victims[0].uid], ""), ())
+            twin.now = before.now
+            placed = sorted((before.placed[victim.uid] for victim in victims), key=importance)
+            assert not twin.violating(placed), [victim.key for victim in victims]
+
+    def _judge_cost(self, before: Sight, pod: Pod, plan: PreemptionPlan) -> None:
+        """By the stated criteria no other way out is cheaper, where all of them could be looked at."""
+        takeable = [one for one in before.placed.values() if one.priority < pod.priority]
+        if plan.search is None or not plan.search.is_complete or len(takeable) > MOST_TAKEABLE:
+            return
+        if before.caps or (before.nominated and not before.reach):
+            return
+        twin = self._twin(before, pod, takeable)
+        hopeful = [name for name in before.nodes if before.verdict(pod, name).status == UNSCHEDULABLE]
+        best = twin.best(hopeful)
+        assert plan.chosen is not None
+        assert plan.chosen.node_name in best, (pod.key, plan.chosen, best)
+        uids = {victim.uid for victim in plan.chosen.victims}
+        chosen = [one for one in twin.placed if one.metadata.uid in uids]
+        cost = twin.cost(chosen, plan.chosen.node_name)
+        assert cost == best[plan.chosen.node_name], (pod.key, plan.chosen, cost, best)
+        WideJudgedScheduler.plans_compared += 1
+
+    def _twin(self, before: Sight, pod: Pod, takeable: Sequence[Pod]) -> WidePreemption:
+        args, least = self.args, self.args.minimum_running_ns
+        objects: list[Kubernetes] = [*before.nodes.values(), *before.placed.values(), *before.budgets]
+        for waiting, node in before.nominated:
+            status = replace_fields(waiting.status, nominated_node_name=node)
+            objects.append(replace_fields(waiting, status=status))
+        spared = {
+            one.metadata.uid
+            for one in takeable
+            if policy_of(one) in NEVER_PREEMPTED or (least is not None and before.now - started(one) < least)
+        }
+        cost = None if args.victim_cost == "Upstream" else StatedCost(objects, pod, args.victim_cost, before.now)
+        rules = Rules(
+            dependents=args.include_dependents,
+            keeps_partners=args.keep_affinity_partners,
+            across=args.across_nodes,
+            cost=cost,
+            requires_budgets=args.budgets == "Require",
+            spared=spared,
+            now=before.now,
+        )
+        cluster, state = cluster_of(*objects), CycleState()
+        plain_runner(cluster).pre_filter(state, cluster.read(pod))
+        return WidePreemption(objects, pod, state.skip_filter, rules)

@@ -99,7 +99,8 @@ class StatedCost:
             if one.metadata.namespace == namespace:
                 for resource, amount in pod_requests(one.spec).items():
                     asked[resource] = asked.get(resource, 0) + amount
-        return int(max(amount / total[name] if total.get(name) else 0.0 for name, amount in asked.items()) * 10**6)
+        shares = [amount / total[name] if total.get(name) else 0.0 for name, amount in asked.items()]
+        return int(max(shares, default=0.0) * 10**6)
 
     def _LatestStart(self, victims: list[Pod]) -> float:  # noqa: N802
         highest = max(one.priority for one in victims)

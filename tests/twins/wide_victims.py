@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -27,6 +27,7 @@ class Rules:
     that leaves nobody whom the pod requires to be near costs more than any other. Without ``across`` only pods of the
     preemptor's node may go, and those who depend on them. Where a ``cost`` is stated, sets of which a part would be
     enough do not count. With ``requires_budgets`` nor do those that violate any; nobody takes those of ``spared`` uids.
+    ``together`` are the pods (names) of each group that goes as a whole.
     """
 
     dependents: bool = False
@@ -36,6 +37,7 @@ class Rules:
     requires_budgets: bool = False
     spared: Collection[str] = ()
     now: int = 0
+    together: Collection[Collection[str]] = ()
 
 
 class WidePreemption:
@@ -117,12 +119,14 @@ class WidePreemption:
     def closed(self, victims: Iterable[Pod]) -> list[Pod] | None:
         """Pods with all that depend on them; None where one of these may not be a victim."""
         gone = {one.metadata.uid: one for one in victims}
+        known = {one.metadata.name for one in self.placed}
+        elsewhere = {one.metadata.name for one in self._objects if isinstance(one, Pod) and one.spec.node_name} - known
         while True:
-            further = [
-                one
-                for one in self.placed
-                if one.metadata.uid not in gone and self._holds(one, ()) and not self._holds(one, gone)
-            ]
+            names = {one.metadata.name for one in gone.values()}
+            if any(not names.isdisjoint(group) and not elsewhere.isdisjoint(group) for group in self._rules.together):
+                # One of the group is bound to a node that nobody knows.
+                return None
+            further = [one for one in self.placed if one.metadata.uid not in gone and self._goes_along(one, gone)]
             if not further:
                 return sorted(gone.values(), key=importance)
             if any(one not in self.takeable for one in further):
@@ -133,9 +137,17 @@ class WidePreemption:
         """All sets of takeable pods, and each with all that depend on it."""
         for number in range(1, len(self.takeable) + 1):
             for some in combinations(self.takeable, number):
-                victims = self.closed(some) if self._rules.dependents else list(some)
+                goes_along = self._rules.dependents or self._rules.together
+                victims = self.closed(some) if goes_along else list(some)
                 if victims is not None:
                     yield some, victims
+
+    def _goes_along(self, pod: Pod, gone: Mapping[str, Pod]) -> bool:
+        """Whether a pod goes because others do: on whom it depends, or who are of its group."""
+        names = {one.metadata.name for one in gone.values()}
+        if any(pod.metadata.name in group and not names.isdisjoint(group) for group in self._rules.together):
+            return True
+        return self._rules.dependents and self._holds(pod, ()) and not self._holds(pod, gone)
 
     def _holds(self, pod: Pod, gone: Collection[str]) -> bool:
         """Whether others that are left satisfy the required affinity of a placed pod, or it has none of these."""

@@ -152,6 +152,9 @@ _COUNTED: dict[str, str] = {
 KINDS = {(kind.group, kind.name): kind for kind in _READ}
 """The kinds that Podium reads, in the order in which objects of an input are created."""
 
+WORKLOADS = ("CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")
+"""The kinds that make pods, by name: whoever means their pods need not name one."""
+
 KIND_OF = {kind.type: kind for kind in _READ}
 """The same by the type of their reading."""
 

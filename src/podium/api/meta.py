@@ -6,6 +6,7 @@ alone. Unknown fields are accepted and dropped; the wire form is kept by whoever
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, Any
 
 import msgspec
@@ -63,14 +64,14 @@ class ObjectMeta(Narrow, frozen=True, kw_only=True):
         return None
 
 
-class Kubernetes(Narrow, frozen=True, kw_only=True):
-    """The base of all objects that stand on their own."""
+class Kubernetes(Narrow, frozen=True, kw_only=True, dict=True):
+    """The base of all objects that stand on their own. What follows from a reading is kept with it (`dict`)."""
 
     api_version: str = ""
     kind: str = ""
     metadata: ObjectMeta = ObjectMeta()
 
-    @property
+    @cached_property
     def key(self) -> str:
         """`namespace/name`, or the name alone for objects without a namespace."""
         meta = self.metadata

@@ -79,6 +79,7 @@ class Condition(Narrow, frozen=True, kw_only=True):
     reason: str = ""
     message: str = ""
     observed_generation: Int64 = 0
+    last_transition_time: str | None = None
 
 
 class PodGroupStatus(Narrow, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from podium.api.input.codec import Document
 from podium.api.input.documents import snapshots_of
@@ -22,7 +23,13 @@ def start_time(documents: Iterable[Document]) -> int:
 
     The end of a grace period has yet to come; its beginning counts.
     """
-    times = (time for document in documents for time in _times(document))
+    typed = ((document.object, document) for document in documents)
+    times = (
+        time
+        for object_, document in typed
+        if object_ is not None
+        for time in chain(_times(object_), _condition_times(object_, document))
+    )
     return max(times, default=DEFAULT_START_NS)
 
 
@@ -30,7 +37,7 @@ def last_time(objects: Iterable[Kubernetes], enough_ns: int | None = None) -> in
     """The newest time in objects that are typed already; None where there is none. `enough_ns` is not surpassed."""
     last_ns: int | None = None
     for object_ in objects:
-        for time in _times(Document("", 0, {}, object_)):
+        for time in _times(object_):
             if last_ns is None or time > last_ns:
                 last_ns = time
         if last_ns is not None and last_ns == enough_ns:
@@ -63,10 +70,8 @@ def as_running(raw: Raw, object_: Kubernetes, now: int) -> Raw:
     return {**raw, "status": status}
 
 
-def _times(document: Document) -> Iterator[int]:
-    object_ = document.object
-    if object_ is None:
-        return
+def _times(object_: Kubernetes) -> Iterator[int]:
+    """The times of a typed object, but for those of its conditions."""
     meta = object_.metadata
     if meta.creation_timestamp:
         yield parse_time(meta.creation_timestamp)
@@ -76,6 +81,10 @@ def _times(document: Document) -> Iterator[int]:
             yield began
     if isinstance(object_, Pod) and object_.status.start_time:
         yield parse_time(object_.status.start_time)
+
+
+def _condition_times(object_: Kubernetes, document: Document) -> Iterator[int]:
+    """The times of the conditions of a pod or a node, which its document has."""
     if isinstance(object_, Pod | Node):
         for condition in document.raw.get("status", {}).get("conditions", ()):
             times = (condition.get(name) for name in ("lastTransitionTime", "lastHeartbeatTime"))

@@ -29,17 +29,39 @@ DEFAULT_CPU_MILLI = 100
 DEFAULT_MEMORY_BYTES = 200 * 1024 * 1024
 """Counted by `nonzero_requests` for a container that names no memory."""
 
+# Readings share their containers, whatever else of them is another. So many sorts of pods are kept.
+_KEPT = 1_024
+_KNOWN: dict[int, tuple[PodSpec, Mapping[str, int]]] = {}
+
 _NONZERO_MILLI = {CPU: DEFAULT_CPU_MILLI, MEMORY: DEFAULT_MEMORY_BYTES * 1_000}
 
 
-def pod_requests(spec: PodSpec) -> dict[str, int]:
+def pod_requests(spec: PodSpec) -> Mapping[str, int]:
     """The resources to set aside for the pod, overhead included; a resource that nothing names is absent.
 
     Containers and sidecars (init containers that always restart) add up. Each init container needs its own
     amount and that of the sidecars before it, and the largest such need counts where it is more. Pod-level
     requests replace the sum for cpu, memory and huge pages.
     """
-    return _canonical(_pod_milli(spec, {}))
+    # Found by identity, and told by it: what is kept cannot be the identity of anything else.
+    found = _KNOWN.get(id(spec.containers))
+    if found is not None and _requests_alike(spec, found[0]):
+        return found[1]
+    amounts = _canonical(_pod_milli(spec, {}))
+    if len(_KNOWN) >= _KEPT:
+        _KNOWN.clear()
+    _KNOWN[id(spec.containers)] = spec, amounts
+    return amounts
+
+
+def _requests_alike(spec: PodSpec, other: PodSpec) -> bool:
+    """Whether two specs share all that their requests follow from."""
+    return (
+        spec.containers is other.containers
+        and spec.init_containers is other.init_containers
+        and spec.overhead is other.overhead
+        and spec.resources is other.resources
+    )
 
 
 def nonzero_requests(spec: PodSpec) -> tuple[int, int]:

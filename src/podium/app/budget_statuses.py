@@ -15,10 +15,6 @@ from podium.api.meta import Kubernetes
 from podium.api.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
 from podium.api.present import as_running
 from podium.api.reading import read
-from podium.machines.actions import ReplaceStatus
-from podium.machines.disruption.disruption_controller import DisruptionController
-from podium.machines.observations import Changed, Tick
-from podium.store.stored import reread
 
 
 def with_budget_statuses(documents: Sequence[Document]) -> list[Kubernetes]:
@@ -36,6 +32,11 @@ def with_budget_statuses(documents: Sequence[Document]) -> list[Kubernetes]:
 
 def _computed(documents: Sequence[Document]) -> Iterator[tuple[str, PodDisruptionBudgetStatus]]:
     """By key, the statuses that a disruption controller writes that sees the objects for the first time."""
+    from podium.machines.actions import ReplaceStatus
+    from podium.machines.disruption.disruption_controller import DisruptionController
+    from podium.machines.observations import Changed, Tick
+    from podium.store.stored import reread
+
     controller = DisruptionController()
     for document in documents:
         if document.object is not None:

@@ -29,7 +29,8 @@ from podium.framework.settings.configuration import default_configuration
 from podium.framework.settings.feature_gates import FeatureGates
 
 if TYPE_CHECKING:
-    from podium.app.planning.plans import PlanProgress, Plans
+    from podium.app.planning.plans import Plans
+    from podium.app.planning.question import PlanProgress
     from podium.app.simulating.simulation_result import SimulationResult
     from podium.app.sweeping.sweep_result import SweepResult
     from podium.sim.limits import Limits
@@ -151,12 +152,13 @@ class Cluster:
         bind_delay: Duration = 0,
         termination: Duration | None = None,
         limits: Limits | None = None,
+        stories: int = 0,
         progress: PlanProgress | None = None,
     ) -> Plans:
         """Ask what a change, an outage or a drain would do: `cluster.plan().drain("node-3")`. See `Plans`.
 
         The arguments are those of `podium.simulate`; without `start_delay` pods run as soon as they are bound, which
-        hides gaps.
+        hides gaps. With `stories` a plan is told so often, with other draws, to say how chance may have it come out.
         """
         from podium.app.planning.plans import Plans
         from podium.sim.run import run_options
@@ -170,7 +172,7 @@ class Cluster:
             termination=termination,
             limits=limits,
         )
-        return Plans(self, self._deciding_by(options), progress)
+        return Plans(self, self._deciding_by(options), progress, stories=stories)
 
     def sweep(
         self,

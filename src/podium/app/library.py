@@ -13,7 +13,8 @@ from podium.app.given import Objects, read_objects
 from podium.framework.settings.feature_gates import FeatureGates
 
 if TYPE_CHECKING:
-    from podium.app.planning.plans import PlanProgress, Plans
+    from podium.app.planning.plans import Plans
+    from podium.app.planning.question import PlanProgress
     from podium.app.simulating.simulation_result import SimulationResult
     from podium.app.sweeping.sweep_result import SweepResult
     from podium.sim.limits import Limits
@@ -117,6 +118,7 @@ def plan(
     plugins: Iterable[type[Any]] = (),
     ignore_extenders: bool = False,
     limits: Limits | None = None,
+    stories: int = 0,
     progress: PlanProgress | None = None,
     validation: Validation | None = None,
 ) -> Plans:
@@ -124,7 +126,8 @@ def plan(
 
     There is a method for each question, such as `deploy`, `drain`, `fail`, `pending` or `fit`: see `Plans`. The
     arguments are those of `load` and `simulate`; without `start_delay` pods run as soon as they are bound, which hides
-    gaps. `progress` is told the share of the work that is done, and of what.
+    gaps. With `stories` a plan is told so often, with other draws among equals, to say how chance may have it come out.
+    `progress` is told the share of the work that is done, and of what.
     """
     cluster = load(
         objects, configuration, feature_gates, plugins=plugins, ignore_extenders=ignore_extenders, validation=validation
@@ -137,6 +140,7 @@ def plan(
         bind_delay=bind_delay,
         termination=termination,
         limits=limits,
+        stories=stories,
         progress=progress,
     )
 

@@ -38,6 +38,11 @@ class DisruptionCaps:
         }
         return before != rates
 
+    @property
+    def limits(self) -> bool:
+        """Whether schedulers have any cap."""
+        return bool(self._rates)
+
     def known(self) -> Mapping[CapBucket, int]:
         """When the buckets are full again of which something was taken."""
         return self._full

@@ -18,38 +18,57 @@ class PodGroups:
 
     def __init__(self) -> None:
         self.by_key: dict[str, PodGroup] = {}
+        # How often a group or its pods have changed.
+        self.version = 0
         self._members: dict[str, dict[str, PodRecord]] = {}
+        self._leaving: dict[str, set[str]] = {}
         self._group_of: dict[str, str] = {}
 
     def put(self, group: PodGroup) -> None:
         """Add or replace a group."""
         self.by_key[group.key] = group
+        self.version += 1
 
     def remove(self, key: str) -> None:
         """Forget a group; its pods go on naming it."""
         self.by_key.pop(key, None)
+        self.version += 1
 
     def put_pod(self, record: PodRecord) -> None:
         """Take in a reading of a pod, which may name another group than before, or none."""
-        key, before = record.pod_class.pod_group, self._group_of.get(record.uid)
-        if before is not None and before != key:
-            self.drop_pod(record.uid)
-        if key:
-            self._group_of[record.uid] = key
-            self._members.setdefault(key, {})[record.uid] = record
+        uid, key = record.uid, record.pod_class.pod_group
+        if self._group_of.get(uid, key) != key:
+            self.drop_pod(uid)
+        if not key:
+            return
+        self.version += 1
+        self._group_of[uid] = key
+        self._members.setdefault(key, {})[uid] = record
+        if record.terminating:
+            self._leaving.setdefault(key, set()).add(uid)
 
     def drop_pod(self, uid: str) -> None:
         """A pod has ended, or is no more."""
         key = self._group_of.pop(uid, None)
-        if key is not None:
-            members = self._members[key]
-            del members[uid]
-            if not members:
-                del self._members[key]
+        if key is None:
+            return
+        self.version += 1
+        members, leaving = self._members[key], self._leaving.get(key)
+        del members[uid]
+        if not members:
+            del self._members[key]
+        if leaving is not None:
+            leaving.discard(uid)
+            if not leaving:
+                del self._leaving[key]
 
     def members(self, key: str) -> Mapping[str, PodRecord]:
         """The pods that name a group, by uid, in the order in which they were first seen."""
         return self._members.get(key, _NOBODY)
+
+    def live(self, key: str) -> int:
+        """How many pods of a group are not on their way out."""
+        return len(self._members.get(key, ())) - len(self._leaving.get(key, ()))
 
     def of(self, pod: PodRecord) -> PodGroup | None:
         """The group that a pod names, None where it names none, or one that is not there."""

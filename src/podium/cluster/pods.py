@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -76,6 +78,10 @@ class PodRecord:
     def spec(self) -> PodSpec:
         """The pod's spec without what is the pod's own: node, priority and gates."""
         return self.pod_class.spec
+
+    def without_node(self, **changes: Any) -> PodRecord:
+        """The pod as it would be on no node and nominated to none, with what else is to be another."""
+        return dataclasses.replace(self, node_name="", nominated_node_name="", row=NO_ROW, slot=-1, **changes)
 
     @property
     def is_healthy(self) -> bool:

@@ -111,6 +111,17 @@ def within_cap(cluster: Cluster, table: TrialTable) -> CappedTable:
     return CappedTable(table.only(candidates[allowed]), by_row, put_off)
 
 
+def put_off_for(cluster: Cluster, victims: Sequence[PodRecord]) -> PutOff | None:
+    """The cap for which the disruption of some pods has to wait, of several the last to have enough; None for none."""
+    slots = np.array([victim.slot for victim in victims], dtype=np.int64)
+    held = []
+    for bucket, counted in _counted(cluster, slots):
+        number = int(counted.sum())
+        if min(number, cluster.caps.rate(bucket).count) > cluster.caps.left(bucket):
+            held.append(put_off_by(cluster, bucket, number))
+    return max(held, key=lambda wait: wait.next_ns, default=None)
+
+
 def put_off_by(cluster: Cluster, bucket: CapBucket, victims: int) -> PutOff:
     """What a cap has to say about the disruption of more pods with a budget than it leaves."""
     caps = cluster.caps

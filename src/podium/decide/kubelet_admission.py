@@ -106,7 +106,7 @@ def _shortages(holding: Holding, allocatable: Mapping[str, int], others: list[Ho
     found = []
     for name in (*_ORDER, *sorted(set(holding.amounts) - set(_ORDER))):
         requested, capacity = holding.amounts.get(name, 0), allocatable.get(name, 0)
-        if not requested or (is_extended(name) and name not in allocatable):
+        if not requested or (name not in allocatable and is_extended(name)):
             continue
         used = sum([other.amounts.get(name, 0) for other in others])
         if used + requested > capacity:

@@ -69,6 +69,15 @@ def left_out(pre_filter: PreFiltered) -> Status:
     return unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(pre_filter.plugins)}]").by(LEFT_OUT)
 
 
+def rejecting_plugins(placement: Placement) -> list[str]:
+    """The plugins that turned the pod down on some node, or altogether."""
+    status = placement.pre_filter.status
+    if not status.is_success:
+        return [status.plugin]
+    named = (placement.outcome.status_of(refused).plugin for refused, _ in placement.outcome.tally())
+    return [*placement.pre_filter.plugins, *dict.fromkeys(named)]
+
+
 def full_outcome(cluster: Cluster, placement: Placement) -> Outcome:
     """The filters' answer for every row, those that PreFilter turned down or left out included.
 

@@ -121,7 +121,7 @@ class Scratch:
         self._undo.append(lambda: self.cluster.add_pod(record))
         if self._follower is not None:
             self._follower.left(record)
-        return replace(record, node_name="", row=NO_ROW, slot=-1)
+        return record.without_node()
 
     def put_claim(self, claim: ResourceClaim) -> None:
         """Let a claim for devices be there, in place of the one of its name."""

@@ -100,7 +100,7 @@ class Driver:
         component.machine = None
         self._called.pop(component, None)
         self._deadlines.pop(component, None)
-        self._wakeups(component).set(self._places[component], None, 0)
+        (self._waiting if component.waits else self._acting).set(self._places[component], None, 0)
         self._expecting.add(component)
 
     # What happens
@@ -156,7 +156,8 @@ class Driver:
 
     def first_due(self, now: int, *, waits: bool = False) -> Component | None:
         """The first component that is due, of those that act at once or of those that wait; None for none."""
-        self._ask(now)
+        if self._called:
+            self._ask(now)
         place = (self._waiting if waits else self._acting).first_due(now)
         return None if place is None else self._components[place]
 
@@ -176,13 +177,17 @@ class Driver:
 
     def next_time(self, now: int) -> int | None:
         """When some component is due next, None for never."""
-        self._ask(now)
-        times = self._acting.next_time(now), self._waiting.next_time(now)
-        return min((time for time in times if time is not None), default=None)
+        if self._called:
+            self._ask(now)
+        acting_ns, waiting_ns = self._acting.next_time(now), self._waiting.next_time(now)
+        if acting_ns is None or waiting_ns is None:
+            return waiting_ns if acting_ns is None else acting_ns
+        return min(acting_ns, waiting_ns)
 
     def expects_news(self, now: int) -> bool:
         """Whether news is to be expected of some component; of one that is down it always is."""
-        self._ask(now)
+        if self._called:
+            self._ask(now)
         return bool(self._expecting)
 
     def check(self) -> None:
@@ -203,9 +208,7 @@ class Driver:
 
     def _ask(self, now: int) -> None:
         """Ask those who were called for their deadlines."""
-        called = self._called
-        if not called:
-            return
+        called, deadlines = self._called, self._deadlines
         failed: list[tuple[Component, Exception]] = []
         for component in called:
             if component.machine is None:
@@ -215,10 +218,11 @@ class Driver:
             except Exception as error:
                 failed.append((component, error))
                 continue
-            if deadline is self._deadlines.get(component):
+            if deadline is deadlines.get(component):
                 continue
-            self._deadlines[component] = deadline
-            self._wakeups(component).set(self._places[component], deadline.time_ns, now)
+            deadlines[component] = deadline
+            wakeups = self._waiting if component.waits else self._acting
+            wakeups.set(self._places[component], deadline.time_ns, now)
             if deadline.is_news:
                 self._expecting.add(component)
             else:
@@ -233,9 +237,6 @@ class Driver:
             raise error
         self.stop(component)
         self._on_failure(component, error)
-
-    def _wakeups(self, component: Component) -> Wakeups:
-        return self._waiting if component.waits else self._acting
 
     def _watching(self, kind: str) -> Sequence[Component]:
         found = self._components.values()

@@ -5,6 +5,7 @@ Source: pkg/scheduler/framework/interface.go (PodGroupPostFilterPlugin).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -13,7 +14,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.framework.cycle_state import CycleState
 from podium.framework.handle import Handle
-from podium.framework.plugin import Plugin
+from podium.framework.plugin import Plugin, ReservePlugin
 from podium.framework.pre_filters import PreFiltered
 from podium.framework.status import Status
 from podium.framework.verdicts import Outcome
@@ -58,6 +59,11 @@ class GroupPostFilterResult:
 
 class GroupHandle(Handle, Protocol):
     """What such a plugin may ask of the scheduler beside what any PostFilter may."""
+
+    @property
+    def reserving(self) -> Sequence[ReservePlugin]:
+        """The plugins that reserve what a pod needs on its node beside room."""
+        ...
 
     def pre_filter(self, state: CycleState, pod: PodRecord) -> PreFiltered:
         """What the PreFilters say of a member; they prepare the Filters in its state."""

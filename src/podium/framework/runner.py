@@ -12,7 +12,7 @@ import numpy as np
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
-from podium.cluster.pods import NO_ROW, PodRecord
+from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.cluster.worlds import Worlds
 from podium.framework.cycle_state import CycleState
@@ -29,6 +29,7 @@ from podium.framework.plugin import (
     Plugin,
     PodChangePlugin,
     PreparingPlugin,
+    ReservePlugin,
     RowFilterPlugin,
     Scope,
     is_own,
@@ -89,6 +90,11 @@ class Runner:
             cluster.notes_every_reading = True
         self._pre_filters = PreFilters(profile.pre_filter, cluster)
         self.rankings = Rankings(self)
+
+    @property
+    def reserving(self) -> Sequence[ReservePlugin]:
+        """The plugins that reserve what a pod needs on its node beside room."""
+        return self.profile.reserve
 
     def extenders_of(self, pod: PodRecord) -> Extenders | None:
         """The extenders where any of them is asked about the pod, else None."""
@@ -156,7 +162,7 @@ class Runner:
 
     def feasible_rows(self, pod: PodRecord) -> Int64s:
         """The rows that the Filters would let another pod like ``pod`` onto, as things are."""
-        other = replace(pod, name="", uid="", node_name="", nominated_node_name="", row=NO_ROW, slot=-1)
+        other = pod.without_node(name="", uid="")
         state = CycleState()
         found = self.pre_filter(state, other)
         if not found.status.is_success:

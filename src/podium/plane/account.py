@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.machines.actions import Action
-from podium.machines.ledger.disruption import Disruption
+from podium.machines.ledger.disruption import Disruption, Trail
 from podium.machines.ledger.ledger import DisruptionLedger
 from podium.machines.ledger.tallies import Tallies
+from podium.machines.ledger.transitions import since
 from podium.machines.observations import Problem
 from podium.plane.ledger_file import LedgerFile
+from podium.requests.answering.rules import Rules
 from podium.requests.options import COMPONENT
-from podium.requests.request import Request
+from podium.requests.request import Request, Response
 from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
 
@@ -20,25 +23,39 @@ _POD = "Pod"
 class PlaneAccount:
     """Shows a ledger what happens, and writes down in a file what it records."""
 
-    def __init__(self, store: Store, file: LedgerFile) -> None:
+    def __init__(self, store: Store, file: LedgerFile, rules: Rules, now: int) -> None:
+        """Go on with what the file says was yet to come. Raises InputError for a file that is damaged."""
         self._store = store
         self._file = file
+        self._rules = rules
         self._ledger = DisruptionLedger(self._keep, self._find, last_id=file.last_id)
         self.tallies = Tallies(file.last_id)
-        for stored in store.objects(_POD):
-            if isinstance(stored.object, Pod):
-                self._ledger.known(stored.object)
+        pods = [stored.object for stored in store.objects(_POD) if isinstance(stored.object, Pod)]
+        for pod in pods:
+            self._ledger.known(pod)
+        earlier = file.earlier()
+        for record, _ in earlier.followed:
+            self.tallies.known(record)
+        self._ledger.resume(earlier, pods, self._since, now)
 
     def requested(self, request: Request) -> None:
         """A client is about to be answered: it may want a pod to go."""
-        if request.kind != _POD or request.dry_run or not request.key:
-            return
-        is_eviction = request.verb == "create" and request.subresource == "eviction"
-        if not is_eviction and (request.verb != "delete" or request.subresource):
-            return
-        stored = self._store.find(_POD, request.key)
-        if stored is not None:
-            self._ledger.wanted(stored.uid, request.user, _component(request.body) if is_eviction else "")
+        is_eviction = _is_eviction(request)
+        if is_eviction or self._is_deletion(request):
+            stored = self._store.find(_POD, request.key)
+            if stored is not None:
+                self._ledger.wanted(stored.uid, request.user, _component(request.body) if is_eviction else "")
+
+    def responded(self, request: Request, response: Response) -> None:
+        """How the client was answered: what is refused disrupts nobody, and a collection is known when it is gone."""
+        if response.error is not None:
+            if _is_eviction(request) or self._is_deletion(request):
+                stored = self._store.find(_POD, request.key)
+                if stored is not None:
+                    self._ledger.refused(stored.uid)
+        elif self._is_deletion(request) and not request.key and response.page is not None:
+            for stored in response.page.items:
+                self._ledger.wanted(stored.uid, request.user)
 
     def asked(self, action: Action, by: str) -> None:
         """An action of a component is about to be carried out."""
@@ -66,13 +83,36 @@ class PlaneAccount:
         """Nothing more comes."""
         self._file.close()
 
-    def _keep(self, record: Disruption) -> None:
-        self._file.put(record)
+    def _is_deletion(self, request: Request) -> bool:
+        """Whether somebody who is no component of the cluster wants pods deleted."""
+        if request.kind != _POD or request.verb not in ("delete", "deletecollection") or request.subresource:
+            return False
+        return not _is_dry(request) and self._rules.is_person(request)
+
+    def _keep(self, record: Disruption, trail: Trail | None) -> None:
+        self._file.put(record, trail)
         self.tallies.put(record)
 
-    def _find(self, key: str) -> Pod | None:
-        stored = self._store.find(_POD, key)
-        return stored.object if stored is not None and isinstance(stored.object, Pod) else None
+    def _since(self, pod: Pod, condition: str) -> int | None:
+        stored = self._store.find(_POD, pod.key)
+        return None if stored is None else since(stored.raw, condition)
+
+    def _find(self, kind: str, key: str) -> Kubernetes | None:
+        stored = self._store.find(kind, key)
+        return None if stored is None else stored.object
+
+
+def _is_eviction(request: Request) -> bool:
+    is_one = request.kind == _POD and request.verb == "create" and request.subresource == "eviction"
+    return is_one and bool(request.key) and not _is_dry(request)
+
+
+def _is_dry(request: Request) -> bool:
+    """Whether nothing comes of a request, as it says or its options do."""
+    body = request.body if isinstance(request.body, dict) else {}
+    options = body.get("deleteOptions")
+    found = options if isinstance(options, dict) else body
+    return request.dry_run or bool(found.get("dryRun"))
 
 
 def _component(body: object) -> str:

@@ -83,5 +83,5 @@ def assemble(
     settings = replace(settings, absent_is_gone=settings.absent_is_gone and is_whole)
     if keeper is not None:
         keeper.keep(store.version)
-    account = None if ledger is None else PlaneAccount(store, ledger)
+    account = None if ledger is None else PlaneAccount(store, ledger, settings.rules, now)
     return Assembled(ControlPlane(store, clock, settings, keeper, account), population)

@@ -20,7 +20,7 @@ from podium.machines.machine import Machine
 from podium.machines.nodes.node_lifecycle import NodeLifecycle, NodeLifecycleSettings
 from podium.machines.nodes.pod_garbage import PodGarbageCollector
 from podium.machines.nodes.taint_eviction import TaintEviction
-from podium.machines.scheduling.scheduler import Scheduler
+from podium.machines.scheduling.scheduler import OnAttempt, Scheduler
 from podium.machines.volumes.persistent_volumes import PersistentVolumes
 from podium.machines.workloads.cron.cron_jobs import CronJobs
 from podium.machines.workloads.daemons.daemon_sets import DaemonSets
@@ -70,11 +70,23 @@ def controllers(settings: ComponentSettings, without: Iterable[str] = ()) -> lis
     return [Component(name, _maker(name, settings)) for name in (KUBELET, *CONTROLLERS) if name not in left_out]
 
 
-def scheduler(name: str, configuration: Configuration | None, *, seed: int, feature_gates: FeatureGates) -> Component:
-    """A scheduler with the profiles of a configuration, None for that of a default kube-scheduler."""
+def scheduler(
+    name: str,
+    configuration: Configuration | None,
+    *,
+    seed: int,
+    feature_gates: FeatureGates,
+    on_attempt: OnAttempt | None = None,
+) -> Component:
+    """A scheduler with the profiles of a configuration, None for that of a default kube-scheduler.
+
+    ``on_attempt`` is shown each pod right before its attempt.
+    """
 
     def make() -> Scheduler:
-        return Scheduler(configuration, seed=seed, feature_gates=feature_gates)
+        made = Scheduler(configuration, seed=seed, feature_gates=feature_gates)
+        made.on_attempt = on_attempt
+        return made
 
     return Component(name, make, waits=True)
 

@@ -159,6 +159,8 @@ class ControlPlane:
         if self.account is not None:
             self.account.requested(request)
         response = self._router.answer(request, now)
+        if self.account is not None:
+            self.account.responded(request, response)
         if self._leases is not None:
             self._leases.answered(request, response, now)
         if self.store.version != self._shown or self._live.has_arrived:

@@ -1,4 +1,4 @@
-"""The ledger of a cluster in a file: SQLite, a row for each disruption, the oldest going where there are too many.
+"""The ledger of a cluster in a file: SQLite, a row for each disruption; the oldest go, by number and by age.
 
 What is told of disruptions is no state that anything stands on: a write that fails holds nobody up, and after a power
 cut the last seconds may be missing. A process that dies loses nothing that was flushed, and no crash leaves half a
@@ -18,13 +18,17 @@ from urllib.parse import quote
 import msgspec
 
 from podium.api.errors import InputError
-from podium.machines.ledger.disruption import Disruption, disruption_of
+from podium.machines.ledger.disruption import Disruption, Earlier, Trail, disruption_of
+from podium.machines.ledger.fates import MOST_OPEN
 
 LEDGER = "ledger"
 """What the file is called in a data directory."""
 
 MOST_RECORDS = 100_000
 """So many disruptions are kept, some 1 kB each; the oldest go first."""
+
+KEPT_SECONDS = 90 * 24 * 3_600
+"""For so long disruptions are kept where nothing else is said: 90 days."""
 
 MOST_WAITING = 10_000
 """So many records wait for a disk that takes none; the oldest are lost first."""
@@ -41,6 +45,8 @@ CREATE TABLE disruptions (id INTEGER PRIMARY KEY, time REAL NOT NULL, record BLO
 CREATE TABLE dropped (number INTEGER NOT NULL) STRICT;
 INSERT INTO dropped VALUES (0);
 """
+# Beside records of which something is yet to come, what is needed to go on with them. Who only reads does without.
+_TRAILS = "CREATE TABLE IF NOT EXISTS trails (id INTEGER PRIMARY KEY, trail BLOB NOT NULL) STRICT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,8 @@ class Kept:
 class LedgerFile:
     """Writes records down as they come and change. ``on_problem`` is told what is wrong, once; "" when all is well.
 
-    Records wait until `flush`; nothing is written where none have come.
+    Records wait until `flush`; nothing is written where none have come. Where some have, those go that are older than
+    ``kept_seconds`` (0: none), or too many; by their number, so that no others are looked at.
     """
 
     def __init__(
@@ -62,21 +69,25 @@ class LedgerFile:
         path: str,
         on_problem: Callable[[str], None] = lambda problem: None,
         *,
+        kept_seconds: float = KEPT_SECONDS,
         most_records: int = MOST_RECORDS,
         most_waiting: int = MOST_WAITING,
     ) -> None:
         """Open the file, or make it. Raises InputError for one that is damaged, or none."""
         self._path = path
         self._on_problem = on_problem
+        self._kept_seconds = kept_seconds
         self._most_records = most_records
         self._most_waiting = most_waiting
-        self._waiting: dict[int, Disruption] = {}
+        self._waiting: dict[int, tuple[Disruption, Trail | None]] = {}
         self._problem = ""
         self._retry_ns = 0
         self._connection = _opened(path)
         self.last_id, self._count = self._connection.execute(
             "SELECT coalesce(max(id), 0), count(*) FROM disruptions"
         ).fetchone()
+        # The number and the time of the first record that is kept.
+        self._first = self._find_first()
         self.lost = 0
         """How many records could not be written down in time."""
 
@@ -85,13 +96,28 @@ class LedgerFile:
         """Whether something is yet to be written down."""
         return bool(self._waiting)
 
-    def put(self, record: Disruption) -> None:
-        """A record has come, or has changed."""
+    def put(self, record: Disruption, trail: Trail | None = None) -> None:
+        """A record has come, or has changed; ``trail`` is what is needed to go on with it, None: nothing is to come."""
         self._waiting.pop(record.id, None)
-        self._waiting[record.id] = record
+        self._waiting[record.id] = record, trail
         if len(self._waiting) > self._most_waiting:
             del self._waiting[next(iter(self._waiting))]
             self.lost += 1
+
+    def earlier(self) -> Earlier:
+        """What there is to go on with. Raises InputError for records that are damaged."""
+        run = self._connection.execute
+        self.flush(self._retry_ns)
+        try:
+            rows = run("SELECT id, record, trail FROM disruptions JOIN trails USING (id) ORDER BY id").fetchall()
+            recent = run("SELECT id, record FROM disruptions ORDER BY id DESC LIMIT ?", (MOST_OPEN,)).fetchall()
+        except sqlite3.Error as error:
+            raise InputError(f"cannot be read: {error}", source=self._path) from None
+        followed = [
+            (_record(number, record, self._path), _trail(number, trail, self._path)) for number, record, trail in rows
+        ]
+        came = [_record(number, record, self._path).replacement for number, record in recent] if followed else []
+        return Earlier(tuple(followed), frozenset(found.uid for found in came if found is not None))
 
     def flush(self, now: int) -> None:
         """Write down what has come; what cannot be written is tried again some seconds later."""
@@ -117,24 +143,60 @@ class LedgerFile:
             self._tell(str(error))
 
     def _write(self) -> None:
-        rows = [(record.id, record.time, msgspec.json.encode(record)) for record in self._waiting.values()]
-        run = self._connection.execute
+        # Of what has been let go nothing is told again.
+        waiting = [(record, trail) for number, (record, trail) in self._waiting.items() if number >= self._first[0]]
+        if not waiting:
+            return
+        rows = [(record.id, record.time, msgspec.json.encode(record)) for record, _ in waiting]
+        trails = [(record.id, msgspec.json.encode(trail)) for record, trail in waiting if trail is not None]
+        run, many = self._connection.execute, self._connection.executemany
         run("BEGIN IMMEDIATE")
         try:
-            self._connection.executemany("INSERT OR REPLACE INTO disruptions VALUES (?, ?, ?)", rows)
-            count = self._count + sum(record.id > self.last_id for record in self._waiting.values())
-            excess = count - self._most_records
-            if excess >= min(_SPARE, self._most_records):
-                run("DELETE FROM disruptions WHERE id IN (SELECT id FROM disruptions ORDER BY id LIMIT ?)", (excess,))
-                run("UPDATE dropped SET number = number + ?", (excess,))
-                count -= excess
+            many("INSERT OR REPLACE INTO disruptions VALUES (?, ?, ?)", rows)
+            many("DELETE FROM trails WHERE id = ?", [(record.id,) for record, trail in waiting if trail is None])
+            many("INSERT OR REPLACE INTO trails VALUES (?, ?)", trails)
+            count = self._count + sum(number > self.last_id for number in self._waiting)
+            first = self._first if self._count else self._find_first()
+            dropped = self._drop_excess(count - self._most_records)
+            dropped += self._drop_aged(first[1], max(record.time for record, _ in waiting))
+            if dropped:
+                first = self._find_first()
             run("COMMIT")
         except BaseException:
             if self._connection.in_transaction:
                 run("ROLLBACK")
             raise
-        self._count = count
+        self._count, self._first = count - dropped, first
         self.last_id = max(self.last_id, *self._waiting)
+
+    def _drop_excess(self, excess: int) -> int:
+        """Let go of what is too much, of some at a time; of how many."""
+        if excess < min(_SPARE, self._most_records):
+            return 0
+        return self._drop("SELECT id FROM disruptions ORDER BY id LIMIT 1 OFFSET ?", excess)
+
+    def _drop_aged(self, first: float, time: float) -> int:
+        """Let go of what is too old at a time, if the first record is; of how many."""
+        least = time - self._kept_seconds
+        if not self._kept_seconds or first >= least:
+            return 0
+        return self._drop("SELECT id FROM disruptions WHERE time >= ? ORDER BY id LIMIT 1", least)
+
+    def _drop(self, first_kept: str, number: float) -> int:
+        """Let go of all before the record that a query names; of how many."""
+        run = self._connection.execute
+        found = run(first_kept, (number,)).fetchone()
+        if found is None:
+            return 0
+        dropped = run("DELETE FROM disruptions WHERE id < ?", found).rowcount
+        run("DELETE FROM trails WHERE id < ?", found)
+        run("UPDATE dropped SET number = number + ?", (dropped,))
+        return dropped
+
+    def _find_first(self) -> tuple[int, float]:
+        """The number and the time of the first record; for none, what none is before, or older than."""
+        found = self._connection.execute("SELECT id, time FROM disruptions ORDER BY id LIMIT 1").fetchone()
+        return (0, float("inf")) if found is None else found
 
     def _tell(self, problem: str) -> None:
         if problem != self._problem:
@@ -181,6 +243,15 @@ def _record(number: int, record: bytes, path: str) -> Disruption:
         raise InputError(f"is damaged: disruption {number}: {error}", source=path) from None
 
 
+def _trail(number: int, trail: bytes, path: str) -> Trail:
+    try:
+        if len(trail) > _LONGEST_RECORD:
+            raise ValueError("it is too long")
+        return msgspec.json.decode(trail, type=Trail)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise InputError(f"is damaged: trail of disruption {number}: {error}", source=path) from None
+
+
 def _opened(path: str) -> sqlite3.Connection:
     """A connection that writes. Raises InputError."""
     try:
@@ -200,6 +271,7 @@ def _opened(path: str) -> sqlite3.Connection:
             raise sqlite3.DatabaseError(problem)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(_TRAILS)
     except sqlite3.Error as error:
         connection.close()
         raise InputError(

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import numpy as np
 from msgspec import Meta
 
+from podium.api.policy import NEVER_PREEMPTS
 from podium.api.times import parse_duration
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
@@ -21,9 +22,13 @@ from podium.decide.preempting.costs.criteria import CriterionName
 from podium.decide.preempting.costs.protection import Protection
 from podium.decide.preempting.costs.victim_cost import VictimCost
 from podium.decide.preempting.fair_trials import FairTrials
+from podium.decide.preempting.gang.gang import Gang, gang_priority
+from podium.decide.preempting.gang.gang_plan import GangPlan
+from podium.decide.preempting.gang.gang_planner import plan_gang
 from podium.decide.preempting.preemption import (
     NOT_ELIGIBLE_TERMINATING,
     NOT_ELIGIBLE_TERMINATING_ELSEWHERE,
+    NOT_ELIGIBLE_YET,
     PreemptionOptions,
     PreemptionPlan,
     ineligible_reason,
@@ -33,9 +38,12 @@ from podium.decide.preempting.preemption import (
     waits_for_victims,
 )
 from podium.decide.preempting.trials import Trials, VictimFilter
+from podium.decide.preempting.whole_groups import running_members
+from podium.decide.preempting.wide.potential import takeable
 from podium.decide.preempting.wide.wide_trials import WideSettings, WideTrials
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import EventToRegister
+from podium.framework.group_plugin import GroupDemand, GroupHandle, GroupPostFilterResult
 from podium.framework.handle import Handle
 from podium.framework.plugin import PluginContext, PostFilterResult
 from podium.framework.settings.arguments import Arguments, read_arguments
@@ -57,8 +65,10 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
     evicted, so that budgets are charged. ``minimumRunningTime``: pods are no victims before they have run for so long.
     ``acrossNodes``: whether pods on other nodes may be victims, where that makes the pod fit. ``keepAffinityPartners``:
     whether pods that the preemptor requires to be near are spared while there is another choice. ``includeDependents``:
-    whether pods whose required affinity victims alone satisfied are victims too. ``maxSearchSteps``: after how many
-    steps the search for such victims ends (see `podium.decide.preempting.wide`). ``bindFirst``: whether the pod is
+    whether pods whose required affinity victims alone satisfied are victims too. ``wholeGroups``: whether the pods of a
+    PodGroup with the disruption mode PodGroup are victims together or not at all; where a group preempts they are in
+    any case. ``maxSearchSteps``: after how many steps the search for such victims, and for a group's, ends (see
+    `podium.decide.preempting.wide` and `podium.decide.preempting.gang`). ``bindFirst``: whether the pod is
     bound as soon as its victims terminate; a kubelet that waits for victims holds it until they are gone.
     """
 
@@ -74,6 +84,7 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
     across_nodes: bool = False
     keep_affinity_partners: bool = False
     include_dependents: bool = False
+    whole_groups: bool = False
     max_search_steps: Annotated[int, Meta(ge=1, le=100_000_000)] = 100_000
 
     def __post_init__(self) -> None:
@@ -110,7 +121,11 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
     def wide(self) -> WideSettings:
         """Where victims are looked for beyond the pod's node."""
         return WideSettings(
-            self.across_nodes, self.keep_affinity_partners, self.include_dependents, self.max_search_steps
+            self.across_nodes,
+            self.keep_affinity_partners,
+            self.include_dependents,
+            self.whole_groups,
+            self.max_search_steps,
         )
 
 
@@ -125,6 +140,7 @@ class DefaultPreemption:
         self._trials = Trials(context.cluster, args.equal_priority_order, spare_mirrors=args.spare_mirror_pods)
         self._exchanges = FairTrials(context.cluster, self._trials) if args.equal_priority_preemption else None
         self._wide = WideTrials(context.cluster, self._trials, args.wide) if args.wide else None
+        self._most_steps = args.max_search_steps
         if args.across_nodes:
             # Or else the victims' replacements take the place of the victims.
             context.cluster.nominations.reach_domains = True
@@ -137,6 +153,17 @@ class DefaultPreemption:
     def takes_from_equals(self) -> bool:
         """Whether pods may take room from others of equal priority."""
         return self._exchanges is not None
+
+    @property
+    def looks_beyond_nodes(self) -> bool:
+        """Whether one preemption changes who may be a victim on other nodes, or has victims there."""
+        return self._protection.required or self.takes_from_equals or self._wide is not None
+
+    def may_take(self, pod: PodRecord, cluster: Cluster) -> Int64s:
+        """The slots of all less important pods that ``pod`` may preempt, budgets left aside."""
+        if pod.preemption_policy in NEVER_PREEMPTS:
+            return np.empty(0, dtype=np.int64)
+        return takeable(cluster, self._trials.ranking, pod, self._may_be_victims(cluster)).slots
 
     def prepare(self) -> None:
         """Rank the pods of all nodes now, so that the first plan need not."""
@@ -172,9 +199,19 @@ class DefaultPreemption:
         )
 
     def plan(
-        self, state: CycleState, pod: PodRecord, handle: Handle, outcome: Outcome, *, detailed: bool = False
+        self,
+        state: CycleState,
+        pod: PodRecord,
+        handle: Handle,
+        outcome: Outcome,
+        *,
+        detailed: bool = False,
+        seed: int | None = None,
     ) -> PreemptionPlan:
-        """The plan behind `post_filter`; ``detailed`` lists every candidate and every rejected node."""
+        """The plan behind `post_filter`; ``detailed`` lists every candidate and every rejected node.
+
+        It draws among equals by ``seed``, by the scheduler's where that is None.
+        """
         row = handle.cluster.nodes.row_of.get(pod.nominated_node_name)
         nominated = outcome.status(row) if row is not None else None
         evicts = self._protection.required
@@ -189,7 +226,7 @@ class DefaultPreemption:
         options = PreemptionOptions(
             self._minimum,
             self._may_be_victims(handle.cluster),
-            self._seed,
+            self._seed if seed is None else seed,
             self._cost,
             self._wide,
             requires_budgets=self._protection.required,
@@ -198,6 +235,52 @@ class DefaultPreemption:
         if plan.chosen is not None or plan.put_off is not None or exchanges is None:
             return plan
         return plan_exchange(handle, state, pod, outcome, exchanges, options, detailed=detailed) or plan
+
+    def group_post_filter(self, demand: GroupDemand, handle: GroupHandle, cluster: Cluster) -> GroupPostFilterResult:
+        """Nominate a node for each of enough members, and name all who have to go for that; or nobody goes."""
+        if demand.needed > len(demand.members):
+            return GroupPostFilterResult(unschedulable("preemption: there are too few members"))
+        plan = self.plan_group(demand, handle)
+        if not plan.eligible:
+            status = unschedulable(f"preemption: {plan.reason}")
+            return GroupPostFilterResult(status, plan=plan, keeps_nominations=plan.reason in NOT_ELIGIBLE_YET)
+        if plan.chosen is None:
+            most_important = max(demand.members, key=lambda member: member.priority)
+            retry_ns = plan.put_off.next_ns if plan.put_off else self._protection.next_ns(cluster, most_important)
+            return GroupPostFilterResult(unschedulable(plan.message), plan=plan, retry_ns=retry_ns)
+        chosen = plan.chosen
+        victims = ", ".join(victim.key for victim in chosen.victims) or "none"
+        where = f" in {chosen.domain}" if chosen.domain else ""
+        reason = f"preemption: {len(chosen.placements)} members are nominated{where}; victims: {victims}"
+        return GroupPostFilterResult(
+            Status(reasons=(reason,)),
+            chosen.placements,
+            chosen.victims,
+            chosen.domain,
+            plan,
+            evicts=self._protection.required,
+        )
+
+    def plan_group(self, demand: GroupDemand, handle: GroupHandle) -> GangPlan:
+        """The plan behind `group_post_filter`."""
+        cluster = handle.cluster
+        group = cluster.pod_groups.by_key.get(demand.key)
+        stated = None if group is None else group.spec.priority
+        gang = Gang(
+            demand.key,
+            demand.members,
+            demand.needed,
+            gang_priority(demand.members, stated),
+            demand.domains,
+            running_members(cluster, demand.key),
+        )
+        options = PreemptionOptions(
+            may_disrupt=self._may_be_victims(cluster),
+            seed=self._seed,
+            cost=self._cost,
+            requires_budgets=self._protection.required,
+        )
+        return plan_gang(handle, gang, self._trials, options, most_steps=self._most_steps)
 
     def may_disrupt(self, pod: PodRecord, victim: PodRecord) -> bool:
         """Whether ``pod`` may make ``victim``, which is not more important, give way. Always, unless overridden."""

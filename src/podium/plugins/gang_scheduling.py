@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podium.api.times import parse_duration
-from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.framework.events import EventToRegister
 from podium.framework.plugin import PluginContext
@@ -63,15 +62,10 @@ class GangScheduling:
         group = self._cluster.pod_groups.by_key.get(key)
         if group is None:
             return unresolvable(f'waiting for pod\'s pod group "{key.partition("/")[2]}" to appear in scheduling queue')
-        if not group.is_gang or live_members(self._cluster, key) >= group.min_count:
+        if not group.is_gang or self._cluster.pod_groups.live(key) >= group.min_count:
             return SUCCESS
         return unresolvable(TOO_FEW)
 
     def events_to_register(self) -> Sequence[EventToRegister]:
         """The scheduler itself asks again when pods of the group, or the group, come or change."""
         return ()
-
-
-def live_members(cluster: Cluster, key: str) -> int:
-    """How many pods of a group there are that are not on their way out."""
-    return sum(not pod.terminating for pod in cluster.pod_groups.members(key).values())

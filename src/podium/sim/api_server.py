@@ -11,6 +11,7 @@ from podium.machines.observations import Problem
 from podium.requests.actions import carry_out
 from podium.requests.router import Router
 from podium.sim.history import History
+from podium.sim.scenario.changes import SCENARIO
 from podium.store.controllers.garbage import GarbageCollector
 from podium.store.controllers.namespace_contents import NamespaceCleaner
 from podium.store.log.watch_event import WatchEvent
@@ -18,7 +19,7 @@ from podium.store.store import Store
 
 _COLLECTOR = "garbage-collector"
 _NAMESPACES = "namespace-controller"
-_Telling = ReportStatus | PatchObject | DeleteObject
+_TELLING = frozenset((ReportStatus, PatchObject, DeleteObject))
 
 
 class APIServer:
@@ -36,6 +37,8 @@ class APIServer:
         ledger: DisruptionLedger,
     ) -> None:
         self.store = store
+        self.written = 0
+        """How many events were handed on."""
         self._ledger = ledger
         self._router = Router(store, takes_history=True)
         self._history = history
@@ -53,7 +56,10 @@ class APIServer:
         version = self.store.version
         who = by or self.scheduler_of(action)
         by = getattr(action, "cause", "") or who
-        self._ledger.asked(action, who)
+        if isinstance(action, DeleteObject) and action.kind == "Pod" and by == SCENARIO:
+            self._ledger.wanted(action.uid, by)
+        else:
+            self._ledger.asked(action, who)
         try:
             problem = self._act(action, by, now)
             self._ledger.answered(action, problem)
@@ -91,10 +97,11 @@ class APIServer:
     def _hand_on(self, version: int, now: int, by: str, message: str) -> None:
         if version != self.store.version:
             for event in self.store.events_since(version):
+                self.written += 1
                 self._on_event(event, now, by, message)
 
     def _act(self, action: Action, by: str, now: int) -> Problem | None:
-        if isinstance(action, Record):
+        if type(action) is Record:
             self._history.record(action, by, now)
             return None
         return carry_out(self._router.answer, action, now)
@@ -102,4 +109,4 @@ class APIServer:
 
 def _told(action: Action) -> str:
     """What history says about an action, "" for those that speak for themselves."""
-    return action.message if isinstance(action, _Telling) else ""
+    return getattr(action, "message", "") if type(action) in _TELLING else ""

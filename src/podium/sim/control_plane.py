@@ -55,6 +55,11 @@ class ControlPlane:
             if isinstance(drain_report, Drain | DrainReport)
         ]
 
+    @property
+    def has_drains(self) -> bool:
+        """Whether any drain was begun."""
+        return bool(self._drains)
+
     def end_drains(self) -> list[Component]:
         """The drains that are over, each told once: nobody need tell them anything more."""
         ended = []

@@ -43,7 +43,7 @@ class Limits:
 
 
 class Meter:
-    """What a simulation has taken so far. Each method raises LimitError where that is more than the limits allow."""
+    """What a simulation has taken so far. Its methods raise LimitError where that is more than the limits allow."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -68,12 +68,16 @@ class Meter:
         """An object is no more."""
         self._objects.discard(uid)
 
-    def called(self, components: Sequence[Component], events: int, elapsed_ns: int) -> None:
-        """Components are called upon; so many events have happened before."""
-        limits, before = self._limits, self._calls
-        self._calls += len(components)
+    def called(self, number: int, events: int) -> bool:
+        """So many components are called upon, and so many events have happened before; whether that is too much."""
+        self._calls += number
+        return self._calls > self._limits.calls or events > self._limits.events
+
+    def refuse(self, components: Sequence[Component], events: int, elapsed_ns: int) -> None:
+        """Say which limit was reached when these components were called upon last."""
+        limits = self._limits
         if self._calls > limits.calls:
-            name = components[limits.calls - before].name
+            name = components[len(components) + limits.calls - self._calls].name
             raise _reached("calls", limits.calls, f"{name} is called upon once more", elapsed_ns)
         if events > limits.events:
             name = components[0].name

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import chain
 
 from podium.api.errors import InputError
+from podium.api.kinds import WORKLOADS
 from podium.api.maintenance import MAINTENANCE_TIME
 from podium.api.meta import Raw
 from podium.api.pod import Pod
@@ -29,7 +30,6 @@ from podium.sim.control_plane import ControlPlane, News
 from podium.sim.history import History
 from podium.sim.scenario.changes import (
     SCENARIO,
-    WORKLOADS,
     Announce,
     Apply,
     Change,

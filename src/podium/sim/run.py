@@ -16,13 +16,17 @@ from podium.api.input.codec import Document, Input, Reader
 from podium.api.present import present_time
 from podium.api.times import MAX_TIME_NS, parse_duration, parse_time
 from podium.driver.component import Component
+from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration, default_configuration
 from podium.framework.settings.departures import departures
 from podium.framework.settings.extenders import without_extenders
 from podium.framework.settings.feature_gates import FeatureGates
+from podium.machines.scheduling.queue.queued_pod import QueuedPod
+from podium.machines.scheduling.scheduler import OnAttempt
 from podium.plane.components import autoscaler, rescheduler, scheduler
 from podium.plane.switches import SCHEDULER
 from podium.sim.limits import Limits
+from podium.sim.placement_log import PlacementLog
 from podium.sim.recording.comparison import Comparison, compare
 from podium.sim.recording.tape import recordings_of, termination_of
 from podium.sim.results.result import Result, result_of
@@ -43,8 +47,10 @@ class RunOptions:
 
     `start_ns` None stands for the newest time in the objects, `until_ns` None for the scenario's end, `configuration`
     None for that of a default kube-scheduler, and `priority_cutoff` None for that of the scenario's autoscaler. A
-    configuration with extenders is refused unless they are to be ignored. A deleted pod takes `termination_ns` to end,
-    at most its grace period; None stands for what a recording among the objects says, and for all of that.
+    configuration with extenders is refused unless they are to be ignored. Schedulers draw among equals by `draw_seed`,
+    by `seed` where that is None; `on_attempt` is shown each pod right before their attempt at it. A deleted pod takes
+    `termination_ns` to end, at most its grace period; None stands for what a recording among the objects says, and for
+    all of that. With `tells_placements` the result says why pods are where they are (`podium.sim.placement_log`).
     """
 
     seed: int = 0
@@ -58,6 +64,9 @@ class RunOptions:
     limits: Limits = field(default_factory=Limits)
     ignore_extenders: bool = False
     priority_cutoff: int | None = None
+    tells_placements: bool = False
+    draw_seed: int | None = None
+    on_attempt: OnAttempt | None = None
 
 
 def simulate(  # noqa: PLR0913 - each is an option that people set on its own
@@ -138,10 +147,15 @@ def play(found: Input, options: RunOptions, progress: Progress | None = None) ->
 def played(found: Input, options: RunOptions, progress: Progress | None = None) -> Simulation:
     """The simulation of an input, at its end. Raises as `simulate` does."""
     simulation = simulation_of(found.documents, options)
+    play_on(simulation, progress)
+    return simulation
+
+
+def play_on(simulation: Simulation, progress: Progress | None = None) -> None:
+    """Play a simulation to its end."""
     while simulation.step():
         if progress is not None:
             progress(share_done(simulation), simulation.elapsed_ns)
-    return simulation
 
 
 def result_of_run(found: Input, simulation: Simulation, options: RunOptions) -> Result:
@@ -149,8 +163,11 @@ def result_of_run(found: Input, simulation: Simulation, options: RunOptions) -> 
     return result_of(simulation, rests_on(found, simulation.scenario, options), compared(found, simulation))
 
 
-def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulation:
-    """The simulation of documents, at its beginning. Raises InputError for what is wrong with them."""
+def simulation_of(documents: Sequence[Document], options: RunOptions, *, holds_steps: bool = False) -> Simulation:
+    """The simulation of documents, at its beginning. Raises InputError for what is wrong with them.
+
+    With ``holds_steps`` the scenario's steps come when they are added (`Simulation.add_steps`).
+    """
     _without_extenders(options)
     objects, scenario = split_documents(documents)
     start_ns = present_time(documents, objects) if options.start_ns is None else options.start_ns
@@ -164,7 +181,13 @@ def simulation_of(documents: Sequence[Document], options: RunOptions) -> Simulat
         limits=options.limits,
         feature_gates=options.feature_gates,
     )
-    return Simulation(objects, scenario, settings=settings, components=components_of(scenario, options))
+    log = PlacementLog(_draw_seed(options)) if options.tells_placements else None
+    if log is not None:
+        options = replace(options, on_attempt=_shown_to(log.attempted, options.on_attempt))
+    components = components_of(scenario, options)
+    return Simulation(
+        objects, scenario, settings=settings, components=components, placements=log, holds_steps=holds_steps
+    )
 
 
 def compared(found: Input, simulation: Simulation) -> Comparison | None:
@@ -263,7 +286,30 @@ def share_done(simulation: Simulation) -> float:
 
 
 def _scheduler(name: str, options: RunOptions) -> Component:
-    return scheduler(name, options.configuration, seed=options.seed, feature_gates=options.feature_gates)
+    return scheduler(
+        name,
+        options.configuration,
+        seed=_draw_seed(options),
+        feature_gates=options.feature_gates,
+        on_attempt=options.on_attempt,
+    )
+
+
+def _draw_seed(options: RunOptions) -> int:
+    """By what schedulers draw among equals."""
+    return options.seed if options.draw_seed is None else options.draw_seed
+
+
+def _shown_to(first: OnAttempt, second: OnAttempt | None) -> OnAttempt:
+    """Both are shown each pod."""
+    if second is None:
+        return first
+
+    def shown(queued: QueuedPod, runner: Runner) -> None:
+        first(queued, runner)
+        second(queued, runner)
+
+    return shown
 
 
 def _input(objects: Sequence[Document] | Sequence[dict[str, Any]]) -> Input:

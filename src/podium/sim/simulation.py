@@ -28,6 +28,7 @@ from podium.sim.faulty.informers import Informers
 from podium.sim.history import History
 from podium.sim.initial import check_objects
 from podium.sim.limits import Limits, Meter
+from podium.sim.placement_log import PlacementLog
 from podium.sim.playing import Player
 from podium.sim.results.account import Account
 from podium.sim.results.disruption_counts import DisruptionCounts
@@ -89,13 +90,17 @@ class Simulation:
         settings: Settings,
         components: Iterable[Component],
         faults: Faults | None = None,
+        placements: PlacementLog | None = None,
+        holds_steps: bool = False,
     ) -> None:
         """Create the cluster; raises InputError where that cannot be played.
 
         `documents` are of known kinds. `components` are those that differ from one simulation to another: schedulers,
-        and an autoscaler.
+        and an autoscaler. `placements` is where the schedulers among them tell why pods are where they are. With
+        `holds_steps` the scenario's steps are not played before `add_steps`.
         """
         self.scenario = scenario
+        self.placements = placements
         self.settings = settings
         self.now = settings.start_ns
         self.store = Store(seed=settings.seed)
@@ -121,6 +126,9 @@ class Simulation:
         self.control_plane = ControlPlane(scenario, _kubelets(scenario, settings), nodes, self.now)
         self._player = Player(self.server, self.control_plane, self.history, self._add, is_lenient=scenario.is_recorded)
         self._begin([*self.control_plane.components, *components])
+        if not holds_steps:
+            self.add_steps()
+        self._settle()
 
     @property
     def elapsed_ns(self) -> int:
@@ -131,6 +139,17 @@ class Simulation:
     def components(self) -> list[Component]:
         """All components, in the order in which they go at one instant."""
         return self.driver.components
+
+    def add_steps(self) -> None:
+        """Let the scenario's steps be played when their time comes."""
+        for step in self.scenario.steps:
+            self._agenda.add(self.settings.start_ns + step.at_ns, step, _STEP)
+
+    def come_to_rest(self) -> bool:
+        """Let all happen that happens at this instant; whether nothing happens after it, however much time passes."""
+        while self.driver.has_mail or self.driver.first_due(self.now, waits=True) is not None:
+            self.step()
+        return self._informers is None and self._agenda.next_time() is None and self.driver.next_time(self.now) is None
 
     def step(self) -> bool:
         """Let the next thing happen, and everything that follows from it at once; False when nothing is left."""
@@ -182,9 +201,6 @@ class Simulation:
         self.meters.start()
         for component in components:
             self._add(component)
-        for step in self.scenario.steps:
-            self._agenda.add(self.settings.start_ns + step.at_ns, step, _STEP)
-        self._settle()
 
     def _add(self, component: Component) -> None:
         """Take in one more component."""
@@ -243,13 +259,16 @@ class Simulation:
     def _settle(self) -> None:
         """Deliver what was written and answered, and let kubelets and controllers act on it, until all are quiet."""
         while True:
-            self.driver.deliver(self.now)
-            if self._collect_garbage() or self._receive():
+            if self.driver.has_mail:
+                self.driver.deliver(self.now)
+            if self._collect_garbage() or (self._informers is not None and self._receive(self._informers)):
                 continue
             due = self.driver.first_due(self.now)
             if due is None:
                 break
             self._wake(due)
+        if not self.control_plane.has_drains:
+            return
         for component in self.control_plane.end_drains():
             if self._informers is not None:
                 self._informers.end(component)
@@ -264,11 +283,9 @@ class Simulation:
         self._collected = version
         return self.server.collect_garbage(self.now)
 
-    def _receive(self) -> bool:
+    def _receive(self, informers: Informers) -> bool:
         """Take in what has arrived by watches that lag; whether there was anything."""
-        if self._informers is None:
-            return False
-        for component, seen in self._informers.take(self.now):
+        for component, seen in informers.take(self.now):
             self._standstill.show(component.name)
             self.driver.tell(component, seen)
         return self.driver.has_mail
@@ -286,6 +303,8 @@ class Simulation:
 
     def _bind_delay_ns(self, bind: Bind) -> int:
         """How long the binding takes: what its scheduler's settings say, or those of all."""
+        if not self.scenario.schedulers:
+            return self.settings.bind_delay_ns
         name = self.server.scheduler_of(bind)
         own = (scheduler.bind_delay_ns for scheduler in self.scenario.schedulers if scheduler.name == name)
         return next((delay_ns for delay_ns in own if delay_ns is not None), self.settings.bind_delay_ns)
@@ -296,16 +315,16 @@ class Simulation:
         self.bind_attempts += isinstance(action, Bind)
         # A scheduler goes by the name that its pods give it.
         by = "" if component.waits else component.name
-        version = self.store.version
+        written = self.server.written
         if self._faults is None:
             problem = self.server.carry_out(action, self.now, by)
             self.meters.answered(action, problem, self.now)
-            self._standstill.write(component.name, self.store.version - version)
+            self._standstill.write(component.name, self.server.written - written)
             self.driver.answer(asked, problem)
             return
         fate = self._faults.fate(component.name, action)
         problems = [self.server.carry_out(action, self.now, by) for _ in range(fate.times)]
-        self._standstill.write(component.name, self.store.version - version)
+        self._standstill.write(component.name, self.server.written - written)
         problem = fate.problem or (problems[0] if problems else None)
         self.meters.answered(action, problem, self.now)
         if fate.delay_ns:
@@ -337,7 +356,8 @@ class Simulation:
             self._meter.gone(stored.uid)
 
     def _call(self, components: Sequence[Component]) -> None:
-        self._meter.called(components, self.history.happened, self.now - self.settings.start_ns)
+        if self._meter.called(len(components), self.history.happened):
+            self._meter.refuse(components, self.history.happened, self.elapsed_ns)
 
 
 def _kubelets(scenario: Scenario, settings: Settings) -> KubeletSettings:

@@ -30,7 +30,7 @@ class Standstill:
         self._seen: dict[str, int] = {}
         self._in_vain: Counter[str] = Counter()
         # By component, how many of the writes were its own.
-        self._writes: Counter[str] = Counter()
+        self._writes: dict[str, int] = {}
         self._written = 0
 
     def show(self, component: str) -> None:
@@ -50,7 +50,9 @@ class Standstill:
 
     def write(self, component: str, count: int) -> None:
         """A component has written something. Raises PodiumError where it goes round in a circle."""
-        self._writes[component] += count
+        if not count:
+            return
+        self._writes[component] = self._writes.get(component, 0) + count
         self._written += count
         if self._written > _SPARE_WRITES and self._written > _SPARE_WRITES + _WRITES_AN_OBJECT * self._count_objects():
             most = max(self._writes, key=lambda name: (self._writes[name], name))

@@ -209,9 +209,12 @@ def at_version(version: int, resource: APIResource, raw: Raw, object_: Kubernete
     """The object with that version in both of its forms; `key` is the object's where it is known."""
     text = str(version)
     metadata = msgspec.structs.replace(object_.metadata, resource_version=text)
+    reading = msgspec.structs.replace(object_, metadata=metadata)
+    # All versions have one and the same text, that dictionaries find at a glance.
+    key = reading.__dict__["key"] = key or object_.key
     return Stored(
         {**raw, "metadata": {**raw["metadata"], "resourceVersion": text}},
-        msgspec.structs.replace(object_, metadata=metadata),
+        reading,
         version,
         resource,
         key,

@@ -47,6 +47,10 @@ class StoredObjects:
         self.resources.named(kind)
         return self._revisions.in_order(kind, namespace)
 
+    def changes(self, kind: str) -> int:
+        """How often an object of a kind has come, changed or gone, what was taken back counted twice."""
+        return self._revisions.changes(kind)
+
     def count(self) -> int:
         """How many objects there are, of all kinds."""
         return sum(len(self._revisions.of(kind)) for kind in self._revisions.kinds())

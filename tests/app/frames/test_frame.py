@@ -31,7 +31,7 @@ COLUMNS = st.sampled_from(KINDS).flatmap(lambda kind: st.lists(st.one_of(st.none
 )
 def test_both_protocols_hand_on_what_is_there(columns: dict[str, list[Any]], count: int) -> None:
     rows = [{name: values[place] for name, values in columns.items()} for place in range(count)]
-    frame = Frame.of_rows("any", rows, list(columns))
+    frame = Frame.of_rows("any", rows, dict.fromkeys(columns))
 
     assert list(frame) == rows
     assert pyarrow.table(frame).to_pylist() == rows
@@ -156,3 +156,34 @@ def test_a_table_is_shown_in_short() -> None:
     assert "&lt;19&gt;" in frame._repr_html_()
     assert "<20>" not in frame._repr_html_()
     assert "and 10 more rows" in frame._repr_html_()
+
+
+def schema(frame: Frame) -> dict[str, str]:
+    table = pyarrow.table(frame)
+    return {name: str(table.schema.field(name).type) for name in table.column_names}
+
+
+@pytest.mark.parametrize("name", ["events", "pods", "nodes", "series", "workloads", "readiness"])
+def test_a_column_is_of_its_kind_however_little_is_in_it(name: str) -> None:
+    full = schema(podium.simulate(ROOT / "examples" / "drain.yaml").frame(name))
+    empty = schema(podium.simulate([]).frame(name))
+
+    assert empty
+    assert {column: kind for column, kind in full.items() if column in empty} == empty
+
+
+@pytest.mark.parametrize("name", ["impact", "nodes", "findings"])
+def test_a_plan_that_does_nothing_has_the_columns_of_one_that_does_much(name: str) -> None:
+    cluster = podium.load(ROOT / "examples" / "plan" / "cluster.yaml")
+    full = schema(cluster.plan().drain(selector="kubernetes.io/hostname", timeout="10m").frame(name))
+    empty = schema(cluster.plan().set("deploy/shop/fe", {"minReadySeconds": 1}).frame(name))
+
+    assert {column: kind for column, kind in full.items() if column in empty} == empty
+    assert "double" in empty.values() or name != "impact"
+
+
+def test_whole_numbers_are_numbers_where_a_column_has_others_elsewhere() -> None:
+    frame = Frame.of_rows("any", [{"a": 1, "b": 2}], {"a": "float64", "b": "int64", "c": "bool", "d": None})
+
+    assert schema(frame) == {"a": "double", "b": "int64", "c": "bool", "d": "large_string"}
+    assert list(frame) == [{"a": 1, "b": 2, "c": None, "d": None}]

@@ -236,6 +236,47 @@ def test_a_ledger_says_who_was_disrupted_for_whom_and_metrics_say_how_many(tmp_p
     play(story)
 
 
+def test_a_ledger_tells_of_pods_that_somebody_deletes(tmp_path: Path) -> None:
+    path = str(tmp_path / "ledger")
+
+    async def story(server: APIServer) -> None:
+        server.add(running("alone", node="n1", cpu=1), pod("waits"))
+        async with Running(server, msgspec.structs.replace(SETTINGS, ledger=path)) as found:
+            await until(lambda: node_of(server, "waits") == "n1")
+            server.store.delete("Pod", "default/alone", now=NOW)
+            await until(lambda: b'podium_disruptions_total{cause="deletion"} 1.0' in found.program.metrics.text())
+        [record] = read_ledger(path).records
+        assert (record.pod, record.cause, record.by, record.node) == ("default/alone", "deletion", "", "n1")
+
+    play(story)
+
+
+def test_the_next_program_learns_what_became_of_those_whom_the_one_before_disrupted(tmp_path: Path) -> None:
+    settings = msgspec.structs.replace(SETTINGS, ledger=str(tmp_path / "ledger"))
+
+    async def story(server: APIServer) -> None:
+        server.add(
+            priority_class("high", 1_000),
+            running("victim", node="n1", cpu=9),
+            pod("wants", cpu=8, priority=1_000, spec={"priorityClassName": "high"}),
+        )
+        async with Running(server, settings):
+            await until(lambda: is_going(server, "victim"))
+        [record] = read_ledger(settings.ledger).records
+        assert record.loss.ended_after is None
+
+        server.store.delete("Pod", "default/victim", now=NOW, grace_seconds=0)
+        async with Running(server, settings) as found:
+            await until(lambda: node_of(server, "wants") == "n1")
+            assert b"podium_disruptions_total{" not in found.program.metrics.text()
+        [record] = read_ledger(settings.ledger).records
+        assert record.loss.ended_after is not None
+        assert record.beneficiary is not None
+        assert record.beneficiary.outcome in ("waiting", "placed")
+
+    play(story)
+
+
 def test_each_decision_is_a_line_with_what_it_was_made_from(tmp_path: Path) -> None:
     async def story(server: APIServer) -> None:
         server.add(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -81,6 +82,60 @@ def test_with_preemption_those_that_may_go_count_as_gone(tmp_path: Path) -> None
     answer = told("-f", cluster, "fit", "-f", asked(tmp_path, pod("web", priority=5)), "--preempt")
 
     assert (answer["fit"]["fits"], answer["fit"]["withPreemption"]) == (3, 5)
+
+
+def test_with_preemption_nobody_goes_whom_the_configuration_protects(tmp_path: Path) -> None:
+    """Half of the pods have run for long, and a budget lets one more of them go, wherever it is."""
+    names = [("a-0", "a"), ("a-1", "a"), ("b-0", "b"), ("b-1", "b")]
+    started = {"a-0": "2026-01-01T00:00:00Z", "b-0": "2026-01-01T00:00:00Z", "b-1": "2026-01-01T00:59:30Z"}
+    pods = [pod(name, "2", on=on, owner="db", priority=1) for name, on in names]
+    for each in pods:
+        time = started.get(each["metadata"]["name"], "2026-01-01T01:00:00Z")
+        each["status"]["startTime"] = time
+    cluster = written(tmp_path, node("a"), node("b"), *pods, budget("db", minAvailable=3))
+    new = asked(tmp_path, pod("web", "2", priority=5))
+
+    def fitting(**args: Any) -> int:
+        config = tmp_path / "config.yaml"
+        config.write_text(json.dumps(scheduler_configuration(args)))
+        answer = told("-f", cluster, "fit", "-f", new, "--preempt", "--config", str(config))
+        number: int = answer["fit"]["withPreemption"]
+        return number
+
+    assert fitting() == 4
+    assert fitting(minimumRunningTime="10m") == 2
+    assert fitting(budgets="Require") == 1
+    assert fitting(budgets="Require", minimumRunningTime="2h") == 0
+
+
+def test_with_preemption_a_pod_that_never_preempts_lets_nobody_go(tmp_path: Path) -> None:
+    cluster = written(tmp_path, node("a"), pod("low", "3", on="a", priority=1))
+    new = asked(tmp_path, pod("web", priority=5, preemptionPolicy="Never"))
+
+    answer = told("-f", cluster, "fit", "-f", new, "--preempt")
+
+    assert (answer["fit"]["fits"], answer["fit"]["withPreemption"]) == (1, 1)
+
+
+def test_with_preemption_equals_give_way_where_that_is_fair(tmp_path: Path) -> None:
+    old = [pod(f"old-{number}", "1", on="a", owner="old") for number in range(4)]
+    cluster = written(tmp_path, node("a"), *old)
+    new = asked(tmp_path, replica_set("web", 3))
+    config = tmp_path / "config.yaml"
+    config.write_text(json.dumps(scheduler_configuration({"equalPriorityPreemption": True})))
+
+    answer = told("-f", cluster, "fit", "-f", new, "--preempt", "--config", str(config))
+
+    assert (answer["fit"]["fits"], answer["fit"]["withPreemption"]) == (0, 2)
+
+
+def scheduler_configuration(preemption: dict[str, Any]) -> Raw:
+    """A KubeSchedulerConfiguration with these arguments of DefaultPreemption."""
+    return {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"pluginConfig": [{"name": "DefaultPreemption", "args": preemption}]}],
+    }
 
 
 def test_so_many_are_placed_one_after_another_with_whom_they_preempt(tmp_path: Path) -> None:

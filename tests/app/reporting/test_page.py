@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -88,6 +90,22 @@ def test_hovering_over_a_waiting_pod_tells_why_as_explain_words_it(story: Opened
 
     assert "waits for a node since +0s" in told
     assert "1 Insufficient cpu. preemption: 1 No preemption victims found for incoming pod" in told
+
+
+def test_hovering_over_a_placed_pod_tells_why_it_is_there(browser: Any, tmp_path: Path) -> None:
+    path, objects = tmp_path / "why.html", tmp_path / "objects.json"
+    waiting = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {"containers": [{"name": "c"}]}}
+    objects.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*dump(5, 10), waiting]}))
+    path.write_text(CliRunner().invoke(podium, ["simulate", "-f", str(objects), "-o", "html"]).output)
+    opened = Opened(browser, path)
+
+    told = hover(opened, "default/web")
+
+    assert "fitted 5 of 5 nodes" in told
+    assert re.search(r"scored \d+, (as good as|better than) the next, \S+ with \d+", told)
+    assert re.search(r"NodeResourcesFit \d+ \W 1 = \d+", told)
+    assert opened.complaints == []
+    opened.context.close()
 
 
 def test_a_click_on_a_pod_fades_all_but_those_it_has_to_do_with(story: Opened) -> None:

@@ -16,7 +16,10 @@ from podium.app.planning.questions.drain import drain_answer
 from podium.app.reporting import report
 from podium.app.reporting.picture import Picture
 from podium.app.reporting.pictures import picture_of
+from podium.sim import placement_log
 from podium.sim.run import RunOptions
+from tests import builders
+from tests.app.live.test_decision import recorded
 from tests.app.reporting.test_file import data_of
 from tests.docs.blocks import ROOT
 
@@ -167,3 +170,51 @@ def test_the_same_answer_is_the_same_file() -> None:
 def test_of_what_there_is_no_picture_is_said_so() -> None:
     with pytest.raises(TypeError, match="there is no picture of str"):
         picture_of("answer")  # type: ignore[arg-type]
+
+
+def test_of_what_was_placed_in_a_run_it_is_told_why_it_is_there() -> None:
+    told = page_of("simulate", "-f", ROOT / "examples" / "two-schedulers.yaml")
+
+    story = told["stories"][0]
+    placements = story["placements"]
+    assert placements["pod"]
+    assert placements["leftOut"] == 0
+    names = [story["words"][plugin] for scores in placements["scores"] for plugin, *_ in scores]
+    assert all(name.isalpha() for name in names)
+    assert told["facts"] == []
+
+
+def test_how_many_placements_are_not_told_of_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement_log, "MOST_PLACEMENTS", 1)
+
+    told = page_of("simulate", "-f", ROOT / "examples" / "drain.yaml")
+
+    assert told["facts"][-1].startswith("why pods are where they are is told of the first 1 placement; of ")
+
+
+def test_a_decision_that_was_written_down_is_seen_by_the_nodes_that_its_line_names(tmp_path: Path) -> None:
+    file = recorded(tmp_path, *(builders.node(f"n{number}", cpu=4) for number in range(30)), builders.pod("web", cpu=1))
+
+    told = page_of("explain", "web", "--decision", file)
+
+    decision = told["decision"]
+    assert told["headline"].startswith("Pod default/web fits: n")
+    assert (decision["groups"], decision["counts"]) == (["fits"], [30])
+    assert 20 <= len(decision["nodes"]) <= 30
+    assert decision["nodes"][decision["taken"]] in told["headline"]
+    assert len(decision["rated"]) == 10
+    assert any("of 30 nodes the line names" in fact for fact in told["facts"])
+    assert [table["title"] for table in told["tables"]] == ["Asked for"]
+
+
+def test_a_preemption_that_was_written_down_is_seen_with_its_victims(tmp_path: Path) -> None:
+    low = builders.pod("low", cpu=4, priority=1, on="n1")
+    file = recorded(
+        tmp_path, builders.node("n1", cpu=4), builders.node("n2", cpu=1), low, builders.pod("web", cpu=3, priority=9)
+    )
+
+    decision = page_of("explain", "web", "--decision", file)["decision"]
+
+    assert [candidate["victims"] for candidate in decision["candidates"]] == [["default/low"]]
+    assert decision["candidates"][0]["priority"] is None
+    assert decision["nodes"][decision["taken"]] == "n1"

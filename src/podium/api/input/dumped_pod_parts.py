@@ -6,11 +6,16 @@ import re
 from typing import Annotated
 
 import msgspec
+from msgspec.structs import replace
 
+from podium.api.pod import PodSpec
 from podium.api.times import PLAIN_TIME
 
-_ADDRESS = re.compile(r"[0-9a-f]+(?:[.:]+[0-9a-f]+){2,}", re.ASCII)
-_CONTAINER_ID = re.compile(r"[a-z-]+://[-_.0-9A-Za-z]+", re.ASCII)
+ACCESS = "kube-api-access-"
+"""What the name of the volume begins with through which a pod reaches the API server; the rest is the pod's own."""
+
+ADDRESS = re.compile(r"[0-9a-f]+(?:[.:]+[0-9a-f]+){2,}", re.ASCII)
+CONTAINER_ID = re.compile(r"[a-z-]+://[-_.0-9A-Za-z]+", re.ASCII)
 _TIME = re.compile(PLAIN_TIME)
 _NONE = msgspec.Raw()
 
@@ -114,7 +119,7 @@ class Observed(msgspec.Struct, rename="camel"):
         return [
             address.ip
             for address in (*self.pod_ips, *self.host_ips)
-            if address.ip is not None and _ADDRESS.fullmatch(address.ip)
+            if address.ip is not None and ADDRESS.fullmatch(address.ip)
         ]
 
     @property
@@ -125,5 +130,20 @@ class Observed(msgspec.Struct, rename="camel"):
             for observed_container in (*self.container_statuses, *self.init_container_statuses)
         ]
         return [
-            container_id for container_id in ids if container_id is not None and _CONTAINER_ID.fullmatch(container_id)
+            container_id for container_id in ids if container_id is not None and CONTAINER_ID.fullmatch(container_id)
         ]
+
+
+def own_volumes_of(spec: PodSpec, name: str) -> tuple[int, ...]:
+    """The places of the volumes of that name."""
+    return tuple(place for place, volume in enumerate(spec.volumes) if volume.name == name)
+
+
+def named(spec: PodSpec, node_name: str, own_volumes: tuple[int, ...], volume: str) -> PodSpec:
+    """The specification of another pod, with its node, and its name of the volumes in those places."""
+    if not own_volumes:
+        return replace(spec, node_name=node_name)
+    volumes = list(spec.volumes)
+    for place in own_volumes:
+        volumes[place] = replace(volumes[place], name=volume)
+    return replace(spec, node_name=node_name, volumes=tuple(volumes))

@@ -18,8 +18,9 @@ from msgspec.structs import replace
 
 from podium.api.checks import check, check_time
 from podium.api.errors import InputError
-from podium.api.input.dumped_pod_parts import Managed, Observed, OwnNames, Parts
+from podium.api.input.dumped_pod_parts import ACCESS, Managed, Observed, OwnNames, Parts, named, own_volumes_of
 from podium.api.input.exact_json import Text, UncertainError, decode, decode_with_nulls
+from podium.api.input.pod_stencils import PodStencils
 from podium.api.meta import ObjectMeta, Raw
 from podium.api.names import label_name_problem, subdomain_problem
 from podium.api.pod import Pod, PodSpec, PodStatus
@@ -38,9 +39,8 @@ from podium.api.validation.place import Place
 _SHAPES = 2_048
 _SMALL = 16_384
 _COLON = re.compile(rb"[ \t\r\n]*:[ \t\r\n]*")
-_ACCESS = "kube-api-access-"
 _ANY = "any"
-_ANY_ACCESS = f'"{_ACCESS}{_ANY}"'.encode()
+_ANY_ACCESS = f'"{ACCESS}{_ANY}"'.encode()
 _ANY_TIME = b'"2000-01-01T00:00:00Z"'
 _ANY_TEXT = b'"podium.dev/any"'
 _OWN_NAMES = (("nodeName", subdomain_problem), ("hostname", label_name_problem))
@@ -55,18 +55,12 @@ class _Shape:
     spec: PodSpec
     own_volumes: tuple[int, ...]
 
-    def with_names(self, node_name: str, volume: str) -> PodSpec:
-        """The specification of one of the pods."""
-        volumes = list(self.spec.volumes)
-        for place in self.own_volumes:
-            volumes[place] = replace(volumes[place], name=volume)
-        return replace(self.spec, node_name=node_name, volumes=tuple(volumes))
-
 
 class DumpedPods:
     """Reads pods of a dump one after another, and keeps what was found about those that were like them."""
 
     def __init__(self) -> None:
+        self._stencils = PodStencils()
         self._item = msgspec.json.Decoder(Parts)
         self._managed = msgspec.json.Decoder(Managed)
         self._own_names = msgspec.json.Decoder(OwnNames)
@@ -82,13 +76,18 @@ class DumpedPods:
 
         `common` is what the List says of its items.
         """
+        content = bytes(text)
+        alike = self._stencils.of(content, common)
+        return alike.read(content) or alike.noted(content, self._read_closely(content, common))
+
+    def _read_closely(self, text: bytes, common: Raw) -> Pod | None:
         try:
             item = self._item.decode(text)
             api_version = common.get("apiVersion") if item.api_version is None else item.api_version
             kind = common.get("kind") if item.kind is None else item.kind
             if (api_version, kind) != ("v1", "Pod"):
                 return None
-            return self._read(bytes(text), item)
+            return self._read(text, item)
         except (UncertainError, InputError, msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             return None
 
@@ -97,7 +96,7 @@ class DumpedPods:
         if not self._is_frame(_without(text, parts)):
             return None
         own_names = self._own_names.decode(item.spec)
-        volume = next((named.name for named in own_names.volumes if named.name.startswith(_ACCESS)), "")
+        volume = next((named.name for named in own_names.volumes if named.name.startswith(ACCESS)), "")
         observed = self._observed.decode(item.status) if len(item.status) else Observed()
         metadata = self._metadata(item.metadata, observed.addresses, bool(own_names.node_name))
         spec = self._spec(bytes(item.spec), own_names, volume, metadata)
@@ -153,7 +152,7 @@ class DumpedPods:
         shape = self._shape(text, msgspec.json.encode(metadata.labels), not metadata.uid)
         if shape is None:
             raise UncertainError
-        return shape.with_names(own_names.node_name, volume)
+        return named(shape.spec, own_names.node_name, shape.own_volumes, volume)
 
     def _status(self, text: bytes, observed: Observed, volume: str) -> PodStatus:
         """What was observed of a pod. Raises UncertainError."""
@@ -259,7 +258,7 @@ def _read_shape(text: bytes, labels: bytes, is_new: bool) -> _Shape | None:
     findings: list[Finding] = []
     owner = pods.Owner(_ANY, msgspec.json.decode(labels), is_new=is_new)
     pods.check_pod_spec(Place(raw, findings), owner)
-    own_volumes = tuple(place for place, volume in enumerate(spec.volumes) if volume.name == _ACCESS + _ANY)
+    own_volumes = own_volumes_of(spec, ACCESS + _ANY)
     unnamed = tuple(
         replace(volume, name="") if place in own_volumes else volume for place, volume in enumerate(spec.volumes)
     )

@@ -6,6 +6,7 @@ ways. A value that it writes again just as it stood there had no such thing in i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -68,10 +69,20 @@ def _decode_closely(text: Text) -> Any:
 
 
 def without_nulls(value: Any) -> Any:
-    """The value without the entries of objects that are null."""
-    if type(value) is dict:
-        return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
-    return [without_nulls(item) for item in value] if type(value) is list else value
+    """The value, which nobody else has yet, without the entries of objects that are null: they are taken out of it."""
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        parts: Iterable[Any] = part
+        if type(part) is dict:
+            parts = part.values()
+            if None in parts:
+                for key in [key for key, inner in part.items() if inner is None]:
+                    del part[key]
+        elif type(part) is not list:
+            continue
+        waiting += [inner for inner in parts if type(inner) is dict or type(inner) is list]
+    return value
 
 
 def _unescaped(compact: bytes) -> bytes:

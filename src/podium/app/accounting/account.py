@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from podium.api.basis import Caveat
 from podium.api.errors import InputError
 from podium.api.input.files import FileName, read_bytes, shown_name
 from podium.api.times import format_duration, format_time
@@ -23,6 +24,7 @@ class Account:
 
     Times count from the start of a run, or, with ``is_dated``, from 1970. ``end`` is the end of the run, or the last
     thing that is known of a cluster. ``dropped`` is how many earlier records were let go, to stay within bounds.
+    ``caveats`` say what a cluster does not tell of which nobody kept account.
     """
 
     source: str
@@ -30,6 +32,7 @@ class Account:
     end: Seconds
     is_dated: bool = False
     dropped: int = 0
+    caveats: tuple[Caveat, ...] = ()
 
     def shown(self, time: Seconds) -> str:
         """A time as people read it."""
@@ -57,7 +60,7 @@ def directory_account(directory: str) -> Account:
 def ledger_account(path: str) -> Account:
     """The account of a ledger. Raises InputError for one that is damaged, or none."""
     kept = read_ledger(path)
-    end = max((_last(record) for record in kept.records), default=0)
+    end = max((last_of(record) for record in kept.records), default=0)
     return Account(path, kept.records, end, is_dated=True, dropped=kept.dropped)
 
 
@@ -67,6 +70,11 @@ def _of_results(text: bytes, source: str) -> Account:
     except (msgspec.DecodeError, RecursionError):
         problem = "is neither JSON nor a ledger; give what podium simulate -o json printed, or the ledger of podium up"
         raise InputError(problem, source=source) from None
+    if isinstance(raw, dict) and isinstance(raw.get("items"), list):
+        # Few do.
+        from podium.app.accounting.cluster import dumped_account
+
+        return dumped_account(raw["items"], source)
     result = raw.get("result", raw) if isinstance(raw, dict) else None
     if not isinstance(result, dict) or "events" not in result or not isinstance(result.get("summary"), dict):
         problem = "is no result; give what podium simulate -o json, or podium plan -o json, printed"
@@ -88,7 +96,7 @@ def _record(raw: Any, number: int, source: str) -> Disruption:
         raise InputError(f"is no record of a disruption: {error}", source=source, path=f"ledger[{number}]") from None
 
 
-def _last(record: Disruption) -> Seconds:
+def last_of(record: Disruption) -> Seconds:
     """The last time at which something happened of a disruption."""
     found = [record.loss.ended_after]
     if record.beneficiary is not None:

@@ -76,6 +76,7 @@ class LedgerAnswer:
                 {"pods": in_words(chain), "disruptions": [record.id for record in chain]} for chain in self.chains
             ],
             "records": [record.to_dict() for record in self.records],
+            "restsOn": [caveat.to_dict() for caveat in account.caveats],
         }
 
 

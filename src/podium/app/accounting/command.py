@@ -8,8 +8,10 @@ import click
 
 from podium.app.console.command import Command
 from podium.app.console.options import HTML, output_option_of
+from podium.app.console.source import ClusterSource, optional_cluster_options
 
 if TYPE_CHECKING:
+    from podium.app.accounting.account import Account
     from podium.app.accounting.answer import LedgerAnswer
     from podium.app.accounting.question import Grouping
     from podium.machines.ledger.disruption import Cause
@@ -18,9 +20,11 @@ _CAUSES = ("preemption", "eviction", "drain", "autoscaler", "rescheduler", "pres
 _GROUPINGS = ("owner", "namespace", "priority", "cause", "node", "by", "for")
 _EPILOG = """
 \b
-Examples: what a simulation did to whom, and who was preempted in the last hour of a cluster
+Examples: what a simulation did to whom; who was preempted in the last hour of a cluster; what a cluster of which nobody
+kept account tells by itself
   podium simulate -f examples/preemption-loop.yaml -o json | podium ledger -f -
   podium ledger --data-dir ./cluster --cause preemption --since 1h
+  podium ledger --context production
 """
 
 
@@ -33,6 +37,7 @@ Examples: what a simulation did to whom, and who was preempted in the last hour 
     help="What podium simulate or podium plan printed with -o json, gzipped or not, a ledger, or - for standard input.",
 )
 @click.option("--data-dir", metavar="DIR", help="The data directory of podium up, which may be running.")
+@optional_cluster_options
 @click.option(
     "--owner", "owners", metavar="NAME", multiple=True, help="Only pods of this workload, such as shop/web. Repeatable."
 )
@@ -60,6 +65,7 @@ def ledger(
     *,
     file: str | None,
     data_dir: str | None,
+    cluster: ClusterSource | None,
     owners: tuple[str, ...],
     namespaces: tuple[str, ...],
     causes: tuple[Cause, ...],
@@ -74,16 +80,14 @@ def ledger(
 ) -> None:
     """Say who was disrupted, for whom and why, what it cost, and what became of them.
 
-    Each preemption, eviction, drain, move and node failure is accounted for: by simulations, and by podium up in its
-    data directory.
+    Each preemption, eviction, drain, move and node failure is accounted for: by simulations, by podium up in its data
+    directory, and by podium scheduler and podium reschedule with --ledger. A cluster that --context names tells what
+    its objects and its Events know, beside what such a ledger has kept.
     """
-    from podium.app.accounting.account import directory_account, read_account
     from podium.app.accounting.answer import answer_of
     from podium.app.accounting.question import Asked
 
-    if (file is None) is (data_dir is None):
-        raise click.UsageError("Name one thing to read: -f FILE, or --data-dir DIR.")
-    account = read_account(file) if file is not None else directory_account(data_dir or "")
+    account = _account(file, data_dir, cluster)
     asked = Asked(
         owners,
         namespaces,
@@ -96,6 +100,25 @@ def ledger(
         grouping=grouping,
     )
     _show(answer_of(account, asked), form, every=every)
+
+
+def _account(file: str | None, data_dir: str | None, cluster: ClusterSource | None) -> Account:
+    from podium.app.accounting.account import directory_account, read_account
+
+    if file is not None and data_dir is not None:
+        raise click.UsageError("Name one thing to read: -f FILE, or --data-dir DIR.")
+    kept = None
+    if file is not None or data_dir is not None:
+        kept = read_account(file) if file is not None else directory_account(data_dir or "")
+    if cluster is None and kept is None:
+        raise click.UsageError("Name one thing to read: -f FILE, --data-dir DIR, or a cluster with --context.")
+    if cluster is None and kept is not None:
+        return kept
+    if kept is not None and not kept.is_dated:
+        raise click.UsageError("A run has no dates: beside --context give the ledger of that cluster.")
+    from podium.app.accounting.cluster import cluster_account
+
+    return cluster_account(cluster or ClusterSource(), kept)
 
 
 def _show(answer: LedgerAnswer, form: str, *, every: bool) -> None:

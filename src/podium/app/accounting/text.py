@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from podium.api.times import format_duration
 from podium.app.accounting.answer import Group, LedgerAnswer
 from podium.app.accounting.chains import Chain, in_words
+from podium.app.console.basis_text import write_basis
 from podium.app.console.cells import NODES, PODS, WORKLOADS
 from podium.app.console.page import Cell, Name, Page, Part, counted
 from podium.machines.ledger.disruption import Disruption, Seconds
@@ -34,12 +35,12 @@ def write_ledger(page: Page, answer: LedgerAnswer, *, every: bool) -> None:
     page.paragraph(Cell(headline_of(answer), "bold"), hanging=2)
     if answer.account.dropped:
         page.paragraph(Cell(f"{answer.account.dropped:,} earlier ones are no longer kept", "dim"), indent=2)
-    if not answer.records:
-        return
-    _write_groups(page, answer)
-    _write_chains(page, answer.chains)
-    _write_in_vain(page, answer)
-    _write_records(page, answer, every=every)
+    if answer.records:
+        _write_groups(page, answer)
+        _write_chains(page, answer.chains)
+        _write_in_vain(page, answer)
+        _write_records(page, answer, every=every)
+    write_basis(page, answer.account.caveats)
 
 
 def headline_of(answer: LedgerAnswer) -> str:

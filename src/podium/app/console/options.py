@@ -51,6 +51,16 @@ class Time(click.ParamType[int]):
             self.fail(str(error), param, ctx)
 
 
+ledger_age_option = click.option(
+    "--ledger-age",
+    type=Duration(),
+    default="2160h",
+    show_default=True,
+    metavar="DURATION",
+    help="For how long disruptions are kept there; 0: however old they are.",
+)
+
+
 class FeatureGatesText(click.ParamType["FeatureGates"]):
     """Feature gates as Kubernetes' commands take them: `NonPreemptingPriority=false`, with commas between several."""
 

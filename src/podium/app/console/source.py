@@ -107,6 +107,24 @@ def cluster_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
     return _with(with_cluster, _CLUSTER_OPTIONS)
 
 
+def optional_cluster_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
+    """The same for a command that does without a cluster, too: None where none is named."""
+
+    @wraps(command)
+    def with_cluster(
+        *, context: str | None, kubeconfig: str | None, allows_exec_plugins: bool, **others: Any
+    ) -> Answer:
+        return command(cluster=_named_cluster(context, kubeconfig, allows_exec_plugins), **others)
+
+    return _with(with_cluster, _CLUSTER_OPTIONS)
+
+
+def _named_cluster(context: str | None, kubeconfig: str | None, allows_exec_plugins: bool) -> ClusterSource | None:
+    if context is None and kubeconfig is None:
+        return None
+    return ClusterSource(context or "", kubeconfig or "", allows_exec_plugins)
+
+
 def source_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
     """The options that name files and a cluster, given to the command as `source`; one of them has to be there."""
     return _with_source(override_option(command), is_required=True)
@@ -137,9 +155,7 @@ def _with_source(command: Callable[..., Answer], *, is_required: bool) -> Callab
         allows_exec_plugins: bool,
         **others: Any,
     ) -> Answer:
-        cluster = None
-        if context is not None or kubeconfig is not None:
-            cluster = ClusterSource(context or "", kubeconfig or "", allows_exec_plugins)
+        cluster = _named_cluster(context, kubeconfig, allows_exec_plugins)
         source = Source(files, cluster, allows_exec_plugins)
         return command(source=source.needed() if is_required else source, **others)
 

@@ -56,5 +56,8 @@ def with_levels(policy: DisruptionPolicy, classes: Mapping[str, PriorityClass]) 
 
 def _is_raw(pod: Pod, classes: Mapping[str, PriorityClass]) -> bool:
     """Whether admission would change how the pod is scheduled."""
-    has_class = bool(pod.spec.priority_class_name) or any(class_.global_default for class_ in classes.values())
-    return (pod.spec.priority is None and has_class) or not (pod.metadata.uid or pod.spec.node_name)
+    if not (pod.metadata.uid or pod.spec.node_name):
+        return True
+    if pod.spec.priority is not None:
+        return False
+    return bool(pod.spec.priority_class_name) or any(class_.global_default for class_ in classes.values())

@@ -45,7 +45,7 @@ def answer_of(explanation: Explanation) -> dict[str, Any]:
 def remedies_of(explanation: Explanation) -> Remedies | None:
     """What would have to change for a pod that no node can take; None for others."""
     outcome = explanation.outcome if explanation.placed is None else explanation.placed.then
-    if outcome not in _NEED_REMEDIES or not explanation.nodes:
+    if outcome not in _NEED_REMEDIES or not explanation.nodes or explanation.awaits_others:
         return None
     with explanation.as_decided():
         return find_remedies(explanation, find_obstacles(explanation.runner, explanation.record))

@@ -79,6 +79,8 @@ def explain(
     the scores of those that fit, whom the pod would preempt and why there, and what would have to change. Of a pod that
     has a node it says why it is there, where it would go if it were evicted, and who could take its place.
     """
+    # This process makes many objects, hardly any cycles, and then ends.
+    gc.disable()
     from podium.app.cluster import Cluster
     from podium.app.console.output import new_page, show, show_page
     from podium.app.console.progress import ProgressBar
@@ -89,8 +91,6 @@ def explain(
     from podium.app.explaining.workload import WorkloadExplanation
     from podium.framework.settings.configuration import load_configuration
 
-    # This process makes many objects, hardly any cycles, and then ends.
-    gc.disable()
     if decision is not None:
         _show_decision(decision, target if "/" in target else f"{namespace}/{target}", form)
         return
@@ -121,9 +121,12 @@ def _show_decision(path: str, pod: str, form: str) -> None:
     from podium.app.live.decision import find_decision
     from podium.app.live.decision_text import write_decision
 
-    if form == HTML:
-        raise click.UsageError("-o html: a decision that was written down has no picture; json has all of it")
     decision, line = find_decision(path, pod)
+    if form == HTML:
+        from podium.app.reporting.showing import show_report
+
+        show_report(decision)
+        return
     if form != "text":
         show(line, form)
         return

@@ -21,6 +21,7 @@ from podium.api.storage import PersistentVolumeClaim
 from podium.app.explaining.admission import PodDefaults, admitted, with_levels
 from podium.app.explaining.devices import device_findings
 from podium.app.explaining.explanation import Explanation, OutcomeName
+from podium.app.explaining.gang import beside_those_before, decide_gang
 from podium.app.explaining.placed import explain_placed
 from podium.cluster.cluster import Cluster
 from podium.cluster.feed import Feed
@@ -108,7 +109,7 @@ class Explainer:
         """
         record = self._pending.get(pod)
         if record is not None:
-            return self._told(explain_decision(self._runner_of(record, scheduler), record))
+            return self._told(explain_with_group(self._runner_of(record, scheduler), record))
         placed = next((record for record in self.cluster.placed.values() if record.key == pod), None)
         if placed is None:
             raise PodiumError(f"pod {pod} is not in the input; pending there: {_some(sorted(self._pending))}")
@@ -121,7 +122,9 @@ class Explainer:
         as_decided = partial(self._with_claims, tuple(claims))
         with as_decided():
             record = self.cluster.read(self._let_in(pod))
-            explanation = explain_decision(self._runner_of(record, scheduler), record)
+            explanation = explain_with_group(self._runner_of(record, scheduler), record)
+            if explanation.gang is not None:
+                return self._told(explanation)
         return self._told(replace(explanation, as_decided=as_decided))
 
     def is_pod(self, key: str) -> bool:
@@ -271,6 +274,30 @@ def explain_decision(runner: Runner, pod: PodRecord) -> Explanation:
         return _attempted(runner, pod)
     except PluginError as error:
         return Explanation(pod.key, "error", "", None, {}, {}, {}, (), None, pod, runner, error=str(error))
+
+
+def explain_with_group(runner: Runner, pod: PodRecord) -> Explanation:
+    """Decide about a pending pod together with the pods of its group, where its profile places them together."""
+    if not runner.pre_enqueue(pod).is_success:
+        return explain_decision(runner, pod)
+    try:
+        gang = decide_gang(runner, pod)
+    except PluginError as error:
+        return Explanation(pod.key, "error", "", None, {}, {}, {}, (), None, pod, runner, error=str(error))
+    if gang is None:
+        return explain_decision(runner, pod)
+    before = partial(beside_those_before, runner, gang, pod)
+    with before():
+        alone = explain_decision(runner, pod)
+    node = gang.node_of(pod.uid)
+    outcome: OutcomeName = "unschedulable"
+    if node:
+        outcome = "schedulable" if gang.is_enough else "preempts"
+    if alone.outcome == "error":
+        outcome = "error"
+    told = replace(alone, outcome=outcome, node=node, plan=None, gang=gang, as_decided=before)
+    # What nodes are worth to a pod says nothing where it does not go by that.
+    return told if outcome == "schedulable" else replace(told, scores={}, totals={}, best=())
 
 
 def _attempted(runner: Runner, pod: PodRecord) -> Explanation:

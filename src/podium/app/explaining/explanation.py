@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from podium.api.basis import Caveat
 from podium.app.explaining.devices import NO_DEVICES, DeviceFindings, shown_claims
+from podium.app.explaining.gang import GangDecision
 from podium.app.shown import Shown
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import LEFT_OUT
@@ -71,7 +72,8 @@ class Explanation(Shown):
     are the pod and what decided about it: the live cluster, which may go on to change. ``caveats_found``
     finds what ``rests_on`` tells, ``disruptions_found`` what ``disruptions`` does. Of a pod that is ``placed``,
     ``node`` is where it is, and all else is the decision if it were evicted now. ``as_decided`` is a context in which
-    the cluster is as it was decided on: without the pod, with claims that are not there yet.
+    the cluster is as it was decided on: without the pod, with claims that are not there yet. ``gang`` is the decision
+    about the pod's group, of which this pod's is a part: ``nodes`` are then seen beside the pods before it.
     """
 
     pod: str
@@ -92,6 +94,13 @@ class Explanation(Shown):
     devices: DeviceFindings = NO_DEVICES
     placed: Placed | None = None
     as_decided: Callable[[], AbstractContextManager[None]] = field(default=nullcontext, repr=False, compare=False)
+    gang: GangDecision | None = None
+
+    @property
+    def awaits_others(self) -> bool:
+        """Whether some node would take the pod, and it waits for the others of its gang."""
+        member = None if self.gang is None else self.gang.member(self.record.uid)
+        return self.outcome != "schedulable" and member is not None and member.fits
 
     @property
     def headline(self) -> str:
@@ -173,6 +182,8 @@ class Explanation(Shown):
             found["claims"] = claims
         if self.plan is not None:
             found["preemption"] = _plan(self.plan)
+        if self.gang is not None:
+            found["gang"] = self.gang.to_dict()
         if self.devices.post_filter is not None:
             found["postFilter"] = {DynamicResources.name: _status(self.devices.post_filter)}
         return found

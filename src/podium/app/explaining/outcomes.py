@@ -8,7 +8,7 @@ chance. Source: pkg/scheduler/schedule_one.go (selectHost), pkg/scheduler/framew
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,10 +47,10 @@ def outcomes_of(explanation: Explanation) -> tuple[Outcome, ...]:
     plan = explanation.plan
     if plan is not None and plan.chosen is not None:
         chosen = {name: plan.candidates[name].victims for name in plan.selected if name in plan.candidates}
-        return _grouped(chosen or {plan.chosen.node_name: plan.chosen.victims})
+        return grouped(chosen or {plan.chosen.node_name: plan.chosen.victims})
     if explanation.outcome != "schedulable":
         return ()
-    return _grouped(dict.fromkeys(explanation.best or (explanation.node,), ()))
+    return grouped(dict.fromkeys(explanation.best or (explanation.node,), ()))
 
 
 def outcomes_dict(outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -59,7 +59,8 @@ def outcomes_dict(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     return {"outcomes": named, "furtherOutcomes": max(0, len(outcomes) - MOST_OUTCOMES)}
 
 
-def _grouped(ways: dict[str, tuple[PodRecord, ...]]) -> tuple[Outcome, ...]:
+def grouped(ways: Mapping[str, tuple[PodRecord, ...]]) -> tuple[Outcome, ...]:
+    """Nodes that are equal, with the victims on each, by who suffers: of most nodes first, then by who suffers."""
     found: dict[tuple[tuple[str, int], ...], list[tuple[str, tuple[str, ...]]]] = {}
     for node in sorted(ways):
         suffering = tuple(sorted(Counter(map(_workload, ways[node])).items()))

@@ -10,7 +10,7 @@ from functools import partial
 from podium.api.policy import NEVER_PREEMPTS
 from podium.app.explaining.explanation import Explanation, Placed, Taker
 from podium.cluster.cluster import Cluster
-from podium.cluster.pods import NO_ROW, NOT_STARTED_NS, PodRecord
+from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.framework.runner import Runner
 from podium.plugins.default_preemption import DefaultPreemption
 
@@ -30,7 +30,7 @@ def explain_placed(
     takers, further = _takers(record, pending, runners, decide)
     as_decided = partial(_without, runner.cluster, record)
     with as_decided():
-        waiting = replace(record, node_name="", nominated_node_name="", terminating=False, row=NO_ROW, slot=-1)
+        waiting = record.without_node(terminating=False)
         then = decide(runner, waiting)
         # What is written out when somebody looks at it is about the cluster as it is here.
         nodes, scores, totals = dict(then.nodes), dict(then.scores), dict(then.totals)

@@ -6,8 +6,9 @@ from podium.api.errors import PodiumError
 from podium.app.explaining.explanation import Explanation
 from podium.app.frames import Frame
 from podium.app.frames.column import Value
+from podium.app.frames.rows import kinds
 
-_COLUMNS = ("node", "status", "plugin", "reasons", "total")
+_COLUMNS = kinds("node status plugin reasons", "total")
 
 
 def frame_of(explanation: Explanation, name: str) -> Frame:

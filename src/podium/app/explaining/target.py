@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from podium.api.errors import PodiumError, shown
-from podium.api.kinds import KINDS
-from podium.sim.scenario.changes import WORKLOADS
+from podium.api.kinds import KINDS, WORKLOADS
 
 POD = "Pod"
 _LONGEST = 3

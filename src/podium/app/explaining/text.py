@@ -13,12 +13,14 @@ from podium.app.console.disruptions_text import write_disruptions
 from podium.app.console.page import Cell, Name, Page, Part, fitted, listed
 from podium.app.explaining.devices import shown_devices
 from podium.app.explaining.explanation import Explanation
+from podium.app.explaining.gang_text import write_gang
 from podium.app.explaining.obstacles import find_obstacles
 from podium.app.explaining.outcomes_text import write_outcomes
 from podium.app.explaining.placed_text import write_placed
 from podium.app.explaining.preemption_text import write_preemption
 from podium.app.explaining.reasons import write_by_reason
 from podium.app.explaining.remedies_text import write_remedies
+from podium.decide.preempting.preemption import PreemptionPlan
 
 _MOST_VICTIMS = 3
 _MOST_ROWS = 5
@@ -50,6 +52,8 @@ def _write_decision(page: Page, explanation: Explanation, *, all_nodes: bool) ->
     page.paragraph(Cell(headline_of(explanation), _STYLES[explanation.outcome]), hanging=2)
     for fact in facts_of(explanation):
         page.paragraph(fact, indent=2, hanging=2)
+    if explanation.gang is not None:
+        write_gang(page, explanation.gang)
     if explanation.placed is not None:
         write_placed(page, explanation, explanation.placed)
     before = _before_any_node(explanation)
@@ -79,7 +83,7 @@ def _before_any_node(explanation: Explanation) -> tuple[str, str, str] | None:
 def _write_ways_out(page: Page, explanation: Explanation) -> None:
     """Write what preemption comes to, and what would have to change, for a pod that no node can take."""
     outcome = explanation.outcome if explanation.placed is None else explanation.placed.then
-    if outcome == "schedulable" or not explanation.nodes:
+    if outcome == "schedulable" or not explanation.nodes or explanation.awaits_others:
         return
     with explanation.as_decided():
         obstacles = find_obstacles(explanation.runner, explanation.record)
@@ -97,6 +101,12 @@ def headline_of(explanation: Explanation) -> str:
         return f"{pod} is gated: it is not attempted"
     if explanation.outcome == "error":
         return f"{pod} is not scheduled: the attempt fails"
+    if explanation.gang is not None:
+        return _of_gang(explanation)
+    return _fits_or_not(explanation, pod, plan)
+
+
+def _fits_or_not(explanation: Explanation, pod: str, plan: PreemptionPlan | None) -> str:
     if explanation.outcome == "schedulable":
         return f"{pod} fits: node {explanation.node}"
     if plan is not None and plan.chosen is not None:
@@ -108,6 +118,16 @@ def headline_of(explanation: Explanation) -> str:
     if plan is not None and not plan.eligible:
         return f"{pod} is unschedulable, and {plan.reason.removesuffix('.')}"
     return f"{pod} is unschedulable"
+
+
+def _of_gang(explanation: Explanation) -> str:
+    if explanation.outcome == "schedulable":
+        return f"{explanation.pod} fits with its gang: node {explanation.node}"
+    if explanation.outcome == "preempts":
+        return f"{explanation.pod} preempts with its gang: it is to go to {explanation.node}"
+    if explanation.awaits_others:
+        return f"{explanation.pod} would fit, and waits for its gang"
+    return f"{explanation.pod} is unschedulable"
 
 
 def facts_of(explanation: Explanation) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from podium.api.input.codec import Document, decode
+from podium.api.kinds import WORKLOADS
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.storage import PersistentVolumeClaim
@@ -17,7 +18,6 @@ from podium.app.shown import Shown
 from podium.machines.workloads.daemons.pods import daemon_spec
 from podium.machines.workloads.stateful.pods import claims_of, numbered_pod, ordinal_of
 from podium.machines.workloads.workload import Workload, label_of
-from podium.sim.scenario.changes import WORKLOADS
 
 if TYPE_CHECKING:
     from podium.app.console.page import Page

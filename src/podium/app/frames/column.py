@@ -68,13 +68,35 @@ class Column:
         return [str("" if value is None else value).encode("utf-8", "replace") for value in self.values]
 
 
-def column_of(name: str, values: Sequence[Value]) -> Column:
-    """The column of these values: of text where one is text, else of the widest kind of number; of text without any."""
+def column_of(name: str, values: Sequence[Value], kind: Kind | None = None) -> Column:
+    """The column of these values, of that `kind` where they are of it.
+
+    Otherwise it is of text where one is text, else of the widest kind of number; of text without any.
+    """
+    found = _kind_of(values)
+    if kind is not None and (found is None or kind in _WIDER[found]):
+        found = kind
+    if found in (None, "string"):
+        return Column(name, "string", [value if value is None else str(value) for value in values])
+    return Column(name, found, values)
+
+
+# By the kind of values, the kinds of columns that hold them as they are.
+_WIDER: dict[Kind, tuple[Kind, ...]] = {
+    "bool": ("bool", "int64", "float64"),
+    "int64": ("int64", "float64"),
+    "float64": ("float64",),
+    "string": ("string",),
+}
+
+
+def _kind_of(values: Sequence[Value]) -> Kind | None:
+    """The kind of values, None where there are none."""
     kinds = {type(value) for value in values if value is not None}
+    if not kinds:
+        return None
     if kinds == {bool}:
-        return Column(name, "bool", values)
-    if kinds and kinds <= {int, bool} and all(-(2**63) <= int(value or 0) < 2**63 for value in values):
-        return Column(name, "int64", values)
-    if kinds and kinds <= {int, float, bool}:
-        return Column(name, "float64", values)
-    return Column(name, "string", [value if value is None else str(value) for value in values])
+        return "bool"
+    if kinds <= {int, bool} and all(-(2**63) <= int(value or 0) < 2**63 for value in values):
+        return "int64"
+    return "float64" if kinds <= {int, float, bool} else "string"

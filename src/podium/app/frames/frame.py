@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from podium.app.frames.column import Column, Value, column_of
+from podium.app.frames.column import Column, Kind, Value, column_of
 
 if TYPE_CHECKING:
     from podium.app.frames.interchange import InterchangeFrame
@@ -28,10 +28,14 @@ class Frame:
         self._columns = {column.name: column for column in columns}
 
     @classmethod
-    def of_rows(cls, name: str, rows: Sequence[Row], columns: Sequence[str] = ()) -> Frame:
-        """The table of these rows, with the given columns first, whether a row has them or not."""
-        names = dict.fromkeys([*columns, *(key for row in rows for key in row)])
-        return cls(name, [column_of(each, [row.get(each) for row in rows]) for each in names])
+    def of_rows(cls, name: str, rows: Sequence[Row], columns: Mapping[str, Kind | None] | None = None) -> Frame:
+        """The table of these rows, with the given columns first and of their kinds, whether a row has them or not.
+
+        A kind of None is that of the values.
+        """
+        kinds = columns or {}
+        names = dict.fromkeys([*kinds, *(key for row in rows for key in row)])
+        return cls(name, [column_of(each, [row.get(each) for row in rows], kinds.get(each)) for each in names])
 
     @property
     def columns(self) -> list[str]:

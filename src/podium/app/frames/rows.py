@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podium.app.frames.column import Value
+from podium.app.frames.column import Kind, Value
+
+
+def kinds(text: str = "", whole: str = "", number: str = "") -> dict[str, Kind]:
+    """The kinds of columns by their names, which stand with blanks between them: text, whole numbers, and others."""
+    found: dict[str, Kind] = dict.fromkeys(text.split(), "string")
+    return found | dict.fromkeys(whole.split(), "int64") | dict.fromkeys(number.split(), "float64")
 
 
 def flat(shown: Mapping[str, Any], parent: str = "") -> dict[str, Value]:

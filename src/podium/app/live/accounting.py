@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Protocol
 
+from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.machines.actions import Action
 from podium.machines.ledger.causes import is_disrupted
-from podium.machines.ledger.disruption import Disruption
+from podium.machines.ledger.disruption import Disruption, Trail
 from podium.machines.ledger.ledger import DisruptionLedger
 from podium.machines.ledger.tallies import Tallies
+from podium.machines.ledger.transitions import since
 from podium.machines.machine import UNMOVED, Machine
-from podium.machines.observations import Answered, Changed, Observation, Tick
+from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.parts.deadlines import Deadline, soonest
 from podium.plane.ledger_file import LedgerFile
 from podium.store.stored import Stored
@@ -20,31 +24,56 @@ _SECOND = 10**9
 _WRITTEN_EACH_NS = _SECOND
 
 
-class LiveAccount:
-    """A ledger in a file, and what is counted of it; ``find`` gives an object as the API server last showed it."""
+class Resume(Protocol):
+    """Goes on with what an earlier life has left; `DisruptionLedger.resume`."""
 
-    def __init__(self, path: str, find: Callable[[str, str], Stored | None], on_problem: Callable[[str], None]) -> None:
+    def __call__(self, *, pods: Iterable[Pod], now: int) -> None:
+        """``pods`` are all that there are."""
+
+
+class LiveAccount:
+    """A ledger in a file, and what is counted of it.
+
+    ``find`` gives an object of a kind that is watched, as the API server last showed it.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        kept_seconds: float,
+        find: Callable[[str, str], Stored | None],
+        on_problem: Callable[[str], None],
+    ) -> None:
         """Raises InputError for a file that cannot be used."""
-        self.file = LedgerFile(path, on_problem)
+        self.file = LedgerFile(path, on_problem, kept_seconds=kept_seconds)
         self.tallies = Tallies(self.file.last_id)
         self._find = find
 
     def of(self, machine: Machine, name: str) -> AccountedMachine:
-        """The machine, with its deeds accounted for. Of what an earlier life of it did nothing more is learnt."""
-        ledger = DisruptionLedger(self._keep, self._pod, last_id=self.tallies.last_id)
-        return AccountedMachine(machine, name, ledger, self.file)
+        """The machine, with its deeds accounted for. What an earlier life of it did is followed further."""
+        find = partial(self._object, machine.watches)
+        ledger = DisruptionLedger(self._keep, find, hears_requests=False, last_id=self.tallies.last_id)
+        earlier = self.file.earlier()
+        for record, _ in earlier.followed:
+            self.tallies.known(record)
+        resume = partial(ledger.resume, earlier, since=self._since)
+        return AccountedMachine(machine, name, ledger, self.file, resume)
 
     def close(self) -> None:
         """Write down what there is, and let go of the file."""
         self.file.close()
 
-    def _keep(self, record: Disruption) -> None:
-        self.file.put(record)
+    def _keep(self, record: Disruption, trail: Trail | None) -> None:
+        self.file.put(record, trail)
         self.tallies.put(record)
 
-    def _pod(self, key: str) -> Pod | None:
-        stored = self._find("Pod", key)
-        return stored.object if stored is not None and isinstance(stored.object, Pod) else None
+    def _since(self, pod: Pod, condition: str) -> int | None:
+        stored = self._find("Pod", pod.key)
+        return None if stored is None else since(stored.raw, condition)
+
+    def _object(self, kinds: frozenset[str], kind: str, key: str) -> Kubernetes | None:
+        stored = self._find(kind, key) if kind in kinds else None
+        return None if stored is None else stored.object
 
 
 class AccountedMachine:
@@ -54,13 +83,14 @@ class AccountedMachine:
     account.
     """
 
-    def __init__(self, machine: Machine, name: str, ledger: DisruptionLedger, file: LedgerFile) -> None:
+    def __init__(self, machine: Machine, name: str, ledger: DisruptionLedger, file: LedgerFile, resume: Resume) -> None:
         self.machine = machine
         self._name = name
         self._ledger = ledger
         self._file = file
-        # The uids of pods that did not end when they were shown first; None once something was due.
-        self._shown: set[str] | None = set()
+        self._resume = resume
+        # By uid, the pods that have been shown; None once all there are were, and something was due.
+        self._shown: dict[str, Pod] | None = {}
         # When what has been recorded is to be written down, None for nothing.
         self._due_ns: int | None = None
 
@@ -72,40 +102,55 @@ class AccountedMachine:
     def deadline(self) -> Deadline:
         """See `Machine`; that something is written down is no news."""
         own = self.machine.deadline()
-        return own if self._due_ns is None else soonest(own, Deadline(self._due_ns, False))
+        due_ns = 0 if self._shown is not None else self._due_ns
+        return own if due_ns is None else soonest(own, Deadline(due_ns, False))
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """See `Machine`."""
-        if isinstance(observation, Tick) and self._writes(now) and not _is_due(self.machine.deadline(), now):
-            return []
+        if isinstance(observation, Tick):
+            is_own = self._begins(now)
+            if (self._writes(now) or is_own) and not _is_due(self.machine.deadline(), now):
+                return []
         # The ledger is told before the machine: who is preempted for whom is known from what there was.
-        had_waited = self._due_ns is not None
+        is_asked = self._due_ns is not None and self._shown is None
         self._show(observation, now)
         actions = self.machine.handle(observation, now)
         for action in actions:
             self._ledger.asked(action, self._name)
+        self._plan_writing(now)
+        # Whoever is unmoved is not asked for its deadline.
+        has_deadline = self._due_ns is not None or self._shown is not None
+        return [] if actions is UNMOVED and has_deadline and not is_asked else actions
+
+    def _begins(self, now: int) -> bool:
+        """All that there is has been shown: go on with what an earlier life has left; whether that was to be done."""
+        if self._shown is None:
+            return False
+        self._resume(pods=self._shown.values(), now=now)
+        self._shown = None
+        self._plan_writing(now)
+        return True
+
+    def _plan_writing(self, now: int) -> None:
         if self._due_ns is None and self._file.has_waiting:
             self._due_ns = now + _WRITTEN_EACH_NS
-        # Whoever is unmoved is not asked for its deadline.
-        return [] if actions is UNMOVED and self._due_ns is not None and not had_waited else actions
 
     def _show(self, observation: Observation, now: int) -> None:
-        if isinstance(observation, Tick):
-            self._shown = None
-        elif isinstance(observation, Answered):
+        if isinstance(observation, Answered):
             self._ledger.answered(observation.action, observation.problem)
         elif isinstance(observation, Changed) and isinstance(observation.object, Pod):
             if self._shown is not None:
                 self._show_first(observation.object, self._shown)
             self._ledger.changed(observation.object, now)
-        else:
-            self._ledger.handle(observation, now)
+        elif isinstance(observation, Gone) and isinstance(observation.object, Pod):
+            if self._shown is not None:
+                self._shown.pop(observation.object.metadata.uid, None)
+            self._ledger.gone(observation.object, now)
 
-    def _show_first(self, pod: Pod, shown: set[str]) -> None:
+    def _show_first(self, pod: Pod, shown: dict[str, Pod]) -> None:
         if pod.metadata.uid not in shown and is_disrupted(pod):
             self._ledger.known(pod)
-        else:
-            shown.add(pod.metadata.uid)
+        shown[pod.metadata.uid] = pod
 
     def _writes(self, now: int) -> bool:
         """Write down what has been recorded, if it is time to; whether it was."""

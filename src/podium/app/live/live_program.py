@@ -138,7 +138,10 @@ class LiveProgram(ABC):
     def _open_ledger(self, cluster: LiveCluster, ending: AsyncExitStack) -> None:
         """Keep an account of disruptions, where that is wanted."""
         if self._program.ledger and not self._program.dry_run:
-            self._account = LiveAccount(self._program.ledger, cluster.find, self._ledger_problem)
+            settings = self._program
+            self._account = LiveAccount(
+                settings.ledger, settings.ledger_kept_seconds, cluster.find, self._ledger_problem
+            )
             ending.callback(self._account.close)
             self._told.tell_disruptions(self._account.tallies)
 

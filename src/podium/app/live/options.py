@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from podium.app.console.options import Duration
+from podium.app.console.options import Duration, ledger_age_option
 
 if TYPE_CHECKING:
     from podium.app.live.health import HealthSettings
@@ -44,6 +44,7 @@ _TELLING = (
     click.option(
         "--ledger", metavar="FILE", default="", help="Keep an account of disruptions there, for podium ledger -f FILE."
     ),
+    ledger_age_option,
     click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True),
     click.option("-v", "--verbosity", type=click.IntRange(0, 10), default=0, help="How much is logged."),
 )
@@ -74,6 +75,7 @@ class ProgramOptions:
     request_timeout: int
     allow_exec_plugins: bool
     ledger: str
+    ledger_age: int
     log_format: str
     verbosity: int
 
@@ -102,6 +104,7 @@ class ProgramOptions:
             "transport": self._transport(configuration.client_connection),
             "request_timeout_s": self.request_timeout / _SECOND,
             "ledger": self.ledger,
+            "ledger_kept_seconds": self.ledger_age / _SECOND,
             "log_format": self.log_format,
             "verbosity": self.verbosity,
         }

@@ -10,6 +10,7 @@ from podium.client.leading.leader_election import LeaseSettings
 from podium.client.transport import TransportSettings
 from podium.framework.settings.configuration import Configuration
 from podium.framework.settings.feature_gates import FeatureGates
+from podium.plane.ledger_file import KEPT_SECONDS
 
 
 class ProgramSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,7 +18,7 @@ class ProgramSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     ``lease`` None: nobody else runs, so that nobody is elected. With ``dry_run`` nothing is written. ``drain_s`` is how
     long a program that stops waits for answers. While there is a file ``pause_file`` ("" for none), no pod is
-    disrupted. ``ledger`` is a file for an account of disruptions, "" for none.
+    disrupted. ``ledger`` is a file for an account of disruptions, "" for none, that are kept for so long (0: always).
     """
 
     identity: str = "podium"
@@ -29,6 +30,7 @@ class ProgramSettings(msgspec.Struct, frozen=True, kw_only=True):
     request_timeout_s: float = 30.0
     pause_file: str = ""
     ledger: str = ""
+    ledger_kept_seconds: float = KEPT_SECONDS
     drain_s: float = 10.0
     seed: int = 0
     log_format: Format = "text"

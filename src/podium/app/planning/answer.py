@@ -151,10 +151,14 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What spreadsheets are given where there is no impact by workload: rows of values under their headings."""
+    """What spreadsheets are given where there is no impact by workload: rows of values under their headings.
+
+    `numbers` are the headings of whole numbers; all others are of text.
+    """
 
     headings: tuple[str, ...]
-    rows: tuple[tuple[str | int | float | None, ...], ...]
+    rows: tuple[tuple[str | int | None, ...], ...]
+    numbers: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, repr=False)

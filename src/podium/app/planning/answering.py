@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podium.app.planning.answer import Finding, PlanAnswer, Section, WorkloadImpact
+from podium.app.planning.chances.sections import told_outcomes
 from podium.app.planning.impact import PREEMPTION, counts_of, findings_of, nodes_of
 from podium.app.planning.question import Played
 
@@ -30,7 +31,7 @@ def answer_of(
         result=result,
         baseline=baseline,
         scenario=played.scenario,
-        sections=tuple(sections),
+        sections=(*sections, *told_outcomes(played.outcomes)),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,6 +20,7 @@ from podium.app.console.options import (
 )
 from podium.app.console.run_options import single_run_options
 from podium.app.console.source import Source, override_option
+from podium.app.planning.bounds import MOST_STORIES
 from podium.app.planning.finding_codes import FINDING_CODES
 from podium.app.planning.options import Codes, joined
 
@@ -42,7 +43,10 @@ _SHOWN = {"timeline": "timeline", "pods": "pods", "all_nodes": "nodes"}
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What every question is asked with: where the cluster is from, and how the answer is shown and kept."""
+    """What every question is asked with: where the cluster is from, and how the answer is shown and kept.
+
+    It is told so many ``stories`` to find out how chance may have it come out, 0 for just the answer.
+    """
 
     source: Source
     validation: Validation | None
@@ -50,6 +54,7 @@ class Asking:
     save: str
     fail_on: tuple[str, ...]
     shown: tuple[str, ...]
+    stories: int
 
     def read(self) -> Input:
         """The cluster, read in front of somebody."""
@@ -109,7 +114,7 @@ class Playing(Asking):
         from podium.app.planning.question import play_question
 
         with self.watched("playing the plan") as progress:
-            played = play_question(read, question, self.options, progress)
+            played = play_question(read, question, self.options, progress, stories=self.stories)
         self.save_played(played, self.options)
         return played
 
@@ -173,6 +178,19 @@ _OPTIONS = (
     click.option("--timeline", is_flag=True, help="Show what happens when, where something is played."),
     click.option("--pods", is_flag=True, help="Show each pod: of the workloads with an impact, or asked about."),
     click.option("--nodes", "all_nodes", is_flag=True, help="Show every node."),
+    click.option(
+        "--outcomes",
+        is_flag=True,
+        help="List in how many ways chance may have it come out, by who suffers: it is told again with other draws.",
+    ),
+    click.option(
+        "--stories",
+        type=click.IntRange(min=1, max=MOST_STORIES),
+        default=20,
+        show_default=True,
+        metavar="N",
+        help="How often it is told for --outcomes, at most.",
+    ),
 )
 _DECIDING = (config_option, ignore_extenders_option, feature_gates_option)
 
@@ -206,12 +224,17 @@ def _asked(
         form: str,
         save: str,
         fail_on: tuple[str, ...],
+        outcomes: bool,
+        stories: int,
         **given: Any,
     ) -> Answer:
         shown = tuple(part for option, part in _SHOWN.items() if given.pop(option))
         named = joined(group or Source(), source)
         own = {name: given.pop(name) for name in further}
-        return command(asking=kind(named, validation, form, save, fail_on, shown, **own), **given)
+        if "options" in own and form == HTML:
+            own["options"] = replace(own["options"], tells_placements=True)
+        told = stories if outcomes else 0
+        return command(asking=kind(named, validation, form, save, fail_on, shown, told, **own), **given)
 
     decorated: Callable[..., Answer] = with_asking
     for option in reversed(_OPTIONS):

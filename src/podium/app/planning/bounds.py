@@ -7,3 +7,6 @@ MOST_ADDED = 10_000
 
 MOST_PLACED = 20_000
 """How many pods are placed one after another at most, to see how many fit."""
+
+MOST_STORIES = 100
+"""So often a plan is told at most, with other draws."""

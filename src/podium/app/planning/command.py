@@ -236,6 +236,7 @@ def diff(*, asking: Playing, before_files: Sequence[str], after_files: Sequence[
             after,
             asking.options,
             renews_priorities=renews_priorities,
+            stories=asking.stories,
             progress=lambda share, what: bar.update(share, lambda: what),
         )
     asking.save_played(played, after.options(asking.options))

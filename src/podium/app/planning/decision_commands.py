@@ -27,7 +27,9 @@ def pending(*, asking: Deciding, namespace: str) -> None:
     asking.refuse_without(("pods",), "pending")
     loaded = asking.load()
     with asking.watched("deciding") as progress:
-        answer = pending_answer(loaded, namespace, lambda share: progress(share, "trying changes"))
+        answer = pending_answer(
+            loaded, namespace, lambda share: progress(share, "trying changes"), stories=asking.stories
+        )
     asking.save_decided(loaded, answer)
     asking.show(answer)
 
@@ -55,10 +57,12 @@ def fit(
     from podium.app.planning.questions.fit_scenario import FitWishes
 
     asking.refuse_without(("nodes",), "fit")
+    if asking.stories and replicas is None:
+        raise click.UsageError("--outcomes: say how many with --replicas N; those that fit are counted, not placed.")
     asked, others = asked_for(asking.read_files(change, "No pod is named: give its file with -f."))
     loaded = asking.load().with_(*others)
     with asking.watched("deciding"):
-        answer = fit_answer(loaded, asked, FitWishes(replicas, preempts, after_pending))
+        answer = fit_answer(loaded, asked, FitWishes(replicas, preempts, after_pending, asking.stories))
     asking.save_decided(loaded, answer)
     asking.show(answer)
 
@@ -87,6 +91,6 @@ def survive(*, asking: Deciding, target: str, namespace: str) -> None:
     asking.refuse_without(("pods",), "survive")
     loaded = asking.load()
     with asking.watched("deciding"):
-        answer = survive_answer(loaded, target, namespace)
+        answer = survive_answer(loaded, target, namespace, stories=asking.stories)
     asking.save_decided(loaded, answer)
     asking.show(answer)

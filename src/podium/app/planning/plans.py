@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from podium.api.errors import InputError
@@ -13,7 +13,7 @@ from podium.app.plain import as_document, assignments_of
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.nodes import chosen_nodes
 from podium.app.planning.patches import read_patches
-from podium.app.planning.question import Played, Question, play_question
+from podium.app.planning.question import PlanProgress, Played, Question, play_question
 from podium.app.planning.questions.change import change_answer, change_question, changes_patched, changes_set
 from podium.app.planning.questions.deploy import deploy_answer, deploy_question, deployed
 from podium.app.planning.questions.diff import diff_answer, play_diff
@@ -37,9 +37,6 @@ from podium.sim.run import Duration, RunOptions
 if TYPE_CHECKING:
     from podium.app.cluster import Cluster
 
-PlanProgress = Callable[[float, str], None]
-"""Is told the share of the work that is done, from 0 to 1, and what is being done."""
-
 
 class Plans:
     """What would happen to a cluster if something were done to it; nothing is changed anywhere.
@@ -49,11 +46,14 @@ class Plans:
     asked, and for a run beyond its limits.
     """
 
-    def __init__(self, cluster: Cluster, options: RunOptions, progress: PlanProgress | None = None) -> None:
+    def __init__(
+        self, cluster: Cluster, options: RunOptions, progress: PlanProgress | None = None, *, stories: int = 0
+    ) -> None:
         self._cluster = cluster
         self._read = cluster.read
         self._options = options
         self._progress = progress
+        self._stories = stories
 
     def __repr__(self) -> str:
         questions = (name for name in vars(type(self)) if not name.startswith("_"))
@@ -151,7 +151,7 @@ class Plans:
 
         `namespace` is that of the pods that are told of; the others are decided about as well.
         """
-        return pending_answer(self._cluster, namespace)
+        return pending_answer(self._cluster, namespace, stories=self._stories)
 
     def fit(
         self, *objects: Given, replicas: int | None = None, preempts: bool = False, after_pending: bool = False
@@ -162,14 +162,16 @@ class Plans:
         fit. `preempts` lets them preempt, `after_pending` lets those that wait go first.
         """
         asked, others = asked_for(read_objects(objects).documents)
-        return fit_answer(self._cluster.with_(*others), asked, FitWishes(replicas, preempts, after_pending))
+        return fit_answer(
+            self._cluster.with_(*others), asked, FitWishes(replicas, preempts, after_pending, self._stories)
+        )
 
     def survive(self, target: str, namespace: str = "default") -> PlanAnswer:
         """Who could preempt a pod now, or those of a workload (`deploy/web`), and what would spare it.
 
         Of the changes that would, each is verified by deciding again.
         """
-        return survive_answer(self._cluster, target, namespace)
+        return survive_answer(self._cluster, target, namespace, stories=self._stories)
 
     def diff(
         self,
@@ -186,15 +188,22 @@ class Plans:
         class has then.
         """
         first, second = _setting("before", before), _setting("after", after)
-        options, progress = self._options, self._progress
-        played = play_diff(self._read, first, second, options, renews_priorities=renew_priorities, progress=progress)
+        played = play_diff(
+            self._read,
+            first,
+            second,
+            self._options,
+            renews_priorities=renew_priorities,
+            progress=self._progress,
+            stories=self._stories,
+        )
         return diff_answer(played, first, second)
 
     def _changed(self, name: str, changes: Sequence[Any]) -> PlanAnswer:
         return change_answer(self._play(change_question(name, changes)), changes)
 
     def _play(self, question: Question) -> Played:
-        return play_question(self._read, question, self._options, self._progress)
+        return play_question(self._read, question, self._options, self._progress, stories=self._stories)
 
 
 def _rescheduler(given: ReschedulerConfiguration | dict[str, Any] | FileName | None) -> ReschedulerConfiguration:

@@ -8,16 +8,24 @@ from functools import cached_property
 from typing import Any
 
 from podium.api.basis import Caveat
+from podium.api.collector import collector_paused
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input
 from podium.api.meta import Raw
 from podium.app.planning.answer import WorkloadImpact
+from podium.app.planning.chances.draws import Draws
+from podium.app.planning.chances.stories import Outcomes, Story, Suffering, outcomes_of
 from podium.app.planning.impact import impact_of
-from podium.app.simulating.simulation_result import SimulationResult, play_shown
-from podium.sim.run import Progress, RunOptions
+from podium.app.simulating.simulation_result import SimulationResult, play_shown, shown_result
+from podium.sim.results.at_rest import kept, lasting
+from podium.sim.run import Progress, RunOptions, play_on, simulation_of
 from podium.sim.scenario.scenario import API_VERSION
 
 SCENARIO = "Scenario"
+PlanProgress = Callable[[float, str], None]
+"""Is told the share of the work that is done, from 0 to 1, and what is being done."""
+
+_GOES = ("Scheduled", "Nominated")
 # How much of the work is the run with the plan; then comes the one without, which has less to do.
 _SHARE_OF_PLAN = 0.6
 
@@ -37,7 +45,10 @@ class Question:
 
 @dataclass(frozen=True)
 class Played:
-    """What came of it: `result` with the steps, `baseline` without them, over the same time; `scenario` was played."""
+    """What came of it: `result` with the steps, `baseline` without them, over the same time; `scenario` was played.
+
+    `outcomes` are how it may come out by chance, None where that was not asked for.
+    """
 
     read: Input
     question: Question
@@ -45,6 +56,7 @@ class Played:
     baseline: SimulationResult
     scenario: Raw
     assumed: tuple[Caveat, ...] = ()
+    outcomes: Outcomes | None = None
 
     @cached_property
     def impact(self) -> tuple[WorkloadImpact, ...]:
@@ -58,19 +70,53 @@ class Played:
 
 
 def play_question(
-    read: Input, question: Question, options: RunOptions, progress: Callable[[float, str], None] | None = None
+    read: Input,
+    question: Question,
+    options: RunOptions,
+    progress: PlanProgress | None = None,
+    *,
+    stories: int = 0,
 ) -> Played:
     """Play it, and what would happen anyway for as long. `progress` is told the share that is done, and of what.
 
-    Raises InputError for what is wrong with the objects or the steps, and LimitError as every run.
+    With `stories` it is played so often, with other draws, to find out how it may come out. Raises InputError for what
+    is wrong with the objects or the steps, and LimitError as every run.
     """
+    return played_again(lambda options, told: _play_once(read, question, options, told), options, progress, stories)
+
+
+def _play_once(read: Input, question: Question, options: RunOptions, progress: PlanProgress | None) -> Played:
     scenario = scenario_of(read, question)
     options = options if question.until_ns is None else replace(options, until_ns=question.until_ns)
-    result = play_shown(with_scenario(read, scenario), options, _part(progress, 0, _SHARE_OF_PLAN, "playing the plan"))
-    lasted_ns = result.measures.end_ns - result.measures.start_ns
-    rest = _part(progress, _SHARE_OF_PLAN, 1, "playing what happens anyway")
-    baseline = play_shown(read, replace(options, until_ns=lasted_ns), rest)
+    given = with_scenario(read, scenario)
+    # What a question sets in the scenario is not there without it, and steps that were read happen anyway.
+    is_all = not question.settings and len(scenario["spec"]["steps"]) == len(question.steps)
+    part = _part(progress, 0, _SHARE_OF_PLAN, "playing the plan")
+    result, baseline = _played(given, options, part, is_all=is_all)
+    if baseline is None:
+        lasted_ns = result.measures.end_ns - result.measures.start_ns
+        rest = _part(progress, _SHARE_OF_PLAN, 1, "playing what happens anyway")
+        baseline = play_shown(read, replace(options, until_ns=lasted_ns, on_attempt=None), rest)
     return Played(read, question, result, baseline, scenario, assumed(options))
+
+
+def _played(
+    given: Input, options: RunOptions, progress: Progress | None, *, is_all: bool
+) -> tuple[SimulationResult, SimulationResult | None]:
+    """The run, and the one without its steps where nothing happens in that; None where something does.
+
+    Both begin as the same cluster, and are the same until the first step: where nothing is left to happen by then,
+    nothing ever happens without steps. It has to be known that the steps are `all` in which they differ.
+    """
+    with collector_paused():
+        simulation = simulation_of(given.documents, options, holds_steps=True)
+        baseline = None
+        if is_all and simulation.come_to_rest():
+            baseline = kept(shown_result(given, simulation, options))
+        simulation.add_steps()
+        play_on(simulation, progress)
+        result = shown_result(given, simulation, options)
+        return result, None if baseline is None else lasting(baseline, simulation.now)
 
 
 def scenario_of(read: Input, question: Question) -> Raw:
@@ -143,6 +189,49 @@ def step(name: str, what: Any, at: str = "0s") -> Raw:
 def applied(objects: Sequence[Raw], at: str = "0s") -> Raw:
     """The step that creates objects, or brings them to what they are to be."""
     return step("apply", list(objects), at)
+
+
+def played_again(
+    play: Callable[[RunOptions, PlanProgress | None], Played],
+    options: RunOptions,
+    progress: PlanProgress | None,
+    stories: int,
+) -> Played:
+    """Play something, and again with other draws until so many stories are told; none but itself without any."""
+    if not stories:
+        return play(options, progress)
+    draws = Draws(options.seed)
+    first = _telling(progress, 0, stories)
+    played = play(replace(options, on_attempt=draws.attempted), first)
+    told = iter(range(1, stories))
+
+    def tell(seed: int) -> Story:
+        return _story(play(replace(options, draw_seed=seed), _telling(progress, next(told), stories)))
+
+    start_ns = played.result.measures.start_ns
+    return replace(played, outcomes=outcomes_of(_story(played), draws, tell, stories, start_ns))
+
+
+def _story(played: Played) -> Story:
+    """Who suffers, and where pods went."""
+    suffering = (
+        Suffering(impact.workload, sum(impact.disruptions.values()), impact.missing)
+        for impact in played.impact
+        if impact.missing or sum(impact.disruptions.values()) > 0
+    )
+    went = (
+        (event.pod, event.node)
+        for event in played.result.events
+        if event.reason in _GOES and event.pod is not None and event.node is not None
+    )
+    return Story(tuple(sorted(suffering)), frozenset(went))
+
+
+def _telling(progress: PlanProgress | None, number: int, stories: int) -> PlanProgress | None:
+    if progress is None:
+        return None
+    what = f"story {number + 1} of {stories}"
+    return lambda share, _: progress((number + share) / stories, what)
 
 
 def _part(progress: Callable[[float, str], None] | None, begin: float, end: float, what: str) -> Progress | None:

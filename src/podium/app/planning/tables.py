@@ -7,8 +7,8 @@ from typing import Any
 
 from podium.api.errors import PodiumError
 from podium.app.frames import Frame
-from podium.app.frames.column import Value
-from podium.app.frames.rows import flat
+from podium.app.frames.column import Kind, Value
+from podium.app.frames.rows import flat, kinds
 from podium.app.planning.answer import PlanAnswer
 from podium.app.simulating import tables
 
@@ -23,7 +23,10 @@ def frame_of(answer: PlanAnswer, name: str) -> Frame:
     name = name or ("impact" if answer.table is None else _TABLE)
     if name == _TABLE and answer.table is not None:
         headings = answer.table.headings
-        return Frame.of_rows(name, [dict(zip(headings, row, strict=True)) for row in answer.table.rows], headings)
+        columns: dict[str, Kind] = {
+            heading: "int64" if heading in answer.table.numbers else "string" for heading in headings
+        }
+        return Frame.of_rows(name, [dict(zip(headings, row, strict=True)) for row in answer.table.rows], columns)
     if name in _OWN:
         entries = getattr(answer, name)
         return Frame.of_rows(name, [_row(entry.to_dict()) for entry in entries], _COLUMNS[name])
@@ -33,10 +36,13 @@ def frame_of(answer: PlanAnswer, name: str) -> Frame:
     raise PodiumError(f"the answer to {answer.question} has no table {name}; it has: {', '.join(known)}")
 
 
-_COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "impact": ("workload", "readyBefore", "lowestReady", "readyAfter", "readyWithoutPlan", "wanted", "missing"),
-    "nodes": ("node", "change", "podsBefore", "podsAfter"),
-    "findings": ("code", "message", "subjects"),
+_COLUMNS: Mapping[str, Mapping[str, Kind]] = {
+    "impact": {
+        **kinds("workload", "readyBefore lowestReady readyAfter readyWithoutPlan wanted missing pending stuck"),
+        **kinds(number="shortSeconds pendingSeconds"),
+    },
+    "nodes": kinds("node change", "podsBefore podsAfter"),
+    "findings": kinds("code message subjects"),
 }
 
 

@@ -30,7 +30,8 @@ class Decision(msgspec.Struct, frozen=True, rename="camel"):
     Nodes and groups go by number. `groups` are what nodes answered, those that fit first; `group_of` is each node's.
     `scores` are those of the nodes in `rated`, best first, by plugin, weighted. `rejected` is by node why preemption
     does not help there. `taken` is the node that is taken or nominated, -1 for none,
-    and `role` says in words which of them it is.
+    and `role` says in words which of them it is. `counts` are how many nodes gave each answer, where not all of them
+    are among the nodes.
     """
 
     pod: str
@@ -47,14 +48,18 @@ class Decision(msgspec.Struct, frozen=True, rename="camel"):
     rejected: list[tuple[int, str]]
     decided_by: str
     role: str
+    counts: list[int] | None = None
 
 
 class Candidate(msgspec.Struct, frozen=True, rename="camel"):
-    """A node where preemption would help: its victims, the most important first, and budgets that they would break."""
+    """A node where preemption would help: its victims, the most important first, and budgets that they would break.
+
+    The highest `priority` of these is None where it is not known.
+    """
 
     node: int
     violations: int
-    priority: int
+    priority: int | None
     count: int
     victims: list[str]
 

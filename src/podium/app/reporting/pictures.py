@@ -10,17 +10,20 @@ from podium.app.reporting.ledger import picture_of_ledger
 from podium.app.reporting.picture import Picture
 from podium.app.reporting.plan import picture_of_plan
 from podium.app.reporting.runs import picture_of_result, picture_of_sweep
+from podium.app.reporting.written_decision import picture_of_written
 
 if TYPE_CHECKING:
     from podium.app.accounting.answer import LedgerAnswer
     from podium.app.explaining.explanation import Explanation
     from podium.app.explaining.on_node import NodeAnswer
     from podium.app.explaining.workload import WorkloadExplanation
+    from podium.app.live.decision import Decision
     from podium.app.planning.answer import PlanAnswer
     from podium.app.reporting.runs import SweepAnswer
     from podium.sim.results.result import Result
 
-    Answer = Result | PlanAnswer | Explanation | WorkloadExplanation | NodeAnswer | SweepAnswer | LedgerAnswer
+    Decided = Explanation | WorkloadExplanation | NodeAnswer | Decision
+    Answer = Result | PlanAnswer | Decided | SweepAnswer | LedgerAnswer
 
 
 def report(answer: Answer) -> str:
@@ -35,6 +38,7 @@ def picture_of(answer: Answer) -> Picture:
     from podium.app.explaining.explanation import Explanation
     from podium.app.explaining.on_node import NodeAnswer
     from podium.app.explaining.workload import WorkloadExplanation
+    from podium.app.live.decision import Decision
     from podium.app.planning.answer import PlanAnswer
     from podium.app.reporting.runs import SweepAnswer
     from podium.sim.results.result import Result
@@ -46,6 +50,8 @@ def picture_of(answer: Answer) -> Picture:
             return picture_of_plan(answer)
         case Explanation() | WorkloadExplanation() | NodeAnswer():
             return picture_of_decision(answer)
+        case Decision():
+            return picture_of_written(answer)
         case LedgerAnswer():
             return picture_of_ledger(answer)
         case SweepAnswer():

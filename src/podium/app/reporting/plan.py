@@ -9,6 +9,7 @@ from podium.api.times import format_duration
 from podium.app.console.cells import text_of
 from podium.app.planning.answer import Finding, NodeImpact, PlanAnswer, Section, WorkloadImpact
 from podium.app.reporting.picture import Picture, Table, told
+from podium.app.reporting.runs import untold
 from podium.app.reporting.story import story_of
 
 _LONGEST = 2_000
@@ -42,7 +43,7 @@ def _facts(answer: PlanAnswer) -> list[str]:
     facts = [f"{answer.otherwise}, too: {', '.join(found)}"] if found else []
     if answer.node_hours is not None and answer.node_hours[0] != answer.node_hours[1]:
         facts.append(f"node-hours {answer.node_hours[0]:g}, {answer.node_hours[1]:g} {answer.otherwise}")
-    return facts
+    return facts if answer.result is None else [*facts, *untold(answer.result)]
 
 
 def _findings(findings: Sequence[Finding]) -> list[Table]:

@@ -36,10 +36,20 @@ def picture_of_result(result: Result) -> Picture:
     return Picture(
         command="simulate",
         headline=f"{format_duration(round(summary['end'] * 10**9))}: {done}",
+        facts=untold(result),
         stories=[story_of(result, "")],
         more=summary_tables(result),
         rests_on=told(result.rests_on),
     )
+
+
+def untold(result: Result) -> list[str]:
+    """What is to be said of the pods of which it is not told why they are where they are."""
+    left_out = result.placements_left_out
+    if not left_out:
+        return []
+    told = f"why pods are where they are is told of the first {counted(len(result.placements), 'placement')}"
+    return [f"{told}; of {counted(left_out, 'later attempt')} it was not taken down"]
 
 
 def picture_of_sweep(answer: SweepAnswer) -> Picture:

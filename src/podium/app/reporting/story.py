@@ -86,6 +86,25 @@ class HoldColumns(Columns, frozen=True):
     why: list[int]
 
 
+class PlacementColumns(Columns, frozen=True):
+    """Why pods went to their nodes: how many of `nodes` they fitted, and what the others said.
+
+    They fitted -1 where the room was kept for the pod. `total` is the node's weighted score, and `next` the best other
+    node with its own; -1 where nothing was compared. `scores` are by plugin: its name, what it answered, that within 0
+    and 100, and its weight. `left_out` counts the attempts of which nothing was taken down.
+    """
+
+    pod: list[int]
+    nodes: list[int]
+    fitting: list[int]
+    refused: list[int]
+    total: list[int]
+    next: list[int]
+    next_total: list[int]
+    scores: list[list[tuple[int, int, int, int]]]
+    left_out: int
+
+
 class Story(msgspec.Struct, frozen=True, rename="camel"):
     """One run; `end` is its length in seconds, and a moment the place of an event, -1 for what was before."""
 
@@ -99,6 +118,7 @@ class Story(msgspec.Struct, frozen=True, rename="camel"):
     pods: PodColumns
     events: EventColumns
     holds: HoldColumns
+    placements: PlacementColumns
     workloads: list[dict[str, Any]]
     summary: dict[str, Any]
 
@@ -136,6 +156,7 @@ def story_of(result: Result, name: str) -> Story:
         pods=_pods(result, moments, places, words, amounts),
         events=_events(result.events, whose, by_whom, places, words),
         holds=_holds(result, words),
+        placements=_placements(result, places, words),
         amounts=amounts.list,
         workloads=[
             workload.to_dict(measures.start_ns)
@@ -229,6 +250,29 @@ def _holds(result: Result, words: Words) -> HoldColumns:
         since=[seconds(held.from_ns - measures.start_ns) for held in holds],
         until=[None if held.until_ns is None else seconds(held.until_ns - measures.start_ns) for held in holds],
         why=[words.of(f"budget {', '.join(held.budgets)}" if held.budgets else held.message) for held in holds],
+    )
+
+
+def _placements(result: Result, places: dict[str, int], words: Words) -> PlacementColumns:
+    """Of the pods that are, or were, where the attempt that was taken down put them."""
+    found = [
+        (place, result.placements[pod["uid"]])
+        for place, pod in enumerate(result.pods)
+        if pod["uid"] in result.placements and result.placements[pod["uid"]].node == pod["node"]
+    ]
+    return PlacementColumns(
+        pod=[place for place, _ in found],
+        nodes=[grounds.nodes for _, grounds in found],
+        fitting=[-1 if grounds.fitting is None else grounds.fitting for _, grounds in found],
+        refused=[words.of(grounds.reasons) for _, grounds in found],
+        total=[-1 if grounds.total is None else grounds.total for _, grounds in found],
+        next=[places.get(grounds.next_node, -1) for _, grounds in found],
+        next_total=[grounds.next_total for _, grounds in found],
+        scores=[
+            [(words.of(score.plugin), score.raw, score.normalized, score.weight) for score in grounds.scores]
+            for _, grounds in found
+        ],
+        left_out=result.placements_left_out,
     )
 
 

@@ -14,7 +14,10 @@ Explanation
   node preEnqueue?:Status error? preFilter?:Status nodes:{Status} scores?:{{int}} totals?:{int} best?:[str]
   claims?:{{Claim}} preemption?:Preemption postFilter?:{Status} priority:int nominatedNode? gates?:[str]
   remedies?:Remedies placed?:Placed disruptions?:DisruptionState outcomes?:[Outcome] furtherOutcomes?:int
-  restsOn:[Caveat]
+  gang?:Gang restsOn:[Caveat]
+Gang
+  group minCount:int pods:int placed:int needed:int fitting:int isEnough:bool members:{str} domain? domains?:int
+  problem? victims?:[str] preemption?
 Outcome
   suffering:[Suffering] nodes:[Way] furtherNodes:int
 Suffering
@@ -129,7 +132,23 @@ PlanAnswer
   nodeHours?:NodeHours restsOn:[Caveat] result?:Result
   causes?:[PendingCause] notMade?:[NotMade] changes?:[any] placed?:[any] fit?:Fit shapes?:[FitShape] ends?:[FitEnd]
   victims?:{int} survives?:bool taken?:[TakenPod] takers?:[PendingTaker] classes?:[ClassThreat]
-  differences?:[Difference]
+  differences?:[Difference] outcomes?:PlanOutcomes leftToChance?:LeftToChance
+PlanOutcomes
+  stories:int endings:[PlanEnding] furtherEndings:int
+PlanEnding
+  suffering:[PlanSuffering] stories:int
+PlanSuffering
+  workload disrupted:int missing:int
+LeftToChance
+  decisions:int deciding:int named:[Draw] notFollowed:int
+Draw
+  time:number pod outcomes:[DrawnOutcome] furtherOutcomes:int
+DrawnOutcome
+  suffering:[DrawnSuffering] nodes:[DrawnNode] furtherNodes:int followed:bool
+DrawnSuffering
+  workload pods:int
+DrawnNode
+  node victims:[str]
 PendingCause
   cause pods:int examples:[str] workloads:{int} change:str~ freed:int
 NotMade

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from podium.api.kinds import WORKLOADS
 from podium.app.schemas.kubernetes import kinds, object_schemas
 from podium.app.schemas.tables import Schema, definitions, document, reference
-from podium.sim.scenario.changes import WORKLOADS
 from podium.sim.scenario.scenario import API_VERSION
 from podium.sim.scenario.steps import STEP_NAMES
 

@@ -13,6 +13,7 @@ from podium.app.console.options import (
     config_option,
     feature_gates_option,
     ignore_extenders_option,
+    ledger_age_option,
     validate_option,
 )
 from podium.app.console.source import optional_source_options, override_option
@@ -52,6 +53,7 @@ def _switches(command: Decorated) -> Decorated:
 @click.option("--node-template", metavar="FILE", help="A Node, without a name, after which they are made.")
 @click.option("--data-dir", metavar="DIR", help="Where everything is kept, for the next start too.")
 @click.option("--no-ledger", is_flag=True, help="Keep no account of disruptions there.")
+@ledger_age_option
 @click.option(
     "--speed",
     type=click.FloatRange(min=0, min_open=True, max=100_000),
@@ -112,6 +114,7 @@ def up(
     node_template: str | None,
     data_dir: str | None,
     no_ledger: bool,
+    ledger_age: int,
     speed: float,
     seed: int | None,
     start_delay: int,
@@ -175,6 +178,7 @@ def up(
         kubeconfig=write_kubeconfig,
         has_page=not no_page,
         has_ledger=not no_ledger,
+        ledger_age_ns=ledger_age,
         without=frozenset(_left_out(switches, no_controllers=no_controllers)),
         command=command,
     )

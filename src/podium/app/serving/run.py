@@ -41,7 +41,7 @@ from podium.machines.kubelets.kubelet import KubeletSettings
 from podium.plane.assembly import Assembled, Beginning, all_objects, assemble, open_store
 from podium.plane.control_plane import PlaneSettings
 from podium.plane.initial import Population
-from podium.plane.ledger_file import LEDGER, LedgerFile
+from podium.plane.ledger_file import KEPT_SECONDS, LEDGER, LedgerFile
 from podium.plane.nodes import DEFAULT_TEMPLATE
 from podium.requests.answering.rules import Rules
 from podium.server.http import loops
@@ -89,6 +89,7 @@ class Wanted:
     kubeconfig: str | None = None
     has_page: bool = True
     has_ledger: bool = True
+    ledger_age_ns: int = KEPT_SECONDS * 10**9
     without: frozenset[str] = frozenset()
     command: tuple[str, ...] = ()
 
@@ -202,7 +203,8 @@ def assembled(wanted: Wanted, settings: PlaneSettings) -> tuple[SystemClock, Ass
     ledger: LedgerFile | None = None
     try:
         if wanted.data_dir is not None and wanted.has_ledger:
-            ledger = LedgerFile(str(Path(wanted.data_dir) / LEDGER), _ledger_problem)
+            path = str(Path(wanted.data_dir) / LEDGER)
+            ledger = LedgerFile(path, _ledger_problem, kept_seconds=wanted.ledger_age_ns / 10**9)
         store = open_store(settings.seed, journal)
         # What a cluster has seen does not lie in the future, though it may have had a faster clock.
         clock = SystemClock(wanted.speed, newest_time(all_objects(store)) if store.version else 0)

@@ -65,6 +65,8 @@ def simulate(
     They are there from the start; a Scenario among them says what comes later. The answer tells the story: who is
     placed, preempted, started and ended when, where all are at the end, and who still waits and why.
     """
+    # This process makes many objects, hardly any cycles, and then ends.
+    gc.disable()
     from podium.app.console.output import new_page, show, show_page
     from podium.app.console.progress import ProgressBar
     from podium.app.console.reading import read_shown
@@ -73,9 +75,7 @@ def simulate(
     from podium.sim.recording.excerpt import Excerpt, excerpt
     from podium.sim.run import simulation_of
 
-    # This process makes many objects, hardly any cycles, and then ends.
-    gc.disable()
-    options = replace(options, priority_cutoff=priority_cutoff)
+    options = replace(options, priority_cutoff=priority_cutoff, tells_placements=form == HTML)
     found = excerpt(read_shown(source, validation), Excerpt(from_ns, to_ns, speed))
     with ProgressBar("preparing the simulation"):
         simulation = simulation_of(found.documents, options)

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from podium.api.errors import PodiumError
 from podium.app.frames import Frame
-from podium.app.frames.rows import flat
+from podium.app.frames.column import Kind
+from podium.app.frames.rows import flat, kinds
 from podium.sim.results.result import Result
 
-_POD = (
-    "pod", "uid", "workload", "priority", "phase", "state", "node", "nominatedNode", "createdAt", "scheduledAt",
-    "startedAt", "endedAt", "disruption", "evictedBy",
-)  # fmt: skip
-_NODE = ("node", "marks", "podsBefore", "pods", "addedAt", "goneAt")
-_SUMS = ("time", "nodes", "ready", "pending")
+_EVENT = {
+    **kinds(number="time"),
+    **kinds("reason pod node by message", "count"),
+    **kinds(number="lastTime"),
+}
+_POD = {
+    **kinds("pod uid workload", "priority"),
+    **kinds("phase state node nominatedNode", number="createdAt scheduledAt startedAt endedAt"),
+    **kinds("disruption evictedBy"),
+}
+_NODE = kinds("node marks", "podsBefore pods", "addedAt goneAt")
+_SUMS = {**kinds(number="time"), **kinds(whole="nodes ready pending")}
+_READINESS = {**kinds("workload", number="time"), **kinds(whole="ready wanted")}
 
 
 def frame_of(result: Result, name: str) -> Frame:
@@ -30,17 +38,17 @@ def _workload(shown: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in shown.items() if name != "series"}
 
 
-_TABLES: dict[str, tuple[tuple[str, ...], Callable[[Result], Iterable[dict[str, Any]]]]] = {
+_TABLES: dict[str, tuple[Mapping[str, Kind], Callable[[Result], Iterable[dict[str, Any]]]]] = {
     "events": (
-        ("time", "reason", "pod", "node", "by", "message", "count", "lastTime"),
+        _EVENT,
         lambda result: (event.to_dict() for event in result.events),
     ),
     "pods": (_POD, lambda result: result.pods),
     "nodes": (_NODE, lambda result: (node.to_dict() for node in result.nodes)),
     "series": (_SUMS, lambda result: result.measures.to_dict()["series"]),
-    "workloads": (("workload",), lambda result: map(_workload, result.measures.to_dict()["workloads"])),
+    "workloads": (kinds("workload"), lambda result: map(_workload, result.measures.to_dict()["workloads"])),
     "readiness": (
-        ("workload", "time", "ready", "wanted"),
+        _READINESS,
         lambda result: (
             {"workload": workload["workload"], **point}
             for workload in result.measures.to_dict()["workloads"]

@@ -57,15 +57,16 @@ def read_cluster(
     source: ClusterSource,
     slim: Slim,
     *,
+    kinds: Iterable[Kind] = KINDS.values(),
     further: Iterable[Kind] = (),
     left_out: tuple[str, ...] = (),
     progress: Progress | None = None,
 ) -> ClusterRead:
-    """Read all kinds that Podium reads, and `further` ones, each object as `slim` leaves it.
+    """Read all kinds that Podium reads (or the `kinds`), and `further` ones, each object as `slim` leaves it.
 
     Raises PodiumError where no cluster is named or none answers, and where neither nodes nor pods may be read.
     """
-    return asyncio.run(_read(source, slim, (*KINDS.values(), *further), left_out, progress or _untold))
+    return asyncio.run(_read(source, slim, (*kinds, *further), left_out, progress or _untold))
 
 
 def _untold(_share: float) -> None:

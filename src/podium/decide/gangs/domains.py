@@ -34,7 +34,7 @@ def domains_of(cluster: Cluster, key: str, placed: Sequence[PodRecord] = ()) -> 
     what it has; then the first by name.
     """
     rows_of: dict[str, list[int]] = {}
-    for row in cluster.nodes.all_rows().tolist():
+    for row in sorted(cluster.nodes.row_of.values()):
         value = cluster.nodes.node(row).metadata.labels.get(key)
         if value is not None:
             rows_of.setdefault(value, []).append(row)

@@ -36,12 +36,14 @@ class GroupPlacement:
 
     ``needed`` of them have to fit, or none goes anywhere. ``domain`` is the topology domain that was taken, or the
     first that was tried where none will do; of ``domains`` there are so many, 0 without a topology. ``node_count`` are
-    the nodes that there were to choose from. ``problem`` says why nothing could be tried, "" where something was.
+    the nodes that there were to choose from, ``rejected_by`` the plugins that turned some member down in some domain.
+    ``problem`` says why nothing could be tried, "" where something was.
     """
 
     members: tuple[MemberPlacement, ...]
     needed: int
     node_count: int
+    rejected_by: tuple[str, ...] = ()
     domain: str = ""
     domains: int = 0
     cursor: int = 0

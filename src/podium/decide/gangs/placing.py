@@ -13,7 +13,7 @@ from podium.cluster.pods import PodRecord
 from podium.decide.gangs.assumed import AssumedPods
 from podium.decide.gangs.domains import Domain, domains_of
 from podium.decide.gangs.group_placement import GroupPlacement, MemberPlacement
-from podium.decide.placement import Placement, place
+from podium.decide.placement import Placement, place, rejecting_plugins
 from podium.framework.errors import PluginError
 from podium.framework.runner import Runner
 
@@ -56,15 +56,17 @@ def place_group(runner: Runner, trial: GroupTrial) -> GroupPlacement:
     if problem:
         return GroupPlacement((), trial.needed, len(runner.cluster.nodes), cursor=trial.cursor, problem=problem)
     best: GroupPlacement | None = None
+    rejected_by: dict[str, None] = {}
     for domain in domains:
         found = _together(runner, trial, domain)
+        rejected_by.update(dict.fromkeys(found.rejected_by))
         if best is None or (found.is_enough and (not best.is_enough or found.fitting > best.fitting)):
             best = found
         if best.is_enough and best.fitting == len(trial.members):
             break
     if best is None:
         raise AssertionError("there is no domain, and no problem with that")
-    return replace(best, domains=len(domains))
+    return replace(best, domains=len(domains), rejected_by=tuple(rejected_by))
 
 
 def order_of(pod: PodRecord, first_attempt_ns: int) -> tuple[int, int, str, str]:
@@ -98,7 +100,23 @@ def _together(runner: Runner, trial: GroupTrial, domain: Domain | None) -> Group
             if likeness is not None:
                 in_vain[likeness] = placement
     node_count = len(runner.cluster.nodes) if among is None else len(among)
-    return GroupPlacement(tuple(found), trial.needed, node_count, "" if domain is None else domain.name, cursor=cursor)
+    return GroupPlacement(
+        tuple(found),
+        trial.needed,
+        node_count,
+        _rejecting(found),
+        domain="" if domain is None else domain.name,
+        cursor=cursor,
+    )
+
+
+def _rejecting(members: Sequence[MemberPlacement]) -> tuple[str, ...]:
+    """The plugins that turned some of the members down, each once."""
+    names: dict[str, None] = {}
+    for placement in {id(member.placement): member.placement for member in members if not member.fits}.values():
+        names.update(dict.fromkeys(rejecting_plugins(placement)))
+    names.update((member.reserved.plugin, None) for member in members if member.reserved.plugin)
+    return tuple(names)
 
 
 def _taken(assumed: AssumedPods, placement: Placement, node_name: str) -> MemberPlacement:

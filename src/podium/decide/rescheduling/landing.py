@@ -7,7 +7,7 @@ the rescheduler determines that the pod can reschedule somewhere").
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from msgspec.structs import replace as changed
@@ -16,7 +16,7 @@ from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries
 from podium.api.meta import OwnerReference
 from podium.api.node import Node, Taint
 from podium.cluster.arrays import Bools, Int64s
-from podium.cluster.pods import NO_ROW, PodRecord
+from podium.cluster.pods import PodRecord
 from podium.decide.placement import MINIMUM_NODES_TO_SCORE, Placement, place
 from podium.decide.rescheduling.moments import Leaver
 from podium.decide.rescheduling.moved_claims import MADE_ANEW
@@ -59,18 +59,13 @@ class Landing:
 
 def as_replacement(pod: PodRecord, now: int) -> PodRecord:
     """A placed pod as it will be made again: on no node, and somebody else, whose uid nobody knows yet."""
-    return replace(
-        pod,
+    return pod.without_node(
         uid=replacement(pod.uid),
-        node_name="",
-        nominated_node_name="",
         created_ns=now,
         start_ns=now,
         terminating=False,
         preempted=False,
         made_claims=tuple((name, claim and f"{claim}{MADE_ANEW}") for name, claim in pod.made_claims),
-        row=NO_ROW,
-        slot=-1,
     )
 
 

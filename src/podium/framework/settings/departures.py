@@ -24,6 +24,7 @@ _ARGUMENTS: dict[str, dict[str, object]] = {
         "acrossNodes": False,
         "keepAffinityPartners": False,
         "includeDependents": False,
+        "wholeGroups": False,
     },
     "InterPodAffinity": {"nominatedPodsRepel": False},
 }

@@ -30,6 +30,11 @@ class EvictionManager:
         """Whether the node says that it is short of memory."""
         return self._memory.is_short
 
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether memory is not short, and was not when it was last looked at: more of it changes nothing."""
+        return self._memory.is_at_rest
+
     def begin(self, now: int, *, is_short: bool) -> None:
         """The kubelet starts; ``is_short`` is what the API shows."""
         self._memory.begin(now, is_short=is_short)

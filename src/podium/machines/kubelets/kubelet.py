@@ -27,7 +27,7 @@ from podium.machines.observations import (
     Observation,
     Tick,
 )
-from podium.machines.parts.deadlines import Deadline, soonest
+from podium.machines.parts.deadlines import NEVER, Deadline, soonest
 from podium.machines.parts.settling_deadlines import SettlingDeadlines
 from podium.machines.parts.work_queue import WorkQueue
 
@@ -120,7 +120,8 @@ class Kubelet:
 
     def deadline(self) -> Deadline:
         """When something is due on some node; that it fails, or is refused, over and over again is no news."""
-        return soonest(self._deadlines.deadline(), self._retries.deadline())
+        deadline, retries = self._deadlines.deadline(), self._retries.deadline()
+        return deadline if retries is NEVER else soonest(deadline, retries)
 
     def is_running(self, pod: Pod) -> bool:
         """Whether a pod's containers run."""
@@ -148,8 +149,8 @@ class Kubelet:
             if self._hosts is not None:
                 self._hosts.show_pod(uid, raw)
             self._node(name).show_pod(pod, raw, now)
-            self._look_at(name)
-        return bool(name) or known is not None
+            return self._look_at(name) or (known is not None and known[0] != uid)
+        return known is not None
 
     def _hide(self, key: str) -> None:
         """The pod of that key is gone."""
@@ -177,7 +178,7 @@ class Kubelet:
                 self._retries.succeed(subject)
             if name not in self._nodes or not self._nodes[name].written(action):
                 return False
-            self._look_at(name)
+            return self._look_at(name)
         elif self._is_wanted(name, action):
             self._retries.answer(subject, answered, now)
             self._failed[subject] = name, action
@@ -197,7 +198,9 @@ class Kubelet:
             else:
                 self._retries.forget(subject)
         while (due := self._deadlines.take_due(now)) is not None:
-            self._nodes[due].tick(now)
+            node = self._nodes[due]
+            node.told = None
+            node.tick(now)
             self._look_at(due)
 
     def _node(self, name: str) -> NodeKubelet:
@@ -214,11 +217,21 @@ class Kubelet:
             )
         return self._nodes[name]
 
-    def _look_at(self, name: str) -> None:
-        """Take what a node has to say, and when it will next; one that is gone with its pods is forgotten."""
+    def _look_at(self, name: str) -> bool:
+        """Take what a node has to say, and when it will next; one that is gone with its pods is forgotten.
+
+        Returns whether there is anything that it has not told before.
+        """
         node = self._nodes[name]
         self._actions += node.take_actions()
-        time_ns, is_news = node.deadline()
-        self._deadlines.set(name, time_ns, recurs=not is_news)
+        deadline = node.deadline()
+        has_changed = deadline is not node.told
+        if has_changed:
+            if node.told is None:
+                # Of nodes that are due at one time it is the last one from now on.
+                self._deadlines.set(name, None)
+            node.told = deadline
+            self._deadlines.set(name, deadline.time_ns, recurs=not deadline.is_news)
         if node.is_idle:
             del self._nodes[name]
+        return has_changed or bool(self._actions)

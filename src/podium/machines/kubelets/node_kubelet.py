@@ -66,6 +66,8 @@ class NodeKubelet:
         self._workers = PodWorkers(self._there, self._actions, start_delay_ns, records_stops=hosts is not None)
         self._evictions = EvictionManager(memory, self._there, self._workers, eviction_order)
         self._is_down = False
+        self.told: Deadline | None = None
+        """The deadline as it was told last; None where others have come before this node since."""
         # By uid, pods to look at.
         self._arrivals: dict[str, _Arrival] = {}
         self._has_news = False
@@ -84,7 +86,7 @@ class NodeKubelet:
         """When to `tick`; that containers fail over and over again is no news."""
         if self._is_down or self._there.node is None:
             return NEVER
-        if self._has_news or self._workers.has_freed:
+        if self._has_news or (self._workers.has_freed and self._is_room_wanted()):
             return AT_ONCE
         workers, evictions_ns = self._workers.deadline(), self._evictions.due_ns
         return workers if evictions_ns is None else soonest(workers, Deadline(evictions_ns, True))
@@ -125,6 +127,7 @@ class NodeKubelet:
             run.wanted = None
             return False
         self._workers.release(run)
+        self.told = None
         return True
 
     def is_wanted(self, action: Action) -> bool:
@@ -222,7 +225,7 @@ class NodeKubelet:
             arrival.has_run |= pod.status.phase == "Running"
             self._has_news = True
         else:
-            self._has_news |= _concerns_the_node(run.pod, pod)
+            self._has_news |= self._concerns_others(run.pod, pod)
             self._pod_changed(run, pod, raw, now)
 
     def hide_pod(self, uid: str) -> None:
@@ -230,6 +233,7 @@ class NodeKubelet:
         self._arrivals.pop(uid, None)
         if uid in self._there.runs:
             self._workers.release(self._there.runs[uid])
+            self.told = None
         self._workers.ended.pop(uid, None)
 
     def _pod_changed(self, run: PodRun, pod: Pod, raw: Raw, now: int) -> None:
@@ -261,6 +265,24 @@ class NodeKubelet:
             self._workers.report(run, reports.ready(run))
 
     # Arrivals
+
+    def _concerns_others(self, before: Pod, pod: Pod) -> bool:
+        """Whether others on the node may fare otherwise by a change of a pod: not if its status is told while it lives.
+
+        That it ends concerns those alone who want its room.
+        """
+        if pod.is_terminal or pod.is_terminating:
+            self.told = None
+            if self._is_room_wanted():
+                return True
+        was, meta = before.metadata, pod.metadata
+        if was.annotations != meta.annotations or was.labels != meta.labels:
+            return True
+        return before.spec is not pod.spec and before.spec != pod.spec
+
+    def _is_room_wanted(self) -> bool:
+        """Whether anything may come of room that becomes free: a pod waits for it, or memory is short."""
+        return not self._evictions.is_at_rest or self._there.has_waiting
 
     def _move_on(self, now: int) -> None:
         """Do what is due for the pods, and look at new ones.
@@ -348,11 +370,3 @@ class NodeKubelet:
         """Tell the API of the node, in place of what it was told of the same before."""
         self._conditions[reports.reported(action)] = action
         self._actions.append(action)
-
-
-def _concerns_the_node(before: Pod, pod: Pod) -> bool:
-    """Whether others on the node may fare otherwise by a change of a pod: not if its status is told, while it lives."""
-    if pod.is_terminal or pod.is_terminating:
-        return True
-    was, meta = before.metadata, pod.metadata
-    return was.annotations != meta.annotations or was.labels != meta.labels or before.spec != pod.spec

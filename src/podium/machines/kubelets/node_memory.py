@@ -26,6 +26,11 @@ class NodeMemory:
     _short_ns: int = 0
     _next_cycle_ns: int = 0
 
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether it neither is short nor was when it was last looked at."""
+        return not (self.is_short or self._is_below)
+
     def begin(self, now: int, *, is_short: bool) -> None:
         """The kubelet starts; ``is_short`` is what the API shows."""
         self.is_short, self._short_ns = is_short, now

@@ -103,6 +103,11 @@ class NodeRuns:
         """The holders that are not being killed, nor have ended."""
         return [run for run in self.holders() if not run.is_stopping and not run.is_ended]
 
+    @property
+    def has_waiting(self) -> bool:
+        """Whether any pod waits for others to leave."""
+        return any(run.is_waiting for run in self.runs.values())
+
     def waiting(self) -> list[PodRun]:
         """The pods that wait for others to leave, by priority, then arrival."""
         return sorted([run for run in self.runs.values() if run.is_waiting], key=lambda run: -run.pod.priority)

@@ -44,6 +44,7 @@ CPU_USAGE = "podium.dev/cpu-usage"
 READ = (DURATION, CRASH_AFTER, TERMINATION, READY_AFTER, MEMORY_USAGE, CPU_USAGE)
 """All of them."""
 
+_NAMES = frozenset(READ)
 _NEVER = "never"
 
 
@@ -73,7 +74,7 @@ def _read_strictly(annotations: Mapping[str, str], name: str) -> None:
 
 def readable(annotations: Mapping[str, str]) -> Mapping[str, str]:
     """The annotations without those of a pod's own that cannot be read."""
-    if not any(name in annotations for name in READ) or not problems(annotations):
+    if _NAMES.isdisjoint(annotations) or not problems(annotations):
         return annotations
     wrong = {name for name in READ if name in annotations and problems({name: annotations[name]})}
     return {name: value for name, value in annotations.items() if name not in wrong}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from podium.api.meta import Raw
@@ -67,10 +68,12 @@ class PodRun:
     addresses: PodAddresses | None = None
     holding: Holding = field(init=False)
     memory_used: int = field(init=False)
+    # The pod's annotations as far as they can be read.
+    _annotations: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.holding = Holding.of(self.pod)
-        self.memory_used = memory_usage(readable(self.pod.metadata.annotations))
+        self._read_annotations(self.pod)
 
     @property
     def uid(self) -> str:
@@ -109,7 +112,7 @@ class PodRun:
 
     def begin(self, started_ns: int) -> None:
         """Its containers have started."""
-        annotations = readable(self.pod.metadata.annotations)
+        annotations = self._annotations
         self.start_ns, self.started_ns = None, started_ns
         self.exit_ns, self.crash_ns, ready_ns = [
             None if name not in annotations else started_ns + (duration_ns(annotations, name) or 0)
@@ -131,14 +134,18 @@ class PodRun:
     def read(self, pod: Pod, raw: Raw) -> None:
         """Take in a newer reading of the pod."""
         if pod.metadata.annotations != self.pod.metadata.annotations:
-            self.memory_used = memory_usage(readable(pod.metadata.annotations))
+            self._read_annotations(pod)
         self.pod, self.raw = pod, raw
+
+    def _read_annotations(self, pod: Pod) -> None:
+        self._annotations = readable(pod.metadata.annotations)
+        self.memory_used = memory_usage(self._annotations)
 
     def suffer(self, trouble_ns: int | None, now: int) -> None:
         """From now on its node makes its containers fail so long after each start, and after now; None: no more."""
         self.trouble_ns = trouble_ns
         if self.started_ns is not None and not self.is_over_limit:
-            own_ns = duration_ns(readable(self.pod.metadata.annotations), CRASH_AFTER)
+            own_ns = duration_ns(self._annotations, CRASH_AFTER)
             self.crash_ns = None if own_ns is None else self.started_ns + own_ns
             if trouble_ns is not None:
                 self.crash_ns = earliest((self.crash_ns, now + trouble_ns))
@@ -149,7 +156,7 @@ class PodRun:
         Containers that cannot be killed go only where the kubelet is ``is_forced`` to forget them.
         """
         self.is_stopping = True
-        annotations = readable(self.pod.metadata.annotations)
+        annotations = self._annotations
         end = asked_ns
         if self.started_ns is not None:
             if never_terminates(annotations) and not is_forced:

@@ -16,14 +16,22 @@ _TARGET = "DisruptionTarget"
 _MOST = 10_000
 
 
+DISRUPTING = (DeleteObject, Evict, ReportStatus)
+"""The actions by which pods may be made to end."""
+
+
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """Who wants a pod to go, as which component ("" for none), for which pod (its key, "" for none), and why."""
+    """Who wants a pod to go, as which component ("" for none), for which pod (its key, "" for none), and why.
+
+    ``is_outsider``: it is a person, or a program that is no component of the cluster.
+    """
 
     by: str
     component: str = ""
     whom: str = ""
     grounds: Grounds | None = None
+    is_outsider: bool = False
 
 
 class Announced:
@@ -47,6 +55,12 @@ class Announced:
         """How that ended: who was refused an eviction disrupts nobody."""
         if problem is not None and problem.code and isinstance(action, Evict):
             self._found.pop(action.uid, None)
+
+    def refused(self, uid: str) -> None:
+        """What somebody outside wanted last of a pod was refused."""
+        found = self._found.get(uid)
+        if found is not None and found.is_outsider:
+            del self._found[uid]
 
     def take(self, uid: str) -> Announcement | None:
         """Who wanted the pod to go; None where nobody has said so."""

@@ -49,8 +49,8 @@ def is_ended_by_kubelet(pod: Pod) -> bool:
     return target is not None and target.reason == _KUBELET
 
 
-def why(pod: Pod, announced: Announcement | None, *, counts_deletions: bool) -> Why | None:
-    """Why a pod ends; None for a deletion that is no disruption, or not one that counts."""
+def why(pod: Pod, announced: Announcement | None) -> Why | None:
+    """Why a pod ends, as far as components say so; None for a deletion of which they say nothing."""
     target = _target(pod)
     by = "" if announced is None else announced.by
     component = "" if announced is None else announced.component or announced.by
@@ -68,7 +68,7 @@ def why(pod: Pod, announced: Announcement | None, *, counts_deletions: bool) -> 
         return Why(cause, by, _RULES.get(cause, ""))
     if announced is not None and announced.whom:
         return Why("preemption", by, "")
-    return Why("deletion", by, "") if counts_deletions and " " not in by else None
+    return None
 
 
 def _target(pod: Pod) -> PodCondition | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -141,6 +141,28 @@ class Disruption(Entry, frozen=True, kw_only=True):
     def to_dict(self) -> Raw:
         """The record as JSON shows it; `disruption_of` reads it."""
         return {**plain(self), "inVain": self.in_vain or None}
+
+
+class Trail(Entry, frozen=True, kw_only=True):
+    """What is needed, beside a record, to go on with it after a new start.
+
+    ``began_ns`` is when it began, ``controller`` the uid of the victim's, "" for none. ``is_followed``: what comes in
+    the victim's place is yet to come, or to be ready.
+    """
+
+    began_ns: int
+    controller: str = ""
+    is_followed: bool = True
+
+
+class Earlier(NamedTuple):
+    """What an earlier life of a ledger has left: records of which something is yet to come, in their order.
+
+    ``replacements`` are the uids of pods that are known to have come in a victim's place.
+    """
+
+    followed: tuple[tuple[Disruption, Trail], ...] = ()
+    replacements: frozenset[str] = frozenset()
 
 
 def disruption_of(raw: object) -> Disruption:

@@ -23,6 +23,11 @@ class Tallies:
         self.lost_seconds: dict[str, float] = {}
         """Running time that was lost, in seconds."""
 
+    def known(self, record: Disruption) -> None:
+        """A record of an earlier life is gone on with: what was in vain by then does not count."""
+        if record.in_vain:
+            self._remember(record.id)
+
     def put(self, record: Disruption) -> None:
         """A record has come, or has changed."""
         if record.id > self.last_id:
@@ -30,7 +35,10 @@ class Tallies:
             self.disruptions[record.cause] += 1
             self.lost_seconds[record.cause] = self.lost_seconds.get(record.cause, 0) + record.loss.lost
         if record.in_vain and record.id not in self._known_in_vain:
-            self._known_in_vain[record.id] = None
+            self._remember(record.id)
             self.in_vain[record.cause] += 1
-            if len(self._known_in_vain) > _MOST:
-                self._known_in_vain.popitem(last=False)
+
+    def _remember(self, number: int) -> None:
+        self._known_in_vain[number] = None
+        if len(self._known_in_vain) > _MOST:
+            self._known_in_vain.popitem(last=False)

@@ -10,8 +10,8 @@ from podium.api.meta import Raw
 from podium.api.pod import Pod
 
 
-class BoundPod(msgspec.Struct, frozen=True):
-    """A pod as the API shows it, and its wire form."""
+class BoundPod(msgspec.Struct):
+    """A pod as the API shows it, and its wire form, each time the newest."""
 
     pod: Pod
     raw: Raw
@@ -28,8 +28,12 @@ class BoundPods:
         """Take in a pod as it is now; one without a node takes the place of a namesake all the same."""
         key, name = pod.key, pod.spec.node_name
         known = self._pods.get(key)
-        if known is not None and known.pod.metadata.uid != pod.metadata.uid:
-            self.remove(key)
+        if known is not None:
+            if known.pod.metadata.uid != pod.metadata.uid:
+                self.remove(key)
+            elif known.pod.spec.node_name == name:
+                known.pod, known.raw = pod, raw
+                return
         if name:
             pods_on_node = self._on.get(name)
             if pods_on_node is None:

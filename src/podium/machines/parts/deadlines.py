@@ -93,23 +93,21 @@ class Deadlines(Generic[Key]):
         """When the first is due; ``is_news``: what is due here is news."""
         if not self.times:
             return NEVER
-        time_ns, told = self.next_time(), self._told
+        first, told = self._heap[0], self._told
+        time_ns = first[0] if self.times.get(first[2]) == first[0] else self.next_time()
         if told.time_ns != time_ns or told.is_news is not is_news:
             told = self._told = Deadline(time_ns, is_news)
         return told
 
     def take_due(self, now: int) -> Key | None:
         """Remove and return the first key if its time has come, else None."""
-        heap, times = self._heap, self.times
-        while heap:
-            time_ns, _, key = heap[0]
-            if times.get(key) == time_ns:
-                if time_ns > now:
-                    return None
-                heappop(heap)
-                del times[key]
+        heap = self._heap
+        # What was replaced goes as well: nothing that counts comes before the first entry.
+        while heap and heap[0][0] <= now:
+            time_ns, _, key = heappop(heap)
+            if self.times.get(key) == time_ns:
+                del self.times[key]
                 return key
-            heappop(heap)
         return None
 
     def _sweep(self) -> None:

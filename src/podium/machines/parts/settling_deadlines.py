@@ -14,24 +14,26 @@ class SettlingDeadlines(Generic[Key]):
 
     def __init__(self) -> None:
         self._deadlines: Deadlines[Key] = Deadlines()
-        # Those that do not recur.
-        self._once: set[Key] = set()
+        # Those of the keys with a time that recur.
+        self._recurring: set[Key] = set()
 
     def set(self, key: Key, time_ns: int | None, *, recurs: bool = False) -> None:
         """The key is due at that time and no other; None, and what comes after the last time that there is: never."""
-        self._deadlines.set(key, time_ns)
-        if recurs or key not in self._deadlines.times:
-            self._once.discard(key)
-        else:
-            self._once.add(key)
+        deadlines = self._deadlines
+        deadlines.set(key, time_ns)
+        if recurs and key in deadlines.times:
+            self._recurring.add(key)
+        elif self._recurring:
+            self._recurring.discard(key)
 
     def deadline(self) -> Deadline:
         """When the first is due; what recurs is no news."""
-        return self._deadlines.deadline(is_news=bool(self._once))
+        deadlines = self._deadlines
+        return deadlines.deadline(is_news=len(self._recurring) < len(deadlines.times))
 
     def take_due(self, now: int) -> Key | None:
         """Remove and return the first key if its time has come, else None."""
         key = self._deadlines.take_due(now)
-        if key is not None:
-            self._once.discard(key)
+        if key is not None and self._recurring:
+            self._recurring.discard(key)
         return key

@@ -74,9 +74,10 @@ class WorkQueue(Generic[Key]):
 
     def take(self, now: int) -> Key | None:
         """Remove and return the next key whose time has come, None when there is none."""
-        for source in (self._later, self._retries):
-            while (due := source.take_due(now)) is not None:
-                self._ready[due] = None
+        if self._later or self._retries.times:
+            for source in (self._later, self._retries):
+                while (due := source.take_due(now)) is not None:
+                    self._ready[due] = None
         if not self._ready:
             return None
         key = next(iter(self._ready))

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from podium.api.avoid_list import AvoidEntry, avoid_list
 from podium.api.replacements import Replacement
 from podium.api.times import parse_time
-from podium.cluster.pods import NO_ROW, PodRecord
+from podium.cluster.pods import PodRecord
 from podium.decide.rescheduling.standing import PastMove
 from podium.machines.parts.deadlines import earliest
 from podium.machines.rescheduling.cluster_picture import ClusterPicture
@@ -83,7 +83,7 @@ class Moves:
             has_budget=bool(self._picture.budgets.covering(pod)),
             target=target,
             pod_uid=pod.uid,
-            pod=replace(pod, node_name="", nominated_node_name="", row=NO_ROW, slot=-1),
+            pod=pod.without_node(),
             known=frozenset(
                 other.uid for other in self._picture.pods_of(pod.owner_uid) if other.created_ns >= _second(now)
             ),

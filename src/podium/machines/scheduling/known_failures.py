@@ -7,7 +7,7 @@ that plugins look at. Only plugins that are known to look at nothing else are tr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from weakref import ref
 
@@ -52,12 +52,16 @@ class KnownFailures:
 
     def keep(self, pod: PodRecord, failure: KnownFailure, now: int) -> None:
         """Remember an attempt that changed nothing."""
-        # What extenders said of one pod they need not say of the next.
-        if pod.scheduler_name not in self._trusted or _is_unlike_others(pod):
-            return
-        if self._runners[pod.scheduler_name].extenders_of(pod) is None:
+        if self.likeness(pod) is not None:
             self._now = now
             self._found[_key(pod)] = failure
+
+    def likeness(self, pod: PodRecord) -> Hashable | None:
+        """What is the same for all pods of which an attempt says the same; None for a pod that is like no other."""
+        if pod.scheduler_name not in self._trusted or _is_unlike_others(pod):
+            return None
+        # What extenders said of one pod they need not say of the next.
+        return None if self._runners[pod.scheduler_name].extenders_of(pod) is not None else _key(pod)
 
     def forget(self) -> None:
         """Something has changed."""

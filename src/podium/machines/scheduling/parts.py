@@ -22,6 +22,8 @@ from podium.framework.waiting_pods import WaitingPods
 from podium.machines.scheduling.binding.cycles import BindingCycles
 from podium.machines.scheduling.cap_waits import CapWaits
 from podium.machines.scheduling.futile_preemptions import FutilePreemptions
+from podium.machines.scheduling.gangs.gang_parts import GangParts
+from podium.machines.scheduling.gangs.gangs import Gangs
 from podium.machines.scheduling.known_failures import KnownFailures
 from podium.machines.scheduling.pod_reports import PodReports
 from podium.machines.scheduling.preemptions import Preemptions
@@ -66,13 +68,16 @@ class Parts:
         self.cap = CapWaits(self.cluster)
         self.reports = PodReports()
         self.known = KnownFailures(self.runners)
+        self.gangs = Gangs(
+            GangParts(self.cluster, self.runners, self.queue, self.bindings, self.preemptions, self.cap, self.known)
+        )
         self.room = Room(self.cluster, self.runners, self.queue, self.reports, configuration.nomination_clearing)
 
     def _pre_enqueue(self, pod: PodRecord) -> Status:
         status = self.runners[pod.scheduler_name].pre_enqueue(pod)
         if not status.is_success:
             return status
-        if self.preemptions.holds(pod.uid):
+        if self.preemptions.holds(pod.uid) or self.gangs.preemptions.holds(pod.pod_class.pod_group):
             return _HELD
         return SUCCESS
 

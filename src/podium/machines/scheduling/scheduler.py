@@ -12,7 +12,7 @@ from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.storage import PersistentVolume, PersistentVolumeClaim
 from podium.cluster.pods import PodRecord
-from podium.decide.placement import Placement, place
+from podium.decide.placement import Placement, place, rejecting_plugins
 from podium.decide.preempting.post_filter import ask_post_filters
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import PluginError
@@ -29,6 +29,7 @@ from podium.machines.actions import (
     DeleteObject,
     Evict,
     Nominate,
+    PatchObject,
     Record,
     ReleaseClaim,
     ReportStatus,
@@ -40,7 +41,7 @@ from podium.machines.observations import Answered, Changed, Gone, Observation, P
 from podium.machines.parts.deadlines import AT_ONCE, Deadline, earliest
 from podium.machines.placement_kinds import PLACEMENT_KINDS
 from podium.machines.scheduling.binding.cycle import FailedBinding
-from podium.machines.scheduling.fit_error import fit_error, rejecting_plugins
+from podium.machines.scheduling.fit_error import fit_error
 from podium.machines.scheduling.known_failures import KnownFailure
 from podium.machines.scheduling.parts import Parts
 from podium.machines.scheduling.preemption_grounds import preemption_grounds
@@ -49,6 +50,9 @@ from podium.machines.scheduling.queue.queued_pod import Place, QueuedPod
 from podium.machines.scheduling.room import ASSIGNED_POD_DELETE
 from podium.machines.scheduling.shown.objects import ObjectsShown
 from podium.machines.scheduling.shown.pods import PodsShown
+
+OnAttempt = Callable[[QueuedPod, Runner], None]
+"""Is shown a pod, and who decides about it."""
 
 
 class Scheduler:
@@ -80,15 +84,16 @@ class Scheduler:
         self.cap = parts.cap
         self.reports = parts.reports
         self.known = parts.known
+        self.gangs = parts.gangs
         self._front = parts.front
         self._room = parts.room
         self._pods = PodsShown(parts)
-        self._objects = ObjectsShown(parts.feed, self.queue, self.cap, self._room)
+        self._objects = ObjectsShown(parts.feed, self.queue, self.cap, self._room, parts.gangs)
         self.seed = seed
         # Is shown each pod right before its attempt, for those who write down how decisions were made.
-        self.on_attempt: Callable[[QueuedPod, Runner], None] | None = None
+        self.on_attempt: OnAttempt | None = None
         # Where the next sample of nodes to score starts, where profiles ask for samples; all profiles share it.
-        self._cursor = 0
+        self.cursor = 0
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now`` (nanoseconds) and say what to do."""
@@ -109,7 +114,9 @@ class Scheduler:
             case Gone(object=gone):
                 self.known.forget()
                 actions = self._objects.gone(gone, now)
-        return actions + self._go_on(now) if self.waiting_pods.has_any else actions
+        if self.waiting_pods.has_any:
+            actions = actions + self._go_on(now)
+        return actions + self.gangs.settle(self, now) if self.bindings.gathered else actions
 
     def _go_on(self, now: int) -> list[Action]:
         """Go on with the pods whose wait at Permit is over."""
@@ -117,7 +124,7 @@ class Scheduler:
         while settled := self.waiting_pods.settled(now):
             self.known.forget()
             for waiting in settled:
-                actions += self._on_its_way(waiting.pod.uid, self.bindings.resume(waiting.pod.uid, now), now)
+                actions += self.on_its_way(waiting.pod.uid, self.bindings.resume(waiting.pod.uid, now), now)
         return actions
 
     def deadline(self) -> Deadline:
@@ -127,9 +134,9 @@ class Scheduler:
         bindings_ns = self.bindings.next_deadline()
         times = (
             *(bindings_ns, self.queue.next_deadline(), self.reports.next_deadline()),
-            *(self.futile.next_deadline(), self.cap.next_deadline()),
+            *(self.futile.next_deadline(), self.cap.next_deadline(), self.gangs.next_deadline()),
         )
-        is_news = bindings_ns is not None or self.cap.is_awaited or self.queue.has_promising
+        is_news = bindings_ns is not None or self.cap.is_awaited or self.queue.has_promising or self.gangs.has_news
         return Deadline(earliest(times), is_news)
 
     def _look_at_claims(self, changed: Kubernetes, now: int) -> list[Action]:
@@ -158,6 +165,8 @@ class Scheduler:
                 return actions
             case ReportUnschedulable() | Nominate() if problem is not None:
                 self.reports.failed(action, problem, now)
+            case PatchObject(kind="PodGroup"):
+                self.gangs.answered(action, problem, now)
         return []
 
     def _preemption_ended(self, ended: Ended, now: int) -> None:
@@ -166,12 +175,13 @@ class Scheduler:
         It is tried again if something failed, or happened meanwhile that would have woken it; but where only some of
         its victims have ended, it waits for the others, unless it is to be bound first.
         """
-        queued = self.queue.find(ended.preemptor.uid)
-        if queued is not None and (ended.failed or ended.binds_first):
-            self.queue.activate([ended.preemptor.uid], now)
-        elif queued is not None:
-            is_worth_attempt = ended.all_gone or queued.woken_by != ASSIGNED_POD_DELETE
-            self.queue.ask_gate_again(ended.preemptor.uid, now, is_worth_attempt=is_worth_attempt)
+        for uid in self.gangs.preemptions.with_group(ended.preemptor):
+            queued = self.queue.find(uid)
+            if queued is not None and (ended.failed or ended.binds_first):
+                self.queue.activate([uid], now)
+            elif queued is not None:
+                is_worth_attempt = ended.all_gone or queued.woken_by != ASSIGNED_POD_DELETE
+                self.queue.ask_gate_again(uid, now, is_worth_attempt=is_worth_attempt)
 
     # Attempts
 
@@ -181,6 +191,8 @@ class Scheduler:
             while (uid := waits.take_due(now)) is not None:
                 self.queue.activate([uid], now)
         actions = self._bind_on(now) if self.bindings.has_deadlines else []
+        if self.gangs.is_on:
+            actions += self.gangs.tick(self, now)
         actions += self._attempts(now)
         return actions + self._write_again(now) if self.reports.has_failed else actions
 
@@ -188,7 +200,7 @@ class Scheduler:
         """Go on with the binding cycles whose time has come."""
         actions = self.bindings.retries(now)
         for failure in self.bindings.give_up_claims(now):
-            actions += self._put_back(failure, now)
+            actions += self.put_back(failure, now)
         for result in self.bindings.look_again(now):
             actions += self._went(result, now)
         return actions
@@ -202,10 +214,12 @@ class Scheduler:
         if self.cluster.replacements.awaited or self._front.first:
             self._front.settle(self.queue, now)
         while (queued := self.queue.pop(now)) is not None:
+            if self.gangs.concerns(queued.record):
+                return actions + self.gangs.attempt(queued, self, now)
             known = self.known.find(queued.record, now)
             if known is None or self.futile.knows(queued.record):
                 return actions + self._attempt(queued, now)
-            told = self._not_scheduled(queued, known.plugins, known.message, now)
+            told = self.not_scheduled(queued, known.plugins, known.message, now)
             actions += told
             if not all(isinstance(action, Record) for action in told):
                 break
@@ -215,26 +229,39 @@ class Scheduler:
         pod = queued.record
         runner = self.runners[pod.scheduler_name]
         self.cluster.pass_time(now)
-        if self.on_attempt is not None:
-            self.on_attempt(queued, runner)
+        self.begins(queued, runner)
         try:
-            placement = place(runner, pod, self.seed, cursor=self._cursor, detailed=False)
-            self._cursor = placement.cursor
+            placement = place(runner, pod, self.seed, cursor=self.cursor, detailed=False)
+            self.cursor = placement.cursor
             if placement.error:
-                return self._not_scheduled(queued, [], placement.error, now, error=True)
+                return self.not_scheduled(queued, [], placement.error, now, error=True)
             if placement.row is None:
                 return self._nowhere(queued, runner, placement, now)
         except PluginError as error:
-            return self._not_scheduled(queued, [], str(error), now, error=True)
-        return self._goes_to(self.cluster.nodes.name(placement.row), queued, runner, placement.state, now)
+            return self.not_scheduled(queued, [], str(error), now, error=True)
+        return self.goes_to(self.cluster.nodes.name(placement.row), queued, runner, placement.state, now)
 
-    def _goes_to(self, node_name: str, queued: QueuedPod, runner: Runner, state: CycleState, now: int) -> list[Action]:
-        """Begin to bind a pod to its node."""
+    def begins(self, queued: QueuedPod, runner: Runner) -> None:
+        """An attempt at a pod is about to be made."""
+        if self.on_attempt is not None:
+            self.on_attempt(queued, runner)
+
+    def goes_to(
+        self,
+        node_name: str,
+        queued: QueuedPod,
+        runner: Runner,
+        state: CycleState,
+        now: int,
+        *,
+        is_together: bool = False,
+    ) -> list[Action]:
+        """Begin to bind a pod to its node; if ``is_together``, not before enough of its gang are ready."""
         pod = queued.record
         self.known.forget()
         nominated = self.cluster.nominations.remove(pod.uid)
-        started = self.bindings.start(queued, runner, state, node_name, now)
-        actions = self._on_its_way(pod.uid, started, now)
+        started = self.bindings.start(queued, runner, state, node_name, now, is_together=is_together)
+        actions = self.on_its_way(pod.uid, started, now)
         if nominated not in ("", node_name):
             self._room.went_elsewhere(pod, nominated, now)
         if self.cluster.nominations:
@@ -247,7 +274,7 @@ class Scheduler:
         warnings = self.futile.judge(runner, pod, now)
         result = self._way_out(runner, placement, now)
         if result.binds_to:
-            return [*warnings, *self._goes_to(result.binds_to, queued, runner, placement.state, now)]
+            return [*warnings, *self.goes_to(result.binds_to, queued, runner, placement.state, now)]
         message = fit_error(placement, len(self.cluster.nodes), result.status.message)
         plugins = rejecting_plugins(placement)
         if pod.nominated_node_name or result.nominated_node or result.victims:
@@ -259,7 +286,7 @@ class Scheduler:
         elif result.nominated_node == "":
             self.cluster.nominations.remove(pod.uid)
         node_name = pod.nominated_node_name
-        victims, called_back = self._call_back(pod, result.victims, now)
+        victims, called_back = self.call_back(pod, result.victims, now)
         self.futile.begin(pod, node_name, victims, now)
         deletions = self.preemptions.start(
             pod,
@@ -269,7 +296,7 @@ class Scheduler:
             binds_first=result.binds_first,
             grounds=preemption_grounds(result.plan) if victims else None,
         )
-        actions = [*self._not_scheduled(queued, plugins, message, now), *warnings]
+        actions = [*self.not_scheduled(queued, plugins, message, now), *warnings]
         actions += [ReleaseClaim(end.claim, end.uid, pod.key, pod.uid, deallocate=True) for end in result.releases]
         if result.nominated_node:
             actions += self._room.nominated(pod, result.victims, now)
@@ -288,7 +315,7 @@ class Scheduler:
                 return result
         return PostFilterResult(unschedulable(f"preemption: {reason}"), nominated_node="")
 
-    def _not_scheduled(
+    def not_scheduled(
         self, queued: QueuedPod, plugins: Sequence[str], message: str, now: int, *, error: bool = False
     ) -> list[Action]:
         """Put a pod back after an attempt that came to nothing, and report what is new about it."""
@@ -314,7 +341,7 @@ class Scheduler:
                 actions.append(action)
         return actions
 
-    def _on_its_way(self, uid: str, result: tuple[list[Action], FailedBinding | None], now: int) -> list[Action]:
+    def on_its_way(self, uid: str, result: tuple[list[Action], FailedBinding | None], now: int) -> list[Action]:
         """The actions of the steps to Permit, or from there."""
         cycle = self.bindings.find(uid)
         if cycle is not None and cycle.stage.is_past_permit:
@@ -327,19 +354,23 @@ class Scheduler:
         for action in actions:
             if isinstance(action, Nominate):
                 self.reports.write(action.uid, action.node_name)
-        return actions if failure is None else actions + self._put_back(failure, now)
+        return actions if failure is None else actions + self.put_back(failure, now)
 
-    def _put_back(self, failure: FailedBinding, now: int) -> list[Action]:
-        """Put the pod of a binding cycle that came to nothing back; its room is there for others, not for itself."""
+    def put_back(self, failure: FailedBinding, now: int, *, is_error: bool = True) -> list[Action]:
+        """Put the pod of a binding cycle that came to nothing back; its room is there for others, not for itself.
+
+        Where no plugin turned it down, that ``is_error`` unless somebody says that it is none.
+        """
         self.known.forget()
         cycle, plugins = failure.cycle, failure.rejected_by
         pod, message = cycle.queued.record, failure.status.message
-        actions = [*failure.aftermath, *self._not_scheduled(cycle.queued, plugins, message, now, error=not plugins)]
+        error = is_error and not plugins
+        actions = [*failure.aftermath, *self.not_scheduled(cycle.queued, plugins, message, now, error=error)]
         if failure.frees_room:
             self._room.opened(replace(pod, node_name=cycle.node_name), now)
         return actions
 
-    def _call_back(
+    def call_back(
         self, preemptor: PodRecord, victims: Iterable[PodRecord], now: int
     ) -> tuple[list[PodRecord], list[Action]]:
         """Call back to the queue those victims that are still on the way to their node.
@@ -352,7 +383,7 @@ class Scheduler:
             cycle = self.bindings.find(victim.uid)
             if cycle is not None and not cycle.stage.is_sent:
                 status = Status(Code.ERROR, (f"preempted by pod {preemptor.key}",))
-                actions += self._put_back(self.bindings.cancel(victim.uid, status), now)
+                actions += self.put_back(self.bindings.cancel(victim.uid, status), now)
             elif not victim.terminating:
                 left.append(victim)
         return left, actions

@@ -18,6 +18,7 @@ from podium.machines.parts.work_queue import WorkQueue
 from podium.machines.workloads.creation_waits import CreationWaits
 from podium.machines.workloads.expectations import Expectations
 from podium.machines.workloads.failed_creations import FailedCreations
+from podium.machines.workloads.found_pods import FoundPods
 from podium.machines.workloads.owned_pods import OwnedPod, OwnedPods, Sighting
 from podium.machines.workloads.statuses import StatusWrites
 from podium.machines.workloads.workload import Workload, label_of
@@ -57,15 +58,19 @@ class WorkloadController(ABC, Generic[Kind]):
         self._waits = CreationWaits()
         self._failed_creations = FailedCreations()
         self._statuses = StatusWrites()
+        self._found = FoundPods()
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now`` and say what to write."""
         match observation:
             case Tick():
+                self._found.end(now)
                 return self._work(now)
             case Changed(object=object_, raw=raw):
-                if isinstance(object_, Pod) and not self._pods.concern(object_):
-                    return UNMOVED
+                if isinstance(object_, Pod):
+                    if not self._pods.concern(object_):
+                        return UNMOVED
+                    self._found.see(object_)
                 self._change(object_, raw, now)
             case Gone(object=object_):
                 if isinstance(object_, Pod) and not self._pods.concern(object_):
@@ -152,9 +157,16 @@ class WorkloadController(ABC, Generic[Kind]):
         pod = sighting.after or sighting.before
         if pod is not None and (sighting.after is None or not pod.is_active):
             was_asked_for = self._expectations.see(uid, pod.uid)
-            if sighting.has_stopped and not was_asked_for and is_new(pod, now) and self._is_replaced_at_once(pod):
+            if sighting.has_stopped and not was_asked_for and self._is_new(pod, now) and self._is_replaced_at_once(pod):
                 self._waits.end(uid, now)
         self._queue.add(uid)
+
+    def _is_new(self, pod: OwnedPod, now: int) -> bool:
+        """Whether a pod was created within the last second, as far as its time of creation tells.
+
+        One that was there when the controller began has not come of what it does, however new it is.
+        """
+        return now < pod.created_ns + _SECOND and pod.uid not in self._found
 
     def _is_replaced_at_once(self, pod: OwnedPod) -> bool:
         """Whether nothing but `CreationWaits` delays the replacement of a pod that has ended."""
@@ -249,11 +261,6 @@ class WorkloadController(ABC, Generic[Kind]):
         else:
             self._expectations.see_creation(uid)
         self._queue.add(uid)
-
-
-def is_new(pod: OwnedPod, now: int) -> bool:
-    """Whether a pod was created within the last second, as far as its time of creation tells."""
-    return now < pod.created_ns + _SECOND
 
 
 def _name_of(raw: Raw) -> str:

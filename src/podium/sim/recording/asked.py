@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from podium.api.avoid_list import PREFER_AVOID_PODS
 from podium.api.disruption_rate import DISRUPTION_RATE
+from podium.api.kinds import WORKLOADS
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import NOMINATED_NODE_ANNOTATION, Pod
 from podium.machines.nodes.node_taints import MANAGED
 from podium.machines.scheduling.futile_notes import ANNOTATION as FUTILE_PREEMPTIONS
-from podium.sim.scenario.changes import WORKLOADS
 
 _KEPT_METADATA = ("name", "namespace", "labels", "annotations")
 # What controllers write into specifications.

@@ -8,14 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from podium.api.kinds import KINDS
+from podium.api.kinds import KINDS, WORKLOADS
 from podium.api.meta import Kubernetes, OwnerReference
 from podium.api.pod import MIRROR_ANNOTATION, Pod
 from podium.api.storage import PersistentVolume, PersistentVolumeClaim
 from podium.api.volume_annotations import PROVISIONED_BY
 from podium.api.workloads import StatefulSet
 from podium.machines.disruption.protection import DEFAULT_BUDGET
-from podium.sim.scenario.changes import WORKLOADS
 
 Known = Mapping[tuple[str, str], Kubernetes]
 """All objects there are, by kind and key."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
-from podium.machines.ledger.disruption import Disruption
+from podium.machines.ledger.disruption import Disruption, Trail
 from podium.machines.ledger.ledger import DisruptionLedger
 from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
@@ -37,9 +38,9 @@ class Account:
         else:
             self.ledger.changed(pod, now, is_added=event.type == "ADDED")
 
-    def _keep(self, record: Disruption) -> None:
+    def _keep(self, record: Disruption, trail: Trail | None) -> None:
         self._records[record.id] = record
 
-    def _find(self, key: str) -> Pod | None:
-        stored = self._store.find("Pod", key)
-        return stored.object if stored is not None and isinstance(stored.object, Pod) else None
+    def _find(self, kind: str, key: str) -> Kubernetes | None:
+        stored = self._store.find(kind, key)
+        return None if stored is None else stored.object

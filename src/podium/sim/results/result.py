@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from podium.api.pod import Pod
 from podium.machines.disruption.drain import DrainReport
 from podium.machines.ledger.disruption import Disruption
 from podium.sim.history import PodStory, SimEvent, seconds
+from podium.sim.placement_log import PlacementGrounds
 from podium.sim.results.disruption_state import DISRUPTION_KINDS, DisruptionState, disruption_state
 from podium.sim.results.final_nodes import FinalNode, final_nodes
 from podium.sim.results.measures import Measures
@@ -40,6 +41,8 @@ class Result:
     has not happened or is not known. `measures` is what was measured on the way, `nodes` how nodes were at the end.
     `disruptions` tells of budgets, caps, quotas and avoid lists at the end; JSON leaves it out where there are none.
     `ledger` has a record of each disruption, in their order; JSON leaves it out where there was none.
+    `placements` say why pods are where they are, by uid, as far as that was asked for, and `placements_left_out` counts
+    attempts of which nothing was taken down; neither is in JSON.
     `recorded` holds a run of what was recorded against what happened there; None, and left out, for all others.
     """
 
@@ -52,6 +55,8 @@ class Result:
     measures: Measures = field(default_factory=Measures)
     nodes: tuple[FinalNode, ...] = ()
     ledger: tuple[Disruption, ...] = ()
+    placements: Mapping[str, PlacementGrounds] = field(default_factory=dict)
+    placements_left_out: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON shows it."""
@@ -88,6 +93,8 @@ def result_of(simulation: Simulation, rests_on: tuple[Caveat, ...] = (), recorde
         measures=measures,
         nodes=final_nodes(simulation.store, measures, simulation.control_plane.is_down),
         ledger=tuple(simulation.account.records),
+        placements={} if simulation.placements is None else simulation.placements.found,
+        placements_left_out=0 if simulation.placements is None else simulation.placements.left_out,
     )
 
 

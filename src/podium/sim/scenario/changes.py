@@ -17,9 +17,6 @@ StepPatchType = Literal["strategic", "merge", "json"]
 SCENARIO = "scenario"
 """Who carries out the steps; the component of evictions that name none."""
 
-WORKLOADS = ("CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")
-"""The kinds whose pods a step can mean without naming one."""
-
 
 @dataclass(frozen=True, slots=True)
 class Apply:

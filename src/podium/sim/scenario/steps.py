@@ -9,7 +9,7 @@ from typing import Any
 from podium.api.avoid_list import AvoidFor, AwaitedPod
 from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document
-from podium.api.kinds import KINDS
+from podium.api.kinds import KINDS, WORKLOADS
 from podium.api.meta import Kubernetes, Raw
 from podium.api.names import subdomain_problem
 from podium.api.objects import read_object
@@ -21,7 +21,6 @@ from podium.machines.kubelets.node_trouble import read_trouble
 from podium.sim.annotations import check_annotations
 from podium.sim.scenario.changes import (
     SCENARIO,
-    WORKLOADS,
     Announce,
     Apply,
     Change,

@@ -110,13 +110,15 @@ class GarbageCollector:
             self._begin(now)
             return
         for event in events:
-            stored, before = event.stored, self._objects.get(event.stored.uid)
+            stored = event.stored
+            uid = stored.object.metadata.uid
+            before = self._objects.get(uid)
             if event.type != "DELETED" and _is_alone(stored) and (before is None or _is_alone(before)):
                 # Nothing is to be done about it, whatever else changed.
-                self._objects[stored.uid] = stored
+                self._objects[uid] = stored
             else:
                 self._observe(stored, event.type == "DELETED", now)
-        self._version = events[-1].version if events else self._version
+        self._version = events[-1].stored.version if events else self._version
 
     def _begin(self, now: int) -> None:
         """Look at all objects anew."""

@@ -25,6 +25,7 @@ class NamespaceCleaner:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._version = 0
+        self._changes = -1
         # By namespace that is going, whether something has happened to it or in it.
         self._going: dict[str, bool] = {}
 
@@ -45,15 +46,18 @@ class NamespaceCleaner:
 
     def _next(self) -> str:
         """A namespace to look at, by name; "" for none."""
-        if self._version != self._store.version:
-            self._observe()
+        changes = self._store.changes("Namespace")
+        if self._going or changes != self._changes:
+            if self._version != self._store.version:
+                self._observe()
+            self._changes = changes
         if not self._going:
             return ""
         return min((name for name, is_touched in self._going.items() if is_touched), default="")
 
     def _observe(self) -> None:
         try:
-            # While no namespace goes, it does not matter what is in them.
+            # While no namespace goes, it matters neither what is in them nor how much was written since.
             events = self._store.events_since(self._version, "" if self._going else "Namespace")
         except StoreError as error:
             if error.reason != "Expired":

@@ -43,7 +43,9 @@ def capacity_of(decisions: Decisions, pod: PodRecord, *, preempts: bool = False)
     """How many pods such as this fit; with ``preempts``, if every pod that it may preempt gave way.
 
     Where each node answers for itself alone, all nodes are filled at once, a pod on each at a time; otherwise, as with
-    spreading, affinity to pods, volumes and devices, pods are placed one after another as the scheduler would.
+    spreading, affinity to pods, volumes and devices, pods are placed one after another as the scheduler would. So they
+    are where whom they may preempt hangs on whom others did: budgets that are required, caps on disruptions, fairness
+    between equals, victims on other nodes.
     """
     stopped = blocked(decisions, Settled((), (pod,)))[0]
     if stopped.before is not None:
@@ -52,7 +54,7 @@ def capacity_of(decisions: Decisions, pod: PodRecord, *, preempts: bool = False)
     pre_filter = runner.pre_filter(state, pod)
     rows = decisions.cluster.nodes.all_rows() if pre_filter.rows is None else pre_filter.rows
     rows = rows[decisions.cluster.nodes.present[rows]]
-    if runner.is_row_local(state) and len(rows):
+    if runner.is_row_local(state) and len(rows) and not (preempts and _looks_beyond_nodes(decisions, runner)):
         return _all_at_once(decisions, runner, state, pod, rows, preempts=preempts)
     return _one_by_one(decisions, pod, preempts=preempts)
 
@@ -69,7 +71,7 @@ def _all_at_once(
     """Fill the world of each row until its filters refuse."""
     worlds = Worlds(decisions.cluster, rows)
     if preempts:
-        _let_go(decisions, pod, worlds)
+        _let_go(decisions, runner, pod, worlds)
     counts = dict.fromkeys(rows.tolist(), 0)
     ends: dict[int, str] = {}
     for _ in range(MOST_ON_A_NODE):
@@ -88,15 +90,23 @@ def _all_at_once(
     return Capacity(counts, ends, is_cut=len(worlds) > 0)
 
 
-def _let_go(decisions: Decisions, pod: PodRecord, worlds: Worlds) -> None:
-    """Take all pods off that may be preempted for the pod."""
-    positions, slots = [], []
-    for position, row in enumerate(worlds.rows.tolist()):
-        for other in decisions.cluster.pods_on(row):
-            if other.priority < pod.priority and other.is_preemptible and not other.is_mirror:
-                positions.append(position)
-                slots.append(other.slot)
-    worlds.remove(np.array(positions, dtype=np.int64), np.array(slots, dtype=np.int64))
+def _looks_beyond_nodes(decisions: Decisions, runner: Runner) -> bool:
+    preemption = decisions.preemption_of(runner)
+    return preemption is not None and (preemption.looks_beyond_nodes or decisions.cluster.caps.limits)
+
+
+def _let_go(decisions: Decisions, runner: Runner, pod: PodRecord, worlds: Worlds) -> None:
+    """Take all pods off that may be preempted for the pod. Mirror pods free nothing, whether or not they may be."""
+    preemption = decisions.preemption_of(runner)
+    if preemption is None:
+        return
+    pods = decisions.cluster.pods
+    taken = preemption.may_take(pod, decisions.cluster)
+    taken = taken[np.array([not pods.record(slot).is_mirror for slot in taken.tolist()], dtype=np.bool_)]
+    positions = np.searchsorted(worlds.rows, pods.row[taken])
+    among = worlds.rows[np.minimum(positions, len(worlds) - 1)] == pods.row[taken]
+    order = np.argsort(positions[among], kind="stable")
+    worlds.remove(positions[among][order].astype(np.int64), taken[among][order])
 
 
 def _with_all_obstacles(

@@ -18,9 +18,10 @@ from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.app.cluster import Cluster as LoadedCluster
+from podium.app.planning.chances.draws import Draws
 from podium.app.planning.deciding.fates import LIKENESS, Ending, Fate, Kind, Settled, kind_of
 from podium.cluster.cluster import Cluster
-from podium.cluster.pods import NO_ROW, NOT_STARTED_NS, PodRecord
+from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.decide.cap import PutOff
 from podium.decide.placement import Placement, full_outcome, place
 from podium.decide.preempting.preemption import NOT_ELIGIBLE_TERMINATING
@@ -50,6 +51,8 @@ class Decisions:
         self._read = explainer.read
         self._budgets = {item.key: item for item in self.objects if isinstance(item, PodDisruptionBudget)}
         self._put_off: dict[Kind, PutOff | Ending] = {}
+        self._seed = 0
+        self._draws: Draws | None = None
         self._supposed: list[Kubernetes] = []
         self.pending = self.in_order(explainer.waiting)
         for pod in self.pending:
@@ -102,7 +105,7 @@ class Decisions:
         for record in sorted(self.cluster.placed.values(), key=lambda record: record.key):
             if record.controller is not None and record.controller.kind == _DAEMON_SET:
                 found.setdefault(record.owner_uid, record)
-        return tuple(replace(record, node_name="", row=NO_ROW, slot=-1) for record in found.values())
+        return tuple(record.without_node() for record in found.values())
 
     def whose(self, pods: Sequence[PodRecord]) -> str:
         """The workload of pods of one kind; pods that nobody makes may be alike, and are counted."""
@@ -149,6 +152,16 @@ class Decisions:
             yield self.scratch
         finally:
             self.scratch.roll_back(mark)
+
+    @contextmanager
+    def drawing(self, seed: int, draws: Draws | None = None) -> Iterator[None]:
+        """What is decided within draws among equals by a seed; ``draws`` notes the draws."""
+        before = self._seed, self._draws
+        self._seed, self._draws = seed, draws
+        try:
+            yield
+        finally:
+            self._seed, self._draws = before
 
     @property
     def supposed(self) -> tuple[Kubernetes, ...]:
@@ -216,8 +229,10 @@ class Decisions:
         runner = self.runners.get(pod.scheduler_name)
         if runner is None or pod.terminating or not runner.pre_enqueue(pod).is_success:
             return None
+        if self._draws is not None:
+            self._draws.note(runner, pod, preempts=preempts)
         try:
-            placement = place(runner, pod, detailed=False)
+            placement = place(runner, pod, self._seed, detailed=False)
             if placement.row is not None:
                 name = self.cluster.nodes.name(placement.row)
                 is_kept = self._reserve(runner, placement, pod, name)
@@ -228,11 +243,16 @@ class Decisions:
         except PluginError:
             return None
 
+    @staticmethod
+    def preemption_of(runner: Runner) -> DefaultPreemption | None:
+        """What preempts in a scheduler's profile; None where nothing does."""
+        return next((plugin for plugin in runner.profile.post_filter if isinstance(plugin, DefaultPreemption)), None)
+
     def _preempting(self, runner: Runner, pod: PodRecord, placement: Placement) -> Fate | None:
-        plugin = next((plugin for plugin in runner.profile.post_filter if isinstance(plugin, DefaultPreemption)), None)
+        plugin = self.preemption_of(runner)
         if plugin is None:
             return None
-        plan = plugin.plan(placement.state, pod, runner, full_outcome(self.cluster, placement))
+        plan = plugin.plan(placement.state, pod, runner, full_outcome(self.cluster, placement), seed=self._seed)
         if plan.chosen is None:
             if plan.put_off is not None:
                 self._put_off[kind_of(pod)] = plan.put_off
@@ -301,15 +321,10 @@ def _is_made_again(victim: PodRecord) -> bool:
 
 def _made_again(victim: PodRecord) -> PodRecord:
     """The pod that comes in the place of one that was preempted."""
-    return replace(
-        victim,
+    return victim.without_node(
         uid=f"{victim.uid}/again",
         start_ns=NOT_STARTED_NS,
         ready=False,
         terminating=False,
         preempted=False,
-        node_name="",
-        nominated_node_name="",
-        row=NO_ROW,
-        slot=-1,
     )

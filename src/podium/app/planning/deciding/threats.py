@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from podium.api.policy import PriorityClass
@@ -12,7 +12,7 @@ from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.placed import may_take_from
 from podium.app.planning.deciding.decisions import Decisions
 from podium.app.planning.deciding.fates import Kind, kind_of
-from podium.cluster.pods import NO_ROW, NOT_STARTED_NS, PodRecord
+from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 
 MOST_ASKED = 200
 """So many kinds of pending pods are asked whom they would preempt, the most important first."""
@@ -76,8 +76,7 @@ def threats_of(decisions: Decisions, targets: Sequence[PodRecord]) -> list[Class
 
 def _threat(decisions: Decisions, targets: Sequence[PodRecord], item: PriorityClass) -> ClassThreat:
     model = targets[0]
-    like = replace(
-        model,
+    like = model.without_node(
         uid=f"{model.uid}/like",
         name=f"{model.name}-like",
         priority=item.value,
@@ -86,10 +85,6 @@ def _threat(decisions: Decisions, targets: Sequence[PodRecord], item: PriorityCl
         ready=False,
         terminating=False,
         preempted=False,
-        node_name="",
-        nominated_node_name="",
-        row=NO_ROW,
-        slot=-1,
     )
     runner = decisions.runners.get(like.scheduler_name) or next(iter(decisions.runners.values()))
     told = explain_decision(runner, like)

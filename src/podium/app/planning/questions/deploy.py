@@ -8,13 +8,13 @@ from typing import Any
 
 from podium.api.errors import InputError
 from podium.api.input.codec import Document
+from podium.api.kinds import WORKLOADS
 from podium.app.console import cells
 from podium.app.console.cells import Name, Names, Part
 from podium.app.planning.answer import PlanAnswer, Section
 from podium.app.planning.answering import answer_of, pods
 from podium.app.planning.cascade import Cascade, cascade_of
 from podium.app.planning.question import Played, Question, applied
-from podium.sim.scenario.changes import WORKLOADS
 
 _MOST_ROWS = 20
 _MOST_NODES = 2

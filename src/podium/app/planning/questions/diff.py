@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from podium.app.console import cells
 from podium.app.console.cells import Name, Part
 from podium.app.planning.answer import PlanAnswer, Section
 from podium.app.planning.answering import answer_of, pods
-from podium.app.planning.question import Played, Question, assumed, play_both, scenario_of
+from podium.app.planning.question import PlanProgress, Played, Question, assumed, play_both, played_again, scenario_of
 from podium.app.planning.settings import Setting, kept_priorities
 from podium.sim.results.readiness import WorkloadReadiness
 from podium.sim.results.result import Result
@@ -60,12 +60,33 @@ def play_diff(
     options: RunOptions,
     *,
     renews_priorities: bool = False,
-    progress: Callable[[float, str], None] | None = None,
+    progress: PlanProgress | None = None,
+    stories: int = 0,
 ) -> Played:
-    """Play the cluster with both settings, for as long, with the same seed. Raises InputError and LimitError."""
+    """Play the cluster with both settings, for as long, with the same seed. Raises InputError and LimitError.
+
+    With `stories` it is played so often, with other draws.
+    """
+    return played_again(
+        lambda options, told: _play_once(read, before, after, options, told, renews_priorities=renews_priorities),
+        options,
+        progress,
+        stories,
+    )
+
+
+def _play_once(
+    read: Input,
+    before: Setting,
+    after: Setting,
+    options: RunOptions,
+    progress: PlanProgress | None,
+    *,
+    renews_priorities: bool,
+) -> Played:
     sides = [
-        (setting.input(read, renews_priorities=renews_priorities), setting.options(options))
-        for setting in (before, after)
+        (setting.input(read, renews_priorities=renews_priorities), setting.options(own))
+        for setting, own in ((before, replace(options, on_attempt=None)), (after, options))
     ]
     baseline, result = play_both(sides, progress)
     changed = sides[1][0]

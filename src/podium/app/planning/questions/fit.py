@@ -9,7 +9,7 @@ import msgspec
 from podium.api.basis import Caveat
 from podium.api.errors import InputError
 from podium.api.input.codec import Document
-from podium.api.kinds import KIND_OF
+from podium.api.kinds import KIND_OF, WORKLOADS
 from podium.api.pod import Pod, PodStatus
 from podium.app.cluster import Cluster as LoadedCluster
 from podium.app.console import cells
@@ -25,7 +25,6 @@ from podium.app.planning.deciding.shapes import Shape, shapes_of
 from podium.app.planning.questions.fit_replicas import in_nodes, so_many, tally
 from podium.app.planning.questions.fit_scenario import Asked, FitWishes, fit_scenario
 from podium.cluster.pods import PodRecord
-from podium.sim.scenario.changes import WORKLOADS
 
 _MOST_ROWS = 20
 _MOST_NAMES = 3
@@ -227,4 +226,4 @@ def _table(decisions: Decisions, found: Capacity, more: Capacity | None) -> Tabl
         (names[row], found.counts[row], None if more is None else more.counts.get(row, 0), found.ends.get(row, ""))
         for row in sorted(found.counts, key=names.__getitem__)
     ]
-    return Table(("node", "fits", "withPreemption", "whatEndsIt"), tuple(rows))
+    return Table(("node", "fits", "withPreemption", "whatEndsIt"), tuple(rows), frozenset(("fits", "withPreemption")))

@@ -11,10 +11,12 @@ from podium.app.console.cells import Name, Part
 from podium.app.console.page import counted
 from podium.app.planning.answer import Finding, PlanAnswer, Section, Table
 from podium.app.planning.answering import pods
+from podium.app.planning.chances.sections import told_outcomes
 from podium.app.planning.deciding.capacity import copies
 from podium.app.planning.deciding.causes import Blocked, blocked
 from podium.app.planning.deciding.decisions import Decisions
 from podium.app.planning.deciding.fates import Settled
+from podium.app.planning.deciding.retelling import settled_again
 from podium.app.planning.questions.fit_scenario import Asked, FitWishes, fit_scenario
 from podium.cluster.pods import PodRecord
 
@@ -30,6 +32,7 @@ def so_many(
     rests_on: tuple[Caveat, ...],
 ) -> PlanAnswer:
     """Whether so many fit, placed one after another as the scheduler would."""
+    outcomes = settled_again(decisions, tuple(copies(pod, replicas)), wishes.stories, preempts=wishes.preempts)
     settled = decisions.settle(copies(pod, replicas), preempts=wishes.preempts)
     why = blocked(decisions, settled)
     placed = Counter(fate.node for fate in settled.fates)
@@ -66,6 +69,7 @@ def so_many(
             data=dict(sorted(victims.items())),
         ),
         _stopping(why),
+        *told_outcomes(outcomes),
     ]
     return PlanAnswer(
         "fit",
@@ -75,7 +79,7 @@ def so_many(
         scenario=fit_scenario(decisions.loaded.read, asked, wishes, replicas),
         sections=tuple(sections),
         further=(_told_nodes(decisions, placed),),
-        table=Table(("node", "pods"), tuple(sorted(placed.items()))),
+        table=Table(("node", "pods"), tuple(sorted(placed.items())), frozenset(("pods",))),
     )
 
 

@@ -21,11 +21,15 @@ _LATER = "1m"
 
 @dataclass(frozen=True, slots=True)
 class FitWishes:
-    """How it is asked: for so many `replicas` (None: as many as fit), with preemption, after those that are pending."""
+    """How it is asked: for so many `replicas` (None: as many as fit), with preemption, after those that are pending.
+
+    With `stories` so many pods are placed so often, with other draws.
+    """
 
     replicas: int | None = None
     preempts: bool = False
     after_pending: bool = False
+    stories: int = 0
 
 
 @dataclass(frozen=True, slots=True)

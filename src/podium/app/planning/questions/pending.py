@@ -9,12 +9,14 @@ from typing import Any
 from podium.app.cluster import Cluster as LoadedCluster
 from podium.app.planning.answer import Finding, PlanAnswer, Table
 from podium.app.planning.answering import pods
+from podium.app.planning.chances.sections import told_outcomes
 from podium.app.planning.deciding.causes import Blocked, blocked
 from podium.app.planning.deciding.change import Verified
 from podium.app.planning.deciding.decisions import Decisions
 from podium.app.planning.deciding.fates import Settled
 from podium.app.planning.deciding.node_changes import NODE
 from podium.app.planning.deciding.quotas import Quotas, Unmade, raised
+from podium.app.planning.deciding.retelling import settled_again
 from podium.app.planning.deciding.search import helping, nodes_needed
 from podium.app.planning.deciding.shapes import Shape, shapes_of
 from podium.app.planning.deciding.writing import remedy_of
@@ -33,13 +35,19 @@ _MOST_SUBJECTS = 20
 
 
 def pending_answer(
-    loaded: LoadedCluster, namespace: str = "", progress: Callable[[float], None] | None = None
+    loaded: LoadedCluster,
+    namespace: str = "",
+    progress: Callable[[float], None] | None = None,
+    *,
+    stories: int = 0,
 ) -> PlanAnswer:
     """The answer for all pods without a node, or those of a namespace; the others are decided about as well.
 
-    Raises InputError for a pod that no API server would have taken.
+    With `stories` it is decided about all of them so often, with other draws. Raises InputError for a pod that no API
+    server would have taken.
     """
     decisions = Decisions(loaded)
+    outcomes = settled_again(decisions, decisions.pending, stories)
     with decisions.supposing():
         settled = decisions.settle(decisions.pending, preempts=True)
         meant = _of_namespace(settled, namespace)
@@ -55,6 +63,7 @@ def pending_answer(
             told_unmade(unmade),
             told_changes(changes, untried, len(meant.waiting) + sum(each.number for each in unmade), further),
             told_fates(decisions, meant),
+            *told_outcomes(outcomes),
         ]
         table = _table(decisions, causes)
         remedy = remedy_of(decisions, changes[0].change, meant.waiting) if changes else None
@@ -180,4 +189,4 @@ def _table(decisions: Decisions, causes: Sequence[Cause]) -> Table:
         for workload in sorted(counts, key=lambda name: (-counts[name], name)):
             change = None if cause.best is None else cause.best.change.text
             rows.append((workload, counts[workload], cause.text, change, cause.freed))
-    return Table(headings, tuple(rows))
+    return Table(headings, tuple(rows), frozenset(("pods", "freedByIt")))

@@ -16,8 +16,10 @@ from podium.app.explaining.target import POD, read_target
 from podium.app.explaining.workload import find_workload, pods_of
 from podium.app.planning.answer import Finding, PlanAnswer, Remedy, Section, Table
 from podium.app.planning.answering import pods
+from podium.app.planning.chances.sections import told_outcomes
 from podium.app.planning.deciding.decisions import Decisions
 from podium.app.planning.deciding.fates import Fate, Settled
+from podium.app.planning.deciding.retelling import settled_again
 from podium.app.planning.deciding.shapes import shapes_of
 from podium.app.planning.deciding.sparing import Spared, Sparing, above
 from podium.app.planning.deciding.threats import ClassThreat, Taker, takers_of, threats_of
@@ -29,17 +31,20 @@ _MOST_ROWS = 12
 _MOST_NAMES = 2
 
 
-def survive_answer(loaded: LoadedCluster, text: str, namespace: str = "default") -> PlanAnswer:
+def survive_answer(loaded: LoadedCluster, text: str, namespace: str = "default", *, stories: int = 0) -> PlanAnswer:
     """The answer about a pod that has a node, or a workload such as `deploy/web`.
 
-    Raises PodiumError for one that is not there or has no pod with a node, and InputError as all decisions do.
+    With `stories` it is decided about all that is pending so often, with other draws. Raises PodiumError for one that
+    is not there or has no pod with a node, and InputError as all decisions do.
     """
     decisions = Decisions(loaded)
     targets, whose = _targets(loaded, decisions, text, namespace)
     takers, unasked = takers_of(decisions, targets)
     threats = threats_of(decisions, targets)
+    asking = above(decisions, targets)
+    outcomes = settled_again(decisions, asking, stories, comes_back=True)
     with decisions.supposing():
-        settled = decisions.settle(above(decisions, targets), preempts=True, comes_back=True)
+        settled = decisions.settle(asking, preempts=True, comes_back=True)
     taken = _taken(settled, targets)
     changes: list[Spared] = []
     remedy: Remedy | None = None
@@ -63,6 +68,7 @@ def survive_answer(loaded: LoadedCluster, text: str, namespace: str = "default")
             _told_takers(decisions, takers, unasked),
             _told_changes(decisions, changes, settled, is_taken=bool(taken)),
             _told_classes(threats),
+            *told_outcomes(outcomes),
         ),
         table=_table(decisions, targets, taken),
     )
@@ -278,4 +284,4 @@ def _table(decisions: Decisions, targets: Sequence[PodRecord], taken: Sequence[t
         fate = fates.get(pod.uid)
         by = None if fate is None else fate.pod.key
         rows.append((pod.key, pod.node_name, pod.priority, "no" if fate else "yes", by))
-    return Table(("pod", "node", "priority", "survives", "preemptedFor"), tuple(rows))
+    return Table(("pod", "node", "priority", "survives", "preemptedFor"), tuple(rows), frozenset(("priority",)))

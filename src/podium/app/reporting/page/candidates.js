@@ -19,7 +19,7 @@ export class Candidates {
 
   row(data, candidate, onselect) {
     const name = element("button", { type: "button", className: "link" }, data.nodes[candidate.node]);
-    const cells = [candidate.node === data.taken ? "→" : "", name, candidate.violations, number(candidate.priority), number(candidate.count), few(candidate.victims, 4)];
+    const cells = [candidate.node === data.taken ? "→" : "", name, candidate.violations, candidate.priority === null ? "" : number(candidate.priority), number(candidate.count), few(candidate.victims, 4)];
     const made = element("tr", { className: "subject", onclick: () => onselect(candidate.node) },
       ...cells.map((cell, place) => element("td", { className: place > 1 && place < 5 ? "number" : "" }, cell)));
     this.rows.set(candidate.node, made);

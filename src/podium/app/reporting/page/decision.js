@@ -79,7 +79,8 @@ export class DecisionPage {
     const candidate = this.candidateOf.get(node), rejected = this.rejectedOf.get(node);
     if (candidate) {
       lines.push(`preempting there takes ${number(candidate.count)}: ${candidate.victims.join(", ")}`);
-      lines.push(`budget violations ${candidate.violations}, highest priority ${number(candidate.priority)}`);
+      const priority = candidate.priority === null ? "" : `, highest priority ${number(candidate.priority)}`;
+      lines.push(`budget violations ${candidate.violations}${priority}`);
     } else if (rejected) {
       lines.push(`preempting there does not help: ${rejected}`);
     }

@@ -23,11 +23,13 @@ export class Mosaic {
         nodes.push(node);
       }
     });
+    const count = this.data.counts?.[group] ?? nodes.length;
+    const how = count > nodes.length ? `${counted(count, "node")}, ${nodes.length} of them named` : counted(nodes.length, "node");
     const canvas = element("canvas", { tabIndex: 0, role: "img" });
-    canvas.setAttribute("aria-label", `${counted(nodes.length, "node")}: ${text}; arrow keys go through them`);
+    canvas.setAttribute("aria-label", `${how}: ${text}; arrow keys go through them`);
     const fits = this.data.fits && group === 0;
     const made = { nodes, canvas, fits, at: 0, element: element("div", { className: "group-of-nodes" },
-      element("p", { className: fits ? "good" : "" }, element("strong", {}, `${fits ? "✓ " : "✕ "}${counted(nodes.length, "node")}`), ` ${text}`), canvas) };
+      element("p", { className: fits ? "good" : "" }, element("strong", {}, `${fits ? "✓ " : "✕ "}${how}`), ` ${text}`), canvas) };
     canvas.addEventListener("pointermove", (event) => this.ontell(this.nodeAt(made, event)));
     canvas.addEventListener("pointerleave", () => this.ontell(-1));
     canvas.addEventListener("click", (event) => this.onselect(this.nodeAt(made, event)));

@@ -3,7 +3,7 @@ import { counted, number } from "./formats.js";
 import { element, fill } from "./dom.js";
 import { eventLine, few, nodeLines, podLines, rangeText } from "./told.js";
 
-const MOST_LINES = 12;
+const MOST_LINES = 18;
 
 export class Pointer {
   constructor(scene, views, onkey) {

@@ -65,6 +65,9 @@ export class Story {
       const { since, until, why } = data.holds, held = { from: since[place], until: until[place] ?? NEVER, why: why[place] };
       this.holdsOf.set(pod, [...(this.holdsOf.get(pod) ?? []), held]);
     });
+    // By pod, the place of why it went where it is, as far as that is known.
+    this.placements = data.placements;
+    this.placementOf = new Map((data.placements?.pod ?? []).map((pod, place) => [pod, place]));
     this.classify();
     this.waits = this.findWaits();
     this.preemptions = this.findPreemptions();

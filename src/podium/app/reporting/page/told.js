@@ -73,9 +73,34 @@ function state(story, pod, moment) {
     const waited = story.timeOf(scheduled[pod]) - story.timeOf(created[pod]);
     lines.push(`had waited ${duration(waited)}: ${story.word(story.events.message[refused])}`);
   }
+  lines.push(...whyHere(story, pod));
   const victims = [...story.causedBy.of(pod)].filter((event) => story.reason(event) === "Preempted");
   if (victims.length) {
     lines.push(`preempted ${few(victims.map((event) => story.podName(story.events.pod[event])))}`);
+  }
+  return lines;
+}
+
+// Why a pod went where it is: how many nodes it fitted, what the others said, and the scores in which that one was best.
+function whyHere(story, pod) {
+  const place = story.placementOf.get(pod);
+  if (place === undefined) {
+    return [];
+  }
+  const { nodes, fitting, refused, total, next, nextTotal, scores } = story.placements;
+  if (fitting[place] < 0) {
+    return ["its room was kept there: no other node was looked at"];
+  }
+  const why = story.word(refused[place]);
+  const lines = [`fitted ${number(fitting[place])} of ${counted(nodes[place], "node")}${why ? `: ${why}` : ""}`];
+  if (total[place] >= 0) {
+    const other = next[place] < 0 ? "" : story.nodeName(next[place]);
+    const than = nextTotal[place] === total[place] ? "as good as" : "better than";
+    lines.push(`scored ${number(total[place])}, ${than} the next, ${other ? `${other} with ` : ""}${number(nextTotal[place])}`);
+    for (const [plugin, raw, normalized, weight] of scores[place]) {
+      const of = raw === normalized ? "" : ` (raw ${number(raw)})`;
+      lines.push(`  ${story.word(plugin)} ${number(normalized)} × ${number(weight)} = ${number(normalized * weight)}${of}`);
+    }
   }
   return lines;
 }

@@ -68,6 +68,7 @@ class Asking:
         return replace(
             self.options,
             until_ns=until_ns,
+            tells_placements=True,
             start_delay_ns=self.options.start_delay_ns if start_delay_ns is None else start_delay_ns,
         )
 

@@ -41,17 +41,28 @@ def reasons(
         if in_the_way:
             found[victim.uid] = ", ".join(dict.fromkeys(in_the_way))
         elif dependents is not None:
-            needed = _needed(cluster, victim, victims, *dependents)
-            if needed:
-                found[victim.uid] = f"requires to be near {needed}"
+            why = _goes_along(cluster, row, victim, victims, *dependents)
+            if why:
+                found[victim.uid] = why
     return found
 
 
-def _needed(
-    cluster: Cluster, victim: PodRecord, victims: Sequence[PodRecord], dependents: Dependents, take: Takeable
+def _goes_along(
+    cluster: Cluster,
+    row: int,
+    victim: PodRecord,
+    victims: Sequence[PodRecord],
+    dependents: Dependents,
+    take: Takeable,
 ) -> str:
-    """The key of the victim that a pod loses its affinity with; "" where it does not depend on the others."""
+    """With which other victim a pod loses its affinity, or that its group goes; "" where it does not depend on them."""
     others = [int(take.index_of[other.slot]) for other in victims if other.uid != victim.uid]
     closed = dependents.of(sorted(others)) if others else None
     reason = None if closed is None else closed.get(int(take.index_of[victim.slot]))
-    return "" if reason is None else cluster.pods.record(int(take.slots[np.intp(reason.of)])).key
+    if reason is None:
+        return ""
+    if not reason.keys:
+        if victim.row == row:
+            return ""
+        return f"goes with its group, {victim.pod_class.pod_group}"
+    return f"requires to be near {cluster.pods.record(int(take.slots[np.intp(reason.of)])).key}"

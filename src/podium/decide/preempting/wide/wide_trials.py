@@ -26,9 +26,10 @@ from podium.decide.preempting.trial_table import (
     TrialTable,
 )
 from podium.decide.preempting.trials import Trials, VictimFilter
+from podium.decide.preempting.whole_groups import WholeGroups
 from podium.decide.preempting.wide.awaited import awaits_others
 from podium.decide.preempting.wide.dependents import Dependents, have_dependents
-from podium.decide.preempting.wide.potential import Pairs, Potential, takeable
+from podium.decide.preempting.wide.potential import Pairs, Potential, Takeable, takeable
 from podium.decide.preempting.wide.reasons import reasons
 from podium.decide.preempting.wide.reprieve import Reprieve
 from podium.decide.preempting.wide.results import WideResults
@@ -49,16 +50,18 @@ class WideSettings:
     """Where victims are looked for.
 
     ``across``: on other nodes than the pod's too. ``keeps_partners``: whom the pod requires to be near is no victim
-    while there is another choice. ``with_dependents``: who depends on victims is one. ``most_steps`` bounds the search.
+    while there is another choice. ``with_dependents``: who depends on victims is one. ``whole_groups``: of groups that
+    say so all pods go, or none. ``most_steps`` bounds the search.
     """
 
     across: bool = False
     keeps_partners: bool = False
     with_dependents: bool = False
+    whole_groups: bool = False
     most_steps: int = 100_000
 
     def __bool__(self) -> bool:
-        return self.across or self.keeps_partners or self.with_dependents
+        return self.across or self.keeps_partners or self.with_dependents or self.whole_groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,9 @@ class WideTrials:
                 return True
             if settings.keeps_partners and stay:
                 return True
-        return settings.with_dependents and have_dependents(self._cluster)
+        if settings.with_dependents and have_dependents(self._cluster):
+            return True
+        return settings.whole_groups and bool(WholeGroups(self._cluster))
 
     def awaits_victims(self, runner: Handle, state: CycleState, pod: PodRecord, *, evicts: bool = False) -> bool:
         """Whether pods on other nodes that were preempted still terminate, and keep a nominated pod off its node.
@@ -124,9 +129,9 @@ class WideTrials:
     ) -> dict[str, str]:
         """By uid, why victims have to go for a pod that comes to a row, where more than that row tells."""
         dependents = None
-        if self.settings.with_dependents:
+        if self.settings.with_dependents or self.settings.whole_groups:
             take = takeable(self._cluster, self._trials.ranking, pod, None)
-            dependents = Dependents(self._cluster, take), take
+            dependents = self._dependents(take, pod), take
         return reasons(self._cluster, runner.reaches(state, pod), row, victims, dependents)
 
     def on(
@@ -143,10 +148,16 @@ class WideTrials:
         kept = [reach for reach in reaches.found if reach.effect == "Stay"] if self.settings.keeps_partners else None
         asking = Asking(runner, state, pod, take, kept, cost=wanted.cost, requires_budgets=wanted.requires_budgets)
         potential = Potential(self._cluster, take, reaches, across=self.settings.across)
-        dependents = Dependents(self._cluster, take) if self.settings.with_dependents else None
-        trial = _WideTrial(asking, potential, dependents or None, reaches, rows, self.settings)
+        trial = _WideTrial(asking, potential, self._dependents(take, pod) or None, reaches, rows, self.settings)
         trial.run(detailed=wanted.is_detailed)
         return trial.table(), trial.search
+
+    def _dependents(self, take: Takeable, pod: PodRecord) -> Dependents:
+        """Who goes along with victims of a pod."""
+        wholes = WholeGroups(self._cluster) if self.settings.whole_groups else None
+        return Dependents(
+            self._cluster, take, by_affinity=self.settings.with_dependents, wholes=wholes, priority=pod.priority
+        )
 
 
 class _WideTrial:

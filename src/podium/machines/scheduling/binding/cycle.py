@@ -26,7 +26,8 @@ class BindingCycle(msgspec.Struct, eq=False):
 
     ``claims`` are the claim bindings that are still to be answered. ``reservations`` are all of devices that were asked
     for, ``unanswered`` those that may have been carried out without a word, and ``ready_by_ns`` is until when they are
-    waited for. ``sent`` is the binding that was asked for, None before.
+    waited for. ``sent`` is the binding that was asked for, None before. ``is_together``: it is not asked for before
+    enough pods of the pod's gang are ready for theirs.
     """
 
     queued: QueuedPod
@@ -39,6 +40,7 @@ class BindingCycle(msgspec.Struct, eq=False):
     unanswered: frozenset[ReserveClaim] = frozenset()
     ready_by_ns: int | None = None
     sent: Bind | None = None
+    is_together: bool = False
 
 
 @dataclass(frozen=True, slots=True)

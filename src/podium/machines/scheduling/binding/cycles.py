@@ -61,6 +61,9 @@ class BindingCycles:
         self._preparing: Deadlines[str] = Deadlines()
         # The cycles that have some of these times: most are through before the clock moves.
         self._timed: set[str] = set()
+        # Pods, by uid, that wait for others of their gang; and how often any pod came a step further on its way.
+        self.gathered: dict[str, None] = {}
+        self.moves = 0
         # Pods that were bound, as the API answered, but are not yet seen on their node.
         self.unseen: set[str] = set()
 
@@ -90,10 +93,20 @@ class BindingCycles:
         """Whether a pod counts as placed though the API does not show it yet."""
         return uid in self._cycles or uid in self.unseen
 
-    def start(self, queued: QueuedPod, runner: Runner, state: CycleState, node_name: str, now: int) -> StepResult:
-        """Assume the pod on the node and go as far as possible."""
+    def start(
+        self,
+        queued: QueuedPod,
+        runner: Runner,
+        state: CycleState,
+        node_name: str,
+        now: int,
+        *,
+        is_together: bool = False,
+    ) -> StepResult:
+        """Assume the pod on the node and go as far as possible; if ``is_together``, not without others of its gang."""
         pod = queued.record
-        cycle = self._cycles[pod.uid] = BindingCycle(queued, runner, state, node_name)
+        cycle = self._cycles[pod.uid] = BindingCycle(queued, runner, state, node_name, is_together=is_together)
+        self.moves += 1
         pod.node_name = node_name
         self._cluster.add_pod(pod)
         between = self._plugins.get(runner)
@@ -110,6 +123,13 @@ class BindingCycles:
         if waiting.rejected_by:
             return self._fail(cycle, Status(Code.UNSCHEDULABLE, (waiting.message,), waiting.rejected_by))
         return self._guarded(self._pre_bind, cycle, now)
+
+    def set_out(self, uid: str, now: int) -> StepResult:
+        """Go on with a pod that waited for others of its gang: there are enough of them."""
+        cycle = self._cycles[uid]
+        if cycle.stage is not Stage.TOGETHER:
+            raise ValueError(f"pod {cycle.queued.record.key} does not wait for its gang")
+        return self._guarded(self._ask_for_binding, cycle, now)
 
     def claim_answered(self, action: ClaimAction, problem: Problem | None, now: int) -> StepResult:
         """A claim was bound, or could not be; when the last one is, the pod's own binding follows.
@@ -278,7 +298,17 @@ class BindingCycles:
         self._preparing.set(uid, min(now + LOOK_AGAIN_NS, cycle.ready_by_ns))
         return [], None
 
-    def _bind(self, cycle: BindingCycle, _now: int) -> StepResult:
+    def _bind(self, cycle: BindingCycle, now: int) -> StepResult:
+        if not cycle.is_together:
+            return self._ask_for_binding(cycle, now)
+        pod = cycle.queued.record
+        cycle.stage = Stage.TOGETHER
+        self.gathered[pod.uid] = None
+        self.moves += 1
+        return [], None
+
+    def _ask_for_binding(self, cycle: BindingCycle, _now: int) -> StepResult:
+        self.gathered.pop(cycle.queued.record.uid, None)
         cycle.stage = Stage.BIND
         status = plugins.bind(cycle)
         if not status.is_success:
@@ -323,6 +353,8 @@ class BindingCycles:
     def _drop(self, cycle: BindingCycle) -> None:
         uid = cycle.queued.record.uid
         del self._cycles[uid]
+        self.moves += 1
+        self.gathered.pop(uid, None)
         self._waiting.remove(uid)
         if uid in self._timed:
             self._timed.discard(uid)

@@ -16,15 +16,17 @@ class Stage(Enum):
     """Where a binding cycle stands.
 
     It passes them in this order, as far as it can without waiting: RESERVE is part of the scheduling attempt, at PERMIT
-    plugins make the pod wait, at PRE_BIND claims are written, at PREPARE volumes and devices are awaited, at BIND the
-    binding is asked for. IN_DOUBT is BIND after an answer that says neither that it was carried out nor that it was
-    not. BOUND is a pod whose cycle has ended well, but which the API does not show on its node yet.
+    plugins make the pod wait, at PRE_BIND claims are written, at PREPARE volumes and devices are awaited, at TOGETHER a
+    pod of a gang waits for the others, at BIND the binding is asked for. IN_DOUBT is BIND after an answer that says
+    neither that it was carried out nor that it was not. BOUND is a pod whose cycle has ended well, but which the API
+    does not show on its node yet.
     """
 
     RESERVE = "reserve"
     PERMIT = "permit"
     PRE_BIND = "pre-bind"
     PREPARE = "prepare"
+    TOGETHER = "together"
     BIND = "bind"
     IN_DOUBT = "in-doubt"
     BOUND = "bound"
@@ -50,6 +52,8 @@ class Happening(Enum):
     READY = "its volumes and devices are ready"
     NOT_READY = "its volumes or devices are not ready"
     NEVER_READY = "the time for that is over"
+    ENOUGH_READY = "enough of its gang are ready"
+    TOO_FEW_LEFT = "too few of its gang are left, or the time for them is over"
     BOUND = "the binding is carried out"
     BINDING_REFUSED = "the binding is refused"
     BINDING_CONFLICTS = "the binding conflicts"
@@ -80,25 +84,27 @@ class Step(Enum):
 
 
 _TABLE = """
-                   permit  pre-bind  prepare  bind   in-doubt  bound
-allowed            go_on   stay      stay     stay   stay      stay
-turned_down        fail    stay      stay     stay   stay      stay
-claim_done         stay    go_on     stay     stay   stay      stay
-claim_refused      stay    fail      stay     stay   stay      stay
-claim_unknown      stay    again     stay     stay   stay      stay
-claims_late        stay    fail      stay     stay   stay      stay
-ready              stay    stay      go_on    stay   stay      stay
-not_ready          stay    stay      wait     stay   stay      stay
-never_ready        stay    stay      fail     stay   stay      stay
-bound              stay    stay      stay     bind   bind      stay
-binding_refused    stay    stay      stay     fail   again     stay
-binding_conflicts  stay    stay      stay     fail   stay      stay
-binding_gone       stay    stay      stay     fail   fail      stay
-binding_unknown    stay    stay      stay     doubt  again     stay
-seen_there         yield   yield     yield    end    end       end
-seen_elsewhere     yield   yield     yield    yield  yield     end
-withdrawn          undo    undo      undo     undo   undo      end
-cancelled          fail    fail      fail     fail   fail      stay
+                   permit  pre-bind  prepare  together  bind   in-doubt  bound
+allowed            go_on   stay      stay     stay      stay   stay      stay
+turned_down        fail    stay      stay     stay      stay   stay      stay
+claim_done         stay    go_on     stay     stay      stay   stay      stay
+claim_refused      stay    fail      stay     stay      stay   stay      stay
+claim_unknown      stay    again     stay     stay      stay   stay      stay
+claims_late        stay    fail      stay     stay      stay   stay      stay
+ready              stay    stay      go_on    stay      stay   stay      stay
+not_ready          stay    stay      wait     stay      stay   stay      stay
+never_ready        stay    stay      fail     stay      stay   stay      stay
+enough_ready       stay    stay      stay     go_on     stay   stay      stay
+too_few_left       stay    stay      stay     fail      stay   stay      stay
+bound              stay    stay      stay     stay      bind   bind      stay
+binding_refused    stay    stay      stay     stay      fail   again     stay
+binding_conflicts  stay    stay      stay     stay      fail   stay      stay
+binding_gone       stay    stay      stay     stay      fail   fail      stay
+binding_unknown    stay    stay      stay     stay      doubt  again     stay
+seen_there         yield   yield     yield    yield     end    end       end
+seen_elsewhere     yield   yield     yield    yield     yield  yield     end
+withdrawn          undo    undo      undo     undo      undo   undo      end
+cancelled          fail    fail      fail     fail      fail   fail      stay
 """
 _HEAD, *_ROWS = (line.split() for line in _TABLE.strip().splitlines())
 

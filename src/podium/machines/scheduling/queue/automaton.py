@@ -29,6 +29,9 @@ class Happening(Enum):
     GATE_ASKED = "ask_gate_again"
     REORDERED = "reorder"
     FLUSHED = "flush"
+    JOINED = "join"
+    WOKEN = "wake"
+    GIVEN_BACK = "give_back"
 
 
 class Step(Enum):
@@ -61,6 +64,9 @@ activated        stay     stay    wake       land           land          hear
 gate_asked       stay     stay    stay       stay           land          stay
 reordered        stay     sort    sort       stay           stay          stay
 flushed          stay     stay    rise       land_if_late   land_if_late  stay
+joined           stay     fly     fly        fly            stay          stay
+woken            stay     stay    stay       land           land          hear
+given_back       stay     refuse  refuse     refuse         refuse        land
 """
 UNKNOWN = "unknown"
 _HEAD, *_ROWS = (line.split() for line in _TABLE.strip().splitlines())

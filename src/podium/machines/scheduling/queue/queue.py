@@ -28,6 +28,7 @@ POD_ADD = "PodAdd"
 POD_UPDATE = "PodUpdate"
 FORCE_ACTIVATE = "ForceActivate"
 GATE_OPENED = "GateOpened"
+GROUP_CHANGED = "PodGroupChanged"
 UNSCHEDULABLE_TIMEOUT = "UnschedulableTimeout"
 ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 
@@ -118,6 +119,29 @@ class SchedulingQueue(QueuePlaces):
         self._in_flight.begin(queued)
         return queued
 
+    def join(self, uid: str, now: int) -> QueuedPod | None:
+        """Start an attempt at a pod together with another one's: at once, whether it waits for an event or backs off.
+
+        None for a pod that a gate holds, that is in flight already, or that the queue does not know.
+        """
+        queued = self._pods.get(uid)
+        match None if queued is None else queued.place:
+            case Place.ACTIVE:
+                self._active.discard(uid)
+            case Place.BACKOFF:
+                self._backoff.discard(uid)
+            case Place.UNSCHEDULABLE:
+                self._waiting.remove(uid)
+            case _:
+                return None
+        if queued is None:
+            raise AssertionError(f"pod {uid} has a place, and is not known")
+        if queued.first_attempt_ns is None:
+            queued.first_attempt_ns = now
+        queued.pop(now)
+        self._in_flight.begin(queued)
+        return queued
+
     @property
     def has_listeners(self) -> bool:
         """Whether any pod could be woken by an event: where none could, none need be made up."""
@@ -182,6 +206,31 @@ class SchedulingQueue(QueuePlaces):
         self._in_flight.end(uid)
         self._requeue(queued, wake, reason, now)
         return queued.place
+
+    def give_back(self, queued: QueuedPod, now: int) -> Place | None:
+        """Take a pod back whose attempt was not made, as there is something that holds it; says where it went.
+
+        None: it was deleted meanwhile. Raises ValueError for a pod that is back already.
+        """
+        uid = queued.record.uid
+        if self._pods.get(uid) is not queued:
+            return None
+        flight = self._in_flight.find(uid)
+        if flight is None:
+            raise ValueError(f"pod {queued.record.key} ({uid}) is not in flight but {queued.place}")
+        queued.record, queued.queued_ns = flight.latest, now
+        self._in_flight.end(uid)
+        self._requeue(queued, Wake.AFTER_BACKOFF, GROUP_CHANGED, now)
+        return queued.place
+
+    def wake(self, uid: str, reason: str, now: int) -> None:
+        """Something has happened that makes a pod worth another attempt after its backoff, unless a gate holds it."""
+        queued, flight = self._pods.get(uid), self._in_flight.find(uid)
+        if flight is not None:
+            flight.own.append(ClusterEvent(EventResource.WILDCARD, ActionType.ALL, label=reason))
+        elif queued is not None and queued.place in (Place.GATED, Place.UNSCHEDULABLE):
+            self._waiting.remove(uid)
+            self._requeue(queued, Wake.AFTER_BACKOFF, reason, now)
 
     def move(self, event: ClusterEvent, now: int, among: Callable[[PodRecord], bool] | None = None) -> None:
         """Wake the waiting pods that an event may help; for pods in flight it counts once their attempt has failed.

@@ -6,10 +6,12 @@ from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
+from podium.api.pod_group import PodGroup
 from podium.cluster.feed import Feed
 from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.machines.actions import Action
 from podium.machines.scheduling.cap_waits import CapWaits
+from podium.machines.scheduling.gangs.gangs import Gangs
 from podium.machines.scheduling.queue.queue import SchedulingQueue
 from podium.machines.scheduling.room import Room
 from podium.machines.scheduling.shown.node_changes import node_changes
@@ -21,16 +23,22 @@ _EVERY_PRIORITY = 2**63
 class ObjectsShown:
     """Brings the cluster up to date with changes of objects, and wakes the pods in the queue that they may help."""
 
-    def __init__(self, feed: Feed, queue: SchedulingQueue, cap: CapWaits, room: Room) -> None:
+    def __init__(self, feed: Feed, queue: SchedulingQueue, cap: CapWaits, room: Room, gangs: Gangs) -> None:
         self._feed = feed
         self._queue = queue
         self._cap = cap
         self._room = room
+        self._gangs = gangs
 
     def changed(self, changed: Kubernetes, now: int) -> None:
         """An object was added or changed."""
         if isinstance(changed, Node):
             self._node_changed(changed, now)
+            return
+        if isinstance(changed, PodGroup):
+            before = self._gangs.state.group(changed.key)
+            self._feed.changed(changed)
+            self._gangs.group_changed(before, changed, now)
             return
         if isinstance(changed, DisruptionPolicy):
             self._cap.observe(changed)
@@ -42,6 +50,8 @@ class ObjectsShown:
         """An object is no more; nominations to a node go with it."""
         if isinstance(gone, DisruptionPolicy):
             self._cap.observe(None)
+        elif isinstance(gone, PodGroup):
+            self._gangs.group_gone(gone)
         change = self._feed.gone(gone)
         if change is None:
             return []

@@ -32,6 +32,7 @@ class PodsShown:
         self._known = parts.known
         self._room = parts.room
         self._feed = parts.feed
+        self._gangs = parts.gangs
         self._echoes = BindingEchoes(parts.cluster)
 
     def changed(self, pod: Pod, now: int) -> list[Action]:
@@ -97,6 +98,8 @@ class PodsShown:
             self._room.opened(before, now)
         if nominated not in ("", record.node_name):
             self._room.went_elsewhere(record, nominated, now)
+        if record.pod_class.pod_group:
+            actions = actions + self._gangs.assigned(record, now)
         if not self._cluster.nominations:
             return actions
         return actions + self._room.taken(record.node_name, record.priority, record.key, now)
@@ -117,7 +120,10 @@ class PodsShown:
             self._cluster.nominations.put(record, wanted)
         elif known:
             self._cluster.nominations.remove(uid)
+        is_new = self._queue.find(uid) is None
         self._queue.update(record, now)
+        if is_new and record.pod_class.pod_group:
+            self._gangs.came(record, now)
         if known and uid not in self._bindings and known != wanted:
             self._room.given_up(record, known, now)
 
@@ -158,6 +164,7 @@ class PodsShown:
         self._cluster.devices.forget_pod(uid)
         self._forget_pending(uid)
         self._futile.forget(record)
+        self._gangs.left(record, now)
         if uid in self._cluster.placed:
             self._cluster.remove_pod(uid)
         if placed is not None:

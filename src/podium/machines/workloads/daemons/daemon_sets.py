@@ -18,7 +18,6 @@ from podium.machines.workloads.owned_pods import OwnedPod, Sighting
 from podium.machines.workloads.statuses import status_with
 from podium.machines.workloads.template_revisions import REVISION_LABEL, RevisionedController
 from podium.machines.workloads.workload import Workload, pods_of_share
-from podium.machines.workloads.workload_controller import is_new
 
 _SECOND = 10**9
 _FIRST_NS = _SECOND
@@ -99,7 +98,7 @@ class DaemonSets(RevisionedController[DaemonSet]):
         if sighting.before is not None and pod is not None and (sighting.after is None or not pod.is_active):
             was_asked_for = self._expectations.see(uid, pod.uid)
             has_failed = pod.pod.status.phase == "Failed"
-            if sighting.has_stopped and not was_asked_for and not has_failed and is_new(pod, now):
+            if sighting.has_stopped and not was_asked_for and not has_failed and self._is_new(pod, now):
                 self._ends.fail((uid, target_node(pod.pod)), now)
         self._queue.add(uid)
 

@@ -1,0 +1,67 @@
+"""The stencils by which pods of a dump are read, by who owns them: pods of one owner are mostly alike."""
+
+from __future__ import annotations
+
+from podium.api.input.pod_stencil import PodStencil, stencil_of
+from podium.api.meta import Raw
+from podium.api.pod import Pod
+
+_OWNERS = b'"ownerReferences"'
+_CLOSING = b"]"
+_MAX_OWNERS = 1_024
+_MAX_STENCILS = 2
+# To make a stencil takes as long as to look into a few pods. Where it helps nobody, more have to come before the next.
+_PATIENCE = 3
+
+
+class PodStencils:
+    """The stencils of the owners whose pods came last."""
+
+    def __init__(self) -> None:
+        self._by_owner: dict[tuple[bytes, object, object], OwnerStencils] = {}
+
+    def of(self, text: bytes, common: Raw) -> OwnerStencils:
+        """Those of the owner of the pod that the text is, in a List that says so much of its items."""
+        start = text.find(_OWNERS)
+        owner = b"" if start < 0 else text[start : text.find(_CLOSING, start)]
+        key = owner, common.get("apiVersion"), common.get("kind")
+        # Whoever was asked for last is the last to go.
+        found = self._by_owner.pop(key, None)
+        if found is None:
+            found = OwnerStencils()
+            if len(self._by_owner) == _MAX_OWNERS:
+                del self._by_owner[next(iter(self._by_owner))]
+        self._by_owner[key] = found
+        return found
+
+
+class OwnerStencils:
+    """The stencils of the pods of one owner, the newest first."""
+
+    __slots__ = ("_patience", "_stencils", "_unlike")
+
+    def __init__(self) -> None:
+        self._stencils: list[PodStencil] = []
+        self._unlike = 0
+        self._patience = _PATIENCE
+
+    def read(self, text: bytes) -> Pod | None:
+        """The pod that the text is; None for one that is not certainly like those before it."""
+        for stencil in self._stencils:
+            pod = stencil.read(text)
+            if pod is not None:
+                return pod
+        return None
+
+    def noted(self, text: bytes, pod: Pod | None) -> Pod | None:
+        """The pod, which no stencil read: after some of them there is one by it. None for what could not be read."""
+        if pod is None:
+            return None
+        self._unlike += 1
+        if self._unlike == self._patience:
+            self._unlike = 0
+            self._patience *= 2
+            stencil = stencil_of(text, pod)
+            if stencil is not None:
+                self._stencils = [stencil, *self._stencils][:_MAX_STENCILS]
+        return pod

@@ -1,0 +1,1 @@
+"""What disruptions have left in a cluster that nobody kept account of: in its objects, and in its Events."""

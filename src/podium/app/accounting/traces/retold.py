@@ -1,0 +1,259 @@
+"""What happened in a cluster, told once more to a ledger: from what its objects and its Events say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from podium.api.meta import Kubernetes, Raw
+from podium.api.pod import Pod, PodStatus
+from podium.api.times import parse_time
+from podium.app.accounting.traces.gone_pods import GonePods, ending
+from podium.app.accounting.traces.sightings import Sighting, sightings
+from podium.app.accounting.traces.told_events import ToldEvent
+from podium.machines.disruption.covered_pods import is_healthy
+from podium.machines.grounds import Grounds
+from podium.machines.ledger.announced import Announcement
+from podium.machines.ledger.causes import is_disrupted
+from podium.machines.ledger.disruption import Disruption, Trail
+from podium.machines.ledger.ledger import DisruptionLedger
+from podium.machines.ledger.transitions import since
+from podium.machines.ledger.wishes import is_wanted
+
+_SECOND = 10**9
+_UNSAID = "nobody says whether it was deleted or evicted"
+# What happens at one instant: pods end before others come in their place.
+_ENDS, _COMES, _PLACED, _READY = range(4)
+
+
+class Seen(NamedTuple):
+    """A pod as a cluster has it: its reading, and its wire form."""
+
+    pod: Pod
+    raw: Raw
+
+
+@dataclass(frozen=True, slots=True)
+class Retold:
+    """The disruptions that are known, and how much is not known of them.
+
+    ``without_node`` are pods that had to go from where nobody knows, and are not among the records; ``guessed`` are
+    records of pods of which nobody knows how important they were and what they asked for; ``unsaid`` those of which
+    nobody says whether they were deleted or evicted.
+    """
+
+    records: tuple[Disruption, ...]
+    without_node: tuple[str, ...]
+    guessed: tuple[str, ...]
+    unsaid: tuple[str, ...]
+
+
+class _Step(NamedTuple):
+    time_ns: int
+    order: int
+    key: str
+    act: Callable[[int], None]
+
+
+@dataclass(slots=True)
+class _Play:
+    """The cluster as it stands while it is told."""
+
+    objects: dict[tuple[str, str], Kubernetes]
+    pods: dict[str, Pod] = field(default_factory=dict)
+    records: dict[int, Disruption] = field(default_factory=dict)
+
+    def find(self, kind: str, key: str) -> Kubernetes | None:
+        """An object as it is now; a pod as it was at the time."""
+        return self.pods.get(key) if kind == "Pod" else self.objects.get((kind, key))
+
+    def keep(self, record: Disruption, trail: Trail | None) -> None:
+        """Take in a record."""
+        self.records[record.id] = record
+
+
+class Retelling:
+    """Finds what is known of each pod that had to go, and plays it by time."""
+
+    def __init__(
+        self,
+        seen: Sequence[Seen],
+        objects: dict[tuple[str, str], Kubernetes],
+        events: Sequence[ToldEvent],
+        known: Collection[str] = (),
+        last_id: int = 0,
+    ) -> None:
+        """``known`` are uids of pods that are accounted for elsewhere; ``objects`` are the others by kind and key."""
+        self._seen = {found.pod.key: found for found in seen}
+        self._uids = {found.pod.metadata.uid: found.pod.key for found in seen}
+        self._sightings = sightings(events)
+        self._told = {sighting.uid: sighting for sighting in reversed(self._sightings) if sighting.reason}
+        self._known = set(known)
+        self._play = _Play(objects)
+        self._gone = GonePods(events, [found.pod for found in seen], self._play.find)
+        self._ledger = DisruptionLedger(self._play.keep, self._play.find, last_id=last_id)
+        self._steps: list[_Step] = []
+        self._without_node: list[str] = []
+        self._guessed: list[str] = []
+        self._unsaid: list[str] = []
+
+    def told(self) -> Retold:
+        """The disruptions, by time."""
+        for found in self._seen.values():
+            self._add_life(found)
+        for found in self._seen.values():
+            self._add_present(found)
+        for sighting in self._sightings:
+            self._add_sighting(sighting)
+        # Most times are told in whole seconds.
+        for step in sorted(self._steps, key=lambda step: (step.time_ns // _SECOND, step.order, step.time_ns, step.key)):
+            step.act(step.time_ns)
+        records = tuple(record for _, record in sorted(self._play.records.items()))
+        return Retold(records, tuple(self._without_node), tuple(self._guessed), tuple(self._unsaid))
+
+    def _add_life(self, found: Seen) -> None:
+        """How a pod that is there came, was placed, and got ready."""
+        pod, raw = found
+        created = pod.metadata.creation_timestamp
+        if not created:
+            return
+        came = _waiting(pod)
+        created_ns = parse_time(created)
+        self._steps.append(_Step(created_ns, _COMES, pod.key, partial(self._changes, came, True)))
+        if not pod.spec.node_name:
+            return
+        placed = replace(came, spec=pod.spec)
+        placed_ns = max(since(raw, "PodScheduled") or created_ns, created_ns)
+        self._steps.append(_Step(placed_ns, _PLACED, pod.key, partial(self._changes, placed, False)))
+        ready_ns = since(raw, "Ready")
+        if ready_ns is not None and is_healthy(pod):
+            self._steps.append(_Step(max(ready_ns, placed_ns), _READY, pod.key, partial(self._changes, pod, False)))
+
+    def _add_present(self, found: Seen) -> None:
+        """A pod that ends, or that its kubelet has ended, and is there still."""
+        pod, raw = found
+        if not is_disrupted(pod) or pod.metadata.uid in self._known:
+            return
+        deleted = pod.metadata.deletion_timestamp
+        grace_ns = (pod.metadata.deletion_grace_period_seconds or 0) * _SECOND
+        marked_ns = since(raw, "DisruptionTarget")
+        if marked_ns is None and deleted is None:
+            return
+        time_ns = marked_ns if deleted is None or marked_ns is not None else parse_time(deleted) - grace_ns
+        if time_ns is None:
+            return
+        target = pod.status.condition("DisruptionTarget")
+        is_marked = target is not None and target.status == "True"
+        if not is_marked and not self._is_deleted(pod):
+            return
+        told = self._told.get(pod.metadata.uid)
+        announced = None if told is None else _announcement(told, self._whom(told))
+        if not is_marked:
+            announced = Announcement("", is_outsider=True)
+        self._add_end(time_ns, pod, announced, "" if told is None else told.whom_uid)
+
+    def _is_deleted(self, pod: Pod) -> bool:
+        """Whether somebody has deleted a pod that its workload wants still."""
+        if self._gone.is_let_go(pod.key, _deleted_ns(pod)):
+            return False
+        wanted = is_wanted(pod, self._play.find)
+        return wanted is True or (wanted is None and self._gone.is_replaced(pod.key, _deleted_ns(pod)))
+
+    def _add_sighting(self, seen: Sighting) -> None:
+        """A pod that an Event tells of."""
+        uid = seen.uid or self._uid_of(seen)
+        if uid in self._known:
+            return
+        present = self._seen.get(seen.key)
+        is_there = present is not None and present.pod.metadata.uid == uid
+        if is_there and present is not None and not seen.reason:
+            # Its containers were started anew, or it ends and is told of already.
+            return
+        if not seen.reason and (
+            self._gone.is_let_go(seen.key, seen.time_ns) or not self._gone.is_replaced(seen.key, seen.time_ns)
+        ):
+            return
+        if is_there and present is not None:
+            start = present.pod.status.start_time
+            victim = ending(present.pod, seen, start) if present.pod.spec.node_name else None
+        else:
+            victim = self._gone.ending(seen, uid)
+        if victim is None:
+            self._without_node.append(seen.key)
+            return
+        if not is_there and not self._gone.is_known(seen.key):
+            self._guessed.append(seen.key)
+        if not seen.reason:
+            self._unsaid.append(seen.key)
+        self._add_end(seen.time_ns, victim, _announcement(seen, self._whom(seen)), seen.whom_uid)
+
+    def _add_end(self, time_ns: int, victim: Pod, announced: Announcement | None, whom_uid: str) -> None:
+        self._known.add(victim.metadata.uid)
+        whom = "" if announced is None else announced.whom
+        if whom in self._seen:
+            # It was there, though both may be told to be of the same second.
+            self._play.pods.setdefault(whom, _waiting(self._seen[whom].pod))
+        elif whom:
+            self._add_absent(whom, whom_uid or f"{whom}@gone", time_ns)
+        self._steps.append(_Step(time_ns, _ENDS, victim.key, partial(self._ends, victim, announced)))
+
+    def _add_absent(self, key: str, uid: str, time_ns: int) -> None:
+        """A pod for which others went, and that is no more: whether it was placed, Events tell."""
+        waiting = self._gone.pod(key, uid)
+        self._play.pods.setdefault(key, waiting)
+        placed = self._gone.placed(key, uid, time_ns)
+        if placed is None:
+            self._steps.append(_Step(time_ns, _READY, key, partial(self._goes, waiting)))
+        else:
+            there = replace(waiting, spec=replace(waiting.spec, node_name=placed[1]))
+            self._steps.append(_Step(placed[0], _PLACED, key, partial(self._changes, there, False)))
+
+    def _whom(self, seen: Sighting) -> str:
+        """The key of the pod for whom another goes."""
+        return seen.whom or self._uids.get(seen.whom_uid, "")
+
+    def _uid_of(self, seen: Sighting) -> str:
+        """Of an Event that does not say which pod of that name it is about, the one that was there."""
+        found = self._seen.get(seen.key)
+        created = None if found is None else found.pod.metadata.creation_timestamp
+        if found is not None and created is not None and parse_time(created) <= seen.time_ns:
+            return found.pod.metadata.uid
+        return f"{seen.key}@{seen.time_ns}"
+
+    def _changes(self, pod: Pod, is_added: bool, now: int) -> None:
+        self._play.pods[pod.key] = pod
+        self._ledger.changed(pod, now, is_added=is_added)
+
+    def _ends(self, victim: Pod, announced: Announcement | None, now: int) -> None:
+        if announced is not None:
+            self._ledger.announced(victim.metadata.uid, announced)
+        self._play.pods[victim.key] = victim
+        self._ledger.changed(victim, now, is_added=False)
+
+    def _goes(self, pod: Pod, now: int) -> None:
+        self._play.pods.pop(pod.key, None)
+        self._ledger.gone(pod, now)
+
+
+def _waiting(pod: Pod) -> Pod:
+    """The pod before it had a node."""
+    metadata, spec = replace(pod.metadata, deletion_timestamp=None), replace(pod.spec, node_name="")
+    return replace(pod, metadata=metadata, spec=spec, status=PodStatus())
+
+
+def _announcement(seen: Sighting, whom: str) -> Announcement:
+    """Who wanted the pod to go, as an Event tells it."""
+    if not seen.reason:
+        return Announcement("", grounds=Grounds(_UNSAID), is_outsider=True)
+    grounds = Grounds(seen.message, room=seen.node) if seen.message or whom else None
+    return Announcement(seen.by, seen.component, whom, grounds)
+
+
+def _deleted_ns(pod: Pod) -> int:
+    grace_ns = (pod.metadata.deletion_grace_period_seconds or 0) * _SECOND
+    deleted = pod.metadata.deletion_timestamp
+    return parse_time(deleted) - grace_ns if deleted else 0

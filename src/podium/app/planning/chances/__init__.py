@@ -1,0 +1,1 @@
+"""What chance has a say in: decisions of a plan that could have come out otherwise, and what would follow."""

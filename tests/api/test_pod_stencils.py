@@ -1,0 +1,249 @@
+"""Pods like those before them are read through a stencil, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from podium.api.input import pod_stencils
+from podium.api.input.codec import load_text
+from podium.api.input.dumped_pods import DumpedPods
+from podium.api.input.pod_stencil import PodStencil, stencil_of
+from podium.api.pod import Pod
+from podium.api.warnings import Validation
+from tests.api.dumps import ACCESS, Raw, dump, dumped_pod
+from tests.api.test_dumps import as_a_whole, outcome, texts
+from tests.app.test_fuzzed_manifests import VALIDATIONS
+from tests.fuzzing import Effort, efforts
+
+COUNT = 8
+
+
+def pod_of(number: int, *, is_bound_by_name: bool = False) -> Raw:
+    """A pod that differs from others in nothing but what each has for itself."""
+    pod = dumped_pod(number)
+    pod["status"]["containerStatuses"][0]["restartCount"] = 0
+    if is_bound_by_name:
+        field = {"key": "metadata.name", "operator": "In", "values": [pod["spec"]["nodeName"]]}
+        terms = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+        pod["spec"]["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    return pod
+
+
+def text_of(pod: Raw) -> bytes:
+    return json.dumps(pod, indent=4).encode()
+
+
+def looked_into(pod: Raw) -> Pod:
+    """The pod as it is read without a stencil."""
+    (document,) = load_text(json.dumps(pod), "dump")
+    assert isinstance(document.object, Pod)
+    return document.object
+
+
+def stencil(pod: Raw) -> PodStencil:
+    found = stencil_of(text_of(pod), looked_into(pod))
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def eager() -> Iterator[None]:
+    """A stencil is made of the first pod, and again of each that those there are do not read."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pod_stencils, "_PATIENCE", 1)
+        yield
+
+
+@pytest.mark.parametrize("is_bound_by_name", [False, True])
+def test_pods_of_one_template_are_read_through_the_stencil_of_one_of_them(is_bound_by_name: bool) -> None:
+    pods = [pod_of(number, is_bound_by_name=is_bound_by_name) for number in range(COUNT)]
+    first = stencil(pods[0])
+
+    for pod in pods:
+        assert first.read(text_of(pod)) == looked_into(pod)
+
+
+def test_a_dump_is_read_through_stencils_once_enough_pods_of_an_owner_are_alike(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    closely: list[bytes] = []
+    read_closely = DumpedPods._read_closely
+
+    def noted(pods: DumpedPods, text: bytes, common: Raw) -> Pod | None:
+        closely.append(text)
+        return read_closely(pods, text, common)
+
+    monkeypatch.setattr(DumpedPods, "_read_closely", noted)
+    pods = [pod_of(number) for number in range(COUNT)]
+
+    documents = load_text(json.dumps(dump(*pods)), "dump")
+
+    assert [document.object for document in documents] == [looked_into(pod) for pod in pods]
+    assert len(closely) == pod_stencils._PATIENCE
+
+
+@efforts(150)
+def test_a_dump_says_the_same_through_stencils_and_as_a_whole(effort: Effort) -> None:
+    @effort
+    @given(texts([pod_of(number) for number in range(3)]), VALIDATIONS)
+    def check_same(text: str, validation: Validation | None) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(pod_stencils, "_PATIENCE", 1)
+            found = outcome(text, validation)
+        assert found == as_a_whole(text, validation)
+
+    check_same()
+
+
+def no_address(pod: Raw) -> None:
+    pod["status"]["podIP"] = "nowhere"
+
+
+def other_address(pod: Raw) -> None:
+    pod["status"]["podIPs"][0]["ip"] = "10.9.9.9"
+
+
+def host_as_address(pod: Raw) -> None:
+    pod["status"]["hostIP"] = pod["status"]["podIP"]
+
+
+def renamed_mount(pod: Raw) -> None:
+    pod["spec"]["containers"][0]["volumeMounts"][0]["name"] = f"{ACCESS}other"
+
+
+def bound_elsewhere(pod: Raw) -> None:
+    pod["spec"]["affinity"] = pod_of(7, is_bound_by_name=True)["spec"]["affinity"]
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda pod: pod["metadata"].update(name="web_1"),
+        lambda pod: pod["metadata"].update(name=""),
+        lambda pod: pod["metadata"].update(name='web"1'),
+        lambda pod: pod["metadata"].update(name="ä"),
+        lambda pod: pod["metadata"].update(uid=""),
+        lambda pod: pod["metadata"].update(uid="ü"),
+        lambda pod: pod["metadata"].update(uid=None),
+        lambda pod: pod["metadata"].update(resourceVersion='1"'),
+        lambda pod: pod["metadata"].update(creationTimestamp="2026-02-30T00:00:00Z"),
+        lambda pod: pod["metadata"].update(creationTimestamp=None),
+        lambda pod: pod["metadata"]["managedFields"][0].update(time="now"),
+        lambda pod: pod["metadata"]["labels"].update(app="other"),
+        lambda pod: pod["spec"].update(nodeName="Node"),
+        lambda pod: pod["spec"].update(nodeName=""),
+        lambda pod: pod["spec"]["volumes"][0].update(name="kube-api-access-"),
+        lambda pod: pod["status"].update(startTime="yesterday"),
+        lambda pod: pod["status"].update(startTime="2026-01-01T00:00:00+24:00"),
+        lambda pod: pod["status"]["containerStatuses"][0].update(containerID="docker"),
+        lambda pod: pod["status"]["conditions"][0].update(lastTransitionTime=""),
+        lambda pod: pod.update(kind="Node"),
+        lambda pod: pod.update(extra={}),
+        no_address,
+        other_address,
+        host_as_address,
+        renamed_mount,
+        bound_elsewhere,
+    ],
+)
+@pytest.mark.parametrize("is_bound_by_name", [False, True])
+def test_a_pod_that_is_unlike_those_before_it_says_what_it_would_say_alone(
+    change: Callable[[Raw], object], is_bound_by_name: bool
+) -> None:
+    pods = [pod_of(number, is_bound_by_name=is_bound_by_name) for number in range(3)]
+    change(pods[1])
+    text = json.dumps(dump(*pods))
+
+    for validation in (None, "strict"):
+        assert outcome(text, validation) == as_a_whole(text, validation)
+
+
+def with_two_addresses(number: int, *addresses: str) -> str:
+    pod = pod_of(number)
+    pod["status"]["podIPs"] = [{"ip": address} for address in addresses]
+    pod["status"]["podIP"] = addresses[0]
+    owners = ",".join(rf'"k:{{\"ip\":\"{address}\"}}": {{}}' for address in addresses)
+    pod["metadata"]["managedFields"][1]["fieldsV1"] = "OWNERS"
+    return json.dumps(pod).replace('"OWNERS"', f"{{{owners}}}")
+
+
+@pytest.mark.usefixtures("eager")
+def test_owners_of_fields_that_are_there_twice_are_told_though_another_pod_has_two_of_them() -> None:
+    pods = (with_two_addresses(0, "10.0.0.1", "fd00::1"), with_two_addresses(1, "10.0.0.2", "10.0.0.2"))
+    text = f'{{"apiVersion": "v1", "kind": "List", "items": [{",".join(pods)}]}}'
+
+    assert "is given twice" in str(outcome(text))
+    assert outcome(text) == as_a_whole(text)
+
+
+@pytest.mark.parametrize("escaped", [r"k:{\"ip\":\"10.7.7.7\"}", r"k:{\u0022ip\":\"10.7.7.7\"}"])
+def test_there_is_no_stencil_where_another_owner_could_be_the_one_of_a_pods_own_address(escaped: str) -> None:
+    text = json.dumps(pod_of(0)).replace(r'"k:{\"ip\"', rf'"{escaped}": {{}}, "k:{{\"ip\"').encode()
+
+    (document,) = load_text(text, "dump")
+
+    assert isinstance(document.object, Pod)
+    assert stencil_of(text, document.object) is None
+
+
+def with_other_access() -> Raw:
+    pod = pod_of(0)
+    pod["spec"]["volumes"].append({"name": f"{ACCESS}zzzzz", "emptyDir": {}})
+    return pod
+
+
+def with_mark() -> Raw:
+    pod = pod_of(0)
+    pod["metadata"]["annotations"]["note"] = "podium.gap.1"
+    return pod
+
+
+def too_large() -> Raw:
+    pod = pod_of(0)
+    pod["metadata"]["annotations"]["note"] = "x" * 100_000
+    return pod
+
+
+@pytest.mark.parametrize("made", [with_other_access, with_mark, too_large])
+def test_there_is_no_stencil_of_a_pod_whose_own_names_could_meet_others(made: Callable[[], Raw]) -> None:
+    pod = made()
+
+    assert stencil_of(text_of(pod), looked_into(pod)) is None
+
+
+def test_what_stands_elsewhere_too_is_no_gap_there() -> None:
+    pods = [{**pod_of(number)} for number in range(2)]
+    for pod in pods:
+        pod["metadata"]["annotations"]["first"] = pods[0]["metadata"]["name"]
+        pod["metadata"]["labels"]["of"] = pods[0]["metadata"]["uid"]
+    first = stencil(pods[0])
+
+    assert first.read(text_of(pods[1])) == looked_into(pods[1])
+    pods[1]["metadata"]["annotations"]["first"] = pods[1]["metadata"]["name"]
+    assert first.read(text_of(pods[1])) is None
+
+
+def test_the_stencils_of_no_more_owners_are_kept_than_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pod_stencils, "_MAX_OWNERS", 2)
+    stencils = pod_stencils.PodStencils()
+    owned = [f'{{"ownerReferences": [{{"uid": "{number}"}}]}}'.encode() for number in range(3)]
+
+    first, second = (stencils.of(text, {}) for text in owned[:2])
+    assert stencils.of(owned[0], {}) is first
+    stencils.of(owned[2], {})
+
+    assert stencils.of(owned[0], {}) is first
+    assert stencils.of(owned[1], {}) is not second
+
+
+def test_a_list_of_pods_and_one_that_says_the_same_of_its_items_share_no_stencils() -> None:
+    stencils = pod_stencils.PodStencils()
+    common: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod"}
+
+    assert stencils.of(b"{}", {}) is not stencils.of(b"{}", common)

@@ -1,0 +1,331 @@
+"""What a cluster tells of disruptions of which nobody kept account: its pods, what made them, and its Events."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from podium.api.times import format_time
+from podium.app.accounting.account import Account
+from podium.app.accounting.cluster import retold_account
+from podium.app.console.command import podium as command
+from podium.machines.ledger.disruption import Disruption, Replacement
+from tests.app.snapshots.fake_api_server import FakeAPIServer, serving
+from tests.store.objects import Raw
+
+_SECOND = 10**9
+_BEGAN = 1_000_000
+
+
+def at(seconds: int) -> str:
+    """A time in the story."""
+    return format_time((_BEGAN + seconds) * _SECOND)
+
+
+def pod(name: str, made: int, node: str = "", *, ready: int | None = None, owner: str = "", **status: Any) -> Raw:
+    """A pod as a cluster has it, placed a second after it was made."""
+    metadata: Raw = {"name": name, "namespace": "shop", "uid": f"uid-{name}", "creationTimestamp": at(made)}
+    if owner:
+        metadata["ownerReferences"] = [{"kind": "ReplicaSet", "name": owner, "uid": f"uid-{owner}", "controller": True}]
+        metadata["labels"] = {"pod-template-hash": owner.rpartition("-")[2]}
+    conditions = status.pop("conditions", [])
+    if node:
+        conditions = [*conditions, condition("PodScheduled", made + 1)]
+    if ready is not None:
+        conditions = [*conditions, condition("Ready", ready)]
+    spec: Raw = {"containers": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}], "priority": 7}
+    if node:
+        spec["nodeName"] = node
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": spec,
+        "status": {"phase": "Running" if node else "Pending", "conditions": conditions, **status},
+    }
+
+
+def condition(type_: str, since: int, **rest: str) -> Raw:
+    """A condition that is true since then."""
+    return {"type": type_, "status": "True", "lastTransitionTime": at(since), **rest}
+
+
+def terminating(raw: Raw, since: int, *conditions: Raw) -> Raw:
+    """The pod within a grace period of 30 s."""
+    metadata = {**raw["metadata"], "deletionTimestamp": at(since + 30), "deletionGracePeriodSeconds": 30}
+    status = {**raw["status"], "conditions": [*raw["status"]["conditions"], *conditions]}
+    return {**raw, "metadata": metadata, "status": status}
+
+
+def event(time: int, reason: str, message: str, name: str, *, kind: str = "Pod", by: str = "", **rest: Any) -> Raw:
+    """An Event about an object."""
+    about = {"kind": kind, "namespace": "shop", "name": name, "uid": rest.pop("uid", f"uid-{name}")}
+    return {
+        "kind": "Event",
+        "involvedObject": about,
+        "reason": reason,
+        "message": message,
+        "source": {"component": by},
+        "lastTimestamp": at(time),
+        "metadata": {"namespace": "shop", "name": f"{name}.{time}.{reason}"},
+        **rest,
+    }
+
+
+def preempted(time: int, victim: str, preemptor: str, **rest: Any) -> Raw:
+    """What a scheduler says of a victim."""
+    related = {"kind": "Pod", "namespace": "shop", "name": preemptor, "uid": f"uid-{preemptor}"}
+    message = f"Preempted by pod uid-{preemptor} on node n"
+    return event(time, "Preempted", message, victim, **{"by": "default-scheduler", "related": related, **rest})
+
+
+def made(time: int, name: str, by: str = "web-5d") -> Raw:
+    """What a ReplicaSet says of a pod."""
+    return event(time, "SuccessfulCreate", f"Created pod: {name}", by, kind="ReplicaSet", by="replicaset-controller")
+
+
+def placed(time: int, name: str, node: str) -> Raw:
+    """What a scheduler says of a pod that it binds."""
+    return event(time, "Scheduled", f"Successfully assigned shop/{name} to {node}", name, by="default-scheduler")
+
+
+def told(pods: list[Raw], *events: Raw, kept: Account | None = None, **others: list[Raw]) -> Account:
+    """The account of a cluster."""
+    return retold_account({"Pod": pods, "Event": list(events), **others}, "test", (_BEGAN + 1_000) * _SECOND, kept)
+
+
+def test_a_preemption_of_which_only_events_are_left_is_told_with_what_became_of_it() -> None:
+    found = told(
+        [pod("high", 59, "n"), pod("web-b", 60, "m", ready=75, owner="web-5d")],
+        made(0, "web-a"),
+        placed(10, "web-a", "n"),
+        preempted(60, "web-a", "high"),
+        made(60, "web-b"),
+    )
+
+    (record,) = found.records
+    assert (record.pod, record.owner, record.cause, record.by) == (
+        "shop/web-a",
+        "Deployment shop/web",
+        "preemption",
+        "default-scheduler",
+    )
+    # A pod of the same ReplicaSet says how important it was, and what it asked for.
+    assert (record.priority, record.node, record.loss.lost, record.loss.work) == (7, "n", 50, {"cpu": 100})
+    assert record.beneficiary is not None
+    assert (record.beneficiary.pod, record.beneficiary.outcome) == ("shop/high", "placed")
+    assert record.replacement == Replacement(
+        pod="shop/web-b", uid="uid-web-b", node="m", placed_after=1, ready_after=15
+    )
+    assert [caveat.about for caveat in found.caveats] == ["events"]
+
+
+def test_a_preemptor_that_is_gone_ran_where_an_event_says_so_and_else_never() -> None:
+    story = (placed(10, "low", "n"), preempted(60, "low", "high"))
+
+    (ran,) = told([], *story, placed(61, "high", "n")).records
+    (waited,) = told([], *story).records
+
+    assert [found.beneficiary and found.beneficiary.outcome for found in (ran, waited)] == ["placed", "gone"]
+
+
+def test_an_event_of_an_older_scheduler_names_the_preemptor_by_uid_alone() -> None:
+    found = told([pod("high", 59)], placed(10, "low", "n"), preempted(60, "low", "high", related=None))
+
+    assert [record.beneficiary and record.beneficiary.pod for record in found.records] == ["shop/high"]
+
+
+@pytest.mark.parametrize(
+    ("told_by", "cause", "by"),
+    [
+        (event(60, "Evicted", "The node was low on resource: memory.", "a", by="kubelet"), "pressure", "kubelet"),
+        (event(60, "Preempting", "Preempted in order to admit", "a", by="kubelet"), "pressure", "kubelet"),
+        (event(60, "Evicted", "Underutilized", "a", by="karpenter"), "eviction", "karpenter"),
+        (
+            event(60, "TaintManagerEviction", "Marking for deletion Pod shop/a", "a", uid=""),
+            "taint",
+            "taint-eviction-controller",
+        ),
+        (
+            event(60, "ScaleDown", "deleting pod for node scale down", "a", by="cluster-autoscaler"),
+            "autoscaler",
+            "cluster-autoscaler",
+        ),
+        (
+            event(60, "LowNodeUtilization", "pod eviction from n", "a", by="descheduler", action="Descheduled"),
+            "rescheduler",
+            "descheduler",
+        ),
+        (event(60, "Descheduled", "moved off n", "a", by="podium-rescheduler"), "rescheduler", "podium-rescheduler"),
+    ],
+)
+def test_each_component_tells_why_in_its_own_way(told_by: Raw, cause: str, by: str) -> None:
+    (record,) = told([], placed(10, "a", "n"), told_by).records
+
+    assert (record.cause, record.by, record.node) == (cause, by, "n")
+
+
+def test_a_taint_that_went_in_time_disrupts_nobody() -> None:
+    marked = event(60, "TaintManagerEviction", "Marking for deletion Pod shop/a", "a")
+    cancelled = event(61, "TaintManagerEviction", "Cancelling deletion of Pod shop/a", "a")
+
+    assert told([pod("a", 0, "n")], marked, cancelled).records == ()
+
+
+def test_an_eviction_that_failed_is_none() -> None:
+    failed = event(60, "EvictionFailed", "no", "a", by="descheduler", action="Descheduled", type="Warning")
+
+    assert told([pod("a", 0, "n")], failed).records == ()
+
+
+def test_pods_that_end_now_say_themselves_why() -> None:
+    target = condition("DisruptionTarget", 60, reason="EvictionByEvictionAPI")
+    failed = condition("DisruptionTarget", 70, reason="TerminationByKubelet", message="low on memory")
+    pods = [
+        terminating(pod("evicted", 0, "n"), 60, target),
+        terminating(pod("deleted", 0, "n"), 65),
+        pod("pressed", 0, "n", phase="Failed", conditions=[failed]),
+        pod("done", 0, "n", phase="Failed"),
+    ]
+
+    found = told(pods)
+
+    assert [(record.pod, record.cause, record.time - _BEGAN) for record in found.records] == [
+        ("shop/evicted", "eviction", 60),
+        ("shop/deleted", "deletion", 65),
+        ("shop/pressed", "pressure", 70),
+    ]
+
+
+def test_what_its_workload_lets_go_is_no_deletion() -> None:
+    owner = {
+        "metadata": {"name": "web-5d", "namespace": "shop", "uid": "uid-web-5d"},
+        "spec": {"replicas": 1},
+        "status": {"replicas": 2},
+    }
+    ends = terminating(pod("web-a", 0, "n", owner="web-5d"), 60)
+    let_go = event(60, "SuccessfulDelete", "Deleted pod: web-b", "web-5d", kind="ReplicaSet")
+
+    found = told(
+        [ends],
+        *(made(0, "web-a"), made(0, "web-b"), placed(1, "web-b", "n"), let_go),
+        event(60, "Killing", "Stopping container main", "web-b", by="kubelet"),
+        ReplicaSet=[owner],
+    )
+
+    assert found.records == ()
+
+
+def test_a_pod_that_was_stopped_and_came_again_was_deleted_or_evicted_and_nobody_says_which() -> None:
+    stopped = event(60, "Killing", "Stopping container main", "web-a", by="kubelet")
+    story = (made(0, "web-a"), placed(1, "web-a", "n"), stopped)
+
+    assert told([], *story).records == ()
+    found = told([pod("web-b", 61, owner="web-5d")], *story, made(61, "web-b"))
+
+    assert [(record.cause, record.by, record.rule) for record in found.records] == [
+        ("deletion", "", "nobody says whether it was deleted or evicted")
+    ]
+    assert [(caveat.about, caveat.names) for caveat in found.caveats[1:]] == [("unsaid", ("shop/web-a",))]
+
+
+def test_a_container_that_is_started_anew_ends_no_pod() -> None:
+    stopped = event(60, "Killing", "Stopping container main", "a", by="kubelet")
+
+    assert told([pod("a", 0, "n")], placed(1, "a", "n"), stopped).records == ()
+
+
+def test_whose_node_nobody_knows_is_left_out_and_counted() -> None:
+    found = told([], event(60, "TaintManagerEviction", "Marking for deletion Pod shop/a", "a"))
+
+    assert found.records == ()
+    assert [(caveat.about, caveat.count) for caveat in found.caveats[1:]] == [("without-node", 1)]
+
+
+def test_what_a_ledger_has_kept_is_told_once_and_by_the_ledger() -> None:
+    record = Disruption(id=4, time=_BEGAN + 60, pod="shop/low", uid="uid-low", node="n", cause="drain")
+    kept = Account("ledger", (record,), _BEGAN + 60, is_dated=True, dropped=2)
+
+    found = told(
+        [],
+        placed(10, "low", "n"),
+        placed(10, "a", "n"),
+        preempted(60, "low", "high"),
+        preempted(50, "a", "high"),
+        kept=kept,
+    )
+
+    assert [(one.id, one.pod, one.cause) for one in found.records] == [
+        (5, "shop/a", "preemption"),
+        (4, "shop/low", "drain"),
+    ]
+    assert found.dropped == 2
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"involvedObject": None},
+        {"involvedObject": {"kind": "Pod", "name": 7}},
+        {"lastTimestamp": "soon", "metadata": {}},
+        {"lastTimestamp": None, "metadata": None},
+        {"source": [], "related": "x"},
+        {"message": {"a": 1}},
+    ],
+)
+def test_events_that_are_none_tell_nothing(damage: Raw) -> None:
+    broken = {**preempted(60, "low", "high"), **damage}
+
+    assert len(told([{"metadata": {"name": 7}}, {}], placed(10, "low", "n"), broken).records) <= 1
+
+
+def test_a_dump_of_pods_and_events_is_read_as_a_cluster_is() -> None:
+    items = [pod("high", 59, "n"), placed(10, "low", "n"), preempted(60, "low", "high")]
+
+    done = CliRunner().invoke(command, ["ledger", "-f", "-", "-o", "json"], input=json.dumps({"items": items}))
+
+    answer = json.loads(done.output)
+    assert [(found["pod"], found["beneficiary"]["pod"]) for found in answer["records"]] == [("shop/low", "shop/high")]
+    assert [caveat["about"] for caveat in answer["restsOn"]] == ["events", "guessed"]
+
+
+def test_beside_a_cluster_there_is_no_run() -> None:
+    run = json.dumps({"events": [], "summary": {"end": 1}})
+
+    done = CliRunner().invoke(command, ["ledger", "-f", "-", "--context", "x"], input=run)
+
+    assert done.exit_code == 2
+    assert "A run has no dates" in done.output
+
+
+def test_a_cluster_is_asked_for_no_more_than_is_needed_and_says_what_may_not_be_seen(tmp_path: Path) -> None:
+    objects = [{"apiVersion": "v1", **pod("high", 59, "n")}, placed(10, "low", "n"), preempted(60, "low", "high")]
+    server = FakeAPIServer(objects, forbidden=["Job"])
+
+    with serving(server, tmp_path) as file:
+        done = CliRunner().invoke(command, ["ledger", "--kubeconfig", file, "--context", "test"])
+
+    assert done.exit_code == 0, done.output
+    assert "1 disruption: 1 preemption" in done.output
+    assert "preemption for shop/high" in done.output
+    assert "Job may not be listed" in done.output
+    listed = {path.rpartition("/")[2] for _, path in server.asked}
+    assert listed == {
+        *("events", "jobs", "namespaces", "pods", "replicasets", "replicationcontrollers", "statefulsets")
+    }
+
+
+def test_where_events_may_not_be_seen_the_pods_tell_what_they_can(tmp_path: Path) -> None:
+    target = condition("DisruptionTarget", 60, reason="EvictionByEvictionAPI")
+    server = FakeAPIServer([terminating(pod("a", 0, "n"), 60, target)], forbidden=["Event"])
+
+    with serving(server, tmp_path) as file:
+        done = CliRunner().invoke(command, ["ledger", "--kubeconfig", file, "-o", "json"])
+
+    answer = json.loads(done.output)
+    assert [found["cause"] for found in answer["records"]] == ["eviction"]
+    assert [caveat["about"] for caveat in answer["restsOn"]] == ["hidden"]

@@ -1,0 +1,174 @@
+"""A gang's plan against every set of victims and every way to place its members, over random small clusters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from podium.api.meta import Kubernetes
+from podium.api.pod import Pod
+from podium.cluster.arrays import Int64s
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.decide.gangs.domains import domains_of
+from podium.decide.preempting.gang.gang import EVERYWHERE, Gang
+from podium.decide.preempting.gang.gang_plan import GangPlan
+from podium.decide.preempting.gang.gang_planner import plan_gang
+from podium.decide.preempting.preemption import PreemptionOptions
+from podium.decide.preempting.trials import Trials
+from tests.builders import ZONE, cluster_of, plain_runner
+from tests.fuzzing import Effort, efforts
+from tests.generators import NAMESPACES, Objects, Traits, clusters, targets
+from tests.pod_groups import gang, of_gang
+from tests.twins.gang_victims import GangPreemption, Step
+
+TRAITS = {
+    "room": Traits(heavy_target=True, budgets=True, always_requests=True),
+    "ports and nominations": Traits(heavy_target=True, ports=True, nominated=True, tolerations=True),
+    "affinity": Traits(affinity=True, heavy_target=True),
+    "spread": Traits(spread=True),
+    "all together": Traits(affinity=True, spread=True, heavy_target=True, budgets=True, nominated=True, ports=True),
+}
+ENOUGH = 50_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A cluster, and a gang that wants to be in it."""
+
+    objects: Objects
+    members: list[Pod]
+    needed: int
+    key: str
+    whole: tuple[str, ...] = ()
+
+    @property
+    def surroundings(self) -> list[Kubernetes]:
+        """The cluster; the pods that are named ``whole`` are one group, and one victim."""
+        others = [item for item in self.objects.surroundings if not isinstance(item, Pod)]
+        pods = [of_gang(pod, "whole") if pod.metadata.name in self.whole else pod for pod in self.objects.pods]
+        return [*others, *(gang("whole", whole=True, namespace=name) for name in NAMESPACES), *pods]
+
+    @property
+    def together(self) -> dict[str, list[str]]:
+        """The names of the pods of each group, by its namespace."""
+        pods = [pod for pod in self.objects.pods if pod.metadata.name in self.whole]
+        return {
+            namespace: [pod.metadata.name for pod in pods if pod.metadata.namespace == namespace]
+            for namespace in NAMESPACES
+        }
+
+    @property
+    def priority(self) -> int:
+        return max(0, *(member.priority for member in self.members))
+
+    @property
+    def twin(self) -> GangPreemption:
+        return GangPreemption(
+            self.surroundings, self.members, self.needed, self.priority, together=self.together, key=self.key
+        )
+
+
+@st.composite
+def cases(draw: st.DrawFn, traits: Traits) -> Case:
+    objects = draw(clusters(traits, most_nodes=3, most_pods=5))
+    names = [node.metadata.name for node in objects.nodes]
+    shapes = [objects.target, draw(targets(names, traits))]
+    number = draw(st.integers(1, 3))
+    members = [_member(shapes[draw(st.sampled_from((0, 0, 1)))], f"member-{place}") for place in range(number)]
+    key = draw(st.sampled_from(("", "", ZONE, "rack")))
+    whole = draw(st.sampled_from(((), (), ("pod-0", "pod-1"), ("pod-0", "pod-1", "pod-2"))))
+    return Case(objects, members, draw(st.integers(1, number)), key, whole)
+
+
+def _member(shape: Pod, name: str) -> Pod:
+    return replace(shape, metadata=replace(shape.metadata, name=name, uid=f"default/{name}"))
+
+
+def planned(case: Case, most_steps: int = ENOUGH) -> GangPlan:
+    cluster = cluster_of(*case.surroundings)
+    members: list[PodRecord] = []
+    for member in case.members:
+        record = cluster.read(member)
+        if record.nominated_node_name:
+            cluster.nominations.put(record, record.nominated_node_name)
+        members.append(record)
+    wanted = Gang("default/gang", tuple(members), case.needed, case.priority, domains(cluster, case.key))
+    trials = Trials(cluster, "StartTime")
+    return plan_gang(plain_runner(cluster), wanted, trials, PreemptionOptions(), most_steps=most_steps)
+
+
+def domains(cluster: Cluster, key: str) -> tuple[tuple[str, Int64s | None], ...]:
+    return tuple((domain.name, domain.rows) for domain in domains_of(cluster, key)[0]) if key else EVERYWHERE
+
+
+def steps_of(case: Case, plan: GangPlan) -> list[Step]:
+    assert plan.chosen is not None
+    by_name = {member.metadata.name: member for member in case.members}
+    return [(by_name[record.name], node_name) for record, node_name in plan.chosen.placements]
+
+
+def victims_of(twin: GangPreemption, plan: GangPlan) -> list[Pod]:
+    assert plan.chosen is not None
+    uids = [victim.uid for victim in plan.chosen.victims]
+    assert len(set(uids)) == len(uids)
+    units = [unit for unit in twin.units() if any(one.metadata.uid in uids for one in unit)]
+    found = [one for unit in units for one in unit]
+    assert sorted(one.metadata.uid for one in found) == sorted(uids), "somebody goes who may not, or without its group"
+    return found
+
+
+def holds(case: Case, plan: GangPlan) -> None:
+    """The members fit when it is played, and nobody goes without need."""
+    twin = case.twin
+    steps, victims = steps_of(case, plan), victims_of(twin, plan)
+    assert len(steps) >= case.needed
+    assert twin.is_one_domain(steps)
+    assert twin.stands(victims, steps)
+    if len(steps) == case.needed:
+        for unit in twin.units():
+            left = [one for one in victims if one not in unit]
+            assert unit[0] not in victims or not twin.stands(left, steps), "somebody goes without need"
+
+
+@pytest.mark.parametrize("theme", TRAITS)
+@efforts(12)
+def test_a_gang_has_a_plan_where_any_set_makes_room_and_it_costs_what_the_best_costs(
+    theme: str, effort: Effort
+) -> None:
+    @effort
+    @given(cases(TRAITS[theme]))
+    def check(case: Case) -> None:
+        plan = planned(case)
+        if plan.reason:
+            return
+        best = case.twin.best()
+        event("no way" if best is None else f"{best[3] if best else 0} victims")
+
+        assert plan.search is not None
+        assert plan.search.is_complete
+        assert (plan.chosen is None) == (best is None)
+        if plan.chosen is not None:
+            holds(case, plan)
+            victims = victims_of(case.twin, plan)
+            assert (case.twin.cost(victims) if victims else ()) == best
+
+    check()
+
+
+@pytest.mark.parametrize("theme", TRAITS)
+@efforts(12)
+def test_with_few_steps_a_plan_is_whole_and_nobody_goes_without_need(theme: str, effort: Effort) -> None:
+    @effort
+    @given(cases(TRAITS[theme]), st.integers(1, 2_500))
+    def check(case: Case, most_steps: int) -> None:
+        plan = planned(case, most_steps)
+        event("found" if plan.chosen else "not found")
+        if plan.chosen is not None:
+            holds(case, plan)
+
+    check()

@@ -1,0 +1,394 @@
+"""Pods of a gang are placed together or not at all, whatever fails on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from podium.api.pod import Pod
+from podium.api.pod_group import Condition, PodGroup
+from podium.cluster.pods import PodRecord
+from podium.framework.cycle_state import CycleState
+from podium.framework.plugin import PermitResult, PluginContext
+from podium.framework.settings.configuration import API_VERSION, KIND, read_configuration
+from podium.framework.status import SUCCESS, Code, Status
+from podium.machines.actions import Action, Bind, Evict, PatchObject, ReportUnschedulable
+from podium.machines.scheduling.queue.queued_pod import Place
+from tests.builders import configuration, member, node, pod, pod_group
+from tests.machines.driving import CONFLICT, NO_ANSWER, NOT_FOUND, REFUSED, Driver, all_of, events, on, the
+
+WAITING = "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled"
+
+
+def driver(*objects: Any, args: dict[str, Any] | None = None, plugins: Sequence[str] = ()) -> Driver:
+    enabled = {"multiPoint": {"enabled": ["GangScheduling", *plugins]}}
+    return Driver(*objects, settings=configuration({"GangScheduling": args or {}}, plugins=enabled))
+
+
+def workers(number: int, *, cpu: int = 2, group: str = "g", first: int = 0, **traits: Any) -> list[Pod]:
+    return [member(group, f"{group}-{index}", cpu=cpu, **traits) for index in range(first, first + number)]
+
+
+def bound(actions: Sequence[Action]) -> list[str]:
+    return [bind.pod.partition("/")[2] for bind in all_of(Bind, actions)]
+
+
+def condition(actions: Sequence[Action]) -> tuple[str, str, str]:
+    (written,) = the(PatchObject, actions).patch["status"]["conditions"]
+    return written["status"], written["reason"], written.get("message", "")
+
+
+def ticks(rig: Driver) -> list[Action]:
+    """Ticks until nothing more is due at once."""
+    actions: list[Action] = []
+    while rig.deadline_seconds == 0:
+        actions += rig.tick()
+    return actions
+
+
+class TestTheQueue:
+    def test_pods_wait_for_their_group_and_say_nothing(self) -> None:
+        rig = driver(node("n", cpu=8), *(pods := workers(2)))
+
+        assert ticks(rig) == []
+        assert [rig.where(each) for each in pods] == [Place.GATED] * 2
+
+        rig.see(pod_group("g", 2))
+        assert bound(ticks(rig)) == ["g-0", "g-1"]
+
+    def test_pods_wait_for_others_of_their_gang_and_say_nothing(self) -> None:
+        first, second, third = workers(3)
+        rig = driver(node("n", cpu=8), pod_group("g", 3), first, second)
+
+        assert ticks(rig) == []
+        assert rig.where(first) is Place.GATED
+
+        rig.see(third)
+        assert bound(ticks(rig)) == ["g-0", "g-1", "g-2"]
+
+    def test_pods_that_are_on_their_way_out_do_not_count(self) -> None:
+        (first, second), leaving = workers(2), member("g", "g-2", cpu=2, on="n", terminating=True)
+        rig = driver(node("n", cpu=8), pod_group("g", 3), first, second, leaving)
+
+        assert ticks(rig) == []
+
+    def test_a_group_that_asks_for_fewer_lets_its_pods_go(self) -> None:
+        rig = driver(node("n", cpu=8), pod_group("g", 3), *workers(2))
+        ticks(rig)
+
+        rig.see(pod_group("g", 2))
+
+        assert bound(ticks(rig)) == ["g-0", "g-1"]
+
+    def test_pods_of_a_gang_that_lost_one_before_its_attempt_wait_again(self) -> None:
+        pods = workers(3)
+        rig = driver(node("n", cpu=8), pod_group("g", 3), *pods)
+
+        rig.miss(pods[2])
+
+        assert ticks(rig) == []
+        assert [rig.where(each) for each in pods] == [Place.GATED, Place.GATED, None]
+
+    def test_without_the_plugin_groups_mean_nothing(self) -> None:
+        rig = Driver(node("n", cpu=2), pod_group("g", 2), *workers(2))
+
+        assert bound(ticks(rig)) == ["g-0"]
+
+    def test_pods_of_no_group_pass(self) -> None:
+        rig = driver(node("n", cpu=2), pod("p", cpu=1))
+
+        assert bound(ticks(rig)) == ["p"]
+
+    def test_the_older_label_names_a_group_too(self) -> None:
+        labels = {"scheduling.x-k8s.io/pod-group": "g"}
+        rig = driver(node("n", cpu=8), pod_group("g", 2), pod("a", cpu=1, labels=labels))
+
+        assert ticks(rig) == []
+
+        rig.see(pod("b", cpu=1, labels=labels))
+        assert bound(ticks(rig)) == ["a", "b"]
+
+
+class TestTheAttempt:
+    def test_none_goes_where_too_few_fit_and_all_say_why(self) -> None:
+        rig = driver(node("n", cpu=5), pod_group("g", 3), *workers(3))
+
+        actions = ticks(rig)
+
+        assert bound(actions) == []
+        told = {each.pod.partition("/")[2]: each.message for each in all_of(ReportUnschedulable, actions)}
+        assert told == {"g-0": WAITING, "g-1": WAITING, "g-2": "0/1 nodes are available: 1 Insufficient cpu."}
+        assert condition(actions) == ("False", "Unschedulable", "pod group is unschedulable")
+        assert not rig.scheduler.cluster.placed
+
+    def test_all_that_fit_go_where_there_are_enough(self) -> None:
+        rig = driver(node("n", cpu=5), pod_group("g", 2), *(pods := workers(3)))
+
+        actions = ticks(rig)
+
+        assert bound(actions) == ["g-0", "g-1"]
+        assert condition(actions) == ("True", "Scheduled", "")
+        assert rig.where(pods[2]) is Place.UNSCHEDULABLE
+
+    def test_they_are_tried_by_priority_and_then_by_the_time_of_their_first_attempt(self) -> None:
+        rig = driver(node("n", cpu=4), pod_group("g", 2))
+        rig.see(*workers(1))
+        rig.wait(1)
+        rig.see(member("g", "later", cpu=2), member("g", "important", cpu=2, priority=5))
+
+        assert bound(ticks(rig)) == ["important", "g-0"]
+
+    def test_later_pods_of_a_gang_that_has_enough_go_on_their_own(self) -> None:
+        rig = driver(node("n", cpu=8), pod_group("g", 2))
+        rig.place_group(workers(2))
+
+        rig.see(*workers(1, first=2))
+
+        assert bound(ticks(rig)) == ["g-2"]
+
+    def test_a_gang_that_lost_a_pod_needs_one_and_no_more(self) -> None:
+        rig = driver(node("n", cpu=4), pod_group("g", 2))
+        pods = rig.place_group(workers(2))
+
+        rig.miss(pods[0])
+        rig.see(*workers(1, first=2))
+
+        assert bound(ticks(rig)) == ["g-2"]
+
+    def test_what_helps_one_of_them_wakes_the_gang(self) -> None:
+        rig = driver(node("n", cpu=4), pod_group("g", 3), *(pods := workers(3)))
+        ticks(rig)
+        assert [rig.where(each) for each in pods] == [Place.UNSCHEDULABLE] * 3
+
+        rig.see(node("m", cpu=4))
+        rig.wait(5)
+
+        assert bound(ticks(rig)) == ["g-0", "g-1", "g-2"]
+
+    def test_a_smaller_pods_better_place_makes_room_for_a_larger_one(self) -> None:
+        """Room for one opens where the other does not fit: the first moves there, and the other takes its place."""
+        batch = pod("batch", cpu=7, on="m")
+        rig = driver(node("n", cpu=3, zone="z"), node("m", cpu=8, zone="z"), batch, pod_group("g", 2))
+        small = member("g", "small", cpu=2, priority=5)
+        large = member("g", "large", cpu=3, node_selector={"kubernetes.io/hostname": "n"})
+        rig.see(small, large)
+        ticks(rig)
+
+        rig.miss(batch)
+        rig.wait(5)
+
+        assert sorted(bound(ticks(rig))) == ["large", "small"]
+
+    def test_pods_of_a_group_that_is_no_gang_go_as_they_fit(self) -> None:
+        rig = driver(node("n", cpu=2), pod_group("g"), *workers(2))
+
+        actions = ticks(rig)
+
+        assert bound(actions) == ["g-0"]
+        assert condition(actions)[0] == "True"
+
+    def test_a_group_that_was_scheduled_is_never_said_to_be_not(self) -> None:
+        group = pod_group("g", 1)
+        scheduled = Condition(type="PodGroupScheduled", status="True", reason="Scheduled")
+        rig = driver(node("n", cpu=1), with_condition(group, scheduled), *workers(1))
+
+        assert not all_of(PatchObject, ticks(rig))
+
+    def test_a_condition_that_could_not_be_written_is_written_again(self) -> None:
+        rig = driver(node("n", cpu=1), pod_group("g", 2), *workers(2))
+        written = the(PatchObject, ticks(rig))
+
+        rig.answer(written, REFUSED)
+        rig.wait(1)
+
+        assert all_of(PatchObject, rig.tick()) == [written]
+
+    def test_a_gang_with_several_schedulers_is_an_error(self) -> None:
+        enabled = {"multiPoint": {"enabled": [{"name": "GangScheduling"}]}}
+        profiles = [{"schedulerName": name, "plugins": enabled} for name in ("default-scheduler", "other")]
+        settings = read_configuration({"apiVersion": API_VERSION, "kind": KIND, "profiles": profiles}, "")
+        rig = Driver(node("n", cpu=8), pod_group("g", 2), settings=settings)
+        rig.see(*workers(1), member("g", "else", cpu=1, scheduler="other"))
+
+        actions = ticks(rig)
+
+        assert bound(actions) == []
+        assert condition(actions)[1] == "SchedulerError"
+        assert all(
+            "should have the same .spec.schedulerName" in each.message for each in all_of(ReportUnschedulable, actions)
+        )
+
+
+class TestTheWay:
+    """What fails between the decision and the binding."""
+
+    def test_no_binding_is_asked_for_before_enough_are_ready(self) -> None:
+        rig = driver(node("n", cpu=8), pod_group("g", 2), plugins=["tests.machines.test_gangs:Slow"])
+        slow = rig.plugin("Slow")
+        slow.waits_for = {"g-1"}
+        rig.see(*workers(2))
+
+        assert bound(ticks(rig)) == []
+
+        slow.let_go(rig)
+        assert bound(rig.tick()) == ["g-0", "g-1"]
+
+    def test_one_that_is_turned_down_turns_back_the_others(self) -> None:
+        rig = driver(node("n", cpu=8), pod_group("g", 2), plugins=["tests.machines.test_gangs:Slow"])
+        slow = rig.plugin("Slow")
+        slow.waits_for = {"g-1"}
+        rig.see(*(pods := workers(2)))
+        ticks(rig)
+
+        slow.turn_down(rig)
+        actions = rig.tick()
+
+        assert bound(actions) == []
+        assert [rig.holds(each) for each in pods] == ["", ""]
+        assert not rig.scheduler.bindings.gathered
+
+    def test_one_that_is_deleted_turns_back_the_others(self) -> None:
+        rig = driver(node("n", cpu=8), pod_group("g", 2), plugins=["tests.machines.test_gangs:Slow"])
+        rig.plugin("Slow").waits_for = {"g-1"}
+        rig.see(*(pods := workers(2)))
+        ticks(rig)
+
+        rig.miss(pods[1])
+
+        assert [rig.holds(each) for each in pods] == ["", ""]
+        assert rig.where(pods[0]) is Place.GATED or not ticks(rig)
+
+    def test_the_time_for_that_ends(self) -> None:
+        rig = driver(
+            node("n", cpu=8),
+            pod_group("g", 2, annotations={"podium.dev/schedule-timeout-seconds": "10"}),
+            plugins=["tests.machines.test_gangs:Slow"],
+        )
+        rig.plugin("Slow").waits_for = {"g-1"}
+        rig.see(*(pods := workers(2)))
+        ticks(rig)
+        assert rig.deadline_seconds == 10
+
+        rig.wait(10)
+        rig.tick()
+
+        assert rig.holds(pods[0]) == ""
+
+    @pytest.mark.parametrize("problem", [REFUSED, CONFLICT])
+    def test_one_whose_binding_is_refused_is_tried_again_beside_the_others(self, problem: Any) -> None:
+        rig = driver(node("n", cpu=8), pod_group("g", 2), *(pods := workers(2)))
+        first, second = all_of(Bind, ticks(rig))
+
+        rig.answer(first)
+        rig.answer(second, problem)
+        rig.wait(5)
+
+        assert bound(ticks(rig)) == ["g-1"]
+        assert rig.holds(pods[0]) == "n"
+
+    def test_one_whose_binding_has_no_answer_counts_as_bound(self) -> None:
+        rig = driver(node("n", cpu=8), pod_group("g", 2), *workers(2))
+        first, second = all_of(Bind, ticks(rig))
+
+        rig.answer(first, NO_ANSWER)
+        rig.answer(second)
+        rig.wait(1)
+
+        assert bound(rig.tick()) == ["g-0"]
+
+    def test_one_that_was_gone_leaves_the_others(self) -> None:
+        rig = driver(node("n", cpu=8), pod_group("g", 2), *workers(2))
+        first, second = all_of(Bind, ticks(rig))
+
+        rig.answer(first, NOT_FOUND)
+
+        assert rig.answer(second)[-1:] != []
+
+    def test_a_scheduler_that_begins_anew_goes_on_with_what_it_finds(self) -> None:
+        pods = workers(3)
+        rig = driver(node("n", cpu=8), pod_group("g", 3), on(pods[0], "n"), pods[1], pods[2])
+
+        actions = ticks(rig)
+
+        assert bound(actions) == ["g-1", "g-2"]
+        assert condition(actions)[0] == "True"
+
+    def test_one_that_finds_a_whole_gang_says_so(self) -> None:
+        rig = driver(node("n", cpu=8), pod_group("g", 2))
+
+        actions = rig.see(*(on(each, "n") for each in workers(2)))
+
+        assert condition(actions) == ("True", "Scheduled", "")
+
+
+class TestAGangInPart:
+    def given(self, release_after: str = "1m") -> tuple[Driver, list[Pod]]:
+        pods = workers(2)
+        rig = driver(node("n", cpu=2), pod_group("g", 2), args={"releaseAfter": release_after})
+        rig.see(on(pods[0], "n"), pods[1])
+        ticks(rig)
+        return rig, pods
+
+    def test_it_gives_its_nodes_back_after_a_while(self) -> None:
+        rig, _ = self.given()
+        assert rig.deadline_seconds == 60
+
+        rig.wait(60)
+        actions = rig.tick()
+
+        assert [evict.pod for evict in all_of(Evict, actions)] == ["default/g-0"]
+        assert ("GangReleased", "default/g-0") in events(actions)
+
+    def test_it_does_not_where_it_is_told_not_to(self) -> None:
+        rig, _ = self.given("0s")
+
+        rig.wait(3600)
+
+        assert not all_of(Evict, rig.tick())
+
+    def test_it_does_not_where_the_others_got_places(self) -> None:
+        rig, _ = self.given()
+
+        rig.see(node("m", cpu=2))
+        rig.wait(5)
+        assert bound(ticks(rig)) == ["g-1"]
+        rig.wait(60)
+
+        assert not all_of(Evict, rig.tick())
+
+    def test_it_does_not_where_the_others_have_ended(self) -> None:
+        rig, pods = self.given()
+
+        rig.miss(pods[1])
+        rig.wait(60)
+
+        assert not all_of(Evict, rig.tick())
+
+
+def with_condition(group: PodGroup, condition: Condition) -> PodGroup:
+    return msgspec.structs.replace(group, status=type(group.status)(conditions=(condition,)))
+
+
+class Slow:
+    """Has pods wait at Permit, by their names."""
+
+    name = "Slow"
+
+    def __init__(self, context: PluginContext) -> None:
+        self.waits_for: set[str] = set()
+        self._waiting = context.waiting_pods
+
+    def permit(self, _state: CycleState, pod: PodRecord, _node_name: str) -> PermitResult:
+        waits = pod.name in self.waits_for
+        return PermitResult(Status(Code.WAIT), 10**15) if waits else PermitResult(SUCCESS)
+
+    def let_go(self, rig: Driver) -> None:
+        for waiting in self._waiting.all():
+            waiting.allow(self.name)
+
+    def turn_down(self, rig: Driver) -> None:
+        for waiting in self._waiting.all():
+            waiting.reject(self.name, "no")

@@ -1,0 +1,41 @@
+"""The account of a run's disruptions."""
+
+from __future__ import annotations
+
+import podium
+from tests.sim.objects import scenario
+from tests.store.objects import Raw, node, pod
+
+
+def web(replicas: int) -> Raw:
+    """A Deployment."""
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main", "image": "main"}]}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "template": template},
+    }
+
+
+def told(*steps: Raw) -> list[tuple[str, str, str]]:
+    """Of each disruption of a story the pod or its owner, the cause, and who did it."""
+    story = [node("n", cpu=9), pod("a", cpu=1), web(2), scenario(*steps, until="5m")]
+    return [(found.owner or found.pod, found.cause, found.by) for found in podium.simulate(story).ledger]
+
+
+def test_a_pod_that_a_step_deletes_outright_is_disrupted_by_the_scenario() -> None:
+    step = {"at": "1m", "delete": {"kind": "Pod", "name": "a", "outright": True}}
+
+    assert told(step) == [("default/a", "deletion", "scenario")]
+
+
+def test_one_that_goes_within_its_budgets_is_evicted() -> None:
+    assert told({"at": "1m", "delete": {"kind": "Pod", "name": "a"}}) == [("default/a", "eviction", "scenario")]
+
+
+def test_what_is_scaled_down_or_deleted_with_its_owner_disrupts_nobody() -> None:
+    scale = {"at": "1m", "scale": {"kind": "Deployment", "name": "web", "replicas": 1}}
+    delete = {"at": "2m", "delete": {"kind": "Deployment", "name": "web"}}
+
+    assert told(scale, delete) == []

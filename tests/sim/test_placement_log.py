@@ -1,0 +1,88 @@
+"""Why pods are where they are, as schedulers take it down."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import podium
+from podium.api.input.codec import Document, Input, decode
+from podium.sim import placement_log
+from podium.sim.results.result import Result
+from podium.sim.run import RunOptions, play
+from tests.app.planning.small import Raw, node, pod
+
+TOLD = RunOptions(tells_placements=True)
+
+
+def played(*objects: Raw, options: RunOptions = TOLD) -> Result:
+    documents = [Document("objects", place, raw, decode(raw)) for place, raw in enumerate(objects, 1)]
+    return play(Input(documents), options)
+
+
+def dump() -> list[Raw]:
+    return [
+        *(node(f"node-{number}", f"{number + 2}") for number in range(5)),
+        node("taken", taints=[{"key": "gpu", "value": "true", "effect": "NoSchedule"}]),
+        pod("old", "1", on="node-4", priority=1),
+        *(pod(f"web-{number}", "2") for number in range(7)),
+        pod("big", "6", priority=10),
+    ]
+
+
+def test_a_placement_is_told_as_explain_tells_it() -> None:
+    objects = [*dump()[:7], pod("web", "2")]
+
+    (grounds,) = played(*objects).placements.values()
+
+    told = podium.load(objects).explain("default/web")
+    scores: dict[str, Any] = told.to_dict()["scores"]
+    assert (grounds.node, grounds.fitting, grounds.nodes) == (told.node, 5, 6)
+    assert grounds.reasons == "1 node(s) had untolerated taint(s)"
+    assert grounds.total == told.totals[told.node]
+    assert {score.plugin: score.normalized * score.weight for score in grounds.scores} == scores[told.node]
+    best = max(total for name, total in told.totals.items() if name != told.node)
+    assert (grounds.next_total, told.totals[grounds.next_node]) == (best, best)
+
+
+def test_it_is_the_node_on_which_each_pod_is_and_nothing_else_changes_by_asking() -> None:
+    told, plain = played(*dump()), played(*dump(), options=RunOptions())
+
+    assert told.to_dict() == plain.to_dict()
+    assert plain.placements == {}
+    placed = {each["uid"]: each["node"] for each in told.pods if each["node"] and each["pod"] != "default/old"}
+    assert {uid: grounds.node for uid, grounds in told.placements.items()} == placed
+
+
+def test_of_a_pod_whose_room_was_kept_it_is_not_told_how_many_others_fitted() -> None:
+    objects = [node("a"), node("b"), pod("old-a", "3", on="a"), pod("old-b", "3", on="b"), pod("web", "3", priority=5)]
+
+    (grounds,) = played(*objects).placements.values()
+
+    assert (grounds.fitting, grounds.total, grounds.scores) == (None, None, ())
+
+
+@pytest.mark.parametrize(("name", "most"), [("MOST_PLACEMENTS", 3), ("MOST_ROWS", 18)])
+def test_what_is_taken_down_is_bounded(monkeypatch: pytest.MonkeyPatch, name: str, most: int) -> None:
+    monkeypatch.setattr(placement_log, name, most)
+
+    told = played(*dump())
+
+    assert len(told.placements) <= 3
+    assert told.placements_left_out > 3
+
+
+def test_several_schedulers_each_tell_of_their_own() -> None:
+    scenario = {
+        "apiVersion": "podium.dev/v1alpha1",
+        "kind": "Scenario",
+        "metadata": {"name": "two"},
+        "spec": {"schedulers": [{"name": "one"}, {"name": "two"}]},
+    }
+    objects = [node("a"), node("b"), *(pod(f"web-{name}", schedulerName=name) for name in ("one", "two"))]
+
+    told = played(*objects, scenario, options=replace(TOLD, seed=3))
+
+    assert len(told.placements) == 2

@@ -1,0 +1,152 @@
+"""Victims for a gang once more: every set of pods, every way to place the members, in clusters made anew each time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+
+from msgspec.structs import replace
+
+from podium.api.meta import Kubernetes
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.framework.cycle_state import CycleState
+from tests.builders import cluster_of, plain_runner
+from tests.twins.plain import PlainCluster
+from tests.twins.victims import Preemption, started
+from tests.twins.wide_victims import Cost, importance
+
+Step = tuple[Pod, str]
+
+
+class GangPreemption:
+    """Tries every set of pods of less than a ``priority`` for members of which so many are ``needed``.
+
+    ``together`` names the pods (by name) of each group that goes as a whole; with a ``key`` all members go to nodes of
+    one of its domains.
+    """
+
+    def __init__(
+        self,
+        objects: Iterable[Kubernetes],
+        members: Sequence[Pod],
+        needed: int,
+        priority: int,
+        *,
+        together: Mapping[str, Collection[str]] | None = None,
+        key: str = "",
+    ) -> None:
+        self._objects = list(objects)
+        self._members = list(members)
+        self._needed = needed
+        self._key = key
+        self._one_node = Preemption(self._objects, members[0], ())
+        self._nodes = [item for item in self._objects if isinstance(item, Node)]
+        plain = PlainCluster.of(self._objects)
+        self.placed = sorted((one for others in plain.pods_on.values() for one in others), key=importance)
+        self.takeable = [one for one in self.placed if one.priority < priority]
+        self._together = together or {}
+
+    def best(self) -> Cost | None:
+        """The lowest cost of all sets without which the gang fits, () for none at all; None where there is no way."""
+        if self.fits([]):
+            return ()
+        for victims in sorted(self._sets(), key=self.cost):
+            if self.fits(victims):
+                return self.cost(victims)
+        return None
+
+    def fits(self, victims: Sequence[Pod]) -> bool:
+        """Whether enough members find a place without some pods, wherever each goes."""
+        return any(self._descend(victims, 0, [], nodes) for nodes in self._domains())
+
+    def stands(self, victims: Sequence[Pod], steps: Sequence[Step]) -> bool:
+        """Whether members fit their nodes, one after the other, without some pods."""
+        return all(name in self.fitting(victims, steps[:number], member) for number, (member, name) in enumerate(steps))
+
+    def is_one_domain(self, steps: Sequence[Step]) -> bool:
+        """Whether members are where they may be together."""
+        return any({name for _, name in steps} <= set(nodes) for nodes in self._domains())
+
+    def cost(self, victims: Sequence[Pod]) -> Cost:
+        """What a set costs, by the criteria in their order."""
+        ordered = sorted(victims, key=importance)
+        highest = ordered[0].priority
+        return (
+            len(self._one_node.violating(ordered)),
+            highest,
+            sum(one.priority + 2**31 for one in ordered),
+            len(ordered),
+            -min(started(one) for one in ordered if one.priority == highest),
+        )
+
+    def fitting(self, victims: Sequence[Pod], steps: Sequence[Step], member: Pod) -> list[str]:
+        """The nodes that a member fits beside those before it: beside all nominated pods that count, and without."""
+        gone = {one.metadata.uid for one in victims}
+        others = [item for item in self._objects if not isinstance(item, Pod)]
+        left = [one for one in self.placed if one.metadata.uid not in gone]
+        beside = [replace(one, spec=replace(one.spec, node_name=name)) for one, name in steps]
+        nominated = [
+            replace(item, spec=replace(item.spec, node_name=item.nominated_node_name))
+            for item in self._objects
+            if isinstance(item, Pod) and not item.spec.node_name and item.nominated_node_name
+            if item.priority >= member.priority
+        ]
+        without = _asked([*others, *left, *beside], member)
+        if not nominated:
+            return without
+        return [
+            name
+            for name in without
+            if name
+            in _asked([*others, *left, *beside, *(item for item in nominated if item.spec.node_name == name)], member)
+        ]
+
+    def units(self) -> list[list[Pod]]:
+        """The pods that may go, those of a group as one, where all of them may."""
+        grouped = {name for names in self._together.values() for name in names}
+        alone = [[one] for one in self.takeable if one.metadata.name not in grouped]
+        wholes = []
+        for names in self._together.values():
+            whole = [one for one in self._objects if isinstance(one, Pod) and one.metadata.name in names]
+            whole = [one for one in whole if one.spec.node_name]
+            if whole and all(one in self.takeable for one in whole):
+                wholes.append(whole)
+        return [*alone, *wholes]
+
+    def _sets(self) -> Iterator[list[Pod]]:
+        units = self.units()
+        for number in range(1, len(units) + 1):
+            for some in combinations(units, number):
+                yield [one for unit in some for one in unit]
+
+    def _descend(self, victims: Sequence[Pod], number: int, steps: list[Step], nodes: Collection[str]) -> bool:
+        if len(steps) == self._needed:
+            return True
+        if len(steps) + len(self._members) - number < self._needed:
+            return False
+        member = self._members[number]
+        return any(
+            self._descend(victims, number + 1, [*steps, (member, name)], nodes)
+            for name in self.fitting(victims, steps, member)
+            if name in nodes
+        ) or self._descend(victims, number + 1, steps, nodes)
+
+    def _domains(self) -> list[list[str]]:
+        if not self._key:
+            return [[node.metadata.name for node in self._nodes]]
+        found: dict[str, list[str]] = {}
+        for node in self._nodes:
+            if self._key in node.metadata.labels:
+                found.setdefault(node.metadata.labels[self._key], []).append(node.metadata.name)
+        return list(found.values())
+
+
+def _asked(objects: list[Kubernetes], member: Pod) -> list[str]:
+    cluster = cluster_of(*objects)
+    runner, state, record = plain_runner(cluster), CycleState(), cluster.read(member)
+    found = runner.pre_filter(state, record)
+    if not found.status.is_success:
+        return []
+    feasible = runner.filter(state, record).feasible
+    return [cluster.nodes.name(int(row)) for row in feasible if found.rows is None or row in found.rows]
