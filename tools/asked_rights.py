@@ -139,7 +139,7 @@ def _objects() -> Iterator[Raw]:
     yield _object("v1", "PersistentVolumeClaim", "claim", spec=claim_spec)
     yield _object("policy/v1", "PodDisruptionBudget", "budget", spec={"maxUnavailable": 1})
     yield {"apiVersion": "podium.dev/v1alpha1", "kind": "DisruptionPolicy", "metadata": {"name": POLICY_NAME}}
-    policy = {"schedulingPolicy": {"basic": {}}}
+    policy: Raw = {"schedulingPolicy": {"basic": {}}}
     yield _object("scheduling.k8s.io/v1alpha2", "PodGroup", "group", spec=policy)
     yield {
         "apiVersion": "v1",
