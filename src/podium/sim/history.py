@@ -152,9 +152,13 @@ class History:
 
     def record(self, action: Record, by: str, now: int) -> None:
         """Take in an Event that a component records."""
-        if action.reason not in _TOLD_BY_THE_STORE:
+        if self.tells(action):
             whose = action.related or action.workload or by
             self.add(now, action.reason, action.pod, action.node_name, whose, action.message)
+
+    def tells(self, action: Record) -> bool:
+        """Whether an Event that a component records says what the store's log does not."""
+        return action.reason not in _TOLD_BY_THE_STORE
 
     def begin(self, event: WatchEvent, now: int) -> None:
         """Take in an object that was there before the run."""

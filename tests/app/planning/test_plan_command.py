@@ -300,3 +300,11 @@ def test_a_later_file_takes_the_place_of_what_was_read(cluster: Path, tmp_path: 
     assert impact_on(told(*drain), "Deployment team-0/app-0000")["held"]
     assert not impact_on(told(*drain, "--override", file), "Deployment team-0/app-0000")["held"]
     assert not impact_on(told("--override", file, *drain), "Deployment team-0/app-0000")["held"]
+
+
+def test_of_many_nodes_the_headline_says_by_which_labels_they_were_chosen(cluster: Path) -> None:
+    labels = "topology.kubernetes.io/zone in (eu-west-1a,eu-west-1b)"
+
+    for question in (["fail", "--until", "1m"], ["drain", "--parallel", "--disable-eviction"]):
+        answer = told(*question, "-l", labels, "-f", str(cluster))
+        assert f" nodes with {labels}" in answer["headline"]
