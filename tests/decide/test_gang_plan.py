@@ -447,6 +447,16 @@ def test_a_search_that_was_cut_says_so() -> None:
     assert plan.message == "preemption: no room for 10 members of default/work was found within maxSearchSteps, 60"
 
 
+def test_that_there_is_no_way_is_known_of_members_that_are_alike_however_many_may_go() -> None:
+    names = [f"n{number}" for number in range(20)]
+    plan = planned(full(*names), workers(21))
+
+    assert plan.chosen is None
+    assert plan.search is not None
+    assert plan.search.is_complete
+    assert plan.message.endswith("would not fit with all less important pods gone that may go")
+
+
 def test_what_is_proposed_names_a_node_for_each_member_and_all_victims() -> None:
     world = World(full("a", "b"), workers(2))
 
