@@ -12,6 +12,7 @@ from hypothesis import given
 from podium.api.input import pod_stencils
 from podium.api.input.codec import load_text
 from podium.api.input.dumped_pods import DumpedPods
+from podium.api.input.pod_gaps import JSON
 from podium.api.input.pod_stencil import PodStencil, stencil_of
 from podium.api.pod import Pod
 from podium.api.warnings import Validation
@@ -46,7 +47,7 @@ def looked_into(pod: Raw) -> Pod:
 
 
 def stencil(pod: Raw) -> PodStencil:
-    found = stencil_of(text_of(pod), looked_into(pod))
+    found = stencil_of(text_of(pod), looked_into(pod), JSON)
     assert found is not None
     return found
 
@@ -189,7 +190,7 @@ def test_there_is_no_stencil_where_another_owner_could_be_the_one_of_a_pods_own_
     (document,) = load_text(text, "dump")
 
     assert isinstance(document.object, Pod)
-    assert stencil_of(text, document.object) is None
+    assert stencil_of(text, document.object, JSON) is None
 
 
 def with_other_access() -> Raw:
@@ -214,7 +215,7 @@ def too_large() -> Raw:
 def test_there_is_no_stencil_of_a_pod_whose_own_names_could_meet_others(made: Callable[[], Raw]) -> None:
     pod = made()
 
-    assert stencil_of(text_of(pod), looked_into(pod)) is None
+    assert stencil_of(text_of(pod), looked_into(pod), JSON) is None
 
 
 def test_what_stands_elsewhere_too_is_no_gap_there() -> None:
@@ -231,7 +232,7 @@ def test_what_stands_elsewhere_too_is_no_gap_there() -> None:
 
 def test_the_stencils_of_no_more_owners_are_kept_than_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pod_stencils, "_MAX_OWNERS", 2)
-    stencils = pod_stencils.PodStencils()
+    stencils = pod_stencils.PodStencils(JSON)
     owned = [f'{{"ownerReferences": [{{"uid": "{number}"}}]}}'.encode() for number in range(3)]
 
     first, second = (stencils.of(text, {}) for text in owned[:2])
@@ -243,7 +244,7 @@ def test_the_stencils_of_no_more_owners_are_kept_than_can_be(monkeypatch: pytest
 
 
 def test_a_list_of_pods_and_one_that_says_the_same_of_its_items_share_no_stencils() -> None:
-    stencils = pod_stencils.PodStencils()
+    stencils = pod_stencils.PodStencils(JSON)
     common: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod"}
 
     assert stencils.of(b"{}", {}) is not stencils.of(b"{}", common)

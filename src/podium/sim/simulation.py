@@ -341,7 +341,11 @@ class Simulation:
         self.meters.observe(event, now)
         self.account.observe(event, now)
         if self._informers is None:
-            self.driver.show(event.stored.kind, observation_of(event))
+            stored, before = event.stored, event.previous
+            is_owned = bool(stored.object.metadata.owner_references) or (
+                before is not None and bool(before.object.metadata.owner_references)
+            )
+            self.driver.show(stored.resource.name, observation_of(event), is_owned=is_owned)
         else:
             self._informers.see(event, now)
 

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import codecs
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import msgspec
-
 from podium.api.collector import collector_paused
 from podium.api.errors import InputError, shown
-from podium.api.input import json, yaml
-from podium.api.input.documents import Document, Encoded, Input, refuse_empty_pods, without_repeats
-from podium.api.input.dumped_pods import DumpedPods
+from podium.api.input.content import documents_in, is_template, looks_like_json, text_of
+from podium.api.input.documents import Document, Input, refuse_empty_pods, without_repeats
 from podium.api.input.exact_json import UncertainError
-from podium.api.input.exact_json import decode as decode_json
 from podium.api.input.files import FileName, read_bytes, shown_name, size_of
 from podium.api.input.folders import files_of
 from podium.api.input.generated_names import generated_names
-from podium.api.input.helm import HELM_ADVICE, looks_like_template
+from podium.api.input.helm import HELM_ADVICE
 from podium.api.input.json_list import JSONList, json_list
+from podium.api.input.listed_items import Item, ItemReader, JSONItems, YAMLItems
+from podium.api.input.yaml_list import YAMLList, yaml_list
 from podium.api.meta import Kubernetes, Raw
 from podium.api.objects import ReadObject, label_of, metadata_of, read_object
+from podium.api.pod import Pod
 from podium.api.warnings import InputWarning, Validation
 
 __all__ = [
@@ -40,7 +38,8 @@ __all__ = [
 
 _ONLY_DOCUMENT = 1
 _TOLD_EVERY = 256
-_LOOKS_LIKE_JSON = re.compile(r"\s*[{\[]")
+# So much is looked at to see whether a text is JSON.
+_HEAD = 1_024
 
 
 Progress = Callable[[float], None]
@@ -95,7 +94,7 @@ class Reader:
 
     def __post_init__(self) -> None:
         self._name = generated_names()
-        self._pods = DumpedPods()
+        self._json, self._yaml = JSONItems(), YAMLItems()
         self._pause = collector_paused()
 
     def __enter__(self) -> Reader:
@@ -133,12 +132,11 @@ class Reader:
         """Read the objects of a text. Raises InputError."""
         told = progress or _untold
         try:
-            found = _listed_in(text)
-            documents = None if found is None else self._listed(found, source, told)
+            documents = self._read_listed(text, source, told)
             if documents is None:
                 documents = self._read_whole(text, source, told)
         except InputError as error:
-            if _is_template(text):
+            if is_template(text):
                 error.problem = f"{error.problem}; {HELM_ADVICE}"
             raise error.located(source=source) from None
         self._documents.extend(documents)
@@ -151,12 +149,26 @@ class Reader:
         """All that was read. Raises InputError for an object that was given twice."""
         return Input(without_repeats(self._documents), tuple(self._left_out))
 
+    def _read_listed(self, text: str | bytes, source: str, progress: Progress) -> list[Document] | None:
+        """The objects of a text that is a List, read one by one; None for every other text."""
+        try:
+            content = (text.encode() if isinstance(text, str) else text).removeprefix(codecs.BOM_UTF8)
+        except UnicodeEncodeError:
+            return None
+        found = json_list(content)
+        if found is not None:
+            return self._listed(found, self._json, source, progress)
+        items = None if looks_like_json(content[:_HEAD].decode("latin-1")) else yaml_list(content)
+        return None if items is None else self._listed(items, self._yaml, source, progress)
+
     def _read_whole(self, text: str | bytes, source: str, progress: Progress) -> list[Document]:
         """The objects of a text that is held in memory as plain values first."""
-        roots = _roots(_text(text), progress)
+        roots = documents_in(text_of(text), progress)
         return [document for index, root in roots for document in self._document(_objects(root, ""), source, index)]
 
-    def _listed(self, found: JSONList, source: str, progress: Progress) -> list[Document] | None:
+    def _listed(
+        self, found: JSONList | YAMLList, reader: ItemReader, source: str, progress: Progress
+    ) -> list[Document] | None:
         """The objects of a List, read one by one; None where that takes the text around them.
 
         Raises InputError for what is wrong with an object.
@@ -168,32 +180,37 @@ class Reader:
         place = 0
         try:
             for place, item in enumerate(found.items):
-                documents.extend(self._list_item(item, common, source, place))
+                documents.extend(self._list_item(item, reader, common, source, place))
                 if place % _TOLD_EVERY == 0:
                     progress(place / len(found.items))
         except UncertainError:
             return None
         except InputError:
             # Before something wrong with an object is told what is wrong with the text, wherever that is.
-            if not all(map(_is_certain, found.items[place:])):
+            if not all(_is_certain(item, reader) for item in found.items[place:]):
                 return None
             raise
         return documents
 
-    def _list_item(self, item: msgspec.Raw, common: Raw, source: str, place: int) -> Iterator[Document]:
+    def _list_item(self, item: Item, reader: ItemReader, common: Raw, source: str, place: int) -> Iterator[Document]:
         """The object that an item is, or those of the List that it is. Raises UncertainError."""
-        encoded = Encoded(item, common)
-        pod = self._pods.read(item, common)
+        pod = reader.pod(item, common)
         if pod is not None:
-            yield Document(source, _ONLY_DOCUMENT, encoded, pod, (), self.validation)
+            written = reader.written(item, common, None)
+            yield Document(source, _ONLY_DOCUMENT, written, pod, (), self.validation)
             return
-        value = decode_json(item)
+        value = reader.value(item)
         if not isinstance(value, dict) or not metadata_of(value).get("name"):
             # Where names are made they are counted, so that nothing may be read again.
             raise UncertainError
         raw = {**common, **value}
         for document in self._document(_objects(raw, f".items[{place}]"), source, _ONLY_DOCUMENT):
-            yield replace(document, written=encoded) if document.written is raw else document
+            if document.written is not raw:
+                yield document
+                continue
+            if isinstance(document.object, Pod) and not document.warnings:
+                reader.learn(item, common, document.object)
+            yield replace(document, written=reader.written(item, common, raw))
 
     def _document(self, found: Iterable[tuple[Raw, str]], source: str, index: int) -> Iterator[Document]:
         """The objects of a document, which come with their paths in it."""
@@ -236,39 +253,6 @@ def _part_of(progress: Progress, sizes: Sequence[int], place: int) -> Progress:
     return lambda share: progress((before + share * sizes[place]) / total)
 
 
-def _roots(content: str, progress: Progress) -> Iterable[tuple[int, Any]]:
-    """What the documents hold, each with its number; a text in brackets that is not JSON may be YAML in flow style."""
-    if not _LOOKS_LIKE_JSON.match(content):
-        return yaml.parse_documents(content, progress)
-    try:
-        return list(json.parse_documents(content))
-    except json.NotJSONError as error:
-        try:
-            return list(yaml.parse_documents(content))
-        except InputError:
-            raise error from None
-
-
-def _text(content: str | bytes) -> str:
-    """The content as text that is neither empty nor binary."""
-    if isinstance(content, str):
-        try:
-            content = content.encode()
-        except UnicodeEncodeError:
-            raise InputError("has half a surrogate pair, which is no character") from None
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError("is encoded as UTF-16; save it as UTF-8")
-    if (position := content.find(b"\0")) >= 0:
-        raise InputError(f"has a NUL character at byte {position}; is it a binary file?")
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"is not UTF-8: byte {error.start} does not fit; save it as UTF-8") from None
-    if not text or text.isspace():
-        raise InputError("is empty")
-    return text
-
-
 def _objects(root: Any, path: str) -> Iterator[tuple[dict[str, Any], str]]:
     """The objects that a document holds, each with its path in it: itself, or the items of a list."""
     if not isinstance(root, dict):
@@ -295,25 +279,9 @@ def _common(root: Raw) -> Raw | None:
     return {} if kind == "List" else {"apiVersion": root.get("apiVersion", ""), "kind": kind[:-4]}
 
 
-def _listed_in(text: str | bytes) -> JSONList | None:
+def _is_certain(item: Item, reader: ItemReader) -> bool:
     try:
-        content = text.encode() if isinstance(text, str) else text
-    except UnicodeEncodeError:
-        return None
-    return json_list(content.removeprefix(codecs.BOM_UTF8))
-
-
-def _is_certain(text: msgspec.Raw) -> bool:
-    try:
-        decode_json(text)
+        reader.value(item)
     except UncertainError:
         return False
     return True
-
-
-def _is_template(text: str | bytes) -> bool:
-    """Whether a text that could not be read is a template; one that is no text at all is none."""
-    try:
-        return looks_like_template(_text(text))
-    except InputError:
-        return False

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
-
-import msgspec
+from typing import Any, Protocol, TypeVar
 
 from podium.api.errors import InputError
-from podium.api.input.exact_json import without_nulls
 from podium.api.kinds import group_of, may_create_pods
 from podium.api.meta import Kubernetes, Raw
 from podium.api.objects import label_of
@@ -23,16 +20,12 @@ Read = TypeVar("Read")
 _NOT_OF_A_CLUSTER = ("podium.dev", "kubescheduler.config.k8s.io")
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """An object that is an item of a JSON List, as the text it is; `common` is what the List says of its items."""
-
-    text: msgspec.Raw
-    common: Raw
+class Encoded(Protocol):
+    """An object that is an item of a List, as the text it is."""
 
     def decode(self) -> Raw:
         """The object, without nulls but in lists."""
-        return {**self.common, **without_nulls(msgspec.json.decode(self.text))}
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +52,7 @@ class Document:
         What was asked for once is kept, and the text is not.
         """
         written = self.written
-        if isinstance(written, Encoded):
+        if not isinstance(written, dict):
             written = written.decode()
             # The same value in another form.
             object.__setattr__(self, "written", written)

@@ -20,6 +20,7 @@ from podium.api.checks import check, check_time
 from podium.api.errors import InputError
 from podium.api.input.dumped_pod_parts import ACCESS, Managed, Observed, OwnNames, Parts, named, own_volumes_of
 from podium.api.input.exact_json import Text, UncertainError, decode, decode_with_nulls
+from podium.api.input.pod_gaps import JSON
 from podium.api.input.pod_stencils import PodStencils
 from podium.api.meta import ObjectMeta, Raw
 from podium.api.names import label_name_problem, subdomain_problem
@@ -60,7 +61,7 @@ class DumpedPods:
     """Reads pods of a dump one after another, and keeps what was found about those that were like them."""
 
     def __init__(self) -> None:
-        self._stencils = PodStencils()
+        self._stencils = PodStencils(JSON)
         self._item = msgspec.json.Decoder(Parts)
         self._managed = msgspec.json.Decoder(Managed)
         self._own_names = msgspec.json.Decoder(OwnNames)
@@ -71,7 +72,7 @@ class DumpedPods:
         self._are_fields = lru_cache(maxsize=_SHAPES)(_are_fields)
         self._shared_metadata = lru_cache(maxsize=_SHAPES)(_read_metadata)
 
-    def read(self, text: msgspec.Raw, common: Raw) -> Pod | None:
+    def read(self, text: Text, common: Raw) -> Pod | None:
         """The pod, which is right in every respect; None for one of which that is not certain, and for what is none.
 
         `common` is what the List says of its items.

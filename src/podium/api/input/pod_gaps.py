@@ -10,7 +10,9 @@ from typing import Any
 
 import msgspec
 
+from podium.api.errors import InputError
 from podium.api.input.dumped_pod_parts import ACCESS, ADDRESS, CONTAINER_ID
+from podium.api.input.yaml import parse_part
 from podium.api.names import label_name_problem, subdomain_problem
 from podium.api.pod import Pod, PodSpec
 from podium.api.times import PLAIN_TIME
@@ -61,39 +63,77 @@ SHARED = ("node", "volume", "address")
 
 
 @dataclass(frozen=True, slots=True)
+class Form:
+    """What pods are written in: how a text is read, what stands before and after a value, and who owns a pod.
+
+    Raises, where it cannot read a text, one of `UNREADABLE`.
+    """
+
+    decode: Callable[[bytes], Any]
+    opening: tuple[bytes, ...]
+    closing: tuple[bytes, ...]
+    owners: tuple[bytes, bytes]
+
+
+UNREADABLE = (InputError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+JSON = Form(
+    decode=msgspec.json.decode,
+    opening=(b'"',),
+    closing=(b'"', b'\\"'),
+    owners=(b'"ownerReferences"', b"]"),
+)
+YAML = Form(
+    decode=lambda text: parse_part(text.decode(), 0)[0],
+    opening=(b'"', b"'", b" "),
+    closing=(b'"', b"'", b"\n", b'\\"'),
+    owners=(b"\n    ownerReferences:\n", b"\n    resourceVersion:"),
+)
+
+
+@dataclass(frozen=True, slots=True)
 class Gap:
-    """Where in a text a pod has something for itself: what, and where it begins and ends."""
+    """Where in a text a pod has something for itself: what, and where it begins and ends.
+
+    `is_key` says that it is part of a key, and `is_bare` that it stands without quotes.
+    """
 
     what: str
     value: str
     start: int
     end: int
+    is_key: bool
+    is_bare: bool
 
 
-def gaps_in(text: bytes, pod: Pod) -> list[Gap]:
+def gaps_in(text: bytes, pod: Pod, form: Form) -> list[Gap]:
     """Where the pod's own values stand for what they are, in order.
 
     None at all where another pod's could meet one like them: volumes have one name each, and so have owners' keys.
     """
-    value = msgspec.json.decode(text)
+    value = form.decode(text)
     # As it is written here, whatever escape sequences the text has.
     written = msgspec.json.encode(value)
     if _MARK.encode() in written:
         return []
     own = {found for what, found in _own_in(value, _OWN) if _is_own(what, found, pod)}
-    marks = sorted(place for found in own for place in _quoted(text, found))
+    marks = sorted(place for found in own for place in _written(text, found, form))
     parts: list[bytes] = []
     place = 0
     for number, (start, end) in enumerate(marks):
         parts += (text[place:start], f"{_MARK}{number}".encode())
         place = end
     gaps: list[Gap] = []
-    for what, number in _marked_in(msgspec.json.decode(b"".join((*parts, text[place:])))):
+    try:
+        marked = form.decode(b"".join((*parts, text[place:])))
+    except UNREADABLE:
+        return []
+    for what, number, is_key in _marked_in(marked):
         start, end = marks[number]
         found = text[start:end].decode()
         if _is_own(what, found, pod):
-            gaps.append(Gap(what, found, start, end))
-    owned = sum(text.endswith(_OWNED, 0, gap.start) for gap in gaps)
+            gaps.append(Gap(what, found, start, end, is_key, text.startswith(b"\n", end)))
+    owned = sum(gap.is_key for gap in gaps)
     volumes = sum(gap.what == "volume" for gap in gaps)
     if written.count(_OWNED) != owned or written.count(f'"{ACCESS}'.encode()) != volumes:
         return []
@@ -115,15 +155,15 @@ def _own_in(value: Any, places: Any) -> Iterator[tuple[str, str]]:
                 yield from _own_in(value[key], place)
 
 
-def _marked_in(value: Any) -> Iterator[tuple[str, int]]:
-    """The marks that stand for something of a pod's own, and what each stands for."""
+def _marked_in(value: Any) -> Iterator[tuple[str, int, bool]]:
+    """The marks that stand for something of a pod's own: what each stands for, its number, and whether in a key."""
     for what, found in _own_in(value, _OWN):
         mark = _MARKED.fullmatch(found)
         if mark is not None:
-            yield what, int(mark[1])
+            yield what, int(mark[1]), False
     for manager in value["metadata"].get("managedFields") or ():
         for owned in _MARKED_OWNED.finditer(msgspec.json.encode(manager.get("fieldsV1"))):
-            yield "address", int(owned[1])
+            yield "address", int(owned[1]), True
 
 
 def _is_own(what: str, value: str, pod: Pod) -> bool:
@@ -132,15 +172,17 @@ def _is_own(what: str, value: str, pod: Pod) -> bool:
     return value == meant and bool(JUDGES[what](value))
 
 
-def _quoted(text: bytes, value: str) -> Iterator[tuple[int, int]]:
+def _written(text: bytes, value: str, form: Form) -> Iterator[tuple[int, int]]:
     """Where the value stands as a whole text, or as one in a key."""
-    wanted = f'"{value}'.encode()
+    wanted = value.encode()
     place = text.find(wanted)
     while place >= 0:
         end = place + len(wanted)
-        if text.startswith((b'"', b'\\"'), end):
-            yield place + 1, end
-        place = text.find(wanted, end)
+        if text.startswith(form.closing, end) and text.endswith(form.opening, 0, place):
+            yield place, end
+            place = text.find(wanted, end)
+        else:
+            place = text.find(wanted, place + 1)
 
 
 def _access_of(spec: PodSpec) -> str:

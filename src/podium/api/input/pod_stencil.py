@@ -13,7 +13,8 @@ from operator import itemgetter
 from msgspec.structs import replace
 
 from podium.api.input.dumped_pod_parts import named, own_volumes_of
-from podium.api.input.pod_gaps import JUDGES, SHARED, Gap, gaps_in
+from podium.api.input.pod_gaps import JUDGES, SHARED, Form, Gap, gaps_in
+from podium.api.input.yaml import is_text
 from podium.api.pod import Affinity, Pod
 from podium.api.selection import NodeSelectorTerm
 
@@ -43,6 +44,9 @@ class PodStencil:
         self._pod = pod
         self._places = {what: numbers[0] for what, numbers in places.items()}
         self._judged = [(judge, _all_of(places[what])) for what, judge in JUDGES.items() if what in places]
+        bare = [number for number, gap in enumerate(gaps) if gap.is_bare]
+        if bare:
+            self._judged.append((is_text, _all_of(bare)))
         self._same = [_all_of(numbers) for numbers in shared.values() if len(numbers) > 1]
         addresses = places.get("address", ())
         self._addresses = _all_of(addresses) if len(addresses) > 1 else None
@@ -105,9 +109,9 @@ def _all_of(places: Sequence[int]) -> Callable[[Sequence[str]], tuple[str, ...]]
     return itemgetter(*places)
 
 
-def stencil_of(text: bytes, pod: Pod) -> PodStencil | None:
+def stencil_of(text: bytes, pod: Pod, form: Form) -> PodStencil | None:
     """The stencil of a pod in whose text nothing was found that there is something to say about; None without one."""
-    gaps = gaps_in(text, pod) if len(text) <= _MAX_BYTES else []
+    gaps = gaps_in(text, pod, form) if len(text) <= _MAX_BYTES else []
     if not any(gap.what == "name" for gap in gaps):
         return None
     stencil = PodStencil(text, pod, gaps)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from podium.api.input.pod_gaps import Form
 from podium.api.input.pod_stencil import PodStencil, stencil_of
 from podium.api.meta import Raw
 from podium.api.pod import Pod
 
-_OWNERS = b'"ownerReferences"'
-_CLOSING = b"]"
 _MAX_OWNERS = 1_024
 _MAX_STENCILS = 2
 # To make a stencil takes as long as to look into a few pods. Where it helps nobody, more have to come before the next.
@@ -17,18 +16,20 @@ _PATIENCE = 3
 class PodStencils:
     """The stencils of the owners whose pods came last."""
 
-    def __init__(self) -> None:
+    def __init__(self, form: Form) -> None:
+        self._form = form
         self._by_owner: dict[tuple[bytes, object, object], OwnerStencils] = {}
 
     def of(self, text: bytes, common: Raw) -> OwnerStencils:
         """Those of the owner of the pod that the text is, in a List that says so much of its items."""
-        start = text.find(_OWNERS)
-        owner = b"" if start < 0 else text[start : text.find(_CLOSING, start)]
+        opening, closing = self._form.owners
+        start = text.find(opening)
+        owner = b"" if start < 0 else text[start : text.find(closing, start)]
         key = owner, common.get("apiVersion"), common.get("kind")
         # Whoever was asked for last is the last to go.
         found = self._by_owner.pop(key, None)
         if found is None:
-            found = OwnerStencils()
+            found = OwnerStencils(self._form)
             if len(self._by_owner) == _MAX_OWNERS:
                 del self._by_owner[next(iter(self._by_owner))]
         self._by_owner[key] = found
@@ -38,9 +39,10 @@ class PodStencils:
 class OwnerStencils:
     """The stencils of the pods of one owner, the newest first."""
 
-    __slots__ = ("_patience", "_stencils", "_unlike")
+    __slots__ = ("_form", "_patience", "_stencils", "_unlike")
 
-    def __init__(self) -> None:
+    def __init__(self, form: Form) -> None:
+        self._form = form
         self._stencils: list[PodStencil] = []
         self._unlike = 0
         self._patience = _PATIENCE
@@ -61,7 +63,7 @@ class OwnerStencils:
         if self._unlike == self._patience:
             self._unlike = 0
             self._patience *= 2
-            stencil = stencil_of(text, pod)
+            stencil = stencil_of(text, pod, self._form)
             if stencil is not None:
                 self._stencils = [stencil, *self._stencils][:_MAX_STENCILS]
         return pod

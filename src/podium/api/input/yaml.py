@@ -53,6 +53,32 @@ def parse_documents(text: str, progress: Callable[[float], None] | None = None) 
         raise _not_yaml(error, composer.number) from None
 
 
+def parse_part(text: str, depth: int) -> Any:
+    """What a text holds that lies so deep in another, of which it is a part.
+
+    Raises InputError for what is no single value, and for aliases, which count in the whole.
+    """
+    composer = _Composer(text, None, depth)
+    try:
+        found = [value for _, value in composer.documents()]
+    except yaml.YAMLError as error:
+        raise _not_yaml(error, composer.number) from None
+    if len(found) != 1 or composer.has_aliases:
+        raise InputError("takes the text around it")
+    return found[0]
+
+
+def is_text(plain: str) -> bool:
+    """Whether letters, digits, and what may be between them in names, are text where they stand without quotes."""
+    if not plain[:1].isalnum() or plain.endswith(":") or plain in _NULLS or plain in _BOOLEANS:
+        return False
+    if plain[0] not in _NUMBER_START:
+        return True
+    if len(plain) > _MAX_NUMBER_LENGTH:
+        return False
+    return not any(pattern.fullmatch(plain) for pattern in (_OCTAL, _DECIMAL, _HEXADECIMAL, _FLOAT))
+
+
 # The events that begin a value of their own.
 _Valued = yaml.ScalarEvent | yaml.CollectionStartEvent
 
@@ -69,7 +95,8 @@ class _Anchored:
 class _Composer:
     """Builds values from libyaml's events. What an alias stands for is shared, not copied: nobody changes it."""
 
-    def __init__(self, text: str, progress: Callable[[float], None] | None) -> None:
+    def __init__(self, text: str, progress: Callable[[float], None] | None, depth: int = 0) -> None:
+        self._depth = depth
         self._length = len(text)
         self._progress = progress
         self.events = yaml.parse(text, Loader=yaml.CSafeLoader)
@@ -82,11 +109,16 @@ class _Composer:
         # The greatest depth at which something lies since somebody began to ask.
         self._deepest = 0
 
+    @property
+    def has_aliases(self) -> bool:
+        """Whether anything was brought in by one."""
+        return self._unfolded > 0
+
     def documents(self) -> Iterator[tuple[int, Any]]:
         for event in self.events:
             if isinstance(event, yaml.DocumentStartEvent):
                 self._anchors.clear()
-                value = self._node(next(self.events), 0)
+                value = self._node(next(self.events), self._depth)
                 if value is not None:
                     yield self.number, value
             elif isinstance(event, yaml.DocumentEndEvent):

@@ -38,7 +38,7 @@ from podium.machines.actions import (
 )
 from podium.machines.machine import UNMOVED
 from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
-from podium.machines.parts.deadlines import AT_ONCE, Deadline, earliest
+from podium.machines.parts.deadlines import AT_ONCE, NEVER, Deadline, earliest
 from podium.machines.placement_kinds import PLACEMENT_KINDS
 from podium.machines.scheduling.binding.cycle import FailedBinding
 from podium.machines.scheduling.fit_error import fit_error
@@ -94,6 +94,8 @@ class Scheduler:
         self.on_attempt: OnAttempt | None = None
         # Where the next sample of nodes to score starts, where profiles ask for samples; all profiles share it.
         self.cursor = 0
+        # The deadline that was told last: nobody need look at what is the same again.
+        self._told = NEVER
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now`` (nanoseconds) and say what to do."""
@@ -137,7 +139,10 @@ class Scheduler:
             *(self.futile.next_deadline(), self.cap.next_deadline(), self.gangs.next_deadline()),
         )
         is_news = bindings_ns is not None or self.cap.is_awaited or self.queue.has_promising or self.gangs.has_news
-        return Deadline(earliest(times), is_news)
+        time_ns, told = earliest(times), self._told
+        if told.time_ns != time_ns or told.is_news is not is_news:
+            told = self._told = Deadline(time_ns, is_news)
+        return told
 
     def _look_at_claims(self, changed: Kubernetes, now: int) -> list[Action]:
         """Where a volume or claim has changed, pods may have waited for that to be bound."""

@@ -119,12 +119,13 @@ def _drain(asking: Asking) -> PlanAnswer:
         disable_eviction=values.flag("disableEviction"),
     )
     chosen = _chosen(asking, "nodes")
-    return drain_answer(asking.play(drain_question(chosen, wishes)), chosen)
+    return drain_answer(asking.play(drain_question(chosen, wishes)), chosen, _labels_of(values))
 
 
 def _fail(asking: Asking) -> PlanAnswer:
     chosen = _chosen(asking, "nodes")
-    return fail_answer(asking.play(fail_question(chosen, asking.values.duration_ns("for"))), chosen)
+    question = fail_question(chosen, asking.values.duration_ns("for"))
+    return fail_answer(asking.play(question), chosen, _labels_of(asking.values))
 
 
 def _nodes(asking: Asking) -> PlanAnswer:
@@ -184,6 +185,11 @@ def _diff(asking: Asking) -> PlanAnswer:
     renews = values.flag("renewPriorities")
     played = play_diff(asking.read, before, after, asking.played_by, renews_priorities=renews, progress=asking.progress)
     return diff_answer(played, before, after)
+
+
+def _labels_of(values: Values) -> str:
+    """The labels by which all nodes are chosen."""
+    return "" if values.names("nodes") else values.text("selector")
 
 
 def _chosen(asking: Asking, field: str) -> list[str]:

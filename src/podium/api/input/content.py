@@ -1,0 +1,59 @@
+"""The content of a file: text that is JSON or YAML, and what its documents hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from podium.api.errors import InputError
+from podium.api.input import json, yaml
+from podium.api.input.helm import looks_like_template
+
+_BRACKET = re.compile(r"\s*[{\[]")
+
+
+def looks_like_json(text: str) -> bool:
+    """Whether a text is in brackets: JSON, or YAML in flow style."""
+    return _BRACKET.match(text) is not None
+
+
+def documents_in(content: str, progress: Callable[[float], None]) -> Iterable[tuple[int, Any]]:
+    """What the documents hold, each with its number; a text in brackets that is not JSON may be YAML in flow style."""
+    if not looks_like_json(content):
+        return yaml.parse_documents(content, progress)
+    try:
+        return list(json.parse_documents(content))
+    except json.NotJSONError as error:
+        try:
+            return list(yaml.parse_documents(content))
+        except InputError:
+            raise error from None
+
+
+def text_of(content: str | bytes) -> str:
+    """The content as text that is neither empty nor binary."""
+    if isinstance(content, str):
+        try:
+            content = content.encode()
+        except UnicodeEncodeError:
+            raise InputError("has half a surrogate pair, which is no character") from None
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError("is encoded as UTF-16; save it as UTF-8")
+    if (position := content.find(b"\0")) >= 0:
+        raise InputError(f"has a NUL character at byte {position}; is it a binary file?")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"is not UTF-8: byte {error.start} does not fit; save it as UTF-8") from None
+    if not text or text.isspace():
+        raise InputError("is empty")
+    return text
+
+
+def is_template(text: str | bytes) -> bool:
+    """Whether a text that could not be read is a template; one that is no text at all is none."""
+    try:
+        return looks_like_template(text_of(text))
+    except InputError:
+        return False
