@@ -230,6 +230,17 @@ def test_a_gang_waits_for_victims_that_terminate_on_a_nominated_node() -> None:
     assert plan.reason == NOT_ELIGIBLE_TERMINATING
 
 
+def test_a_gang_of_whose_pods_extenders_are_asked_preempts_nobody() -> None:
+    class Asked:
+        def concern(self, member: PodRecord) -> bool:
+            return member.name == "worker-1"
+
+    world = World(full("a", "b"), workers(2))
+    world.runner.extenders = Asked()  # type: ignore[assignment]
+
+    assert world.plan().reason == "not eligible since extenders are asked about its pods."
+
+
 def test_room_of_nominated_pods_that_are_as_important_is_kept() -> None:
     waiting = pod("waiting", nominated="a", cpu=4, priority=HIGH)
 
