@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
+from podium.api.pod_group import PodGroup
 from podium.api.storage import PersistentVolume, PersistentVolumeClaim
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import Placement, place, rejecting_plugins
@@ -112,7 +113,7 @@ class Scheduler:
             case Changed(object=changed):
                 self.known.forget()
                 self._objects.changed(changed, now)
-                actions = self._look_at_claims(changed, now)
+                actions = self._look_at(changed, now)
             case Gone(object=gone):
                 self.known.forget()
                 actions = self._objects.gone(gone, now)
@@ -144,8 +145,10 @@ class Scheduler:
             told = self._told = Deadline(time_ns, is_news)
         return told
 
-    def _look_at_claims(self, changed: Kubernetes, now: int) -> list[Action]:
-        """Where a volume or claim has changed, pods may have waited for that to be bound."""
+    def _look_at(self, changed: Kubernetes, now: int) -> list[Action]:
+        """Where a volume or claim has changed, pods may have waited for that; and a group may be whole already."""
+        if isinstance(changed, PodGroup):
+            return self.gangs.look_at(changed, now)
         if not isinstance(changed, PersistentVolume | PersistentVolumeClaim):
             return []
         return [action for result in self.bindings.look_at_once(now) for action in self._went(result, now)]

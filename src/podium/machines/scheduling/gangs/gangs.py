@@ -80,9 +80,14 @@ class Gangs:
     def assigned(self, pod: PodRecord, now: int) -> list[Action]:
         """The API shows a pod on a node: whoever had it bound may not have lived to say that its group is whole."""
         group = self.state.group(pod.pod_class.pod_group)
-        if group is None or not self.state.concerns(pod) or self._reports.is_scheduled(group):
+        return [] if group is None or not self.state.concerns(pod) else self.look_at(group, now)
+
+    def look_at(self, group: PodGroup, now: int) -> list[Action]:
+        """Say that a group was scheduled, where that is so and nobody said it."""
+        if not self.is_on or self._reports.is_scheduled(group):
             return []
-        if len(self.state.bound(group.key)) < group.min_count:
+        bound = self.state.bound(group.key)
+        if len(bound) < group.min_count or not self.state.concerns(bound[0]):
             return []
         self._releases.forget(group.key)
         return [*self._reports.report(group, "True", "Scheduled", "", now)]
