@@ -26,7 +26,7 @@ from podium.decide.preempting.gang.descent import Descent, Grounds, Manner, Step
 from podium.decide.preempting.gang.gang import EVERYWHERE, Gang, gang_ineligible_reason
 from podium.decide.preempting.gang.gang_plan import GangPlan, Way
 from podium.decide.preempting.gang.openings import Taking
-from podium.decide.preempting.gang.packing import Packing
+from podium.decide.preempting.gang.packing import Packing, any_place_will_do
 from podium.decide.preempting.gang.play import LEAST_STEPS, Play
 from podium.decide.preempting.gang.reprieve import needed, stands
 from podium.decide.preempting.gang.units import Unit, Units, filter_of, union
@@ -126,6 +126,15 @@ class _GangSearch:
         self._ways: list[_Found] = []
         # The cheapest of all there are, where it was found by trying these.
         self._proven: _Found | None = None
+        # Whether a way down that ends too early says that there is none, and in how many worlds there is none.
+        # Nominated pods may count for a member that do not count for the gang's priority.
+        self._is_proof = (
+            any_place_will_do(play, gang)
+            and gang.members[0].priority == gang.priority
+            and not self._units.has_wholes
+            and not self._costing.requires_budgets
+        )
+        self._without_a_way = 0
         self._left_out = 0
         self._is_complete = False
 
@@ -139,7 +148,7 @@ class _GangSearch:
             best = self._best_cost
             self._try(world)
             in_vain = 0 if self._best_cost != best else in_vain + 1
-        if self._ways and not self._best.units:
+        if self._without_a_way == len(self._worlds) or (self._ways and not self._best.units):
             self._is_complete = True
             return
         sets = AllSets(self._play, self._gang, self._units, self._costing, self._worlds, self._most_steps)
@@ -192,6 +201,9 @@ class _GangSearch:
         """The way down that is found member by member, and then once more by what it shows; or with everybody gone."""
         lowest = np.full(len(self._costing.words), _LOWEST, dtype=np.int64)
         first, may_be_better = self._down(Manner(world.allowed, lowest), world, spared)
+        if first is None and self._is_proof and self._play.steps < self._most_steps:
+            self._without_a_way += 1
+            return None
         if first is None:
             return self._with_everybody_gone(world, spared)
         if may_be_better:
