@@ -103,6 +103,8 @@ class Scheduler:
         match observation:
             case Tick():
                 actions = self._tick(now)
+            case Answered(action=Record()):
+                actions = UNMOVED
             case Answered(action=action, problem=problem):
                 actions = self._answered(action, problem, now)
             case Changed(object=Pod() as pod):
@@ -133,12 +135,14 @@ class Scheduler:
         """When the scheduler next wants a `Tick`; that attempts end in errors once more is no news."""
         if self.queue.can_pop:
             return AT_ONCE
-        bindings_ns = self.bindings.next_deadline()
+        bindings_ns, gangs_ns = self.bindings.next_deadline(), self.gangs.next_deadline()
         times = (
             *(bindings_ns, self.queue.next_deadline(), self.reports.next_deadline()),
-            *(self.futile.next_deadline(), self.cap.next_deadline(), self.gangs.next_deadline()),
+            *(self.futile.next_deadline(), self.cap.next_deadline(), gangs_ns),
         )
-        is_news = bindings_ns is not None or self.cap.is_awaited or self.queue.has_promising or self.gangs.has_news
+        is_news = bindings_ns is not None or self.cap.is_awaited or self.queue.has_promising
+        # Of gangs for which nothing is due there is no news.
+        is_news = is_news or (gangs_ns is not None and self.gangs.has_news)
         time_ns, told = earliest(times), self._told
         if told.time_ns != time_ns or told.is_news is not is_news:
             told = self._told = Deadline(time_ns, is_news)
@@ -159,8 +163,6 @@ class Scheduler:
                 if problem is None and action.uid in self.bindings.unseen:
                     self.queue.done(action.uid)
                 return self._went(result, now)
-            case Record():
-                return UNMOVED
             case BindClaim() | ReserveClaim():
                 return self._went(self.bindings.claim_answered(action, problem, now), now)
             case ReportStatus() | DeleteObject() | Evict():
