@@ -104,6 +104,8 @@ class Scheduler:
         match observation:
             case Tick():
                 actions = self._tick(now)
+            case Answered(action=Record()):
+                actions = UNMOVED
             case Answered(action=action, problem=problem):
                 actions = self._answered(action, problem, now)
             case Changed(object=Pod() as pod):
@@ -135,20 +137,13 @@ class Scheduler:
         if self.queue.can_pop:
             return AT_ONCE
         bindings_ns = self.bindings.next_deadline()
+        gangs_ns = self.gangs.next_deadline() if self.gangs.is_on else None
         times = (
             *(bindings_ns, self.queue.next_deadline(), self.reports.next_deadline()),
-            *(
-                self.futile.next_deadline(),
-                self.cap.next_deadline(),
-                self.gangs.next_deadline() if self.gangs.is_on else None,
-            ),
+            *(self.futile.next_deadline(), self.cap.next_deadline(), gangs_ns),
         )
-        is_news = (
-            bindings_ns is not None
-            or self.cap.is_awaited
-            or self.queue.has_promising
-            or (self.gangs.is_on and self.gangs.has_news)
-        )
+        is_news = bindings_ns is not None or self.cap.is_awaited or self.queue.has_promising
+        is_news = is_news or (self.gangs.is_on and self.gangs.has_news)
         time_ns, told = earliest(times), self._told
         if told.time_ns != time_ns or told.is_news is not is_news:
             told = self._told = Deadline(time_ns, is_news)
@@ -171,8 +166,6 @@ class Scheduler:
                 if problem is None and action.uid in self.bindings.unseen:
                     self.queue.done(action.uid)
                 return self._went(result, now)
-            case Record():
-                return UNMOVED
             case BindClaim() | ReserveClaim():
                 return self._went(self.bindings.claim_answered(action, problem, now), now)
             case ReportStatus() | DeleteObject() | Evict():
