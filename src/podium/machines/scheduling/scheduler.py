@@ -137,9 +137,18 @@ class Scheduler:
         bindings_ns = self.bindings.next_deadline()
         times = (
             *(bindings_ns, self.queue.next_deadline(), self.reports.next_deadline()),
-            *(self.futile.next_deadline(), self.cap.next_deadline(), self.gangs.next_deadline()),
+            *(
+                self.futile.next_deadline(),
+                self.cap.next_deadline(),
+                self.gangs.next_deadline() if self.gangs.is_on else None,
+            ),
         )
-        is_news = bindings_ns is not None or self.cap.is_awaited or self.queue.has_promising or self.gangs.has_news
+        is_news = (
+            bindings_ns is not None
+            or self.cap.is_awaited
+            or self.queue.has_promising
+            or (self.gangs.is_on and self.gangs.has_news)
+        )
         time_ns, told = earliest(times), self._told
         if told.time_ns != time_ns or told.is_news is not is_news:
             told = self._told = Deadline(time_ns, is_news)

@@ -27,17 +27,14 @@ class Gangs:
         self._bindings = parts.bindings
         self._groups = cluster.pod_groups
         self.state = GangState(cluster, parts.bindings, parts.runners)
+        # Whether any profile places groups: a plain attribute, since it is asked for with each observation.
+        self.is_on = self.state.is_on
         self.preemptions = GroupPreemptions(cluster, parts.preemptions, parts.cap, self.state)
         self._reports = GroupReports()
         self._waits = MemberWaits(cluster, parts.queue, self.state)
         self._departures = Departures(cluster.pod_groups, parts.bindings, self.state, self._reports)
         self._releases = Releases(cluster, parts.queue, self.state)
         self._attempts = GroupAttempts(parts, self.state, self.preemptions, self._reports, self._releases)
-
-    @property
-    def is_on(self) -> bool:
-        """Whether any profile places groups."""
-        return self.state.is_on
 
     def concerns(self, pod: PodRecord) -> bool:
         """Whether a pod is placed with the others of its group."""
