@@ -263,8 +263,11 @@ class DefaultPreemption:
         )
 
     def plan_group(self, demand: GroupDemand, handle: GroupHandle) -> GangPlan:
-        """The plan behind `group_post_filter`."""
+        """The plan behind `group_post_filter`. There is none where extenders are asked about some of the members."""
         cluster = handle.cluster
+        if any(handle.extenders_of(member) is not None for member in demand.members):
+            # They may turn members down that the plan counts on, when its victims are gone.
+            return GangPlan(False, "not eligible since extenders are asked about its pods.")
         group = cluster.pod_groups.by_key.get(demand.key)
         stated = None if group is None else group.spec.priority
         gang = Gang(

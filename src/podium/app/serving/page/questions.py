@@ -90,7 +90,9 @@ def answered(read: Input, name: str, given: Any, options: RunOptions, progress: 
     page = Page()
     write_answer(page, answer)
     picture = msgspec.structs.replace(picture_of(answer), text=page.text)
-    return {"picture": msgspec.to_builtins(picture), "scenario": answer.scenario}
+    # What shows an answer that was not played needs the cluster beside it: the command keeps both.
+    scenario = None if answer.result is None else answer.scenario
+    return {"picture": msgspec.to_builtins(picture), "scenario": scenario}
 
 
 def _explained(asking: Asking) -> dict[str, Any]:
