@@ -1,40 +1,21 @@
-"""PodGroups, and pods that belong to one, in few words."""
+"""Gangs with what preemption asks of them, and pods that are put into one."""
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
-from podium.api.meta import ObjectMeta
 from podium.api.pod import Pod, PodSchedulingGroup
-from podium.api.pod_group import (
-    GangSchedulingPolicy,
-    PodGroup,
-    PodGroupSchedulingConstraints,
-    PodGroupSchedulingPolicy,
-    PodGroupSpec,
-    TopologyConstraint,
-)
+from podium.api.pod_group import PodGroup
+from tests.builders import pod_group
 
 
 def gang(
-    name: str,
-    min_count: int = 1,
-    *,
-    namespace: str = "default",
-    whole: bool = False,
-    priority: int | None = None,
-    topology: str = "",
+    name: str, least: int = 1, *, namespace: str = "default", whole: bool = False, priority: int | None = None
 ) -> PodGroup:
-    """A gang; with ``whole`` its pods are disrupted together, with a ``topology`` key they share a domain."""
-    together = PodGroupSchedulingConstraints(topology=(TopologyConstraint(key=topology),)) if topology else None
-    return PodGroup(
-        metadata=ObjectMeta(name=name, namespace=namespace),
-        spec=PodGroupSpec(
-            scheduling_policy=PodGroupSchedulingPolicy(gang=GangSchedulingPolicy(min_count=min_count)),
-            scheduling_constraints=together,
-            disruption_mode="PodGroup" if whole else "Pod",
-            priority=priority,
-        ),
+    """A gang; with ``whole`` its pods are disrupted together."""
+    made = pod_group(name, least, together=whole)
+    return replace(
+        made, metadata=replace(made.metadata, namespace=namespace), spec=replace(made.spec, priority=priority)
     )
 
 

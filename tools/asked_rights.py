@@ -101,6 +101,7 @@ def scheduler_examples() -> list[Action]:
         ),
         PatchObject("PodDisruptionBudget", "default/budget", UID, {"metadata": {"annotations": {RATE: "{}"}}}, ""),
         PatchObject("DisruptionPolicy", POLICY_NAME, UID, {"status": {"caps": []}}, "", "status"),
+        PatchObject("PodGroup", "default/group", UID, {"status": {"conditions": []}}, "", "status"),
     ]
 
 
@@ -138,6 +139,8 @@ def _objects() -> Iterator[Raw]:
     yield _object("v1", "PersistentVolumeClaim", "claim", spec=claim_spec)
     yield _object("policy/v1", "PodDisruptionBudget", "budget", spec={"maxUnavailable": 1})
     yield {"apiVersion": "podium.dev/v1alpha1", "kind": "DisruptionPolicy", "metadata": {"name": POLICY_NAME}}
+    policy: Raw = {"schedulingPolicy": {"basic": {}}}
+    yield _object("scheduling.k8s.io/v1alpha2", "PodGroup", "group", spec=policy)
     yield {
         "apiVersion": "v1",
         "kind": "PersistentVolume",

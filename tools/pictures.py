@@ -1,6 +1,7 @@
-"""The pictures of the recipes: what the first command of each shows with `-o html`, in a browser.
+"""The pictures of documents: what commands in them show with `-o html`, in a browser.
 
-`.venv/bin/python tools/pictures.py [RECIPE]...` draws those that are named, such as `drain`, or all, into
+A recipe has one, of its first command; a page in `docs` any number, each of the command before it.
+`.venv/bin/python tools/pictures.py [PICTURE]...` draws those that are named, such as `drain`, or all, into
 `docs/pictures`. A picture has as its description the command that it shows, so that a test knows whose it is. It needs
 Chromium and Playwright; what it draws depends on their versions and on fonts, so that it is looked at, not compared.
 """
@@ -8,6 +9,7 @@ Chromium and Playwright; what it draws depends on their versions and on fonts, s
 from __future__ import annotations
 
 import importlib
+import re
 import shutil
 import struct
 import sys
@@ -27,7 +29,9 @@ from tests.docs.blocks import blocks_of  # noqa: E402
 from tests.docs.shell import Shell, entered  # noqa: E402
 
 RECIPES = ROOT / "docs" / "cookbook"
+PAGES = (ROOT / "docs" / "preemption.md",)
 FOLDER = ROOT / "docs" / "pictures"
+_ENTRY = re.compile(r"^\$ (?P<command>podium .*)$|\]\(pictures/(?P<picture>[^)]+)\.png\)", re.MULTILINE)
 LARGEST_BYTES = 60_000
 DESCRIPTION = b"Description"
 _CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -43,7 +47,25 @@ _CLIP = """() => {
 
 
 def commands() -> dict[str, str]:
-    """The first command of each recipe, by the recipe's name: that which its picture shows."""
+    """The command that each picture shows, by the picture's name."""
+    return {**of_recipes(), **of_pages()}
+
+
+def of_pages() -> dict[str, str]:
+    """The last command before each picture in a page."""
+    found = {}
+    for page in PAGES:
+        command = ""
+        for entry in _ENTRY.finditer(page.read_text()):
+            if entry["picture"]:
+                found[entry["picture"]] = command
+            else:
+                command = entry["command"]
+    return found
+
+
+def of_recipes() -> dict[str, str]:
+    """The first command of each recipe, by the recipe's name."""
     found = {}
     for recipe in sorted(RECIPES.glob("*.md")):
         (command, _), *_ = (each for block in blocks_of(recipe, "console") for each in entered(block.text))

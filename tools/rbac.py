@@ -12,12 +12,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from podium.api.avoid_list import PREFER_AVOID_PODS
-from podium.api.kinds import KINDS
+from podium.api.kinds import KINDS, group_of
 from podium.api.replacements import ForReplacement
 from podium.client.measuring import METRICS_GROUP
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.machines import actions
-from podium.machines.actions import DeleteObject, Evict, PatchObject
+from podium.machines.actions import Action, DeleteObject, Evict, PatchObject
 from podium.machines.disruption.avoid_lists import AvoidLists
 from podium.machines.disruption.disruption_counts import DisruptionCounts
 from podium.machines.rescheduling.rescheduler import Rescheduler
@@ -52,7 +52,12 @@ _RESCHEDULER_HEADER = _HEADER.replace("the scheduler", "the rescheduler")
 def watch_rights(kinds: Iterable[str]) -> set[Right]:
     """To see the objects of some kinds, and what happens to them."""
     by_name = {kind.name: kind for kind in KINDS.values()}
-    return {Right(by_name[name].group, by_name[name].plural, verb) for name in kinds for verb in SEE}
+    return {
+        Right(group, by_name[name].plural, verb)
+        for name in kinds
+        for group in (by_name[name].group, *map(group_of, by_name[name].other_versions))
+        for verb in SEE
+    }
 
 
 def reader_rights() -> set[Right]:
@@ -62,7 +67,12 @@ def reader_rights() -> set[Right]:
 
 def preemption_rights() -> set[Right]:
     """What comes on top where the scheduler may have pods go, notes in pods what was futile, and counts disruptions."""
-    return requested_rights(action for action in scheduler_examples() if isinstance(action, _PREEMPTING))
+    return requested_rights(filter(_is_for_preemption, scheduler_examples()))
+
+
+def _is_for_preemption(action: Action) -> bool:
+    """Whether an action is asked for where pods are preempted alone; groups are told that they were scheduled."""
+    return isinstance(action, _PREEMPTING) and not (isinstance(action, PatchObject) and action.kind == "PodGroup")
 
 
 def avoid_list_rights() -> set[Right]:
@@ -73,7 +83,7 @@ def avoid_list_rights() -> set[Right]:
 
 def scheduler_rights() -> set[Right]:
     """What a scheduler needs that does not preempt."""
-    asked = requested_rights(action for action in scheduler_examples() if not isinstance(action, _PREEMPTING))
+    asked = requested_rights(action for action in scheduler_examples() if not _is_for_preemption(action))
     # Who records the same again counts it in the Event that is there.
     counted = {Right("", "events", "patch")}
     return watch_rights(Scheduler.watches | DisruptionCounts.watches) | asked | counted

@@ -32,7 +32,8 @@ from podium.framework.settings.feature_gates import FeatureGates
 from tests.app.snapshots.fake_api_server import FakeAPIServer, serving
 
 GATES = FeatureGates()
-SCHEDULED = sorted(set(BUILDERS) - {"explain", "scale"})
+# Of a gang all pods are decided about in one attempt.
+SCHEDULED = sorted(set(BUILDERS) - {"explain", "scale", "preemption-gangs"})
 
 
 def settled(measurement: Measurement) -> tuple[object, ...]:
@@ -58,6 +59,18 @@ def test_every_pod_of_preemption_across_nodes_takes_those_in_the_way_and_whoever
 
     # Four in the rack, and on the pod's node three more.
     assert (len(play.driver.bound), play.driver.preempted) == (2, 2 * (4 + 3))
+
+
+def test_every_gang_preempts_by_one_plan_and_is_bound_whole() -> None:
+    workload = BUILDERS["preemption-gangs"](20, 24)
+    play = Play(workload, GATES)
+
+    play.show(workload.pods)
+    play.run()
+
+    # One attempt to plan for each of the two gangs, one to bind it; two pods of a core go for each member.
+    assert len(play.driver.attempt_ns) == 4
+    assert (len(play.driver.bound), play.driver.preempted) == (24, 48)
 
 
 def test_every_pod_of_preemption_needs_victims() -> None:

@@ -77,8 +77,7 @@ def test_every_command_that_takes_objects_in_files_takes_a_context_too() -> None
     options = {name: {text for given in found.params for text in given.opts} for name, found in _commands(podium)}
 
     assert {"explain", "simulate", "bench", "up"} <= {name for name, texts in options.items() if "-f" in texts}
-    # What the ledger reads is no cluster's objects, but what became of them.
-    assert [name for name, texts in options.items() if "-f" in texts and "--context" not in texts] == ["ledger"]
+    assert [name for name, texts in options.items() if "-f" in texts and "--context" not in texts] == []
 
 
 def test_the_version_is_the_installed_one() -> None:

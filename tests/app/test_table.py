@@ -168,3 +168,18 @@ def test_a_table_of_five_thousand_nodes_says_each_of_them(width: int) -> None:
 
     assert max(map(len, lines)) <= width
     assert len({line.split()[0] for line in lines if line.startswith(("ip-", "…"))}) == 5000
+
+
+def test_rows_of_many_columns_have_a_second_line_before_single_names_are_shortened() -> None:
+    names = ["Deployment team-0/app-0000", "StatefulSet team-3/app-0003"]
+    rows: list[list[Part]] = [
+        [Name(name, "workloads"), "10", "10", "10", "4 by drain", f"held by budget team-{place} for 40s"]
+        for place, name in enumerate(names)
+    ]
+
+    assert shown(rows, 60) == [
+        "Deployment team-0/app-0000   10  10  10  4 by drain",
+        "    held by budget team-0 for 40s",
+        "StatefulSet team-3/app-0003  10  10  10  4 by drain",
+        "    held by budget team-1 for 40s",
+    ]

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from podium.api.meta import Kubernetes
+from podium.api.pod_group import PodGroup
 from podium.client.reflecting import PAGE, Ask, Reflecting, Stage, Wait
 from podium.machines.observations import Changed, Gone
 from podium.requests.observations import Seen
@@ -314,3 +315,36 @@ def test_however_long_a_server_asks_to_wait_it_is_asked_again(said: object, most
 
     assert isinstance(machine.ask(NOW), Wait)
     assert isinstance(machine.ask(NOW + most_s * SECOND), Ask)
+
+
+class TestAKindInSeveralVersions:
+    OLDER = "scheduling.x-k8s.io/v1alpha1"
+
+    def given(self, *, is_optional: bool = True) -> Reflecting:
+        machine = Reflecting(BUILT_IN["scheduling.k8s.io", "PodGroup"], is_optional=is_optional)
+        asked(machine)
+        machine.refused(error(404, "NotFound"), NOW)
+        return machine
+
+    def test_it_is_asked_for_in_the_other_one_where_the_server_does_not_have_the_first(self) -> None:
+        machine = self.given()
+
+        request = asked(machine).request
+        group = {"metadata": {"name": "g", "namespace": "default", "resourceVersion": "5"}, "spec": {"minMember": 3}}
+        seen = machine.page({"metadata": {"resourceVersion": "9"}, "items": [group]}, NOW)
+
+        assert request.api_version == self.OLDER
+        (shown_group,) = [each.object for each in seen]
+        assert isinstance(shown_group, PodGroup)
+        assert shown_group.min_count == 3
+
+    def test_it_is_absent_where_the_server_has_neither_and_begins_with_the_first_again(self) -> None:
+        machine = self.given()
+
+        machine.refused(error(404, "NotFound"), NOW)
+
+        assert machine.is_absent
+        assert asked(machine, NOW + 60 * SECOND).request.api_version == ""
+
+    def test_one_that_has_to_be_there_is_not_looked_for_elsewhere(self) -> None:
+        assert self.given(is_optional=False).is_absent

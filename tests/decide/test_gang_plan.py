@@ -230,6 +230,17 @@ def test_a_gang_waits_for_victims_that_terminate_on_a_nominated_node() -> None:
     assert plan.reason == NOT_ELIGIBLE_TERMINATING
 
 
+def test_a_gang_of_whose_pods_extenders_are_asked_preempts_nobody() -> None:
+    class Asked:
+        def concern(self, member: PodRecord) -> bool:
+            return member.name == "worker-1"
+
+    world = World(full("a", "b"), workers(2))
+    world.runner.extenders = Asked()  # type: ignore[assignment]
+
+    assert world.plan().reason == "not eligible since extenders are asked about its pods."
+
+
 def test_room_of_nominated_pods_that_are_as_important_is_kept() -> None:
     waiting = pod("waiting", nominated="a", cpu=4, priority=HIGH)
 
@@ -445,6 +456,16 @@ def test_a_search_that_was_cut_says_so() -> None:
     assert plan.search is not None
     assert not plan.search.is_complete
     assert plan.message == "preemption: no room for 10 members of default/work was found within maxSearchSteps, 60"
+
+
+def test_that_there_is_no_way_is_known_of_members_that_are_alike_however_many_may_go() -> None:
+    names = [f"n{number}" for number in range(20)]
+    plan = planned(full(*names), workers(21))
+
+    assert plan.chosen is None
+    assert plan.search is not None
+    assert plan.search.is_complete
+    assert plan.message.endswith("would not fit with all less important pods gone that may go")
 
 
 def test_what_is_proposed_names_a_node_for_each_member_and_all_victims() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, get_args
 
 import pytest
 from hypothesis import event, given
@@ -11,20 +13,28 @@ from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
+from podium.api.times import parse_duration
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.gangs.domains import domains_of
+from podium.decide.preempting.costs.criteria import CriterionName
+from podium.decide.preempting.costs.protection import Protection
+from podium.decide.preempting.costs.victim_cost import VictimCost
 from podium.decide.preempting.gang.gang import EVERYWHERE, Gang
 from podium.decide.preempting.gang.gang_plan import GangPlan
 from podium.decide.preempting.gang.gang_planner import plan_gang
 from podium.decide.preempting.preemption import PreemptionOptions
 from podium.decide.preempting.trials import Trials
-from tests.builders import ZONE, cluster_of, plain_runner
+from tests.builders import DAY_ONE_NS, ZONE, cluster_of, plain_runner
+from tests.decide.test_wide_preemption_by_twin import dressed
 from tests.fuzzing import Effort, efforts
 from tests.generators import NAMESPACES, Objects, Traits, clusters, targets
 from tests.pod_groups import gang, of_gang
 from tests.twins.gang_victims import GangPreemption, Step
+from tests.twins.stated_costs import StatedCost
+from tests.twins.victims import started
+from tests.twins.wide_victims import Rules
 
 TRAITS = {
     "room": Traits(heavy_target=True, budgets=True, always_requests=True),
@@ -34,6 +44,14 @@ TRAITS = {
     "all together": Traits(affinity=True, spread=True, heavy_target=True, budgets=True, nominated=True, ports=True),
 }
 ENOUGH = 50_000_000
+NOW = DAY_ONE_NS + 2_500_000_000
+STATED = st.fixed_dictionaries(
+    {
+        "victimCost": st.lists(st.sampled_from(get_args(CriterionName)), min_size=1, max_size=4, unique=True),
+        "budgets": st.sampled_from(("Count", "Require")),
+        "minimumRunningTime": st.sampled_from(("0s", "0s", "1s")),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +84,21 @@ class Case:
     def priority(self) -> int:
         return max(0, *(member.priority for member in self.members))
 
-    @property
-    def twin(self) -> GangPreemption:
+    def twin(self, rules: Rules | None = None) -> GangPreemption:
         return GangPreemption(
-            self.surroundings, self.members, self.needed, self.priority, together=self.together, key=self.key
+            self.surroundings,
+            self.members,
+            self.needed,
+            self.priority,
+            together=self.together,
+            key=self.key,
+            rules=rules,
         )
 
 
 @st.composite
-def cases(draw: st.DrawFn, traits: Traits) -> Case:
-    objects = draw(clusters(traits, most_nodes=3, most_pods=5))
+def cases(draw: st.DrawFn, traits: Traits, made: st.SearchStrategy[Objects] | None = None) -> Case:
+    objects = draw(clusters(traits, most_nodes=3, most_pods=5) if made is None else made)
     names = [node.metadata.name for node in objects.nodes]
     shapes = [objects.target, draw(targets(names, traits))]
     number = draw(st.integers(1, 3))
@@ -89,8 +112,9 @@ def _member(shape: Pod, name: str) -> Pod:
     return replace(shape, metadata=replace(shape.metadata, name=name, uid=f"default/{name}"))
 
 
-def planned(case: Case, most_steps: int = ENOUGH) -> GangPlan:
+def planned(case: Case, most_steps: int = ENOUGH, args: Mapping[str, Any] | None = None) -> GangPlan:
     cluster = cluster_of(*case.surroundings)
+    cluster.pass_time(NOW if args else 0)
     members: list[PodRecord] = []
     for member in case.members:
         record = cluster.read(member)
@@ -99,7 +123,17 @@ def planned(case: Case, most_steps: int = ENOUGH) -> GangPlan:
         members.append(record)
     wanted = Gang("default/gang", tuple(members), case.needed, case.priority, domains(cluster, case.key))
     trials = Trials(cluster, "StartTime")
-    return plan_gang(plain_runner(cluster), wanted, trials, PreemptionOptions(), most_steps=most_steps)
+    options = options_of(cluster, args) if args else PreemptionOptions()
+    return plan_gang(plain_runner(cluster), wanted, trials, options, most_steps=most_steps)
+
+
+def options_of(cluster: Cluster, args: Mapping[str, Any]) -> PreemptionOptions:
+    protection = Protection(parse_duration(args["minimumRunningTime"]) or None, required=args["budgets"] == "Require")
+    return PreemptionOptions(
+        may_disrupt=protection.on(cluster, None),
+        cost=VictimCost.stated(args["victimCost"]),
+        requires_budgets=protection.required,
+    )
 
 
 def domains(cluster: Cluster, key: str) -> tuple[tuple[str, Int64s | None], ...]:
@@ -122,9 +156,9 @@ def victims_of(twin: GangPreemption, plan: GangPlan) -> list[Pod]:
     return found
 
 
-def holds(case: Case, plan: GangPlan) -> None:
+def holds(case: Case, plan: GangPlan, rules: Rules | None = None) -> None:
     """The members fit when it is played, and nobody goes without need."""
-    twin = case.twin
+    twin = case.twin(rules)
     steps, victims = steps_of(case, plan), victims_of(twin, plan)
     assert len(steps) >= case.needed
     assert twin.is_one_domain(steps)
@@ -146,7 +180,7 @@ def test_a_gang_has_a_plan_where_any_set_makes_room_and_it_costs_what_the_best_c
         plan = planned(case)
         if plan.reason:
             return
-        best = case.twin.best()
+        best = case.twin().best()
         event("no way" if best is None else f"{best[3] if best else 0} victims")
 
         assert plan.search is not None
@@ -154,8 +188,8 @@ def test_a_gang_has_a_plan_where_any_set_makes_room_and_it_costs_what_the_best_c
         assert (plan.chosen is None) == (best is None)
         if plan.chosen is not None:
             holds(case, plan)
-            victims = victims_of(case.twin, plan)
-            assert (case.twin.cost(victims) if victims else ()) == best
+            victims = victims_of(case.twin(), plan)
+            assert (case.twin().cost(victims) if victims else ()) == best
 
     check()
 
@@ -170,5 +204,37 @@ def test_with_few_steps_a_plan_is_whole_and_nobody_goes_without_need(theme: str,
         event("found" if plan.chosen else "not found")
         if plan.chosen is not None:
             holds(case, plan)
+
+    check()
+
+
+@pytest.mark.parametrize("theme", TRAITS)
+@efforts(12)
+def test_with_a_stated_cost_no_plan_is_cheaper_and_budgets_and_the_young_are_spared(theme: str, effort: Effort) -> None:
+    @effort
+    @given(cases(TRAITS[theme], dressed(TRAITS[theme])), STATED)
+    def check(case: Case, args: dict[str, Any]) -> None:
+        plan = planned(case, args=args)
+        if plan.reason:
+            return
+        least = parse_duration(args["minimumRunningTime"])
+        rules = Rules(
+            cost=StatedCost(case.surroundings, case.members[0], args["victimCost"], NOW),
+            requires_budgets=args["budgets"] == "Require",
+            spared={one.metadata.uid for one in case.objects.pods if started(one) > NOW - least} if least else (),
+            now=NOW,
+        )
+        twin = case.twin(rules)
+        best = twin.best()
+        event("no way" if best is None else "a way")
+
+        assert plan.search is not None
+        assert plan.search.is_complete
+        assert (plan.chosen is None) == (best is None)
+        if plan.chosen is not None:
+            holds(case, plan, rules)
+            victims = victims_of(twin, plan)
+            assert (twin.cost(victims) if victims else ()) == best
+            assert not (rules.requires_budgets and twin.violations(victims))
 
     check()

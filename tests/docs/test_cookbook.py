@@ -66,6 +66,15 @@ def test_a_recipe_shows_the_picture_of_its_first_command(recipe: Path) -> None:
     assert 200 < height < 1300
 
 
+@pytest.mark.parametrize("name", sorted(pictures.of_pages()))
+def test_a_picture_in_a_page_shows_the_command_before_it(name: str) -> None:
+    picture = (pictures.FOLDER / f"{name}.png").read_bytes()
+
+    assert pictures.description_of(picture) == SHOWN[name]
+    assert SHOWN[name].startswith("podium plan ")
+    assert len(picture) <= pictures.LARGEST_BYTES
+
+
 def test_no_picture_and_no_example_is_left_over() -> None:
     told = "".join(document.read_text() for document in DOCUMENTS)
 

@@ -29,6 +29,7 @@ class Noting:
         self.name = name
         self.notes = notes
         self.watches = frozenset(watches.split())
+        self.owned_alone: frozenset[str] = frozenset()
         self.next = NEVER
         self.plan: list[Action] = []
         self.questions = 0
@@ -101,6 +102,17 @@ def test_what_nobody_watches_is_told_to_nobody() -> None:
     rig.driver.show("Node", Changed(THING))
 
     assert not rig.driver.has_mail
+
+
+def test_what_belongs_to_nobody_is_shown_to_those_alone_whom_it_concerns() -> None:
+    rig = Rig("Pod", "Pod Node")
+    rig.machine(0).owned_alone = frozenset(("Pod",))
+
+    rig.driver.show("Pod", Changed(THING), is_owned=False)
+    rig.driver.show("Pod", Changed(THING))
+    rig.driver.deliver(7)
+
+    assert rig.told() == ["b Changed 7", "a Changed 7", "b Changed 7"]
 
 
 def test_an_answer_comes_after_what_happened_before_it() -> None:

@@ -15,10 +15,10 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.plugin import PermitResult, PluginContext
 from podium.framework.settings.configuration import API_VERSION, KIND, read_configuration
 from podium.framework.status import SUCCESS, Code, Status
-from podium.machines.actions import Action, Bind, Evict, PatchObject, ReportUnschedulable
+from podium.machines.actions import Action, Bind, Evict, PatchObject, ReportStatus, ReportUnschedulable
 from podium.machines.scheduling.queue.queued_pod import Place
 from tests.builders import configuration, member, node, pod, pod_group
-from tests.machines.driving import CONFLICT, NO_ANSWER, NOT_FOUND, REFUSED, Driver, all_of, events, on, the
+from tests.machines.driving import CONFLICT, NO_ANSWER, NOT_FOUND, REFUSED, Driver, all_of, deletions, events, on, the
 
 WAITING = "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled"
 
@@ -120,7 +120,9 @@ class TestTheAttempt:
 
         assert bound(actions) == []
         told = {each.pod.partition("/")[2]: each.message for each in all_of(ReportUnschedulable, actions)}
-        assert told == {"g-0": WAITING, "g-1": WAITING, "g-2": "0/1 nodes are available: 1 Insufficient cpu."}
+        in_vain = "0/1 nodes are available: 1 Insufficient cpu. preemption: No preemption victims found"
+        assert (told["g-0"], told["g-1"]) == (WAITING, WAITING)
+        assert told["g-2"].startswith(in_vain)
         assert condition(actions) == ("False", "Unschedulable", "pod group is unschedulable")
         assert not rig.scheduler.cluster.placed
 
@@ -322,6 +324,73 @@ class TestTheWay:
         actions = rig.see(*(on(each, "n") for each in workers(2)))
 
         assert condition(actions) == ("True", "Scheduled", "")
+
+
+class TestPreemption:
+    def given(self) -> tuple[Driver, list[Pod], list[Action]]:
+        """A gang of two for which one pod goes on each of two nodes."""
+        low = [pod(f"low-{name}", cpu=2, on=name, priority=1) for name in ("a", "b")]
+        rig = driver(node("a", cpu=2), node("b", cpu=2), *low, pod_group("g", 2))
+        pods = workers(2, priority=9)
+        rig.see(*pods)
+        return rig, pods, ticks(rig)
+
+    def test_members_are_nominated_together_and_victims_go_by_one_plan(self) -> None:
+        rig, pods, actions = self.given()
+
+        assert sorted(rig.nominated(each) for each in pods) == ["a", "b"]
+        assert deletions(actions) == ["mark default/low-a"] or deletions(actions) == ["mark default/low-b"]
+
+    def test_no_member_is_tried_before_the_last_victim_is_seen_to_go(self) -> None:
+        rig, pods, actions = self.given()
+        rig.carry_out([each for each in actions if isinstance(each, ReportStatus)])
+
+        rig.see(node("c", cpu=8))
+        rig.wait(5)
+
+        assert bound(ticks(rig)) == [] or rig.where(pods[0]) is not Place.GATED
+
+    def test_nobody_goes_for_a_gang_that_cannot_be_whole(self) -> None:
+        low = pod("low", cpu=2, on="a", priority=1)
+        rig = driver(node("a", cpu=2), low, pod_group("g", 2))
+        rig.see(*workers(2, priority=9))
+
+        assert deletions(ticks(rig)) == []
+
+    def test_nobody_goes_where_the_configuration_says_so(self) -> None:
+        low = pod("low", cpu=2, on="a", priority=1)
+        rig = driver(node("a", cpu=2), low, pod_group("g", 1), args={"preemption": False})
+        rig.see(*workers(1, priority=9))
+
+        assert deletions(ticks(rig)) == []
+
+    def test_the_nominations_end_together(self) -> None:
+        rig, pods, actions = self.given()
+        done = rig.carry_out([each for each in actions if isinstance(each, ReportStatus)])
+        assert len(deletions(done)) == 4
+
+        rig.see(pod("urgent", cpu=2, priority=100))
+        ticks(rig)
+
+        assert [rig.nominated(each) for each in pods] == ["", ""]
+
+    def test_they_are_placed_when_the_victims_are_gone(self) -> None:
+        rig, _, actions = self.given()
+        rig.carry_out([each for each in actions if isinstance(each, ReportStatus)])
+
+        rig.miss(*(pod(f"low-{name}", cpu=2, on=name, priority=1) for name in ("a", "b")))
+        rig.wait(5)
+
+        assert sorted(bound(ticks(rig))) == ["g-0", "g-1"]
+
+    def test_the_others_are_tried_again_when_the_one_is_deleted_that_stood_for_them(self) -> None:
+        rig, pods, _ = self.given()
+        leader = next(each for each in pods if each.metadata.uid in rig.scheduler.gangs.state.leaders.values())
+
+        rig.miss(leader)
+
+        assert not rig.scheduler.gangs.state.leaders
+        assert all(rig.where(each) is Place.GATED for each in pods if each is not leader)
 
 
 class TestAGangInPart:

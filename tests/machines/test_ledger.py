@@ -19,6 +19,7 @@ from podium.machines.grounds import Grounds
 from podium.machines.ledger.disruption import (
     Alternatives,
     Beneficiary,
+    Cause,
     Disruption,
     Earlier,
     Loss,
@@ -525,3 +526,27 @@ def test_a_pod_that_concerns_nobody_costs_the_same_however_much_is_followed() ->
         found.append(sum(operations(partial(told.ledger.changed, other, 3, is_added=True)).values()))
 
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(("cause", "is_vain"), [("eviction", True), ("deletion", False), ("preemption", False)])
+def test_whoever_comes_back_was_disrupted_in_vain_unless_that_may_be_what_was_wanted(
+    cause: Cause, *, is_vain: bool
+) -> None:
+    came = Replacement(pod="default/b", uid="b", node="n")
+    record = Disruption(id=1, time=0, pod="default/a", uid="a", node="n", cause=cause, replacement=came)
+
+    assert bool(record.in_vain) is is_vain
+
+
+def test_it_may_become_known_later_for_whom_a_pod_went() -> None:
+    told = Told()
+    preemptor = told.put(pod("high", priority=1))
+    victim = told.put(running("low"))
+    told.end(victim, 1)
+    for _ in range(2):
+        told.ledger.benefits(victim.metadata.uid, preemptor.key, "")
+    told.put(ready(preemptor, "n"), 5)
+
+    whom = told.records[1].beneficiary
+    assert whom is not None
+    assert (whom.pod, whom.room, whom.outcome, whom.placed_after) == ("default/high", "n", "placed", 4)

@@ -328,6 +328,14 @@ def test_pods_that_end_as_soon_as_they_are_made_are_replaced_later_and_later() -
     assert [line.split()[0] for line in rig.told] == ["1", "1", "3", "3", "7", "7", "15", "15"]
 
 
+def test_a_pod_that_was_there_when_it_began_is_replaced_at_once_however_new_it_is() -> None:
+    rig = rig_of(owned_by(SET, "web-1", nodeName="n1"), owned_by(SET, "web-2"), web(), runs=False)
+
+    rig.delete("Pod", "web-1")
+
+    assert [line.split()[:2] for line in rig.told] == [["0", "create"]]
+
+
 def test_pods_that_end_at_once_for_ever_do_not_keep_it_from_being_settled() -> None:
     rig = rig_of(web(1), runs=False)
     for _ in range(11):

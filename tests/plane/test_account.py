@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from podium.api.times import format_time
 from podium.machines.ledger.disruption import Disruption
 from podium.plane.assembly import Beginning, assemble, open_store
 from podium.plane.control_plane import ControlPlane, PlaneSettings
@@ -235,3 +236,38 @@ def test_the_next_start_follows_what_was_open_and_counts_nothing_twice(tmp_path:
     third.pass_time(60)
     assert third.records() == again.records()
     third.plane.close()
+
+
+def test_a_scheduler_that_runs_elsewhere_says_by_an_event_for_whom_it_has_preempted(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path / "ledger")
+    cluster.make(node("n", cpu=4), asking("low", 4, 0))
+    cluster.pass_time(10)
+    cluster.make(pod("high", cpu=4, priority=9, spec={"schedulerName": "elsewhere"}))
+    now = format_time(cluster.clock.now())
+    mark = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "lastTransitionTime": now}
+    patch = {"status": {"conditions": [mark]}}
+    cluster.ask("patch", "Pod", "default/low", patch, subresource="status", patch_type="strategic", user="bob")
+    low = cluster.store.get("Pod", "default/low").uid
+    cluster.ask("delete", "Pod", "default/low", user="bob")
+    told: Raw = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "low.1", "namespace": "default"},
+        "reason": "Preempted",
+        "message": "Preempted by pod x on node n",
+        "involvedObject": {"kind": "Pod", "namespace": "default", "name": "low", "uid": low},
+        "related": {"kind": "Pod", "namespace": "default", "name": "high"},
+    }
+    broken = ({**told, "metadata": {**told["metadata"], "name": "b"}, "related": {"name": "high"}}, told)
+    cluster.make(*broken)
+    cluster.pass_time(60)
+
+    (found,) = cluster.records()
+    assert (found.cause, found.by) == ("preemption", "bob")
+    assert found.beneficiary is not None
+    assert (found.beneficiary.pod, found.beneficiary.room, found.beneficiary.outcome) == (
+        "default/high",
+        "n",
+        "waiting",
+    )
+    cluster.plane.close()

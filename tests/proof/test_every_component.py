@@ -122,6 +122,27 @@ def leaving(guidance: str, steering: str) -> Story:
     )
 
 
+def gang(name: str, least: int) -> Raw:
+    """A group of which so many pods are placed together."""
+    spec = {"schedulingPolicy": {"gang": {"minCount": least}}}
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": metadata, "spec": spec}
+
+
+def ganged(name: str, replicas: int, cpu: int, priority: int = 0) -> Raw:
+    """A ReplicaSet whose pods belong to the group of its name."""
+    spec = pod("", cpu=cpu)["spec"] | {"schedulingGroup": {"podGroupName": name}, "priority": priority}
+    raw = workload("ReplicaSet", name, replicas, template=template(name, **spec))
+    raw["spec"]["selector"] = {"matchLabels": {"app": name}}
+    return raw
+
+
+def is_scheduled(simulation: Simulation, name: str) -> bool:
+    """Whether a group says that it was scheduled."""
+    conditions = simulation.store.get("PodGroup", f"default/{name}").raw["status"]["conditions"]
+    return [one["status"] for one in conditions if one["type"] == "PodGroupScheduled"] == ["True"]
+
+
 QUICK = [{"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 2}]
 
 STORIES = {
@@ -170,6 +191,28 @@ STORIES = {
             and simulation.store.get("CronJob", "default/tick").raw["status"]["lastScheduleTime"][11:] == "00:02:00Z"
         ),
         struck=("cronjob-controller", "job-controller"),
+    ),
+    "two gangs, one after the other": Story(
+        [node("n1", cpu=4), node("n2", cpu=4), gang("red", 3), gang("blue", 3)],
+        [
+            {"at": "5s", "apply": [ganged("red", 3, 2), ganged("blue", 3, 2)]},
+            {"at": "30s", "delete": {"kind": "ReplicaSet", "name": "red"}},
+        ],
+        lambda simulation: len(where(simulation, "blue")) == 3 and is_scheduled(simulation, "blue"),
+        frozenset({Feature.GANGS}),
+        plugins=("GangScheduling",),
+        struck=(SCHEDULER, "replicaset-controller"),
+    ),
+    "a gang that preempts": Story(
+        [
+            *(node("n1", cpu=4), node("n2", cpu=4), gang("urgent", 2)),
+            workload("ReplicaSet", "web", 2, template=template("web", **pod("", cpu=3)["spec"])),
+        ],
+        [{"at": "5s", "apply": [ganged("urgent", 2, 3, priority=9)]}],
+        lambda simulation: where(simulation, "urgent") == ["n1", "n2"] and is_scheduled(simulation, "urgent"),
+        frozenset({Feature.GANGS}),
+        plugins=("GangScheduling",),
+        struck=(SCHEDULER,),
     ),
     "one device, and then the next pod": Story(
         [

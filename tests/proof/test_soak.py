@@ -114,6 +114,43 @@ def test_a_scheduler_is_as_large_after_many_rounds_as_after_few(rounds: int, arg
     assert_bounded(play, rounds)
 
 
+@pytest.mark.parametrize("rounds", [pytest.param(12, id="short"), LONG])
+def test_a_scheduler_of_gangs_is_as_large_after_many_rounds_as_after_few(rounds: int) -> None:
+    """Gangs that are placed, that wait, that preempt, and that lose their group or their pods on the way."""
+    scheduler = Scheduler(build.configuration(plugins={"multiPoint": {"enabled": ["GangScheduling"]}}))
+    driver = BenchDriver(scheduler)
+    for each in (build.node("a", cpu=4, labels={"rack": "r"}), build.node("b", cpu=4)):
+        scheduler.handle(Changed(each), driver.now)
+
+    def play(number: int) -> Counter[str]:
+        wanted = {"whole": 2, "short": 3, "large": 9, "urgent": 2, "lost": 2}
+        groups = {name: build.pod_group(f"{name}-{number}", least) for name, least in wanted.items()}
+        groups["racked"] = build.pod_group(f"racked-{number}", 1, topology="rack")
+        for group in groups.values():
+            scheduler.handle(Changed(group), driver.now)
+        for name, cpu, priority in (
+            ("whole", 2, 1),
+            ("large", 1, 1),
+            ("short", 1, 1),
+            ("urgent", 4, 9),
+            ("racked", 1, 1),
+        ):
+            for index in range(9 if name == "large" else 2):
+                member = build.member(f"{name}-{number}", f"{name}-{number}-{index}", cpu=cpu, priority=priority)
+                driver.show(member)
+            while driver.attempt():
+                pass
+        for group in groups.values():
+            scheduler.handle(Gone(group), driver.now)
+        for uid in sorted(driver.pods):
+            driver.end(uid)
+        driver.bound.clear()
+        driver.attempt_ns.clear()
+        return sizes(scheduler=scheduler)
+
+    assert_bounded(play, rounds)
+
+
 def typed(raw: Raw) -> Kubernetes:
     (document,) = documents(raw)
     assert document.object is not None

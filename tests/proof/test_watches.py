@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 
 from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes
@@ -10,7 +11,7 @@ from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.machines.autoscaling.autoscaler import Autoscaler
 from podium.machines.disruption.drain import Drain
 from podium.machines.kubelets.kubelet import KubeletSettings
-from podium.machines.machine import CUSTOM_KINDS, Machine, does_watch
+from podium.machines.machine import CUSTOM_KINDS, UNMOVED, Machine, does_watch, heeds_unowned
 from podium.machines.observations import Changed, Gone
 from podium.machines.rescheduling.rescheduler import Rescheduler
 from podium.machines.scheduling.scheduler import Scheduler
@@ -53,6 +54,23 @@ def test_what_a_machine_does_not_watch_changes_nothing_when_it_is_shown(name: st
         assert machine.handle(Gone(object_), NOW) == []
         assert there(machine) == before, f"it looks at a {object_.kind} that is gone"
     assert others
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_what_belongs_to_nobody_changes_nothing_for_a_machine_that_heeds_what_is_owned_alone(name: str) -> None:
+    machine = MAKERS[name]()
+    for object_, raw in OBJECTS:
+        if does_watch(machine, object_.kind):
+            machine.handle(Changed(object_, raw), NOW)
+    before = there(machine)
+
+    for object_, raw in OBJECTS:
+        if does_watch(machine, object_.kind) and not heeds_unowned(machine, object_.kind):
+            metadata = replace(object_.metadata, name="of-nobody", uid="of-nobody", owner_references=())
+            unowned = replace(object_, metadata=metadata)
+            assert machine.handle(Changed(unowned, raw), NOW) is UNMOVED
+            assert machine.handle(Gone(unowned), NOW) is UNMOVED
+            assert there(machine) == before
 
 
 @pytest.mark.parametrize("name", MAKERS)

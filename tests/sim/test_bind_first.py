@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import podium
@@ -62,17 +63,94 @@ def test_room_that_opens_elsewhere_meanwhile_is_taken_by_nomination_alone() -> N
     assert started == {True: ["70 Started default/urgent"], False: ["20 Started default/urgent"]}
 
 
-def test_room_is_kept_from_those_that_do_not_heed_nominations() -> None:
-    """What it gains: a pod that is bound counts for everybody."""
+def test_who_is_bound_past_all_schedulers_is_turned_away_either_way() -> None:
+    """Each way with the kubelets that it is made for: those of Kubernetes do not wait, and need not be told to."""
     thief = pod("thief", cpu=1, priority=5, node="n1")
     steps = [{"at": "10s", "apply": [pod("urgent", cpu=1, priority=9)]}, {"at": "69s", "apply": [thief]}]
 
-    started = {
-        first: told(played(node("n1", cpu=1), LOW, first=first, steps=steps), "Started")[1:] for first in (True, False)
+    for first in (True, False):
+        ran = played(node("n1", cpu=1), LOW, first=first, steps=steps, kubelets={"waitForVictims": first})
+
+        assert told(ran, "Started", "Failed")[1:] == ["69 Failed default/thief", "70 Started default/urgent"]
+
+
+def test_by_nomination_a_kubelet_that_waits_gives_the_room_to_whoever_is_bound_first() -> None:
+    """So that waiting kubelets go with binding first alone."""
+    thief = pod("thief", cpu=1, priority=5, node="n1")
+    steps = [{"at": "10s", "apply": [pod("urgent", cpu=1, priority=9)]}, {"at": "69s", "apply": [thief]}]
+
+    ran = played(node("n1", cpu=1), LOW, first=False, steps=steps)
+
+    assert told(ran, "Started")[1:] == ["70 Started default/thief", "100 Started default/urgent"]
+
+
+def of_two_schedulers(*, first: bool, own_delay: str, others_delay: str) -> Result:
+    """Scheduler a preempts for `urgent`; b knows nothing of that, and has `small`, which is less important."""
+    arguments = [{"name": "DefaultPreemption", "args": {"bindFirst": first}}]
+    profiles = [{"schedulerName": name, "pluginConfig": arguments} for name in ("a", "b")]
+    configuration = read_configuration({"apiVersion": API_VERSION, "kind": KIND, "profiles": profiles}, "test")
+    small = pod("small", cpu=1, priority=5, spec={"schedulerName": "b", "preemptionPolicy": "Never"})
+    made = scenario(
+        {"at": "10s", "apply": [pod("urgent", cpu=1, priority=9, spec={"schedulerName": "a"})]},
+        {"at": "20s", "apply": [small]},
+        until="5m",
+        kubelets={"waitForVictims": first},
+        schedulers=[{"name": "a", "bindDelay": own_delay}, {"name": "b", "bindDelay": others_delay}],
+    )
+    objects = [node("n1", cpu=1), pod("low", cpu=1, node="n1", spec=SLOW), made]
+    return podium.simulate(objects, configuration=configuration)
+
+
+def test_room_is_kept_from_schedulers_that_know_nothing_of_nominations() -> None:
+    """What it gains: a pod that is bound counts for everybody."""
+    slower = {
+        first: told(of_two_schedulers(first=first, own_delay="200ms", others_delay="100ms"), "Started", "Failed")
+        for first in (True, False)
     }
 
-    assert started[True] == ["70 Started default/urgent"]
-    assert started[False] == ["70 Started default/thief", "100 Started default/urgent"]
+    assert slower == {
+        True: ["70 Started default/urgent"],
+        False: ["70.1 Started default/small", "70.2 Failed default/urgent"],
+    }
+
+
+def test_the_time_that_a_binding_takes_is_over_before_the_victim_is_gone() -> None:
+    quicker = {
+        first: told(of_two_schedulers(first=first, own_delay="100ms", others_delay="200ms"), "Started")
+        for first in (True, False)
+    }
+
+    assert quicker == {True: ["70 Started default/urgent"], False: ["70.1 Started default/urgent"]}
+
+
+def in_a_fleet(seed: int, *, first: bool) -> tuple[float, int]:
+    """How long eight preemptors wait on average while half of 24 others end by themselves, and who went in vain."""
+    chance = random.Random(seed)
+    low = [pod(f"low{number}", cpu=1, node=f"n{number // 4}", spec=SLOW) for number in range(24)]
+    came = {f"urgent{number}": chance.randrange(10, 300) for number in range(8)}
+    steps: list[Raw] = [{"at": f"{at_s}s", "apply": [pod(name, cpu=1, priority=9)]} for name, at_s in came.items()]
+    for number in chance.sample(range(24), 12):
+        steps.append({"at": f"{chance.randrange(10, 300)}s", "finish": {"kind": "Pod", "name": f"low{number}"}})
+    steps.sort(key=lambda step: int(step["at"][:-1]))
+    made = scenario(*steps, until="10m", kubelets={"waitForVictims": first})
+    ran = podium.simulate(
+        [*(node(f"n{number}", cpu=4) for number in range(6)), *low, made], configuration=binding(first)
+    )
+    started = {event.pod: event.time for event in ran.events if event.reason == "Started" and event.pod is not None}
+    waits = [started[f"default/{name}"] - at_s for name, at_s in came.items()]
+    return sum(waits) / len(waits), sum(bool(record.in_vain) for record in ran.ledger)
+
+
+def test_in_a_fleet_it_waits_longer_and_takes_nobodys_room_in_vain() -> None:
+    """Nominated pods take what becomes free elsewhere meanwhile: they wait less, and their victims went for nothing."""
+    waits, in_vain = {}, {}
+    for first in (True, False):
+        found = [in_a_fleet(seed, first=first) for seed in range(20)]
+        waits[first] = round(sum(wait for wait, _ in found) / len(found), 1)
+        in_vain[first] = sum(number for _, number in found)
+
+    assert waits == {True: 8.7, False: 6.0}
+    assert in_vain == {True: 0, False: 22}
 
 
 def test_a_kubelet_that_does_not_wait_turns_it_away() -> None:

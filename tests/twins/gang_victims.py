@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from podium.framework.cycle_state import CycleState
 from tests.builders import cluster_of, plain_runner
 from tests.twins.plain import PlainCluster
 from tests.twins.victims import Preemption, started
-from tests.twins.wide_victims import Cost, importance
+from tests.twins.wide_victims import Cost, Rules, importance
 
 Step = tuple[Pod, str]
 
@@ -23,7 +23,7 @@ class GangPreemption:
     """Tries every set of pods of less than a ``priority`` for members of which so many are ``needed``.
 
     ``together`` names the pods (by name) of each group that goes as a whole; with a ``key`` all members go to nodes of
-    one of its domains.
+    one of its domains. Of ``rules`` the cost, the budgets, those who are spared and the time hold.
     """
 
     def __init__(
@@ -35,26 +35,52 @@ class GangPreemption:
         *,
         together: Mapping[str, Collection[str]] | None = None,
         key: str = "",
+        rules: Rules | None = None,
     ) -> None:
         self._objects = list(objects)
         self._members = list(members)
         self._needed = needed
         self._key = key
+        self._rules = rules = rules or Rules()
         self._one_node = Preemption(self._objects, members[0], ())
+        self._one_node.now = rules.now
+        self._known: dict[frozenset[str], bool] = {}
         self._nodes = [item for item in self._objects if isinstance(item, Node)]
         plain = PlainCluster.of(self._objects)
         self.placed = sorted((one for others in plain.pods_on.values() for one in others), key=importance)
-        self.takeable = [one for one in self.placed if one.priority < priority]
+        self.takeable = [one for one in self.placed if one.priority < priority and one.metadata.uid not in rules.spared]
         self._together = together or {}
 
     def best(self) -> Cost | None:
-        """The lowest cost of all sets without which the gang fits, () for none at all; None where there is no way."""
-        if self.fits([]):
+        """The lowest cost of all sets without which the gang fits, () for none at all; None where there is no way.
+
+        Where a cost is stated, sets of which a part would be enough do not count.
+        """
+        if self._is_enough([]):
             return ()
-        for victims in sorted(self._sets(), key=self.cost):
-            if self.fits(victims):
-                return self.cost(victims)
+        units = self.units()
+        sets = [some for number in range(1, len(units) + 1) for some in combinations(units, number)]
+        allowed = [some for some in sets if not self._rules.requires_budgets or not self.violations(_pods(some))]
+        for some in sorted(allowed, key=lambda some: self.cost(_pods(some))):
+            if self._is_enough(some) and (self._rules.cost is None or not self._has_enough(some)):
+                return self.cost(_pods(some))
         return None
+
+    def violations(self, victims: Sequence[Pod]) -> int:
+        """How many of some victims are more than budgets allow."""
+        return len(self._one_node.violating(sorted(victims, key=importance)))
+
+    def _is_enough(self, units: Sequence[Sequence[Pod]]) -> bool:
+        victims = _pods(units)
+        names = frozenset(one.metadata.uid for one in victims)
+        if names not in self._known:
+            self._known[names] = self.fits(victims)
+        return self._known[names]
+
+    def _has_enough(self, units: Sequence[Sequence[Pod]]) -> bool:
+        """Whether a part of some units is enough."""
+        parts = (part for number in range(1, len(units)) for part in combinations(units, number))
+        return any(map(self._is_enough, parts))
 
     def fits(self, victims: Sequence[Pod]) -> bool:
         """Whether enough members find a place without some pods, wherever each goes."""
@@ -71,6 +97,8 @@ class GangPreemption:
     def cost(self, victims: Sequence[Pod]) -> Cost:
         """What a set costs, by the criteria in their order."""
         ordered = sorted(victims, key=importance)
+        if self._rules.cost is not None:
+            return self._rules.cost.of(ordered)
         highest = ordered[0].priority
         return (
             len(self._one_node.violating(ordered)),
@@ -114,12 +142,6 @@ class GangPreemption:
                 wholes.append(whole)
         return [*alone, *wholes]
 
-    def _sets(self) -> Iterator[list[Pod]]:
-        units = self.units()
-        for number in range(1, len(units) + 1):
-            for some in combinations(units, number):
-                yield [one for unit in some for one in unit]
-
     def _descend(self, victims: Sequence[Pod], number: int, steps: list[Step], nodes: Collection[str]) -> bool:
         if len(steps) == self._needed:
             return True
@@ -140,6 +162,10 @@ class GangPreemption:
             if self._key in node.metadata.labels:
                 found.setdefault(node.metadata.labels[self._key], []).append(node.metadata.name)
         return list(found.values())
+
+
+def _pods(units: Sequence[Sequence[Pod]]) -> list[Pod]:
+    return [one for unit in units for one in unit]
 
 
 def _asked(objects: list[Kubernetes], member: Pod) -> list[str]:

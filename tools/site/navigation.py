@@ -63,6 +63,7 @@ CHAPTERS = (
             "docs/validation.md",
             "docs/priority-and-quota.md",
             "docs/preemption.md",
+            "docs/gangs.md",
         ),
     ),
     Chapter(

@@ -22,6 +22,7 @@ from podium.requests.observations import Seen, arrived, differences, received
 from podium.requests.request import Request
 from podium.requests.wire.outgoing import error_of
 from podium.store.api_resource import APIResource
+from podium.store.conversion.conversion import as_stored
 from podium.store.errors import StoreError
 from podium.store.reads.listing import ListOptions
 from podium.store.stored import Stored
@@ -93,6 +94,8 @@ class Reflecting:
     ) -> None:
         """A kind that ``is_optional`` may be one that the server does not have, or shows to nobody.
 
+        Where the server has it in another of its versions alone, it is taken from there.
+
         ``namespace`` is where the objects are that are wanted, "" for those of all namespaces.
         """
         self.resource = resource
@@ -106,6 +109,9 @@ class Reflecting:
         self._namespace = namespace
         self._field_selector = field_selector
         self._is_optional = is_optional
+        # The versions in which the kind may be there, and which of them is asked for.
+        self._versions = (resource.served_versions if is_optional else ()) or (resource.api_version,)
+        self._asked_version = 0
         self._random = Random(f"{resource.name} {seed}")  # noqa: S311 - a wait is no secret
         self._stage = Stage.WATCH_LIST
         self._knows_watch_list = True
@@ -231,6 +237,7 @@ class Reflecting:
             kind=self.resource.name,
             namespace=self._namespace,
             options=options,
+            api_version=self._versions[self._asked_version] if self._asked_version else "",
         )
 
     def _options(
@@ -291,10 +298,12 @@ class Reflecting:
         """The object; for one that cannot be read, what is known of it where it is gone, else None."""
         resource = self.resource
         if "kind" not in raw:
-            raw = {"apiVersion": resource.api_version, "kind": resource.kind, **raw}
+            raw = {"apiVersion": self._versions[self._asked_version], "kind": resource.kind, **raw}
         # Who wrote which field is no concern of machines, and often most of an object.
         _part(raw, "metadata").pop("managedFields", None)
         try:
+            if self._asked_version:
+                raw = as_stored(resource, raw, self._versions[self._asked_version])
             stored = received(resource, raw)
         except (InputError, ValueError) as error:
             return self._unreadable(raw, str(error), is_gone=is_gone)
@@ -314,7 +323,11 @@ class Reflecting:
         return None
 
     def _absent(self, now: int) -> list[Seen]:
-        """The server has no such kind: what there was is gone."""
+        """The server has no such kind: what there was is gone. It may have it in another version."""
+        self._asked_version = (self._asked_version + 1) % len(self._versions)
+        if self._asked_version:
+            self._list_anew()
+            return []
         told = [arrived(self.known, type_, stored) for type_, stored in differences(self.known, {})]
         self._list_anew()
         self.is_synced = self.is_absent = True

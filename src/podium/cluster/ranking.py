@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal
+from itertools import count, repeat
+from typing import Literal, cast
 
 import numpy as np
 
@@ -44,15 +45,20 @@ def _ends_of_names(pods: Sequence[PodRecord]) -> tuple[Int64s, Int64s]:
 
     That is equal for equal names of equal namespaces, and -1 where the number at the end is too large.
     """
+    # In functions of Python's own, since there may be some hundred thousand pods.
     names = [pod.name for pod in pods]
-    stems = [name.rstrip(_TEN) for name in names]
-    tails = [name[len(stem) :] for name, stem in zip(names, stems, strict=True)]
-    known: dict[tuple[str, str], int] = {}
-    ids = [known.setdefault((pod.namespace, stem), len(known)) for pod, stem in zip(pods, stems, strict=True)]
-    if max(map(len, tails)) > _MOST_DIGITS:
-        ids = [-1 if len(tail) > _MOST_DIGITS else number for tail, number in zip(tails, ids, strict=True)]
-        tails = ["" if len(tail) > _MOST_DIGITS else tail for tail in tails]
-    return np.array([int(tail or -1) for tail in tails], dtype=np.int64), np.array(ids, dtype=np.int64)
+    stems = list(map(str.rstrip, names, repeat(_TEN)))
+    tails = list(map(str.removeprefix, names, stems))
+    namespaces = [pod.namespace for pod in pods]
+    if len(set(namespaces)) > 1:
+        stems = list(map("{}/{}".format, namespaces, stems))
+    number_of = dict(zip(dict.fromkeys(stems), count()))
+    numbers = np.array(list(map(number_of.__getitem__, stems)), dtype=np.int64)
+    lengths = np.array(list(map(len, tails)), dtype=np.int64)
+    numbers[lengths > _MOST_DIGITS] = -1
+    for odd in np.flatnonzero((lengths == 0) | (lengths > _MOST_DIGITS)).tolist():
+        tails[odd] = "-1"
+    return np.array(list(map(int, tails)), dtype=np.int64), numbers
 
 
 class Ranking:
@@ -157,7 +163,7 @@ class Ranking:
         placed = np.flatnonzero(table.row[: table.count] != NO_ROW)
         self.slots[:] = NO_ROW
         self.priorities[:] = _NOBODY
-        self._rank_together(placed, list(map(table.record, placed.tolist())))
+        self._rank_together(placed, self._records(placed))
 
     def _rank_some(self, rows: list[int]) -> None:
         """The same for some rows, ascending."""
@@ -205,7 +211,7 @@ class Ranking:
             return
         lengths = lengths[lengths > 1]
         firsts = np.cumsum(lengths) - lengths
-        pods = list(map(self._cluster.pods.record, slots[among].tolist()))
+        pods = self._records(slots[among])
         numbers, stems = _ends_of_names(pods)
         groups = np.repeat(np.arange(len(lengths)), lengths)
         some = slots[among]
@@ -214,6 +220,10 @@ class Ranking:
         for group in np.flatnonzero(~alike).tolist():
             start, end = int(firsts[group]), int(firsts[group] + lengths[group])
             slots[among[start:end]] = [pod.slot for pod in sorted(pods[start:end], key=self.key)]
+
+    def _records(self, slots: Int64s | Int32s) -> list[PodRecord]:
+        """The pods in slots that are in use."""
+        return cast("list[PodRecord]", list(map(self._cluster.pods.records.__getitem__, slots.tolist())))
 
     def _may_go(self, pod: PodRecord) -> bool:
         return pod.is_preemptible and not (self._spare_mirrors and pod.is_mirror)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.api.meta import Kubernetes
+from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.machines.actions import Action
 from podium.machines.ledger.disruption import Disruption, Trail
@@ -17,7 +17,7 @@ from podium.requests.request import Request, Response
 from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
 
-_POD = "Pod"
+_POD, _EVENT = "Pod", "Event"
 
 
 class PlaneAccount:
@@ -69,11 +69,23 @@ class PlaneAccount:
         """Take in a write."""
         pod = event.stored.object
         if not isinstance(pod, Pod):
+            if event.stored.kind == _EVENT and event.type == "ADDED":
+                self._observe_told(event.stored.raw)
             return
         if event.type == "DELETED":
             self._ledger.gone(pod, now)
         else:
             self._ledger.changed(pod, now, is_added=event.type == "ADDED")
+
+    def _observe_told(self, raw: Raw) -> None:
+        """A scheduler that runs elsewhere says for whom it has preempted a pod."""
+        victim, preemptor = raw.get("involvedObject"), raw.get("related")
+        if raw.get("reason") != "Preempted" or not isinstance(victim, dict) or not isinstance(preemptor, dict):
+            return
+        uid, namespace, name = victim.get("uid"), preemptor.get("namespace"), preemptor.get("name")
+        if isinstance(uid, str) and isinstance(namespace, str) and isinstance(name, str):
+            room = str(raw.get("message") or "").partition(" on node ")[2]
+            self._ledger.benefits(uid, f"{namespace}/{name}", room)
 
     def flush(self, now: int) -> None:
         """Write down what has come."""

@@ -25,6 +25,7 @@ from podium.decide.preempting.fair_trials import FairTrials
 from podium.decide.preempting.gang.gang import Gang, gang_priority
 from podium.decide.preempting.gang.gang_plan import GangPlan
 from podium.decide.preempting.gang.gang_planner import plan_gang
+from podium.decide.preempting.group_priorities import below_their_groups
 from podium.decide.preempting.preemption import (
     NOT_ELIGIBLE_TERMINATING,
     NOT_ELIGIBLE_TERMINATING_ELSEWHERE,
@@ -262,8 +263,11 @@ class DefaultPreemption:
         )
 
     def plan_group(self, demand: GroupDemand, handle: GroupHandle) -> GangPlan:
-        """The plan behind `group_post_filter`."""
+        """The plan behind `group_post_filter`. There is none where extenders are asked about some of the members."""
         cluster = handle.cluster
+        if any(handle.extenders_of(member) is not None for member in demand.members):
+            # They may turn members down that the plan counts on, when its victims are gone.
+            return GangPlan(False, "not eligible since extenders are asked about its pods.")
         group = cluster.pod_groups.by_key.get(demand.key)
         stated = None if group is None else group.spec.priority
         gang = Gang(
@@ -305,7 +309,7 @@ class DefaultPreemption:
         """Who may be a victim, None for everybody of lower priority."""
         overridden = type(self).may_disrupt is not DefaultPreemption.may_disrupt
         allowed = self._allowed(cluster) if overridden else None
-        return self._protection.on(cluster, allowed)
+        return below_their_groups(cluster, self._protection.on(cluster, allowed))
 
     def _allowed(self, cluster: Cluster) -> VictimFilter:
         def allowed(pod: PodRecord, slots: Int64s) -> Bools:

@@ -7,6 +7,7 @@ manager of the kubelet: all of them take the newest status that they know, chang
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from podium.api.meta import Raw
 from podium.api.pod import NOMINATED_NODE_ANNOTATION, PodCondition
@@ -71,14 +72,21 @@ def _patch(
     after = {name: value for name, value in {**status, **fields}.items() if value is not None}
     for condition in conditions:
         after["conditions"] = with_condition(after.get("conditions", ()), written(condition), now)
-    change = strategic_diff(status, after, schema_of(kind).of("status"))
-    if change:
-        body: Raw = {"metadata": {"uid": uid}, "status": change}
-        is_plain = all(value is None or isinstance(value, str) for value in fields.values())
-        merged = _merged(status, after) if is_plain else None
-        if merged is not None:
-            body = MadePatch(body, before, merged)
+    if after != status:
+        make = partial(_change, kind, uid, status, after)
+        merged = _merged(status, after) if _are_plain(fields) else None
+        body = make() if merged is None else MadePatch(before, merged, make)
         yield Request(verb="patch", kind=kind, key=key, subresource="status", body=body, patch_type="strategic")
+
+
+def _change(kind: str, uid: str, before: Raw, after: Raw) -> Raw:
+    """The patch that makes one status of another."""
+    return {"metadata": {"uid": uid}, "status": strategic_diff(before, after, schema_of(kind).of("status"))}
+
+
+def _are_plain(fields: Raw) -> bool:
+    """Whether all that is written is text, or nothing."""
+    return not [value for value in fields.values() if value is not None and not isinstance(value, str)]
 
 
 def _merged(before: Raw, after: Raw) -> Raw | None:

@@ -53,6 +53,11 @@ class APIServer:
 
         ``by`` names the component where the action does not say who does it; "" stands for the pod's scheduler.
         """
+        if type(action) is Record:
+            self._ledger.asked(action, by)
+            if self._history.tells(action):
+                self._history.record(action, by or self.scheduler_of(action), now)
+            return None
         version = self.store.version
         who = by or self.scheduler_of(action)
         by = getattr(action, "cause", "") or who
@@ -61,7 +66,7 @@ class APIServer:
         else:
             self._ledger.asked(action, who)
         try:
-            problem = self._act(action, by, now)
+            problem = carry_out(self._router.answer, action, now)
             self._ledger.answered(action, problem)
             return problem
         finally:
@@ -99,12 +104,6 @@ class APIServer:
             for event in self.store.events_since(version):
                 self.written += 1
                 self._on_event(event, now, by, message)
-
-    def _act(self, action: Action, by: str, now: int) -> Problem | None:
-        if type(action) is Record:
-            self._history.record(action, by, now)
-            return None
-        return carry_out(self._router.answer, action, now)
 
 
 def _told(action: Action) -> str:

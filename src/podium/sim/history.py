@@ -100,6 +100,8 @@ class History:
 
     def __init__(self, start_ns: int) -> None:
         self._start_ns = start_ns
+        # How much time had passed when something happened last, in nanoseconds and in seconds.
+        self._elapsed: tuple[int, int | float] = (0, 0)
         self.events: list[SimEvent] = []
         self.happened = 0
         """How often something happened: the events with what they count."""
@@ -116,11 +118,13 @@ class History:
 
     def add(self, now: int, reason: str, pod: str | None, node: str | None, by: str | None, message: str = "") -> None:
         """Add an event; "" stands for None."""
-        time = self.elapsed(now)
+        elapsed_ns = now - self._start_ns
+        if elapsed_ns != self._elapsed[0]:
+            self._elapsed = elapsed_ns, seconds(elapsed_ns)
+        time = self._elapsed[1]
         self.happened += 1
         event = SimEvent(time, reason, pod or None, node or None, by or None, message, 1, time)
-        subject = subject_of(event)
-        if subject:
+        if subject := pod or subject_of(event):
             place = self._latest.get(subject)
             nothing_changed = self._changes_at.get(subject) == self._changes
             if place is not None and nothing_changed and is_repeated(self.events[place], event):
@@ -148,9 +152,13 @@ class History:
 
     def record(self, action: Record, by: str, now: int) -> None:
         """Take in an Event that a component records."""
-        if action.reason not in _TOLD_BY_THE_STORE:
+        if self.tells(action):
             whose = action.related or action.workload or by
             self.add(now, action.reason, action.pod, action.node_name, whose, action.message)
+
+    def tells(self, action: Record) -> bool:
+        """Whether an Event that a component records says what the store's log does not."""
+        return action.reason not in _TOLD_BY_THE_STORE
 
     def begin(self, event: WatchEvent, now: int) -> None:
         """Take in an object that was there before the run."""

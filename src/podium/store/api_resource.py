@@ -101,7 +101,10 @@ class APIResource:
 
     def subresource(self, name: str) -> Subresource | None:
         """The subresource of that name; None where there is none."""
-        return next((subresource for subresource in self.subresources if subresource.name == name), None)
+        for subresource in self.subresources:
+            if subresource.name == name:
+                return subresource
+        return None
 
     def served_as(self, api_version: str) -> APIResource:
         """The same kind as those see it who ask for it in that version."""

@@ -329,3 +329,40 @@ def test_where_events_may_not_be_seen_the_pods_tell_what_they_can(tmp_path: Path
     answer = json.loads(done.output)
     assert [found["cause"] for found in answer["records"]] == ["eviction"]
     assert [caveat["about"] for caveat in answer["restsOn"]] == ["hidden"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"metadata": {"name": "a", "namespace": "shop", "uid": "u", "creationTimestamp": "soon"}},
+        {"metadata": {"name": "a", "namespace": "shop", "deletionTimestamp": "2026-99-01T00:00:00Z"}},
+        {"metadata": [], "spec": 3},
+        {"status": {"startTime": "x", "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": 9}]}},
+        {"spec": {"priority": "high"}},
+    ],
+)
+def test_pods_that_cannot_be_read_are_counted_and_passed_over(damage: Raw) -> None:
+    found = told(
+        [{**pod("a", 0, "n"), **damage}, pod("high", 59)], placed(10, "low", "n"), preempted(60, "low", "high")
+    )
+
+    assert [record.pod for record in found.records] == ["shop/low"]
+    assert [(caveat.about, caveat.count) for caveat in found.caveats[1:]] == [("unread", 1), ("guessed", 1)]
+
+
+@pytest.mark.parametrize("given", [[1, None, "x"], [{"kind": 3}], [{"kind": "Event"}], [{"kind": "Pod"}] * 3, []])
+def test_a_dump_of_nothing_tells_nothing(given: list[Any]) -> None:
+    done = CliRunner().invoke(command, ["ledger", "-f", "-"], input=json.dumps({"items": given}))
+
+    assert (done.exit_code, done.exception) == (0, None)
+    assert done.output.startswith("no disruptions")
+
+
+def test_whoever_asks_kubectl_means_the_current_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(
+        FakeAPIServer([pod("high", 59), placed(10, "low", "n"), preempted(60, "low", "high")]), tmp_path
+    ) as file:
+        monkeypatch.setenv("KUBECONFIG", file)
+        done = CliRunner().invoke(command, ["ledger"], prog_name="kubectl podium")
+
+    assert done.output.startswith("1 disruption: 1 preemption")

@@ -124,7 +124,9 @@ def test_pods_keep_the_priority_of_a_class_that_changes_unless_it_is_renewed(tmp
     low = priority_class("low", 10)
     running = pod("old-0", "3", on="a", owner="old", priority=10, priorityClassName="low")
     waiting = pod("web", "3", priority=50)
-    cluster = written(tmp_path, low, node("a"), replica_set("old", 1, "3", priorityClassName="low"), running, waiting)
+    # It comes when the class is what it is to be.
+    comes = scenario(steps=[{"at": "10s", "apply": [waiting]}])
+    cluster = written(tmp_path, low, node("a"), replica_set("old", 1, "3", priorityClassName="low"), running, comes)
     after = written(tmp_path, priority_class("low", 100), name="after.json")
 
     kept = told("diff", "-f", cluster, "--after", after)

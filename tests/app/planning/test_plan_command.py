@@ -66,7 +66,7 @@ def deployment(name: str, replicas: int, cpu: str, level: str = "standard") -> R
 
 
 def test_a_drain_tells_how_long_it_takes_and_what_each_workload_goes_through(cluster: Path) -> None:
-    answer = told("drain", cloud_name(1), "-f", str(cluster))
+    answer = told("drain", cloud_name(1), "-f", str(cluster), "--start-delay", "5s")
 
     assert answer["headline"].startswith(f"drain of {cloud_name(1)} takes ")
     web = impact_on(answer, "Deployment team-0/app-0000")
@@ -75,6 +75,13 @@ def test_a_drain_tells_how_long_it_takes_and_what_each_workload_goes_through(clu
     assert web["held"][0]["budget"] == "team-0/app-0000"
     assert {finding["code"] for finding in answer["findings"]} == {"evict", "budget", "short"}
     assert answer["nodes"] == [{"node": cloud_name(1), "change": "emptied", "podsBefore": 8, "podsAfter": 0}]
+
+
+def test_a_pod_that_is_replaced_at_once_is_missed_for_no_time_however_new_the_cluster_is(cluster: Path) -> None:
+    answer = told("drain", cloud_name(1), "-f", str(cluster))
+
+    web = impact_on(answer, "Deployment team-0/app-0000")
+    assert (web["readyBefore"], web["lowestReady"], web["readyAfter"], web["shortSeconds"]) == (10, 10, 10, 0)
 
 
 def test_nodes_are_drained_one_after_another_and_no_pod_comes_to_one_that_is_yet_to_go(cluster: Path) -> None:
@@ -293,3 +300,11 @@ def test_a_later_file_takes_the_place_of_what_was_read(cluster: Path, tmp_path: 
     assert impact_on(told(*drain), "Deployment team-0/app-0000")["held"]
     assert not impact_on(told(*drain, "--override", file), "Deployment team-0/app-0000")["held"]
     assert not impact_on(told("--override", file, *drain), "Deployment team-0/app-0000")["held"]
+
+
+def test_of_many_nodes_the_headline_says_by_which_labels_they_were_chosen(cluster: Path) -> None:
+    labels = "topology.kubernetes.io/zone in (eu-west-1a,eu-west-1b)"
+
+    for question in (["fail", "--until", "1m"], ["drain", "--parallel", "--disable-eviction"]):
+        answer = told(*question, "-l", labels, "-f", str(cluster))
+        assert f" nodes with {labels}" in answer["headline"]

@@ -39,7 +39,7 @@ def test_the_first_screen_tells_who_takes_it_and_what_would_spare_it(tmp_path: P
         "  default/old requests.cpu 3 -> 1 would spare them\n"
         "\n"
         "Preempted  if all that is pending is decided about, in the order of the queue\n"
-        "  default/old-1  priority 10  for default/web  priority 1000, on b\n"
+        "  default/old-1  priority 10  for default/web  priority 1000  on b\n"
         "\n"
         "Who could  of what is pending, each by itself\n"
         "  1  Pod default/web  priority 1000  would, on the node that is best for it\n"

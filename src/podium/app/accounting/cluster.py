@@ -20,6 +20,7 @@ from podium.app.accounting.traces.retold import Retelling, Retold, Seen
 from podium.app.accounting.traces.told_events import ToldEvent, told_events
 from podium.app.console.progress import ProgressBar
 from podium.app.console.source import ClusterSource
+from podium.machines.ledger.transitions import time_of
 
 _EVENT = "Event"
 _OWNERS = ("Namespace", "ReplicationController", "ReplicaSet", "StatefulSet", "Job")
@@ -60,18 +61,19 @@ def retold_account(
 ) -> Account:
     """The account of what was read at a time, by kind."""
     records = () if kept is None else kept.records
-    seen = [Seen(pod, raw) for raw in raws.get("Pod", ()) if isinstance(pod := _read(raw, "Pod"), Pod)]
+    found = [(_read(raw, "Pod"), raw) for raw in raws.get("Pod", ())]
+    seen = [Seen(pod, raw) for pod, raw in found if isinstance(pod, Pod) and _is_dated(pod)]
     objects = {
-        (kind, found.key): found
+        (kind, owner.key): owner
         for kind in _OWNERS
         for raw in raws.get(kind, ())
-        if (found := _read(raw, kind)) is not None
+        if (owner := _read(raw, kind)) is not None
     }
     events = told_events(raws.get(_EVENT, ()))
     last_id = max((record.id for record in records), default=0)
     retold = Retelling(seen, objects, events, {record.uid for record in records}, last_id).told()
     ordered = sorted((*records, *retold.records), key=lambda record: (record.time, record.id))
-    caveats = (*_of_events(events, hidden), *_of_records(retold))
+    caveats = (*_of_events(events, hidden), *_of_records(retold, len(found) - len(seen)))
     account = kept or Account(source, (), 0)
     # What was read from a file was so at some time after the last that it tells.
     taken_ns = taken_ns or max((event.time_ns for event in events), default=0)
@@ -84,6 +86,12 @@ def _read(raw: Raw, kind: str) -> Kubernetes | None:
     with suppress(InputError, ValueError):
         return read(raw, _kind(kind).type)
     return None
+
+
+def _is_dated(pod: Pod) -> bool:
+    """Whether the times of a pod are times."""
+    times = (pod.metadata.creation_timestamp, pod.metadata.deletion_timestamp, pod.status.start_time)
+    return all(text is None or time_of(text) is not None for text in times)
 
 
 def _kind(name: str) -> Kind:
@@ -104,9 +112,10 @@ def _of_events(events: Sequence[ToldEvent], hidden: Sequence[HiddenKind]) -> lis
     return [*found, Caveat("events", message, len(events))]
 
 
-def _of_records(retold: Retold) -> list[Caveat]:
-    """What is not known of those of whom something is."""
-    found: list[Caveat] = []
+def _of_records(retold: Retold, unread: int) -> list[Caveat]:
+    """What is not known of those of whom something is; ``unread`` are pods that cannot be read."""
+    message = f"{unread:,} pod{' is' if unread == 1 else 's are'} not such as can be read"
+    found = [Caveat("unread", message, unread)] if unread else []
     for about, names, message in (
         (
             "unsaid",

@@ -8,7 +8,7 @@ import click
 
 from podium.app.console.command import Command
 from podium.app.console.options import HTML, output_option_of
-from podium.app.console.source import ClusterSource, optional_cluster_options
+from podium.app.console.source import ClusterSource, is_asked_by_kubectl, optional_cluster_options
 
 if TYPE_CHECKING:
     from podium.app.accounting.account import Account
@@ -59,7 +59,7 @@ kept account tells by itself
 @click.option("--all", "every", is_flag=True, help="List each disruption, however many there are.")
 @output_option_of(
     ("text", "json", "yaml", "csv", HTML),
-    "How the answer is printed; csv is a row for each disruption, html a page of tables.",
+    "How the answer is printed; csv is a row for each disruption, html a picture by time, with tables.",
 )
 def ledger(
     *,
@@ -110,6 +110,8 @@ def _account(file: str | None, data_dir: str | None, cluster: ClusterSource | No
     kept = None
     if file is not None or data_dir is not None:
         kept = read_account(file) if file is not None else directory_account(data_dir or "")
+    if cluster is None and kept is None and is_asked_by_kubectl():
+        cluster = ClusterSource()
     if cluster is None and kept is None:
         raise click.UsageError("Name one thing to read: -f FILE, --data-dir DIR, or a cluster with --context.")
     if cluster is None and kept is not None:

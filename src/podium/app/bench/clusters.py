@@ -5,8 +5,10 @@ Source: test/integration/scheduler_perf of kubernetes/kubernetes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from podium.api.meta import ObjectMeta
 from podium.api.node import Node, NodeStatus
@@ -16,11 +18,13 @@ from podium.api.pod import (
     Pod,
     PodAffinity,
     PodAffinityTerm,
+    PodSchedulingGroup,
     PodSpec,
     PodStatus,
     ResourceRequirements,
     TopologySpreadConstraint,
 )
+from podium.api.pod_group import GangSchedulingPolicy, PodGroup, PodGroupSchedulingPolicy, PodGroupSpec
 from podium.api.selection import LabelSelector
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
 
@@ -30,6 +34,9 @@ RACK = "rack"
 NODE_CPU = "4"
 _RACK_SIZE = 20
 _IN_THE_WAY = 4
+_PRIORITIES = 5
+GANG_SIZE = 16
+"""So many pods are in a gang, but for the last one, which has the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +44,7 @@ class Workload:
     """What is there before the clock starts, and the pods that are then scheduled.
 
     ``pods`` are handed over all at once; ``churn`` interleaves deletions and node changes with them. Without a
-    ``configuration`` it is the default one that decides.
+    ``configuration`` it is the default one that decides. ``groups`` are there beside the nodes.
     """
 
     name: str
@@ -46,6 +53,7 @@ class Workload:
     pods: list[Pod]
     churn: bool = False
     configuration: Configuration | None = None
+    groups: Sequence[PodGroup] = ()
 
 
 def node(index: int, zones: int = 1, rack_size: int = 0) -> Node:
@@ -118,6 +126,29 @@ def _preemption_across(nodes: int, pods: int) -> Workload:
     profile = {"pluginConfig": [{"name": "DefaultPreemption", "args": {"acrossNodes": True}}]}
     written = {"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]}
     return Workload("preemption-across", made, low, high, configuration=read_configuration(written, "bench"))
+
+
+def _preemption_gangs(nodes: int, pods: int) -> Workload:
+    low = [
+        pod(f"low-{i}-{k}", "1", on=f"node-{i:06d}", priority=(i * 7 + k) % _PRIORITIES)
+        for i in range(nodes)
+        for k in range(4)
+    ]
+    high, groups = [], []
+    for first in range(0, pods, GANG_SIZE):
+        name, size = f"gang-{first // GANG_SIZE}", min(GANG_SIZE, pods - first)
+        policy = PodGroupSchedulingPolicy(gang=GangSchedulingPolicy(min_count=size))
+        spec = PodGroupSpec(scheduling_policy=policy, priority=10)
+        meta = ObjectMeta(name=name, namespace="default")
+        groups.append(PodGroup(api_version="scheduling.k8s.io/v1alpha2", kind="PodGroup", metadata=meta, spec=spec))
+        members = [pod(f"{name}-{i}", "2", priority=10) for i in range(size)]
+        of_group = PodSchedulingGroup(pod_group_name=name)
+        high += [replace(member, spec=replace(member.spec, scheduling_group=of_group)) for member in members]
+    profile = {"plugins": {"multiPoint": {"enabled": [{"name": "GangScheduling"}]}}}
+    written = {"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]}
+    made = [node(i) for i in range(nodes)]
+    configured = read_configuration(written, "bench")
+    return Workload("preemption-gangs", made, low, high, configuration=configured, groups=groups)
 
 
 def _affinity(nodes: int, pods: int) -> Workload:
@@ -198,6 +229,7 @@ BUILDERS: dict[str, Callable[[int, int], Workload]] = {
     "basic": _basic,
     "preemption": _preemption,
     "preemption-across": _preemption_across,
+    "preemption-gangs": _preemption_gangs,
     "affinity": _affinity,
     "antiaffinity": _antiaffinity,
     "spread": _spread,

@@ -80,10 +80,11 @@ def bench(
 ) -> None:
     """Measure CPU seconds, operations and peak memory of decisions, simulations, loading and the API over HTTP.
 
-    Workloads: basic, preemption, preemption-across, affinity, antiaffinity, spread, unschedulable, mixed-churn, scale
-    (decisions of a scheduler alone, without a cluster); explain; simulation; score, score-unscoped (a simulation with a
-    plugin); load, question (a dump); reschedule (a rescheduler's look at a cluster); apiserver (pods over HTTP); live
-    (pods bound over HTTP). Without any named, most of them run, in about a minute. Each has a process of its own.
+    Workloads: basic, preemption, preemption-across, preemption-gangs, affinity, antiaffinity, spread, unschedulable,
+    mixed-churn, scale (decisions of a scheduler alone, without a cluster); explain; simulation; score, score-unscoped
+    (a simulation with a plugin); load, question (a dump); reschedule (a rescheduler's look at a cluster); apiserver
+    (pods over HTTP); live (pods bound over HTTP). Without any named, most of them run, in about a minute. Each has a
+    process of its own.
 
     simulation, score and score-unscoped play what -f and --context give, such as the output of podium trace, if they
     give something; a cluster is read once, before anything is measured.

@@ -37,8 +37,8 @@ class Play:
     def __init__(self, workload: Workload, feature_gates: FeatureGates) -> None:
         self.workload = workload
         self.driver = BenchDriver(Scheduler(workload.configuration, feature_gates=feature_gates))
-        for node in workload.nodes:
-            self.driver.scheduler.handle(Changed(node), self.driver.now)
+        for item in (*workload.nodes, *workload.groups):
+            self.driver.scheduler.handle(Changed(item), self.driver.now)
         self.show(workload.placed)
         self._attempts = 0
 

@@ -104,6 +104,9 @@ WORKLOADS: dict[str, WorkloadSpec] = {
     "preemption-across": _spec(
         "preemption-across", "the same, and in each rack pods on four other nodes are in the way", 5000, 20
     ),
+    "preemption-gangs": _spec(
+        "preemption-gangs", "nodes full of low-priority pods; gangs of 16 pods with one plan each", 5000, 320
+    ),
     "affinity": _spec("affinity", "required pod affinity within a zone", 5000, 3000),
     "antiaffinity": _spec("antiaffinity", "required pod anti-affinity between nodes", 5000, 3000),
     "spread": _spec("spread", "hard topology spread over three zones", 5000, 3000),
@@ -138,6 +141,7 @@ _SCHEDULING = (
     Wanted("preemption"),
     Wanted("preemption", 100_000, 300),
     Wanted("preemption-across"),
+    Wanted("preemption-gangs"),
     *map(Wanted, ("affinity", "antiaffinity", "spread", "unschedulable", "mixed-churn", "explain")),
 )
 USUAL = (

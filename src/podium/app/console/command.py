@@ -22,6 +22,7 @@ _LONGEST_ERROR = 2_000
 _LONGEST_NAME = 60
 _TRACEBACK = "podium.traceback"
 _STARTING = "starting"
+_BARS = "rich.progress"
 SUBCOMMANDS = {
     "explain": ("podium.app.explaining.command:explain", "What would happen to a pod now, and why."),
     "simulate": ("podium.app.simulating.command:simulate", "Play what happens to a cluster, in virtual time."),
@@ -79,7 +80,9 @@ class Command(click.Command):
         """Run it; where somebody waits, from the first moment with a bar."""
         if is_watched():
             with ProgressBar(_STARTING):
-                for module in LOADED_FIRST.get(_subcommand(ctx), ()):
+                modules = LOADED_FIRST.get(_subcommand(ctx), ())
+                # The bar's own module goes first: its thread would get little of the processor beside the others.
+                for module in (_BARS, *modules) if modules else ():
                     import_module(module)
         return super().invoke(ctx)
 

@@ -53,9 +53,14 @@ class Source:
         """
         if self.files or self.cluster is not None:
             return self
-        if click.get_current_context().find_root().info_name == KUBECTL_PLUGIN:
+        if is_asked_by_kubectl():
             return self.or_current_cluster()
         raise click.UsageError(f"Nothing to read: give files with -f, {otherwise}.")
+
+
+def is_asked_by_kubectl() -> bool:
+    """Whether kubectl runs the command: whoever asks it means the current cluster where nothing is named."""
+    return click.get_current_context().find_root().info_name == KUBECTL_PLUGIN
 
 
 _CLUSTER_OPTIONS = (
@@ -108,13 +113,16 @@ def cluster_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
 
 
 def optional_cluster_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
-    """The same for a command that does without a cluster, too: None where none is named."""
+    """The same for a command that does without a cluster, too: None where none is named, and no program is let run."""
 
     @wraps(command)
     def with_cluster(
         *, context: str | None, kubeconfig: str | None, allows_exec_plugins: bool, **others: Any
     ) -> Answer:
-        return command(cluster=_named_cluster(context, kubeconfig, allows_exec_plugins), **others)
+        cluster = _named_cluster(context, kubeconfig, allows_exec_plugins)
+        if cluster is None and allows_exec_plugins:
+            cluster = ClusterSource(allows_exec_plugins=True)
+        return command(cluster=cluster, **others)
 
     return _with(with_cluster, _CLUSTER_OPTIONS)
 

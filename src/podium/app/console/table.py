@@ -1,8 +1,8 @@
 """Rows laid out in columns that fit into a line, as far as they can.
 
 Nothing is done to a table that has room. Where it has not, its names lose what they share, which is said above the
-table; then text takes several lines; then single names are shortened so that no two are alike; and what has no room
-even so goes below its row.
+table; then text takes several lines; then, of rows with many columns, the last go below; then single names are
+shortened so that no two are alike; and what has no room even so goes below its row.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ _NAMES = 3
 # What names are shortened to before text is pressed further, and what all is pressed to at last.
 _NAME = 20
 _NARROWEST = 16
+# Rows of so many columns have a second line before single names are shortened.
+_MANY = 4
 # How far what goes below its row is set in.
 _BELOW = 4
 # Names of Kubernetes are shorter, namespace included; what is longer makes no column wider.
@@ -87,7 +89,8 @@ class Table:
         choices = list(namings(self.rows)) if self.shortened else [NO_NAMING]
         chosen = next((choice for choice in self._tried(choices, text) if _total(choice[1]) <= self.room), None)
         if chosen is None and self.shortened:
-            self._cut(choices[-1], text)
+            if not self._laid_in_two(choices, text):
+                self._cut(choices[-1], text)
             return
         if chosen is None:
             widths = self._widths(NO_NAMING, _Press(_READABLE, 1))
@@ -168,18 +171,37 @@ class Table:
                 least[column] = max(least[column], min(width, _LONGEST))
         return _Widths(wanted, enough, least)
 
+    def _laid_in_two(self, choices: Sequence[Naming], text: int) -> bool:
+        """Lay rows of many columns in two lines, if no single name has to be shortened then; whether that is so."""
+        for naming in choices:
+            widths = self._widths(naming, _Press(text, 1))
+            groups = _grouped(widths.least, self.room)
+            is_whole = all(
+                _total([widths.least[column] for column in columns]) <= self.room - (_BELOW if number else 0)
+                for number, columns in enumerate(groups)
+            )
+            if len(widths.least) >= _MANY and len(groups) == 2 and is_whole:
+                self.naming = naming
+                self._lay(groups, widths.least, widths.wanted)
+                return True
+        return False
+
+    def _lay(self, groups: list[list[int]], least: Sequence[int], wanted: Sequence[int]) -> None:
+        """Give the columns of each line their room."""
+        self._width, self._groups = [0] * len(least), groups
+        for number, columns in enumerate(groups):
+            room = self.room - (_BELOW if number else 0)
+            given = _spread([least[column] for column in columns], [wanted[column] for column in columns], room)
+            for column, width in zip(columns, given, strict=True):
+                self._width[column] = width
+
     def _cut(self, naming: Naming, text: int) -> None:
         """Shorten single names, and put below its row what has no room even so."""
         order = [(text, _NAME), (_TEXT, _NAME), (_NARROWEST, _NARROWEST), (_TEXT, _NARROWEST)]
         tried = [self._widths(naming, _Press(text_width, 1, name)) for text_width, name in order]
         widths = next((widths for widths in tried if _total(widths.least) <= self.room), tried[-1])
         least = [min(width, self.room - _BELOW) for width in widths.least]
-        self._width, self._groups = [0] * len(least), _grouped(least, self.room)
-        for number, columns in enumerate(self._groups):
-            room = self.room - (_BELOW if number else 0)
-            given = _spread([least[column] for column in columns], [widths.wanted[column] for column in columns], room)
-            for column, width in zip(columns, given, strict=True):
-                self._width[column] = width
+        self._lay(_grouped(least, self.room), least, widths.wanted)
         self.naming = naming.shortened(_name_rooms(self.rows, self._width, naming))
 
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from podium.api.pod_group import PodGroup
+from podium.app.explaining.gang_plan import gang_plan_values
 from podium.cluster.pods import PodRecord
 from podium.decide.gangs.assumed import AssumedPods
 from podium.decide.gangs.group_placement import GroupPlacement, MemberPlacement
 from podium.decide.gangs.placing import GroupTrial, order_of, place_group
 from podium.decide.gangs.ways_out import ask_group_post_filter
+from podium.decide.preempting.gang.gang_plan import GangPlan
 from podium.framework.group_plugin import GroupPostFilterResult
 from podium.framework.runner import Runner
 from podium.plugins.gang_scheduling import GangScheduling
@@ -38,6 +40,12 @@ class GangDecision:
     def is_enough(self) -> bool:
         """Whether pods of the group would go now."""
         return self.placement.is_enough
+
+    @property
+    def plan(self) -> GangPlan | None:
+        """The plan behind what is proposed; None where there is none, or it is a plugin's own."""
+        plan = None if self.way_out is None else self.way_out.plan
+        return plan if isinstance(plan, GangPlan) else None
 
     @property
     def lacking(self) -> int:
@@ -89,6 +97,8 @@ class GangDecision:
             found["victims"] = [victim.key for victim in self.way_out.victims]
             if self.way_out.status.message:
                 found["preemption"] = self.way_out.status.message
+            if self.plan is not None:
+                found["plan"] = gang_plan_values(self.plan)
         return found
 
 

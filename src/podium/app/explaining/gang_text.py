@@ -5,6 +5,7 @@ from __future__ import annotations
 from podium.app.console.cells import NODES
 from podium.app.console.page import Cell, Name, Page, Part
 from podium.app.explaining.gang import GangDecision
+from podium.app.explaining.gang_plan_text import write_gang_plan
 from podium.decide.gangs.group_placement import MemberPlacement
 from podium.machines.scheduling.fit_error import fit_error
 
@@ -25,7 +26,9 @@ def write_gang(page: Page, decision: GangDecision) -> None:
     further = len(placement.members) - len(rows)
     if further:
         page.paragraph(Cell(f"and {further:,} more", "dim"), indent=2)
-    if decision.way_out is not None and decision.way_out.status.message:
+    if decision.plan is not None and decision.plan.chosen is not None:
+        write_gang_plan(page, decision.plan, decision.plan.chosen)
+    elif decision.way_out is not None and decision.way_out.status.message:
         page.paragraph(decision.way_out.status.message, indent=2, hanging=2)
 
 

@@ -17,7 +17,9 @@ from podium.decide.preempting.preemption import Candidate, PreemptionPlan
 
 _MOST_NODES = 5
 _MOST_VICTIMS = 20
-_HEADINGS = ("violations", "priority", "victims")
+HEADINGS = ("violations", "priority", "victims")
+"""What is shown of a candidate where no cost is stated."""
+
 _HOUR = 3_600
 
 
@@ -66,7 +68,7 @@ def _candidate_rows(plan: PreemptionPlan, chosen: Candidate) -> list[list[Part]]
         plan.candidates.values(),
         key=lambda candidate: (candidate.cost, candidate.node_name != chosen.node_name, candidate.node_name),
     )
-    headings = [criterion.heading for criterion in plan.criteria] or _HEADINGS
+    headings = [criterion.heading for criterion in plan.criteria] or HEADINGS
     rows: list[list[Part]] = [[Cell(heading, "dim") for heading in ("", "node", *headings, "")]]
     for candidate in order[:_MOST_NODES]:
         is_chosen = candidate.node_name == chosen.node_name
@@ -83,10 +85,11 @@ def _costs(plan: PreemptionPlan, candidate: Candidate) -> list[str]:
     """What a candidate costs, a text for each heading."""
     if not plan.criteria:
         return [str(candidate.budget_violations), str(candidate.victims[0].priority), str(len(candidate.victims))]
-    return [_cost(criterion, value) for criterion, value in zip(plan.criteria, candidate.cost, strict=True)]
+    return [cost_text(criterion, value) for criterion, value in zip(plan.criteria, candidate.cost, strict=True)]
 
 
-def _cost(criterion: Column, value: int) -> str:
+def cost_text(criterion: Column, value: int) -> str:
+    """What a criterion says of victims, with its unit."""
     found = criterion.shown(value)
     if found is None:
         return "none"

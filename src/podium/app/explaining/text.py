@@ -143,6 +143,10 @@ def _facts(explanation: Explanation) -> Iterator[str]:
     yield f"priority {pod.priority}, {pod.pod_class.qos}, asks for {amounts or 'no resources'}"
     if pod.nominated_node_name:
         yield f"is nominated to {pod.nominated_node_name}"
+    group = explanation.runner.cluster.pod_groups.of(pod)
+    if group is not None and explanation.gang is None:
+        there = explanation.runner.cluster.pod_groups.live(group.key)
+        yield f"belongs to PodGroup {group.key}, which has {there:,} pods, and places {group.min_count:,} together"
     left = explanation.runner.cluster.replacements.by_pod.get(pod.uid)
     if left is not None:
         gets = gets_in_words(left)

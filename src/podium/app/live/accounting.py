@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Protocol
 
+from podium.api.errors import InputError
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.machines.actions import Action
@@ -46,6 +47,11 @@ class LiveAccount:
     ) -> None:
         """Raises InputError for a file that cannot be used."""
         self.file = LedgerFile(path, on_problem, kept_seconds=kept_seconds)
+        try:
+            self.file.earlier()
+        except InputError:
+            self.file.close()
+            raise
         self.tallies = Tallies(self.file.last_id)
         self._find = find
 

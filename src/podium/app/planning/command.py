@@ -71,7 +71,7 @@ def drain(
     wishes = DrainWishes(parallel, timeout, grace_period, force, delete_emptydir_data, disable_eviction)
     read = asking.read()
     chosen = chosen_nodes(read, nodes, selector)
-    asking.show(drain_answer(asking.play(read, drain_question(chosen, wishes)), chosen))
+    asking.show(drain_answer(asking.play(read, drain_question(chosen, wishes)), chosen, "" if nodes else selector))
 
 
 @plan.command(cls=Command)
@@ -90,7 +90,7 @@ def fail(*, asking: Playing, nodes: Sequence[str], selector: str, for_ns: int | 
 
     read = asking.read()
     chosen = chosen_nodes(read, nodes, selector)
-    asking.show(fail_answer(asking.play(read, fail_question(chosen, for_ns)), chosen))
+    asking.show(fail_answer(asking.play(read, fail_question(chosen, for_ns)), chosen, "" if nodes else selector))
 
 
 @plan.command(cls=Command)

@@ -44,8 +44,8 @@ def chosen_nodes(read: Input, names: Sequence[str], selector: str = "") -> list[
     return list(found)
 
 
-def named(nodes: Sequence[str], most: int = 3) -> str:
-    """The nodes in a line."""
+def named(nodes: Sequence[str], most: int = 3, labels: str = "") -> str:
+    """The nodes in a line; of many only how many they are, and by which labels they were chosen, "" for none."""
     if len(nodes) <= most:
         return ", ".join(nodes)
-    return f"{len(nodes):,} nodes"
+    return f"{len(nodes):,} nodes" + (f" with {labels}" if labels else "")

@@ -83,7 +83,7 @@ class Plans:
         timeout_ns = None if timeout is None else _duration("timeout", timeout)
         wishes = DrainWishes(parallel, timeout_ns, grace_period_seconds, force, delete_emptydir_data, disable_eviction)
         chosen = chosen_nodes(self._read, nodes, selector)
-        return drain_answer(self._play(drain_question(chosen, wishes)), chosen)
+        return drain_answer(self._play(drain_question(chosen, wishes)), chosen, "" if nodes else selector)
 
     def fail(self, *nodes: str, selector: str = "", for_: Duration | None = None) -> PlanAnswer:
         """Let the machines of nodes stop without a word: those of these names, and those with labels, such as a zone's.
@@ -92,7 +92,7 @@ class Plans:
         """
         chosen = chosen_nodes(self._read, nodes, selector)
         question = fail_question(chosen, None if for_ is None else _duration("for_", for_))
-        return fail_answer(self._play(question), chosen)
+        return fail_answer(self._play(question), chosen, "" if nodes else selector)
 
     def nodes(
         self,

@@ -10,7 +10,8 @@ from podium.app.accounting.chains import in_words
 from podium.app.accounting.text import fate_of, headline_of, title_of, why_of, write_ledger
 from podium.app.console.cells import text_of
 from podium.app.console.page import Page
-from podium.app.reporting.picture import Picture, Table
+from podium.app.reporting.disruptions import disruptions_of
+from podium.app.reporting.picture import Picture, Table, told
 
 _WIDTH = 120
 _LONGEST = 2_000
@@ -22,7 +23,7 @@ Row = list[str | int | float | None]
 
 
 def picture_of_ledger(answer: LedgerAnswer) -> Picture:
-    """The account in tables, which can be searched and sorted by none but the eye."""
+    """The account by time, and in tables."""
     page = Page(_WIDTH)
     write_ledger(page, answer, every=False)
     dropped = answer.account.dropped
@@ -32,6 +33,8 @@ def picture_of_ledger(answer: LedgerAnswer) -> Picture:
         facts=[f"{dropped:,} earlier ones are no longer kept"] if dropped else [],
         tables=[*_groups(answer), *_chains(answer)],
         more=_records(answer),
+        disruptions=disruptions_of(answer),
+        rests_on=told(answer.account.caveats),
         text=page.text,
     )
 

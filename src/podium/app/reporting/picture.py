@@ -64,6 +64,32 @@ class Candidate(msgspec.Struct, frozen=True, rename="camel"):
     victims: list[str]
 
 
+class Disruptions(msgspec.Struct, frozen=True, rename="camel"):
+    """Who had to go when, for whom, and when that was made good: a row for each workload, those for whom it was first.
+
+    Times are in seconds after `start`, which is since 1970 where `is_dated`, and last for `span`. Of each disruption:
+    its `row`, its cause by number, when it began (`at`), when the victim was `gone`, and when what came in its place
+    was `ready`, None for what has not been; the row of those for whom it was (`whom`, -1 for nobody); whether it was in
+    `vain`; the one to which it led (`following`, -1 for none); and what is said of it, its pod first.
+    """
+
+    rows: list[str]
+    causes: list[str]
+    is_dated: bool
+    start: float
+    span: float
+    row: list[int]
+    cause: list[int]
+    at: list[float]
+    gone: list[float | None]
+    ready: list[float | None]
+    whom: list[int]
+    vain: list[bool]
+    following: list[int]
+    said: list[list[str]]
+    note: str = ""
+
+
 class Runs(msgspec.Struct, frozen=True, rename="camel"):
     """The runs of a sweep: the place of its settings, its seed, and its figures, None for what there is none of."""
 
@@ -89,6 +115,7 @@ class Picture(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     stories: list[Story] = []
     decision: Decision | None = None
     runs: Runs | None = None
+    disruptions: Disruptions | None = None
     changes: list[str] = []
     changes_title: str = ""
     rests_on: list[str] = []

@@ -17,7 +17,13 @@ Explanation
   gang?:Gang restsOn:[Caveat]
 Gang
   group minCount:int pods:int placed:int needed:int fitting:int isEnough:bool members:{str} domain? domains?:int
-  problem? victims?:[str] preemption?
+  problem? victims?:[str] preemption? plan?:GangPlan
+GangPlan
+  eligible:bool ways:[GangWay] decidedBy? reason? putOff?:PutOff search?:GangSearch
+GangWay
+  members:{str} victims:{[str]} pdbViolations:int domain? costs?:{any}
+GangSearch
+  steps:int maxSteps:int domainsLeftOut:int isComplete:bool
 Outcome
   suffering:[Suffering] nodes:[Way] furtherNodes:int
 Suffering

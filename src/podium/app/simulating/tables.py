@@ -23,6 +23,9 @@ _POD = {
 }
 _NODE = kinds("node marks", "podsBefore pods", "addedAt goneAt")
 _SUMS = {**kinds(number="time"), **kinds(whole="nodes ready pending")}
+_WORKLOAD = kinds(
+    "workload", "wantedBefore wanted readyBefore lowestReady ready pending", "shortSeconds pendingSeconds"
+)
 _READINESS = {**kinds("workload", number="time"), **kinds(whole="ready wanted")}
 
 
@@ -46,7 +49,7 @@ _TABLES: dict[str, tuple[Mapping[str, Kind], Callable[[Result], Iterable[dict[st
     "pods": (_POD, lambda result: result.pods),
     "nodes": (_NODE, lambda result: (node.to_dict() for node in result.nodes)),
     "series": (_SUMS, lambda result: result.measures.to_dict()["series"]),
-    "workloads": (kinds("workload"), lambda result: map(_workload, result.measures.to_dict()["workloads"])),
+    "workloads": (_WORKLOAD, lambda result: map(_workload, result.measures.to_dict()["workloads"])),
     "readiness": (
         _READINESS,
         lambda result: (

@@ -6,6 +6,7 @@ from podium.api.avoid_list import PREFER_AVOID_PODS
 from podium.api.disruption_rate import DISRUPTION_RATE, MAX_DISRUPTIONS
 from podium.api.maintenance import MAINTENANCE_TIME
 from podium.api.pod import MIRROR_ANNOTATION, NOMINATED_NODE_ANNOTATION, SOURCE_ANNOTATION
+from podium.api.pod_group import DISRUPTION_ANNOTATION, TIMEOUT_ANNOTATION, TOPOLOGY_ANNOTATION
 from podium.api.policy import POLICY_ANNOTATION
 from podium.api.resource_claims import EXTENDED_RESOURCE_CLAIM, POD_CLAIM_NAME
 from podium.api.volume_annotations import (
@@ -52,6 +53,10 @@ READ_ANNOTATIONS = frozenset(
         FUTILE_PREEMPTIONS,
         INDEX,
         MAINTENANCE_TIME,
+        # Of PodGroups.
+        DISRUPTION_ANNOTATION,
+        TIMEOUT_ANNOTATION,
+        TOPOLOGY_ANNOTATION,
         MAX_DISRUPTIONS,
         MEMORY_USAGE,
         MIGRATED_PLUGINS,

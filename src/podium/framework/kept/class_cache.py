@@ -70,7 +70,9 @@ class KeptByClass(Generic[Value]):
         self._most = classes if callable(classes) else lambda: classes
         self._keys = keys
         self._kept: WeakKeyDictionary[PodClass, dict[Hashable, Value]] = WeakKeyDictionary()
+        # The class asked about last and what is kept of it, at hand until the class ends.
         self._newest: Callable[[], PodClass | None] = _nobody
+        self._of_newest: dict[Hashable, Value] = {}
 
     def find(self, pod_class: PodClass, key: Hashable) -> Value | None:
         """What is kept of a class under a key; None if there is nothing. That is no use of it."""
@@ -80,11 +82,11 @@ class KeptByClass(Generic[Value]):
     def get(self, pod_class: PodClass, key: Hashable, make: Callable[[], Value]) -> Value:
         """What is kept of a class under a key; made if there is nothing."""
         if self._newest() is pod_class:
-            kept = self._kept[pod_class]
+            kept = self._of_newest
         else:
             kept = self._kept.pop(pod_class) if pod_class in self._kept else {}
-            self._kept[pod_class] = kept
-            self._newest = ref(pod_class)
+            self._kept[pod_class] = self._of_newest = kept
+            self._newest = ref(pod_class, self._end)
             if len(self._kept) > self._most():
                 self._drop_oldest()
         found = kept.get(key)
@@ -93,6 +95,11 @@ class KeptByClass(Generic[Value]):
             if len(kept) > self._keys:
                 del kept[next(iter(kept))]
         return found
+
+    def _end(self, ended: ref[PodClass]) -> None:
+        """A class has ended that was the newest."""
+        if ended is self._newest:
+            self._newest, self._of_newest = _nobody, {}
 
     def _drop_oldest(self) -> None:
         oldest = list(islice(self._kept, len(self._kept) - self._most()))

@@ -214,6 +214,9 @@ def _best_row(judge: RowJudge, ranking: Ranking | Totals, pod: PodRecord, lot: i
     """The row that has the highest total, or of several the one that the lot draws; None where no row fits."""
     if isinstance(ranking, Totals):
         return ranking.best(lot)
+    if len(ranking.cells) == 1 and not judge.filters:
+        (cell,) = ranking.cells.values()
+        return cell.top.nth(lot % cell.top.size)
     cells, rows = _fitting(judge, ranking, pod)
     if not cells:
         return None
@@ -222,10 +225,8 @@ def _best_row(judge: RowJudge, ranking: Ranking | Totals, pod: PodRecord, lot: i
 
 
 def _fitting(judge: RowJudge, ranking: Ranking, pod: PodRecord) -> tuple[list[Cell], list[int]]:
-    """The cells that no filter refuses, and a row of each; without rows where there is one cell and no filter."""
+    """The cells that no filter refuses, and a row of each."""
     cells = list(ranking.cells.values())
-    if len(cells) == 1 and not judge.filters:
-        return cells, []
     rows = [cell.top.first() for cell in cells]
     for cell_filter in judge.filters:
         if cells:

@@ -148,9 +148,12 @@ class RowJudge:
 
     def key(self, row: int) -> tuple[int, ...]:
         """The cell of a row."""
-        if len(self._telling) == 1:
-            return self._telling[0].of_row(row)
-        return tuple([entry for cells in self._telling for entry in cells.of_row(row)])
+        telling = self._telling
+        if not telling:
+            return ()
+        if len(telling) == 1:
+            return telling[0].of_row(row)
+        return tuple([entry for cells in telling for entry in cells.of_row(row)])
 
     def _in_arrays(self, state: CycleState, pod: PodRecord, rows: Int64s) -> list[tuple[int, int | None]]:
         totals: dict[int, int | None] = dict.fromkeys(rows.tolist())

@@ -73,6 +73,15 @@ class Shelf:
             self._untouched = self._pile = None
         return self._blocks, self._counts
 
+    def nth(self, place: int) -> int:
+        """The row of the node in a place, counted from 0, of the order of the nodes on the shelf."""
+        blocks, counts = self.blocks()
+        for number, count in enumerate(counts):
+            if place < count:
+                return self._order.rows[blocks[number][place]]
+            place -= count
+        raise IndexError("there are fewer nodes on the shelf")
+
     def _touch(self, ranks: Int64s) -> None:
         self._pile = set(ranks.tolist())
         self._untouched = None
@@ -88,12 +97,7 @@ class Shelf:
 def nth(shelves: Sequence[Shelf], place: int) -> int:
     """The row of the node in a place, counted from 0, of the order of all nodes on some shelves of one ranking."""
     if len(shelves) == 1:
-        blocks, counts = shelves[0].blocks()
-        for number, count in enumerate(counts):
-            if place < count:
-                return shelves[0]._order.rows[blocks[number][place]]
-            place -= count
-        raise IndexError("there are fewer nodes on the shelf")
+        return shelves[0].nth(place)
     laid_out = [shelf.blocks() for shelf in shelves]
     for number, lengths in enumerate(zip(*(counts for _, counts in laid_out), strict=True)):
         count = sum(lengths)

@@ -26,6 +26,7 @@ _ARGUMENTS: dict[str, dict[str, object]] = {
         "includeDependents": False,
         "wholeGroups": False,
     },
+    "GangScheduling": {"preemption": True, "releaseAfter": "5m", "scheduleTimeout": "5m"},
     "InterPodAffinity": {"nominatedPodsRepel": False},
 }
 

@@ -32,7 +32,8 @@ class Coverage:
         name, labels = pod.metadata.name, pod.metadata.labels
         old = self._pods.get(name)
         self._pods[name] = pod
-        self._note_controller(name, old, pod)
+        if pod.metadata.owner_references or (old is not None and old.metadata.owner_references):
+            self._note_controller(name, old, pod)
         before = after = self._covering.get(name, [])
         if old is None or old.metadata.labels != labels:
             self._labels.put(name, labels)

@@ -99,10 +99,10 @@ class StaleDisruptions:
 
 
 def _is_target(pod: Pod) -> bool:
-    if pod.is_terminating or pod.is_terminal:
-        return False
     condition = pod.status.condition(_TARGET)
-    return condition is not None and condition.status == "True" and condition.reason != "TerminationByKubelet"
+    if condition is None or pod.is_terminating or pod.is_terminal:
+        return False
+    return condition.status == "True" and condition.reason != "TerminationByKubelet"
 
 
 def _since_ns(raw: Raw) -> int:

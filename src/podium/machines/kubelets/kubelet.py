@@ -92,13 +92,13 @@ class Kubelet:
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now`` and say what to write."""
         match observation:
+            case Changed(object=Pod() as pod, raw=raw):
+                return self._asked_for() if self._pod_changed(pod, raw, now) else UNMOVED
             case Changed(object=Node() as node, raw=raw):
                 self._node(node.metadata.name).show_node(node, raw, now)
                 self._look_at(node.metadata.name)
             case Gone(object=Node() as node):
                 self._node_gone(node)
-            case Changed(object=Pod() as pod, raw=raw):
-                return self._asked_for() if self._pod_changed(pod, raw, now) else UNMOVED
             case Gone(object=Pod() as pod):
                 self._hide(pod.key)
             case Answered(action=action):

@@ -86,4 +86,4 @@ class Announced:
 
 
 def _marks(conditions: tuple[PodCondition, ...]) -> bool:
-    return any(condition.type == _TARGET and condition.status == "True" for condition in conditions)
+    return _TARGET in [condition.type for condition in conditions if condition.status == "True"]

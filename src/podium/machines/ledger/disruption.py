@@ -124,7 +124,8 @@ class Disruption(Entry, frozen=True, kw_only=True):
         """Why the disruption was in vain, "" where it was not, or that is not known yet.
 
         It was where the pod that it was for ran elsewhere or never; and where it was for no pod, and what came in the
-        victim's place came back to the same node. Pods of DaemonSets always do.
+        victim's place came back to the same node. Pods of DaemonSets always do, pods that somebody deletes may be meant
+        to, and for whom a preemption was may not be known.
         """
         whom = self.beneficiary
         if whom is not None:
@@ -135,6 +136,8 @@ class Disruption(Entry, frozen=True, kw_only=True):
             return f"{whom.pod} was gone before it ran" if whom.outcome == "gone" else ""
         came = self.replacement
         if came is None or came.node != self.node or self.owner.startswith("DaemonSet "):
+            return ""
+        if self.cause in ("deletion", "preemption"):
             return ""
         return f"{came.pod} came back to {self.node}"
 

@@ -96,6 +96,19 @@ class Fates:
         """Whoever has evicted a pod says why."""
         self._put(uid, replace(self._open[uid].record, rule=rule))
 
+    def node_of(self, uid: str) -> str:
+        """The node from which a victim went."""
+        return self._open[uid].record.node
+
+    def benefits(self, uid: str, whom: Beneficiary) -> None:
+        """It has become known for whom a victim went."""
+        found = self._open.get(uid)
+        if found is None or found.record.beneficiary is not None:
+            return
+        if whom.outcome == "waiting":
+            self._victims_for.setdefault(whom.pod, []).append(uid)
+        self._put(uid, replace(found.record, beneficiary=whom))
+
     def changed(self, pod: Pod, now: int, *, is_added: bool | None) -> None:
         """A pod was made or has changed; ``is_added`` None: it is not known which."""
         if not self._open:

@@ -70,6 +70,11 @@ class DisruptionLedger:
         """It is known who is about to have a pod go, and why."""
         self._announced.put(uid, announcement)
 
+    def benefits(self, uid: str, whom: str, room: str) -> None:
+        """A scheduler tells for which pod (its key) it has preempted another, to run on which node ("" for its own)."""
+        if uid in self._fates:
+            self._fates.benefits(uid, self._beneficiary_of(whom, room or self._fates.node_of(uid)))
+
     def refused(self, uid: str) -> None:
         """They were refused it."""
         self._announced.refused(uid)
@@ -167,11 +172,13 @@ class DisruptionLedger:
         """For whom a pod goes, as far as that is known."""
         if announced is None or not announced.whom:
             return None
-        room = announced.grounds.room if announced.grounds is not None else node_name
-        pod = self._find(_POD, announced.whom)
+        room = announced.grounds.room if announced.grounds is not None else ""
+        return self._beneficiary_of(announced.whom, room or node_name)
+
+    def _beneficiary_of(self, key: str, room: str) -> Beneficiary:
+        """The pod for whom others go, as it stands, that is to run on a node."""
+        pod = self._find(_POD, key)
         if not isinstance(pod, Pod):
-            return Beneficiary(pod=announced.whom, room=room, outcome="gone")
-        whom = Beneficiary(
-            pod=pod.key, uid=pod.metadata.uid, owner=owner_of(pod), priority=pod.priority, room=room or node_name
-        )
+            return Beneficiary(pod=key, room=room, outcome="gone")
+        whom = Beneficiary(pod=pod.key, uid=pod.metadata.uid, owner=owner_of(pod), priority=pod.priority, room=room)
         return placed(whom, pod.spec.node_name, 0) if pod.spec.node_name else whom

@@ -78,13 +78,13 @@ class NodeLifecycle:
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now``; on a Tick, say what to write."""
         match observation:
+            case Changed(object=Pod() as pod, raw=raw):
+                if not self._pod_changed(pod, raw):
+                    return UNMOVED
             case Changed(object=Node() as node, raw=raw):
                 self._node_changed(node, raw)
             case Gone(object=Node() as node):
                 self._node_gone(node.metadata.name)
-            case Changed(object=Pod() as pod, raw=raw):
-                if not self._pod_changed(pod, raw):
-                    return UNMOVED
             case Gone(object=Pod() as pod):
                 self._pods.remove(pod.key)
                 self._written.pop(pod.key, None)

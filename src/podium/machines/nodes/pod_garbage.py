@@ -53,14 +53,14 @@ class PodGarbageCollector:
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now``; on a Tick, say what to do."""
         match observation:
+            case Changed(object=Pod() as pod, raw=raw):
+                if not self._pod_changed(pod, raw, now):
+                    return UNMOVED
             case Changed(object=Node() as node):
                 self._node_changed(node)
             case Gone(object=Node() as node):
                 self._nodes.pop(node.metadata.name, None)
                 self._look_for(node.metadata.name, now)
-            case Changed(object=Pod() as pod, raw=raw):
-                if not self._pod_changed(pod, raw, now):
-                    return UNMOVED
             case Gone(object=Pod() as pod):
                 self._pod_gone(pod)
             case Answered(action=ReportStatus() | DeleteObject() as action):

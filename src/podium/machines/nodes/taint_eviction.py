@@ -58,15 +58,15 @@ class TaintEviction:
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now``; on a Tick, say what to do."""
         match observation:
-            case Changed(object=Node() as node, raw=raw):
-                self._set_taints(node.metadata.name, self._driving(node, raw, now))
-            case Gone(object=Node() as node):
-                self._set_taints(node.metadata.name, ())
             case Changed(object=Pod() as pod, raw=raw):
                 self._pods.put(pod, raw)
                 if pod.spec.node_name not in self._taints:
                     return UNMOVED
                 self._queue.add(pod.key)
+            case Changed(object=Node() as node, raw=raw):
+                self._set_taints(node.metadata.name, self._driving(node, raw, now))
+            case Gone(object=Node() as node):
+                self._set_taints(node.metadata.name, ())
             case Gone(object=Pod() as pod):
                 self._pods.remove(pod.key)
                 self._deletions.forget(pod.metadata.uid)

@@ -71,7 +71,14 @@ class Parts:
         self.gangs = Gangs(
             GangParts(self.cluster, self.runners, self.queue, self.bindings, self.preemptions, self.cap, self.known)
         )
-        self.room = Room(self.cluster, self.runners, self.queue, self.reports, configuration.nomination_clearing)
+        self.room = Room(
+            self.cluster,
+            self.runners,
+            self.queue,
+            self.reports,
+            configuration.nomination_clearing,
+            self.gangs.concerns,
+        )
 
     def _pre_enqueue(self, pod: PodRecord) -> Status:
         status = self.runners[pod.scheduler_name].pre_enqueue(pod)

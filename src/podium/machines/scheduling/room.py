@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from podium.cluster.cluster import Cluster
@@ -34,12 +34,15 @@ class Room:
         queue: SchedulingQueue,
         reports: PodReports,
         clearing: NominationClearing,
+        is_in_gang: Callable[[PodRecord], bool] = lambda _: False,
     ) -> None:
+        """``is_in_gang``: whether a pod is placed with others of its group, whose nominations end with its own."""
         self._cluster = cluster
         self._runners = runners
         self._queue = queue
         self._reports = reports
         self._only_unfit = clearing == "Unfit"
+        self._is_in_gang = is_in_gang
 
     def opened(self, pod: PodRecord, now: int) -> None:
         """``pod`` no longer takes room on its node: it is gone, or was turned back on its way there."""
@@ -81,15 +84,25 @@ class Room:
 
     def _clear(self, pods: list[PodRecord], node_name: str, cause: str, now: int) -> list[Action]:
         actions: list[Action] = []
-        for pod in pods:
-            self._cluster.nominations.remove(pod.uid)
-        for pod in pods:
+        nominations = self._cluster.nominations
+        pods = self._with_gangs(pods)
+        claims = [(pod, nominations.remove(pod.uid) or node_name) for pod in pods]
+        for pod, claimed in claims:
             actions.append(Nominate(pod.key, pod.uid, "", cause))
             self._reports.write(pod.uid, "")
-            self.given_up(pod, node_name, now)
+            self.given_up(pod, claimed, now)
             if self._only_unfit:
                 self._queue.activate([pod.uid], now)
         return actions
+
+    def _with_gangs(self, pods: list[PodRecord]) -> list[PodRecord]:
+        """The pods, and the others of their gangs that are nominated: a plan that lost a part is none."""
+        found = {pod.uid: pod for pod in pods}
+        for key in dict.fromkeys(pod.pod_class.pod_group for pod in pods if self._is_in_gang(pod)):
+            for uid, other in self._cluster.pod_groups.members(key).items():
+                if uid in self._cluster.nominations:
+                    found.setdefault(uid, other)
+        return list(found.values())
 
 
 def _left(pod: PodRecord) -> ClusterEvent:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
+from podium.api.pod_group import PodGroup
 from podium.api.storage import PersistentVolume, PersistentVolumeClaim
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import Placement, place, rejecting_plugins
@@ -38,7 +39,7 @@ from podium.machines.actions import (
 )
 from podium.machines.machine import UNMOVED
 from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
-from podium.machines.parts.deadlines import AT_ONCE, Deadline, earliest
+from podium.machines.parts.deadlines import AT_ONCE, NEVER, Deadline, earliest
 from podium.machines.placement_kinds import PLACEMENT_KINDS
 from podium.machines.scheduling.binding.cycle import FailedBinding
 from podium.machines.scheduling.fit_error import fit_error
@@ -94,6 +95,8 @@ class Scheduler:
         self.on_attempt: OnAttempt | None = None
         # Where the next sample of nodes to score starts, where profiles ask for samples; all profiles share it.
         self.cursor = 0
+        # The deadline that was told last: nobody need look at what is the same again.
+        self._told = NEVER
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now`` (nanoseconds) and say what to do."""
@@ -101,6 +104,8 @@ class Scheduler:
         match observation:
             case Tick():
                 actions = self._tick(now)
+            case Answered(action=Record()):
+                actions = UNMOVED
             case Answered(action=action, problem=problem):
                 actions = self._answered(action, problem, now)
             case Changed(object=Pod() as pod):
@@ -110,7 +115,7 @@ class Scheduler:
             case Changed(object=changed):
                 self.known.forget()
                 self._objects.changed(changed, now)
-                actions = self._look_at_claims(changed, now)
+                actions = self._look_at(changed, now)
             case Gone(object=gone):
                 self.known.forget()
                 actions = self._objects.gone(gone, now)
@@ -132,15 +137,22 @@ class Scheduler:
         if self.queue.can_pop:
             return AT_ONCE
         bindings_ns = self.bindings.next_deadline()
+        gangs_ns = self.gangs.next_deadline() if self.gangs.is_on else None
         times = (
             *(bindings_ns, self.queue.next_deadline(), self.reports.next_deadline()),
-            *(self.futile.next_deadline(), self.cap.next_deadline(), self.gangs.next_deadline()),
+            *(self.futile.next_deadline(), self.cap.next_deadline(), gangs_ns),
         )
-        is_news = bindings_ns is not None or self.cap.is_awaited or self.queue.has_promising or self.gangs.has_news
-        return Deadline(earliest(times), is_news)
+        is_news = bindings_ns is not None or self.cap.is_awaited or self.queue.has_promising
+        is_news = is_news or (self.gangs.is_on and self.gangs.has_news)
+        time_ns, told = earliest(times), self._told
+        if told.time_ns != time_ns or told.is_news is not is_news:
+            told = self._told = Deadline(time_ns, is_news)
+        return told
 
-    def _look_at_claims(self, changed: Kubernetes, now: int) -> list[Action]:
-        """Where a volume or claim has changed, pods may have waited for that to be bound."""
+    def _look_at(self, changed: Kubernetes, now: int) -> list[Action]:
+        """Where a volume or claim has changed, pods may have waited for that; and a group may be whole already."""
+        if isinstance(changed, PodGroup):
+            return self.gangs.look_at(changed, now)
         if not isinstance(changed, PersistentVolume | PersistentVolumeClaim):
             return []
         return [action for result in self.bindings.look_at_once(now) for action in self._went(result, now)]
@@ -154,8 +166,6 @@ class Scheduler:
                 if problem is None and action.uid in self.bindings.unseen:
                     self.queue.done(action.uid)
                 return self._went(result, now)
-            case Record():
-                return UNMOVED
             case BindClaim() | ReserveClaim():
                 return self._went(self.bindings.claim_answered(action, problem, now), now)
             case ReportStatus() | DeleteObject() | Evict():

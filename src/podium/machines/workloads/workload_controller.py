@@ -37,6 +37,7 @@ class WorkloadController(ABC, Generic[Kind]):
     """
 
     watches = frozenset(("PriorityClass", "ResourceQuota"))
+    owned_alone = frozenset(("Pod",))
 
     def __init__(self, *types: type[Kind], pod_owners: tuple[str, ...] = ()) -> None:
         """``pod_owners`` are the kinds whose pods it keeps in mind, unless these are its own ``types``."""

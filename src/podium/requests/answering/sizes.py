@@ -12,6 +12,7 @@ from podium.api.errors import field_path
 from podium.api.meta import Raw
 from podium.store.api_resource import APIResource
 from podium.store.errors import invalid
+from podium.store.patches.made_patch import plain_patch
 
 MOST_ENTRIES = 10_000
 """How many entries a list or a map in an object may have."""
@@ -48,6 +49,7 @@ def check_size(resource: APIResource, key: str, body: Any) -> None:
         return
     left = MOST_IN_ALL
     # How many operations a JSON patch may have is its own limit; here it is about the values.
+    body = plain_patch(body)
     operations = body if isinstance(body, list) else [{"value": body}]
     found: list[tuple[str, str, Any]] = [("", "", part.get("value")) for part in operations if isinstance(part, dict)]
     while found:

@@ -14,6 +14,7 @@ from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
 from podium.store.encoding import encoded
 from podium.store.errors import StoreError
+from podium.store.patches.made_patch import plain_patch
 
 _REASONS = {
     400: "BadRequest",
@@ -60,7 +61,7 @@ def outgoing(
         path=_path(request, resource),
         query=() if parameters is NOTHING_SAID else tuple(written(parameters)),
         content_type=_content_type(request),
-        body=None if request.body is None else encoded(request.body),
+        body=None if request.body is None else encoded(plain_patch(request.body)),
     )
 
 
@@ -116,6 +117,8 @@ def _parameters(request: Request, timeout_seconds: int, *, bookmarks: bool) -> P
 
 
 def _path(request: Request, resource: APIResource) -> str:
+    if request.api_version:
+        resource = resource.served_as(request.api_version)
     if request.key and (request.verb != "create" or request.subresource):
         namespace, _, name = request.key.rpartition("/")
         return path_of(resource, namespace, name, request.subresource)

@@ -56,7 +56,7 @@ class DisruptionCounts:
                     del self._budgets[object_.metadata.namespace]
             else:
                 in_namespace[object_.metadata.name] = object_
-        elif isinstance(object_, Pod) and event.type != "ADDED":
+        elif self._budgets and isinstance(object_, Pod) and event.type != "ADDED":
             before = event.previous.object if event.previous is not None else object_
             origin = _origin(before, object_, is_gone=event.type == "DELETED")
             if origin is not None:

@@ -24,7 +24,7 @@ class Holdings:
 
     def __init__(self) -> None:
         self._allocatable: dict[str, Amounts] = {}
-        self._held: dict[str, Counter[str]] = {}
+        self._held: dict[str, dict[str, int]] = {}
         self._pods: dict[str, tuple[str, Amounts]] = {}
         self.allocatable: Counter[str] = Counter()
         self.held: Counter[str] = Counter()
@@ -63,7 +63,7 @@ class Holdings:
         self._pods[uid] = (node_name, amounts)
         held = self._held.get(node_name)
         if held is None:
-            held = self._held[node_name] = Counter()
+            held = self._held[node_name] = {}
         _book(held, amounts, 1)
         if node_name in self._allocatable:
             _book(self.held, amounts, 1)
@@ -72,7 +72,7 @@ class Holdings:
         """Give back what a pod holds, if it is booked."""
         node_name, amounts = self._pods.pop(uid, ("", {}))
         if amounts:
-            held = self._held.get(node_name, Counter())
+            held = self._held.get(node_name, {})
             _book(held, amounts, -1)
             if not any(held.values()):
                 self._held.pop(node_name, None)
@@ -84,14 +84,14 @@ class Holdings:
 
         None when the pod fits. What a pod does not ask for is never short, as for the scheduler.
         """
-        held, allocatable = self._held.get(node_name, Counter()), self._allocatable[node_name]
+        held, allocatable = self._held.get(node_name, {}), self._allocatable[node_name]
         for name, amount in sorted(amounts.items()):
-            if amount and held[name] + amount > allocatable.get(name, 0):
-                return name, held[name], allocatable.get(name, 0)
+            if amount and held.get(name, 0) + amount > allocatable.get(name, 0):
+                return name, held.get(name, 0), allocatable.get(name, 0)
         return None
 
 
-def _book(sums: Counter[str], amounts: Amounts, sign: int) -> None:
+def _book(sums: dict[str, int], amounts: Amounts, sign: int) -> None:
     """As `Counter.update` and `subtract` do, which take several times as long for a few amounts."""
     for name, amount in amounts.items():
         sums[name] = sums.get(name, 0) + sign * amount

@@ -8,7 +8,7 @@ from typing import Any
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
-from podium.machines.actions import Action, Evict
+from podium.machines.actions import Evict
 from podium.machines.answers import Answer
 from podium.machines.observations import Answered, Problem
 from podium.sim.history import seconds
@@ -95,10 +95,8 @@ class Holds:
         elif isinstance(object_, PodDisruptionBudget):
             self._budget(object_, now)
 
-    def answered(self, action: Action, problem: Problem | None, store: Store, now: int) -> None:
-        """Take in how an action ended; all but evictions are passed over."""
-        if not isinstance(action, Evict):
-            return
+    def answered(self, action: Evict, problem: Problem | None, store: Store, now: int) -> None:
+        """Take in how an eviction was answered."""
         if problem is None:
             self._end(action.uid, now)
         elif Answered(action, problem).answer is Answer.FULL:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from podium.machines.actions import Action
+from podium.machines.actions import Action, Evict
 from podium.machines.observations import Problem
 from podium.sim.history import seconds
 from podium.sim.results.holds import BudgetHealth, Hold, Holds
@@ -89,7 +89,8 @@ class Meters:
 
     def answered(self, action: Action, problem: Problem | None, now: int) -> None:
         """Take in how an action of a component ended."""
-        self._holds.answered(action, problem, self._store, now)
+        if isinstance(action, Evict):
+            self._holds.answered(action, problem, self._store, now)
 
     def power(self, node: str, now: int, *, is_up: bool) -> None:
         """A node's machine stops or starts."""

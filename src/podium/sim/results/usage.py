@@ -26,6 +26,8 @@ class Usage:
         self._offered: Counter[str] = Counter()
         self._requested: Counter[str] = Counter()
         self._nodes_ns = 0
+        # What is offered of each resource, by name; None until somebody asks for it after a node has changed.
+        self._totals: list[tuple[str, int]] | None = None
 
     @property
     def node_hours(self) -> float:
@@ -39,16 +41,18 @@ class Usage:
 
     def requested_shares(self) -> tuple[tuple[str, float], ...]:
         """For each resource that nodes offer, by name: the share that is requested just so."""
-        offered, held = self._holdings.allocatable, self._holdings.held
-        return tuple(
-            (name, _share(held[name], offered[name])) for name in sorted(offered) if offered[name] and name != PODS
-        )
+        held = self._holdings.held
+        if self._totals is None:
+            offered = self._holdings.allocatable
+            self._totals = [(name, offered[name]) for name in sorted(offered) if offered[name] and name != PODS]
+        return tuple([(name, round(held.get(name, 0) / total, 6)) for name, total in self._totals])
 
     def observe(self, event: WatchEvent, now: int) -> None:
         """Take in a write at `now`; times do not go back."""
         object_ = event.stored.object
         if isinstance(object_, Node):
             self.pass_time(now)
+            self._totals = None
             if event.type == "DELETED":
                 self._holdings.remove_node(object_.metadata.name)
             else:

@@ -29,8 +29,10 @@ def patched(resource: APIResource, raw: Raw, patch: Any, type_: PatchType, secti
     Raises StoreError: 400 for what is no patch of that type or names another object, 413 and 422 as `json_patch` does,
     and 415 for a strategic merge patch of a custom resource, whose merge keys nobody knows.
     """
-    if isinstance(patch, MadePatch) and patch.before is raw and section == "status":
-        return {**raw, section: patch.after}
+    if isinstance(patch, MadePatch):
+        if patch.before is raw and section == "status":
+            return {**raw, section: patch.after}
+        patch = patch.patch
     if type_ == "apply":
         raise StoreError(415, "UnsupportedMediaType", "this is changed by patches, and not applied")
     if type_ == "strategic" and resource.is_custom:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from podium.api.meta import Raw
-from podium.api.pod import Pod
+from podium.api.pod import Pod, PodStatus
 from podium.store.conditions import with_condition
 from podium.store.errors import StoreError, conflict
-from podium.store.stored import Stored, reread
+from podium.store.stored import Stored
 
 _SCHEDULED = {"type": "PodScheduled", "status": "True"}
 
@@ -35,9 +35,15 @@ def bound(pod: Pod, raw: Raw, node_name: str, now: int) -> tuple[Raw, Pod]:
     """The pod with its node, PodScheduled=True and no nomination: both forms."""
     status = {name: value for name, value in raw["status"].items() if name != "nominatedNodeName"}
     status["conditions"] = with_condition(status.get("conditions", []), _SCHEDULED, now)
-    metadata = {**raw["metadata"], "generation": raw["metadata"]["generation"] + 1}
+    generation = raw["metadata"]["generation"] + 1
+    metadata = {**raw["metadata"], "generation": generation}
     spec = {**raw["spec"], "nodeName": node_name}
     after = {**raw, "metadata": metadata, "spec": spec, "status": status}
-    # The spec is the largest part, and only one field of it changes: it need not be read again.
-    on_node = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node_name))
-    return after, reread(on_node, {**raw, "spec": spec}, after)
+    # Of spec and metadata only one field each changes: they need not be read again.
+    on_node = msgspec.structs.replace(
+        pod,
+        metadata=msgspec.structs.replace(pod.metadata, generation=generation),
+        spec=msgspec.structs.replace(pod.spec, node_name=node_name),
+        status=msgspec.convert(status, PodStatus),
+    )
+    return after, on_node

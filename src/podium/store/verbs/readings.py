@@ -109,7 +109,7 @@ def check_shape(previous: Stored, status: Any) -> None:
         raise bad_request(f"{previous.kind} {previous.key}: .status: {shown(status)} is not an object")
     conditions = status.get("conditions")
     if conditions is not None and not (
-        isinstance(conditions, list) and all(isinstance(condition, dict) for condition in conditions)
+        isinstance(conditions, list) and not [each for each in conditions if not isinstance(each, dict)]
     ):
         problem = f"{shown(conditions)} is not a list of objects"
         raise bad_request(f"{previous.kind} {previous.key}: .status.conditions: {problem}")

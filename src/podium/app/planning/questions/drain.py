@@ -40,10 +40,10 @@ def drain_question(nodes: Sequence[str], wishes: DrainWishes, *, removes: bool =
     return Question("drain", (*cordons, *drains))
 
 
-def drain_answer(played: Played, nodes: Sequence[str]) -> PlanAnswer:
-    """The answer."""
+def drain_answer(played: Played, nodes: Sequence[str], labels: str = "") -> PlanAnswer:
+    """The answer; `labels` are those by which all of the nodes were chosen."""
     reports: list[dict[str, Any]] = played.result.summary["drains"]
-    return answer_of(played, _headline(played, nodes, reports), sections=drain_sections(played))
+    return answer_of(played, _headline(played, nodes, labels, reports), sections=drain_sections(played))
 
 
 def drain_sections(played: Played) -> list[Section]:
@@ -76,8 +76,8 @@ def _drain(node: str, after: str, wishes: DrainWishes, *, removes: bool) -> Raw:
     return said | {name: True for name, is_set in flags.items() if is_set}
 
 
-def _headline(played: Played, nodes: Sequence[str], reports: Sequence[dict[str, Any]]) -> str:
-    what = f"drain of {named(nodes)}"
+def _headline(played: Played, nodes: Sequence[str], labels: str, reports: Sequence[dict[str, Any]]) -> str:
+    what = f"drain of {named(nodes, labels=labels)}"
     bad = [report for report in reports if report["state"] != "drained"]
     if not bad and len(reports) == len(nodes):
         impact = played.impact

@@ -20,7 +20,7 @@ def fail_question(nodes: Sequence[str], for_ns: int | None = None) -> Question:
     return Question("fail", tuple(steps))
 
 
-def fail_answer(played: Played, nodes: Sequence[str]) -> PlanAnswer:
-    """The answer."""
-    what = f"failure of {named(nodes)}"
+def fail_answer(played: Played, nodes: Sequence[str], labels: str = "") -> PlanAnswer:
+    """The answer; `labels` are those by which all of the nodes were chosen."""
+    what = f"failure of {named(nodes, labels=labels)}"
     return answer_of(played, f"{what}: {outcome(played.impact)}")

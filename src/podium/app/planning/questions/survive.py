@@ -141,13 +141,14 @@ def _told_taken(decisions: Decisions, taken: Sequence[tuple[PodRecord, Fate]]) -
             Name(pod.key, cells.PODS),
             f"priority {pod.priority}",
             Name(fate.pod.key, cells.PODS, before="for "),
-            f"priority {fate.pod.priority}, on {fate.node}",
+            f"priority {fate.pod.priority}",
+            Name(fate.node, cells.NODES, before="on "),
         )
         for pod, fate in taken[:_MOST_ROWS]
     ]
     left = len(taken) - _MOST_ROWS
     if left > 0:
-        rows.append((f"and {left:,} more", "", "", ""))
+        rows.append((f"and {left:,} more", "", "", "", ""))
     data = [
         {
             "pod": pod.key,
@@ -267,14 +268,11 @@ def _told_classes(threats: Sequence[ClassThreat]) -> Section:
     return Section("classes", "Priority classes", told, headings, rest, data)
 
 
-def _like(threat: ClassThreat) -> str:
-    return {
-        "takes": f"takes it, on {threat.node}",
-        "may take": f"takes another, on {threat.node}",
-        "takes others": f"takes others, on {threat.node}",
-        "needs nobody": f"fits, on {threat.node}",
-        "cannot": "finds no node",
-    }[threat.taking]
+def _like(threat: ClassThreat) -> Part:
+    if threat.taking == "cannot":
+        return "finds no node"
+    does = {"takes": "takes it", "may take": "takes another", "takes others": "takes others", "needs nobody": "fits"}
+    return Name(threat.node, cells.NODES, before=f"{does[threat.taking]}, on ")
 
 
 def _table(decisions: Decisions, targets: Sequence[PodRecord], taken: Sequence[tuple[PodRecord, Fate]]) -> Table:

@@ -2,6 +2,7 @@
 import { Chart } from "./chart.js";
 import { Compared } from "./compared.js";
 import { DecisionPage } from "./decision.js";
+import { DisruptionChart } from "./disruptions.js";
 import { button, element, fill } from "./dom.js";
 import { basisOf, listOf, tableOf } from "./tables.js";
 import { Theme } from "./theme.js";
@@ -36,6 +37,12 @@ function draw(page, { stories, decision, chart }) {
     page.chart = new Chart(picture.runs, theme);
     fill(chart, page.chart.element);
     page.chart.draw();
+  }
+  if (picture.disruptions) {
+    page.disruptions = new DisruptionChart(picture.disruptions, theme);
+    fill(chart, page.disruptions.element);
+    page.disruptions.draw();
+    window.addEventListener("beforeprint", () => page.disruptions.draw());
   }
   if (picture.decision && picture.decision.nodes.length) {
     page.decision = new DecisionPage(picture.decision, theme);

@@ -23,7 +23,9 @@ export class Scores {
       swatch.style.background = place < PLUGINS.length ? colour : `repeating-linear-gradient(135deg, ${colour} 0 3px, transparent 3px 6px)`;
       return element("span", {}, swatch, plugin);
     });
-    this.element = element("section", {}, element("h2", {}, `Scores of the ${number(data.rated.length)} that fit, highest total first`),
+    const fit = data.counts?.[0] ?? data.rated.length;
+    const which = fit > data.rated.length ? `best ${number(data.rated.length)} of ${number(fit)}` : number(data.rated.length);
+    this.element = element("section", {}, element("h2", {}, `Scores of the ${which} that fit, highest total first`),
       element("div", { className: "legend" }, ...swatches), this.box);
     this.box.addEventListener("scroll", () => this.draw());
     this.box.addEventListener("pointermove", (event) => this.ontell(this.nodeAt(event)));

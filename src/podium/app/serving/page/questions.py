@@ -90,7 +90,9 @@ def answered(read: Input, name: str, given: Any, options: RunOptions, progress: 
     page = Page()
     write_answer(page, answer)
     picture = msgspec.structs.replace(picture_of(answer), text=page.text)
-    return {"picture": msgspec.to_builtins(picture), "scenario": answer.scenario}
+    # What shows an answer that was not played needs the cluster beside it: the command keeps both.
+    scenario = None if answer.result is None else answer.scenario
+    return {"picture": msgspec.to_builtins(picture), "scenario": scenario}
 
 
 def _explained(asking: Asking) -> dict[str, Any]:
@@ -119,12 +121,13 @@ def _drain(asking: Asking) -> PlanAnswer:
         disable_eviction=values.flag("disableEviction"),
     )
     chosen = _chosen(asking, "nodes")
-    return drain_answer(asking.play(drain_question(chosen, wishes)), chosen)
+    return drain_answer(asking.play(drain_question(chosen, wishes)), chosen, _labels_of(values))
 
 
 def _fail(asking: Asking) -> PlanAnswer:
     chosen = _chosen(asking, "nodes")
-    return fail_answer(asking.play(fail_question(chosen, asking.values.duration_ns("for"))), chosen)
+    question = fail_question(chosen, asking.values.duration_ns("for"))
+    return fail_answer(asking.play(question), chosen, _labels_of(asking.values))
 
 
 def _nodes(asking: Asking) -> PlanAnswer:
@@ -184,6 +187,11 @@ def _diff(asking: Asking) -> PlanAnswer:
     renews = values.flag("renewPriorities")
     played = play_diff(asking.read, before, after, asking.played_by, renews_priorities=renews, progress=asking.progress)
     return diff_answer(played, before, after)
+
+
+def _labels_of(values: Values) -> str:
+    """The labels by which all nodes are chosen."""
+    return "" if values.names("nodes") else values.text("selector")
 
 
 def _chosen(asking: Asking, field: str) -> list[str]:

@@ -42,8 +42,8 @@ class AllSets:
         self._worlds = worlds
         self._most_steps = most_steps
 
-    def best(self, limit: Sequence[int] | None) -> Found | None:
-        """The cheapest one that costs less than ``limit``; None where there is none."""
+    def best(self, limit: tuple[Sequence[int], int] | None) -> Found | None:
+        """The cheapest one, with the fewest victims; None where none is better than ``limit``, a cost and a number."""
         nobody = self._fitting([])
         if nobody is not None or self.is_cut:
             return nobody
@@ -59,10 +59,10 @@ class AllSets:
         if self._costing.requires_budgets:
             wanted &= violations == 0
         self.grows = self._costing.grows(union(units))
-        if limit and self.grows:
-            limits = np.array(limit, dtype=np.int64)
-            wanted &= at_most(costs, limits) & (costs != limits[:, None]).any(axis=0)
-        sizes = np.array([len(some) for some in sets])
+        sizes = np.array([len(union(some)) for some in sets])
+        if limit is not None and self.grows:
+            limits = np.array(limit[0], dtype=np.int64)
+            wanted &= at_most(costs, limits) & ((costs != limits[:, None]).any(axis=0) | (sizes < limit[1]))
         order = np.flatnonzero(wanted)
         order = order[np.lexsort((sizes[order], *costs[::-1, order]))]
         for mask in (order + 1).tolist():

@@ -33,8 +33,9 @@ class Opening(NamedTuple):
     key: tuple[int, ...]
     name_hash: int
     row: int
-    victims: tuple[PodRecord, ...]
+    # Of openings on one row no two have the same.
     version: int
+    victims: tuple[PodRecord, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,7 +152,7 @@ class Openings:
         self._heap: list[Opening] = []
         self._refused: list[Opening] = []
         for row in ground.free[allowed[ground.free]].tolist():
-            heappush(self._heap, Opening((), self._hashes.item(row), row, (), 0))
+            heappush(self._heap, Opening((), self._hashes.item(row), row, 0, ()))
         self._places, self._keys = self._ordered(np.flatnonzero(allowed[ground.rows]), most if makes_room else 0)
         self._next = 0
 
@@ -177,7 +178,7 @@ class Openings:
             if found is not None:
                 cost, victims = found
                 key = tuple((np.maximum(cost, self._floors) * self._scale).tolist()) if cost else ()
-                heappush(self._heap, Opening(key, self._hashes.item(row), row, victims, version))
+                heappush(self._heap, Opening(key, self._hashes.item(row), row, version, victims))
 
     def _ordered(self, places: Int64s, most: int) -> tuple[Int64s, Int64s]:
         """The places in their order, and their keys; with ``most`` shared by up to so many members."""
@@ -205,7 +206,7 @@ class Openings:
         if self._heap and self._heap[0][:3] < (key, self._hashes.item(row), row):
             return heappop(self._heap)
         self._next += 1
-        return Opening(key, self._hashes.item(row), row, self._ground.victims(place), 0)
+        return Opening(key, self._hashes.item(row), row, 0, self._ground.victims(place))
 
 
 def _tried(play: Play, taking: Taking, state: CycleState, asker: PodRecord, rows: Int64s) -> TrialTable:

@@ -30,13 +30,7 @@ class Packing:
         self._most_steps = most_steps
         self._steps: list[Step] = []
         self._failed: set[tuple[int, _Placed]] = set()
-        first = gang.members[0]
-        alike = all(
-            member.pod_class is first.pod_class and member.priority == first.priority for member in gang.members
-        )
-        # Any choice is as good as another where a row's answer depends on that row, and members are alike.
-        is_local = play.handle.is_row_local(play.asked(first)[0])
-        self._any_will_do = alike and is_local and not play.reserves(gang.members)
+        self._any_will_do = any_place_will_do(play, gang)
         self._counter: Counter[tuple[int, int]] = Counter()
 
     def run(self) -> list[Step] | None:
@@ -87,3 +81,14 @@ class Packing:
         rows = rows[self._allowed[rows]]
         ordered: Int64s = rows[np.argsort(self._play.cluster.nodes.name_hash[rows], kind="stable")]
         return ordered
+
+
+def any_place_will_do(play: Play, gang: Gang) -> bool:
+    """Whether it is all the same for the others to which of the nodes that take it each member goes.
+
+    So it is where members are alike, filters answer for each row by that row, and nothing but room is reserved. Then as
+    many find a place as ever can.
+    """
+    first = gang.members[0]
+    alike = all(member.pod_class is first.pod_class and member.priority == first.priority for member in gang.members)
+    return alike and play.handle.is_row_local(play.asked(first)[0]) and not play.reserves(gang.members)

@@ -27,17 +27,14 @@ class Gangs:
         self._bindings = parts.bindings
         self._groups = cluster.pod_groups
         self.state = GangState(cluster, parts.bindings, parts.runners)
+        # Whether any profile places groups: a plain attribute, since it is asked for with each observation.
+        self.is_on = self.state.is_on
         self.preemptions = GroupPreemptions(cluster, parts.preemptions, parts.cap, self.state)
         self._reports = GroupReports()
         self._waits = MemberWaits(cluster, parts.queue, self.state)
         self._departures = Departures(cluster.pod_groups, parts.bindings, self.state, self._reports)
         self._releases = Releases(cluster, parts.queue, self.state)
         self._attempts = GroupAttempts(parts, self.state, self.preemptions, self._reports, self._releases)
-
-    @property
-    def is_on(self) -> bool:
-        """Whether any profile places groups."""
-        return self.state.is_on
 
     def concerns(self, pod: PodRecord) -> bool:
         """Whether a pod is placed with the others of its group."""
@@ -80,9 +77,14 @@ class Gangs:
     def assigned(self, pod: PodRecord, now: int) -> list[Action]:
         """The API shows a pod on a node: whoever had it bound may not have lived to say that its group is whole."""
         group = self.state.group(pod.pod_class.pod_group)
-        if group is None or not self.state.concerns(pod) or self._reports.is_scheduled(group):
+        return [] if group is None or not self.state.concerns(pod) else self.look_at(group, now)
+
+    def look_at(self, group: PodGroup, now: int) -> list[Action]:
+        """Say that a group was scheduled, where that is so and nobody said it."""
+        if not self.is_on or self._reports.is_scheduled(group):
             return []
-        if len(self.state.bound(group.key)) < group.min_count:
+        bound = self.state.bound(group.key)
+        if len(bound) < group.min_count or not self.state.concerns(bound[0]):
             return []
         self._releases.forget(group.key)
         return [*self._reports.report(group, "True", "Scheduled", "", now)]

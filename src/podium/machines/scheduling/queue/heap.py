@@ -61,7 +61,8 @@ class PodHeap:
             uid: str = item[-1]
             if live.get(uid) is item:
                 del live[uid]
-                self._sweep()
+                if len(heap) > 2 * len(live) + SLACK:
+                    self._sweep()
                 return uid
         return None
 

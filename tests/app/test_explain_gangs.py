@@ -1,0 +1,86 @@
+"""What explain tells of a pod that is placed with the others of its group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podium.api.meta import Kubernetes
+from podium.app.explaining.explainer import Explainer
+from podium.app.explaining.explanation import Explanation
+from tests.builders import configuration, member, node, pod_group
+
+SETTINGS = configuration(plugins={"multiPoint": {"enabled": ["GangScheduling"]}})
+
+
+def told(pod: str, *objects: Kubernetes) -> Explanation:
+    return Explainer(objects, SETTINGS, now_ns=0).explain(f"default/{pod}")
+
+
+def workers(number: int, cpu: int = 2) -> list[Kubernetes]:
+    return [member("g", f"w{index}", cpu=cpu) for index in range(number)]
+
+
+def test_a_pod_whose_gang_fits_goes_where_it_goes_beside_those_before_it() -> None:
+    found = told("w1", node("a", cpu=2), node("b", cpu=2), pod_group("g", 2), *workers(2))
+
+    first = told("w0", node("a", cpu=2), node("b", cpu=2), pod_group("g", 2), *workers(2))
+    assert {found.node, first.node} == {"a", "b"}
+    assert found.outcome == "schedulable"
+    assert [name for name, status in found.nodes.items() if status.is_success] == [found.node]
+
+
+def test_a_pod_that_would_fit_waits_for_a_gang_of_which_too_few_do() -> None:
+    found = told("w0", node("a", cpu=2), pod_group("g", 2), *workers(2))
+
+    gang = found.to_dict()["gang"]
+    assert (found.outcome, found.node, found.awaits_others) == ("unschedulable", "", True)
+    assert found.headline == "default/w0 would fit, and waits for its gang"
+    assert (gang["needed"], gang["fitting"], gang["isEnough"]) == (2, 1, False)
+    assert "remedies" not in found.to_dict()
+
+
+def test_a_pod_that_does_not_fit_is_told_what_would_have_to_change() -> None:
+    found = told("w1", node("a", cpu=2), pod_group("g", 2), *workers(2)).to_dict()
+
+    assert found["remedies"]["nodes"][0]["obstacles"] == ["cpu short by 2 (2 asked, 0 of 2 free)"]
+
+
+def test_a_gang_of_which_too_few_are_there_is_not_attempted() -> None:
+    found = told("w0", node("a", cpu=2), pod_group("g", 3), *workers(2))
+
+    assert found.outcome == "gated"
+    assert found.pre_enqueue is not None
+    assert found.pre_enqueue.plugin == "GangScheduling"
+
+
+def test_those_that_have_nodes_count() -> None:
+    there: list[Kubernetes] = [member("g", "first", cpu=1, on="a")]
+
+    gang: dict[str, Any] = told("w0", node("a", cpu=3), pod_group("g", 2), *there, *workers(1)).to_dict()["gang"]
+
+    assert (gang["pods"], gang["placed"], gang["needed"], gang["isEnough"]) == (2, 1, 1, True)
+
+
+def test_the_domain_is_told() -> None:
+    nodes = [node(name, cpu=4, labels={"rack": name}) for name in ("a", "b")]
+
+    gang = told("w0", *nodes, pod_group("g", 2, topology="rack"), *workers(2)).to_dict()["gang"]
+
+    assert (gang["domain"], gang["domains"]) == ("a", 2)
+    assert set(gang["members"].values()) == {"a"}
+
+
+def test_nothing_changes_by_being_asked() -> None:
+    objects = [node("a", cpu=2), node("b", cpu=2), pod_group("g", 2), *workers(2)]
+    explainer = Explainer(objects, SETTINGS, now_ns=0)
+
+    first = explainer.explain("default/w1").to_dict()
+
+    assert explainer.explain("default/w1").to_dict() == first
+    assert not explainer.cluster.placed
+
+
+def test_without_the_plugin_nothing_of_it_is_told() -> None:
+    objects = [node("a", cpu=2), pod_group("g", 2), *workers(2)]
+
+    assert "gang" not in Explainer(objects, now_ns=0).explain("default/w0").to_dict()
