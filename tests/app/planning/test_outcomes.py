@@ -162,3 +162,30 @@ def test_no_more_stories_are_told_than_were_asked_for_nor_than_a_hundred() -> No
 
     for most, played in ((1, 1), (7, 7), (1_000, 100)):
         assert outcomes_of(tell(0), draws, tell, most, 0).played == played
+
+
+def test_a_pod_of_a_gang_is_not_said_to_preempt_by_itself(tmp_path: Path) -> None:
+    group = {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": "g", "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}},
+    }
+    traits: dict[str, Any] = {"priority": 100, "priorityClassName": "high", "schedulingGroup": {"podGroupName": "g"}}
+    members = written(tmp_path, *(pod(f"g-{place}", "3", **traits) for place in range(2)), name="members.json")
+    profile = {
+        "schedulerName": "default-scheduler",
+        "plugins": {"multiPoint": {"enabled": [{"name": "GangScheduling"}]}},
+    }
+    settings = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [profile],
+    }
+    (tmp_path / "scheduler.json").write_text(json.dumps(settings), encoding="utf-8")
+    question = ("-f", two_full(tmp_path, group), "deploy", "-f", members, "--outcomes", "--stories", "2")
+
+    answer = told(*question, "--config", str(tmp_path / "scheduler.json"))
+
+    assert list(suffering(answer)) == ["ReplicaSet default/sum, ReplicaSet default/web"]
+    assert answer.get("leftToChance", {}).get("deciding", 0) == 0
