@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.api.meta import Kubernetes
+import pytest
+from msgspec.structs import replace
+
+from podium.api.errors import PodiumError
+from podium.api.meta import Kubernetes, ObjectMeta, Raw
+from podium.api.policy import PriorityClass
 from podium.app.explaining.explainer import Explainer
 from podium.app.explaining.explanation import Explanation
-from tests.builders import configuration, member, node, pod_group
+from tests.builders import configuration, member, node, pod, pod_group
 
 SETTINGS = configuration(plugins={"multiPoint": {"enabled": ["GangScheduling"]}})
 
@@ -84,3 +89,29 @@ def test_without_the_plugin_nothing_of_it_is_told() -> None:
     objects = [node("a", cpu=2), pod_group("g", 2), *workers(2)]
 
     assert "gang" not in Explainer(objects, now_ns=0).explain("default/w0").to_dict()
+
+
+def test_a_gang_preempts_with_the_priority_of_the_class_that_its_group_names() -> None:
+    group = pod_group("g", 2)
+    named = replace(group, spec=replace(group.spec, priority_class_name="high"))
+    objects = [pod("running", cpu=2, priority=5, on="a"), node("a", cpu=2), node("b", cpu=2), named, *workers(2)]
+
+    def plan(priority: int) -> Raw | None:
+        found: Raw | None = told("w0", high(priority), *objects).to_dict()["gang"]["plan"]
+        return found
+
+    above, as_high = plan(10), plan(5)
+    assert above is not None
+    assert above["ways"][0]["victims"] == {"a": ["default/running"]}
+    assert as_high is None or not as_high["ways"]
+
+
+def high(priority: int) -> PriorityClass:
+    return PriorityClass(kind="PriorityClass", metadata=ObjectMeta(name="high"), value=priority)
+
+
+def test_a_group_that_names_a_class_that_is_not_there_is_an_error() -> None:
+    group = pod_group("g", 2)
+
+    with pytest.raises(PodiumError, match=r"PodGroup default/g.*no PriorityClass with name high was found"):
+        told("w0", replace(group, spec=replace(group.spec, priority_class_name="high")), *workers(1))

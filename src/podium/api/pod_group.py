@@ -29,6 +29,9 @@ SCHEDULED = "PodGroupScheduled"
 
 DISRUPTION_MODES = ("Pod", "PodGroup")
 
+HIGHEST_PRIORITY = 1_000_000_000
+"""The highest priority of a group: that of classes which are not the system's (HighestUserDefinablePriority)."""
+
 _SECOND_NS = 10**9
 
 

@@ -76,6 +76,7 @@ def _built_in(kind: Kind) -> APIResource:
 
 BUILT_IN = {of: _built_in(kind) for of, kind in SERVED_KINDS.items()}
 POD = BUILT_IN["", "Pod"]
+POD_GROUP = BUILT_IN["scheduling.k8s.io", "PodGroup"]
 
 
 class APIResources:

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 import podium
 from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, told, written
 
@@ -140,6 +142,30 @@ def test_pods_keep_the_priority_of_a_class_that_changes_unless_it_is_renewed(tmp
     assert found(renewed) == {"Pod default/web": "loses", "ReplicaSet default/old": "gains"}
     assert renewed["result"]["summary"]["preempted"] == 0
     assert "priorities-kept" not in [caveat["about"] for caveat in renewed["restsOn"]]
+
+
+def test_the_priority_of_a_pod_group_is_renewed_as_well(tmp_path: Path) -> None:
+    group = {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": "g", "namespace": "default", "uid": "a-b-c"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}, "priorityClassName": "low", "priority": 10},
+    }
+    cluster = written(tmp_path, priority_class("low", 10), group, node("a"), pod("web"))
+    after = written(tmp_path, priority_class("low", 100), name="after.json")
+    kept, renewed = tmp_path / "kept.yaml", tmp_path / "renewed.yaml"
+
+    told("diff", "-f", cluster, "--after", after, "--save", str(kept))
+    told("diff", "-f", cluster, "--after", after, "--renew-priorities", "--save", str(renewed))
+
+    assert [_priority_of_group(path) for path in (kept, renewed)] == [10, 100]
+
+
+def _priority_of_group(path: Path) -> int:
+    documents = yaml.safe_load_all(path.read_text(encoding="utf-8"))
+    (group,) = (found for found in documents if found["kind"] == "PodGroup")
+    assert "preemptionPolicy" not in group["spec"]
+    return int(group["spec"]["priority"])
 
 
 def test_equal_settings_make_no_difference(tmp_path: Path) -> None:

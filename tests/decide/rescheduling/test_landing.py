@@ -279,6 +279,16 @@ def test_the_room_of_replacements_on_their_way_is_kept() -> None:
     assert moves(unknown) == {"w": "b"}
 
 
+def test_a_replacement_that_waits_is_expected_at_one_place_alone() -> None:
+    here = given(node("a", cpu=1), node("b", cpu=1), node("c", cpu=1), web("w", "a", cpu=1))
+    late = pod("late", cpu=1, owner="ReplicaSet/web")
+    under_way = PastMove("default", "ReplicaSet/web", "z", NOW, True, False, "b", pending_in(here.cluster, late))
+
+    made = plan(here, Proposes([["w"]], on("c"), targets={"w": {"c"}}), waiting=[late], past=(under_way,))
+
+    assert moves(made) == {"w": "c"}
+
+
 def test_the_room_of_a_replacement_that_nobody_has_seen_is_kept_while_its_predecessor_ends() -> None:
     here = given(node("a"), node("b", cpu=1), node("z"), web("w", "a", cpu=1), web("x", "z", cpu=1, terminating=True))
     going = here.cluster.placed["default/x"]

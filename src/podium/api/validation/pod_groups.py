@@ -6,13 +6,12 @@ The rules that the fields of k8s.io/api/scheduling/v1alpha2 are marked with (`+k
 from __future__ import annotations
 
 from podium.api.names import label_key_problem, label_name_problem, subdomain_problem
-from podium.api.pod_group import DISRUPTION_MODES
+from podium.api.pod_group import DISRUPTION_MODES, HIGHEST_PRIORITY
 from podium.api.validation.place import Place
 
 _MOST_TEMPLATES = 8
 _MOST_CLAIMS = 4
 _MOST_TOPOLOGIES = 1
-_HIGHEST_PRIORITY = 1_000_000_000
 
 
 def check_pod_group(group: Place) -> None:
@@ -80,8 +79,8 @@ def _check_scheduling(spec: Place) -> None:
             )
     spec.check_one_of("disruptionMode", DISRUPTION_MODES)
     priority = spec.number("priority")
-    if priority is not None and priority > _HIGHEST_PRIORITY:
-        spec.invalid("priority", priority, f"must be less than or equal to {_HIGHEST_PRIORITY}")
+    if priority is not None and priority > HIGHEST_PRIORITY:
+        spec.invalid("priority", priority, f"must be less than or equal to {HIGHEST_PRIORITY}")
 
 
 def _check_policy(policy: Place) -> None:

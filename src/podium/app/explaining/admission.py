@@ -1,4 +1,4 @@
-"""Pods and classes from manifests that no API server has seen, as it would have stored them."""
+"""Pods, their groups and classes from manifests that no API server has seen, as it would have stored them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.limit_range import LimitRange
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
+from podium.api.pod_group import PodGroup
 from podium.api.policy import PriorityClass
 from podium.api.runtime_class import RuntimeClass
+from podium.store.admission.group_admission import admit_group
 from podium.store.admission.pod_admission import admit_pod
 from podium.store.admission.priority_levels import missing_classes
 
@@ -46,6 +48,13 @@ def admitted(
         return pod
     raw, ranges = msgspec.to_builtins(pod), defaults.limit_ranges.get(pod.metadata.namespace, [])
     return msgspec.convert(admit_pod(raw, pod.key, classes, ranges, defaults.runtime_classes), Pod)
+
+
+def group_admitted(group: PodGroup, classes: Mapping[str, PriorityClass]) -> PodGroup:
+    """The group with its class's priority, where it names one. Raises StoreError for one that would be refused."""
+    if not group.spec.priority_class_name:
+        return group
+    return msgspec.convert(admit_group(msgspec.to_builtins(group), group.key, classes), PodGroup)
 
 
 def with_levels(policy: DisruptionPolicy, classes: Mapping[str, PriorityClass]) -> dict[str, PriorityClass]:

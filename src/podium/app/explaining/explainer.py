@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, partial
+from itertools import chain
 from types import MappingProxyType
 
 import numpy as np
@@ -15,10 +16,11 @@ from podium.api.errors import InputError, PodiumError
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
+from podium.api.pod_group import PodGroup
 from podium.api.policy import PriorityClass
 from podium.api.present import newest_time
 from podium.api.storage import PersistentVolumeClaim
-from podium.app.explaining.admission import PodDefaults, admitted, with_levels
+from podium.app.explaining.admission import PodDefaults, admitted, group_admitted, with_levels
 from podium.app.explaining.devices import device_findings
 from podium.app.explaining.explanation import Explanation, OutcomeName
 from podium.app.explaining.gang import beside_those_before, decide_gang
@@ -52,6 +54,14 @@ def _let_in(pod: Pod, classes: Mapping[str, PriorityClass], defaults: PodDefault
         raise InputError(error.message, object=f"Pod {pod.key}") from None
 
 
+def _let_group_in(group: PodGroup, classes: Mapping[str, PriorityClass]) -> PodGroup:
+    """The same for a PodGroup."""
+    try:
+        return group_admitted(group, classes)
+    except StoreError as error:
+        raise InputError(error.message, object=f"PodGroup {group.key}") from None
+
+
 class Explainer:
     """A loaded cluster that answers for one pod after another."""
 
@@ -65,18 +75,20 @@ class Explainer:
     ) -> None:
         """Load the objects, as they are at ``now_ns``; None is the newest time in them.
 
-        Raises PodiumError for a pod that no API server would have taken.
+        Raises PodiumError for a pod, or PodGroup, that no API server would have taken.
         """
         objects = self._objects = list(objects)
         self._now_ns = newest_time(objects) if now_ns is None else now_ns
         self.cluster = Cluster(honors_policy=feature_gates.non_preempting_priority)
         self._feed = Feed(self.cluster)
         self._pending: dict[str, PodRecord] = {}
-        pods, classes, policies = [], dict[str, PriorityClass](), []
+        pods, groups, classes, policies = [], [], dict[str, PriorityClass](), []
         defaults = PodDefaults()
         for item in _in_order(objects):
             if isinstance(item, Pod):
                 pods.append(item)
+            elif isinstance(item, PodGroup):
+                groups.append(item)
             elif isinstance(item, PriorityClass):
                 classes[item.metadata.name] = item
             elif isinstance(item, DisruptionPolicy):
@@ -94,12 +106,13 @@ class Explainer:
         self._runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
         self._disruptions = self._disruptions_among(objects)
         self._let_in = partial(_let_in, classes=classes, defaults=defaults)
+        self._let_group_in = partial(_let_group_in, classes=classes)
+        self._feed_all(map(self._let_group_in, groups))
         for pod in sorted(pods, key=lambda pod: pod.key):
             self._take_in(self._let_in(pod))
-        for profile in profiles.values():
-            for plugin in profile.post_filter:
-                if isinstance(plugin, DefaultPreemption):
-                    plugin.prepare()
+        for plugin in chain.from_iterable(profile.post_filter for profile in profiles.values()):
+            if isinstance(plugin, DefaultPreemption):
+                plugin.prepare()
 
     def explain(self, pod: str, scheduler: str = "") -> Explanation:
         """Explain the pod ``namespace/name``: what would become of a pending one, why a placed one is where it is.
@@ -131,6 +144,10 @@ class Explainer:
         """Whether there is such a pod that has not ended."""
         return key in self._pending or any(record.key == key for record in self.cluster.placed.values())
 
+    def _feed_all(self, objects: Iterable[Kubernetes]) -> None:
+        for item in objects:
+            self._feed.changed(item)
+
     @contextmanager
     def _with_claims(self, claims: tuple[PersistentVolumeClaim, ...]) -> Iterator[None]:
         """The cluster as it is with the claims that are not there yet."""
@@ -152,6 +169,11 @@ class Explainer:
         arriving = list(come)
         staying = {(item.kind, item.key) for item in arriving}
         pods = [self._let_in(item) for item in arriving if isinstance(item, Pod)]
+        others = [
+            self._let_group_in(item) if isinstance(item, PodGroup) else item
+            for item in _in_order(arriving)
+            if not isinstance(item, Pod)
+        ]
         self._objects, self._disruptions = objects, self._disruptions_among(objects)
         for item in gone:
             if isinstance(item, Pod):
@@ -159,9 +181,7 @@ class Explainer:
                 self._feed.settle(self._feed.pod_gone(item))
             elif (item.kind, item.key) not in staying:
                 self._feed.gone(item)
-        for item in _in_order(arriving):
-            if not isinstance(item, Pod):
-                self._feed.changed(item)
+        self._feed_all(others)
         for pod in sorted(pods, key=lambda pod: pod.key):
             self._take_in(pod)
         for record in self._pending.values():

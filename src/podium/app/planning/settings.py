@@ -12,6 +12,7 @@ from podium.api.input.overrides import overridden
 from podium.api.meta import Raw
 from podium.api.objects import label_of, read_object
 from podium.api.pod import Pod
+from podium.api.pod_group import PodGroup
 from podium.api.policy import PriorityClass
 from podium.app.planning.question import (
     SCENARIO,
@@ -163,7 +164,10 @@ def _refuse_second(document: Document, *, is_second: bool, path: str = "") -> No
 
 
 def _renewed(documents: Sequence[Document]) -> list[Document]:
-    """The documents with the priority and policy of each pod's class in it, where it names one that is there."""
+    """The documents with the priority and policy of each pod's class in it, where it names one that is there.
+
+    And so for PodGroups, which have no policy.
+    """
     classes = {
         document.object.metadata.name: document.object
         for document in documents
@@ -173,13 +177,15 @@ def _renewed(documents: Sequence[Document]) -> list[Document]:
 
 
 def _with_priority(document: Document, classes: dict[str, PriorityClass]) -> Document:
-    pod = document.object
-    if not isinstance(pod, Pod) or pod.spec.priority is None:
+    item = document.object
+    if not isinstance(item, Pod | PodGroup) or item.spec.priority is None:
         return document
-    named = classes.get(pod.spec.priority_class_name)
-    if named is None or named.value == pod.spec.priority:
+    named = classes.get(item.spec.priority_class_name)
+    if named is None or named.value == item.spec.priority:
         return document
     raw = document.raw
-    spec = {**raw["spec"], "priority": named.value, "preemptionPolicy": named.preemption_policy}
+    spec = {**raw["spec"], "priority": named.value}
+    if isinstance(item, Pod):
+        spec["preemptionPolicy"] = named.preemption_policy
     read = read_object({**raw, "spec": spec}, document.validation)
     return replace(document, written=read.raw, object=read.object)

@@ -78,6 +78,9 @@ class WaitingPods:
         seats: list[tuple[PodRecord, int]] = []
         mark = self._scratch.mark()
         for pod in self._pods:
+            if pod.uid in self._scratch.cluster.placed:
+                # A replacement that is expected somewhere else (`keep_expected`).
+                continue
             row = self._seats.get(pod.uid)
             if row is None and pod.priority >= priority:
                 fitting = self._scratch.fitting(pod, rows)

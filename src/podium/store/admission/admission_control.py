@@ -14,10 +14,12 @@ from podium.api.disruption_rate import MAX_DISRUPTIONS
 from podium.api.limit_range import LimitRange
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
+from podium.api.pod_group import PodGroup
 from podium.api.policy import PodDisruptionBudget, PriorityClass
 from podium.api.runtime_class import RuntimeClass
 from podium.api.storage import PersistentVolumeClaim
 from podium.store.admission.budget_bounds import check_bounds
+from podium.store.admission.group_admission import admit_group
 from podium.store.admission.limit_ranges import check_claim_limits
 from podium.store.admission.pod_admission import admit_pod
 from podium.store.admission.priority_classes import check_default_class, check_priority_class
@@ -51,11 +53,14 @@ class Admission:
         """An object that is to be created, with what is filled in: both forms. A pod may have a `shared` specification.
 
         A budget that has a uid or `was_there` before may be stricter than the policy's bounds. Raises StoreError as
-        `admit_pod`, `check_claim_limits`, `check_priority_class`, `check_default_class` and `check_bounds` do.
+        `admit_pod`, `admit_group`, `check_claim_limits`, `check_priority_class`, `check_default_class` and
+        `check_bounds` do.
         """
         is_new = not object_.metadata.uid
         if isinstance(object_, Pod):
             return self._admit_pod(resource, raw, object_, shared)
+        if isinstance(object_, PodGroup):
+            return filled_in(resource, object_, raw, admit_group(raw, object_.key, self.priority_classes()))
         if isinstance(object_, PersistentVolumeClaim) and is_new:
             ranges = self._limit_ranges(object_.metadata.namespace)
             check_claim_limits(resource, object_.key, object_.spec.resources.requests, ranges)

@@ -16,11 +16,10 @@ from podium.api.pod import PodSpec
 from podium.api.policy import POLICY_ANNOTATION, PriorityClass
 from podium.api.runtime_class import RuntimeClass
 from podium.api.schemas.schema import defaults_of
-from podium.api.schemas.suggestion import suggestion
 from podium.store.admission.default_tolerations import with_defaults, with_kept_defaults
 from podium.store.admission.label_keys import merge_label_keys
 from podium.store.admission.limit_ranges import check_pod_limits, with_default_resources
-from podium.store.admission.priority_classes import SYSTEM_CLASSES, default_class
+from podium.store.admission.priority_classes import SYSTEM_CLASSES, default_class, unknown_class
 from podium.store.admission.runtime_classes import with_runtime
 from podium.store.api_resources import POD
 from podium.store.errors import StoreError, forbidden
@@ -87,8 +86,7 @@ def _priority(spec: Raw, key: str, classes: Mapping[str, PriorityClass]) -> Raw:
         return {"preemptionPolicy": spec.get("preemptionPolicy", _PREEMPT)}
     filled = _of_class(name, classes) if name else _of_default(classes.values())
     if filled is None:
-        hint = suggestion(name, sorted({*classes, *SYSTEM_CLASSES}))
-        raise forbidden(POD, key, f"no PriorityClass with name {name} was found; {hint}")
+        raise unknown_class(POD, key, name, classes)
     for field in ("priority", "preemptionPolicy"):
         if name and field in spec and spec[field] != filled[field]:
             raise _differs(key, field, spec[field], name, filled[field])

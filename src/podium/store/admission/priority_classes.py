@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from podium.api.policy import PriorityClass
+from podium.api.schemas.suggestion import suggestion
 from podium.store.api_resource import APIResource
-from podium.store.errors import forbidden, invalid
+from podium.store.errors import StoreError, forbidden, invalid
 
 SYSTEM_CLASSES: Mapping[str, int] = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 """The priority classes that every cluster has (pkg/apis/scheduling/types.go)."""
@@ -35,3 +36,15 @@ def default_class(classes: Iterable[PriorityClass]) -> PriorityClass | None:
     """The class of pods that name none; of several defaults, which a cluster can come to have, the lowest."""
     defaults = (class_ for class_ in classes if class_.global_default)
     return min(defaults, key=lambda priority_class: (priority_class.value, priority_class.metadata.name), default=None)
+
+
+def priority_of(name: str, classes: Mapping[str, PriorityClass]) -> int | None:
+    """The priority that a class has, the system's included; None for one that does not exist."""
+    found = classes.get(name)
+    return SYSTEM_CLASSES.get(name) if found is None else found.value
+
+
+def unknown_class(resource: APIResource, key: str, name: str, classes: Mapping[str, PriorityClass]) -> StoreError:
+    """The refusal of an object that names a class which does not exist."""
+    hint = suggestion(name, sorted({*classes, *SYSTEM_CLASSES}))
+    return forbidden(resource, key, f"no PriorityClass with name {name} was found; {hint}")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from podium.api.meta import Raw
+from podium.store.admission.group_admission import readmit_group
 from podium.store.admission.pod_admission import readmit_pod
 from podium.store.api_resource import APIResource
+from podium.store.api_resources import POD_GROUP
 from podium.store.errors import bad_request
 from podium.store.stored import Stored
 from podium.store.verbs.managed_fields import with_kept_managers
@@ -42,6 +44,8 @@ def replaced(previous: Stored, raw: Raw) -> Raw:
             updated["status"] = previous.raw["status"]
     if previous.resource.name == "Pod":
         updated = readmit_pod(updated, previous.raw)
+    elif previous.resource is POD_GROUP:
+        updated = readmit_group(updated, previous.raw)
     if previous.resource.has_generation and _content(previous, updated) != _content(previous, previous.raw):
         metadata["generation"] = metadata.get("generation", 0) + 1
     return updated
