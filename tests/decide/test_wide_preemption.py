@@ -295,6 +295,24 @@ def test_a_stated_cost_is_worked_out_once_for_all_that_is_told(monkeypatch: pyte
     assert asked == [4, 2]
 
 
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize(
+    "far", [{"apart": [term("app=web", ZONE)]}, {"labels": WEB, "spread": [spread_over(ZONE, "app=web")]}]
+)
+def test_sets_are_not_tried_on_full_nodes_where_nothing_better_is_to_be_found(far: dict[str, Any], number: int) -> None:
+    nodes = [node(f"{zone}{place}", zone=zone, cpu=4) for zone in "abc" for place in range(10)]
+    names = [each.metadata.name for each in nodes]
+    fillers = [pod(f"{name}-{k}", on=name, cpu=4 // number) for name in names for k in range(number)]
+
+    found = plan(pod("p", priority=9, cpu=4, **far), [*nodes, *fillers], **ACROSS)
+
+    assert found.search is not None
+    assert found.search.is_complete
+    assert [len(each.victims) for each in found.candidates.values()] == [number] * len(nodes)
+    # Whoever has to go in any case, all, and all without each one.
+    assert found.search.steps == (2 + number) * len(nodes)
+
+
 # Bounds
 
 

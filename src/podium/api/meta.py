@@ -6,8 +6,7 @@ alone. Unknown fields are accepted and dropped; the wire form is kept by whoever
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, Self, overload
 
 import msgspec
 
@@ -64,6 +63,26 @@ class ObjectMeta(Narrow, frozen=True, kw_only=True):
         return None
 
 
+class _Key:
+    """`namespace/name`, or the name alone for objects without a namespace.
+
+    Made when it is first asked for, and kept with the object: a `functools.cached_property` that takes no lock.
+    """
+
+    @overload
+    def __get__(self, object_: None, owner: type[Kubernetes]) -> Self: ...
+
+    @overload
+    def __get__(self, object_: Kubernetes, owner: type[Kubernetes]) -> str: ...
+
+    def __get__(self, object_: Kubernetes | None, owner: type[Kubernetes]) -> str | Self:
+        if object_ is None:
+            return self
+        meta = object_.metadata
+        key = object_.__dict__["key"] = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
+        return key
+
+
 class Kubernetes(Narrow, frozen=True, kw_only=True, dict=True):
     """The base of all objects that stand on their own. What follows from a reading is kept with it (`dict`)."""
 
@@ -71,8 +90,4 @@ class Kubernetes(Narrow, frozen=True, kw_only=True, dict=True):
     kind: str = ""
     metadata: ObjectMeta = ObjectMeta()
 
-    @cached_property
-    def key(self) -> str:
-        """`namespace/name`, or the name alone for objects without a namespace."""
-        meta = self.metadata
-        return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
+    key = _Key()

@@ -84,7 +84,8 @@ class Parts:
         status = self.runners[pod.scheduler_name].pre_enqueue(pod)
         if not status.is_success:
             return status
-        if self.preemptions.holds(pod.uid) or self.gangs.preemptions.holds(pod.pod_class.pod_group):
+        group = pod.pod_class.pod_group
+        if self.preemptions.holds(pod.uid) or (group and self.gangs.preemptions.holds(group)):
             return _HELD
         return SUCCESS
 

@@ -86,6 +86,7 @@ class Scheduler:
         self.reports = parts.reports
         self.known = parts.known
         self.gangs = parts.gangs
+        self._has_gangs = parts.gangs.is_on
         self._front = parts.front
         self._room = parts.room
         self._pods = PodsShown(parts)
@@ -121,7 +122,9 @@ class Scheduler:
                 actions = self._objects.gone(gone, now)
         if self.waiting_pods.has_any:
             actions = actions + self._go_on(now)
-        return actions + self.gangs.settle(self, now) if self.bindings.gathered else actions
+        if self._has_gangs and self.bindings.gathered:
+            actions = actions + self.gangs.settle(self, now)
+        return actions
 
     def _go_on(self, now: int) -> list[Action]:
         """Go on with the pods whose wait at Permit is over."""
@@ -137,13 +140,14 @@ class Scheduler:
         if self.queue.can_pop:
             return AT_ONCE
         bindings_ns = self.bindings.next_deadline()
-        gangs_ns = self.gangs.next_deadline() if self.gangs.is_on else None
-        times = (
+        times: tuple[int | None, ...] = (
             *(bindings_ns, self.queue.next_deadline(), self.reports.next_deadline()),
-            *(self.futile.next_deadline(), self.cap.next_deadline(), gangs_ns),
+            *(self.futile.next_deadline(), self.cap.next_deadline()),
         )
         is_news = bindings_ns is not None or self.cap.is_awaited or self.queue.has_promising
-        is_news = is_news or (self.gangs.is_on and self.gangs.has_news)
+        if self._has_gangs:
+            times += (self.gangs.next_deadline(),)
+            is_news = is_news or self.gangs.has_news
         time_ns, told = earliest(times), self._told
         if told.time_ns != time_ns or told.is_news is not is_news:
             told = self._told = Deadline(time_ns, is_news)
@@ -201,7 +205,7 @@ class Scheduler:
             while (uid := waits.take_due(now)) is not None:
                 self.queue.activate([uid], now)
         actions = self._bind_on(now) if self.bindings.has_deadlines else []
-        if self.gangs.is_on:
+        if self._has_gangs:
             actions += self.gangs.tick(self, now)
         actions += self._attempts(now)
         return actions + self._write_again(now) if self.reports.has_failed else actions
@@ -224,7 +228,7 @@ class Scheduler:
         if self.cluster.replacements.awaited or self._front.first:
             self._front.settle(self.queue, now)
         while (queued := self.queue.pop(now)) is not None:
-            if self.gangs.concerns(queued.record):
+            if self._has_gangs and self.gangs.concerns(queued.record):
                 return actions + self.gangs.attempt(queued, self, now)
             known = self.known.find(queued.record, now)
             if known is None or self.futile.knows(queued.record):

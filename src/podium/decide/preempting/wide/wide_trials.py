@@ -34,6 +34,7 @@ from podium.decide.preempting.wide.reasons import reasons
 from podium.decide.preempting.wide.reprieve import Reprieve
 from podium.decide.preempting.wide.results import WideResults
 from podium.decide.preempting.wide.sets import Asking, MemberSets, sets_of
+from podium.decide.preempting.wide.settled import settled
 from podium.decide.preempting.wide.subsets import MOST_FREE, best_set
 from podium.framework.cycle_state import CycleState
 from podium.framework.handle import Handle
@@ -320,6 +321,7 @@ class _WideTrial:
         left = positions[~self._proven[positions]]
         if best is not None and self._prunes:
             left = left[self._may_beat(left, best)]
+        left = self._unsettled(left, best)
         if not self._are_enough(left):
             return
         for position in left.tolist():
@@ -331,6 +333,17 @@ class _WideTrial:
                 if self._is_better(position, sets, cost):
                     self._results.put(np.array([position]), sets)
         self._is_complete = not self._left_out
+
+    def _unsettled(self, positions: Int64s, best: Int64s | None) -> Int64s:
+        """Those of the positions where something better may be found."""
+        open_ = np.ones(len(positions), dtype=np.bool_)
+        for first in range(0, len(positions), _FEW_ROWS):
+            some = positions[first : first + _FEW_ROWS]
+            pairs = self._potential.pairs(self._rows[some])
+            known = settled(self._asking, pairs, some, self._results, best, is_monotone=self._is_monotone)
+            open_[first : first + _FEW_ROWS] = ~known
+        unsettled: Int64s = positions[open_]
+        return unsettled
 
     def _is_better(self, position: int, sets: MemberSets, cost: Int64s) -> bool:
         """Whether a set is better than what was found for its row: it costs something else, or has fewer victims."""

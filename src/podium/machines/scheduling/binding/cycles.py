@@ -61,7 +61,7 @@ class BindingCycles:
         self._preparing: Deadlines[str] = Deadlines()
         # The cycles that have some of these times: most are through before the clock moves.
         self._timed: set[str] = set()
-        # Pods, by uid, that wait for others of their gang; and how often any pod came a step further on its way.
+        # Pods, by uid, that wait for others of their gang; and how often, while any did, a pod came a step further.
         self.gathered: dict[str, None] = {}
         self.moves = 0
         # Pods that were bound, as the API answered, but are not yet seen on their node.
@@ -106,7 +106,8 @@ class BindingCycles:
         """Assume the pod on the node and go as far as possible; if ``is_together``, not without others of its gang."""
         pod = queued.record
         cycle = self._cycles[pod.uid] = BindingCycle(queued, runner, state, node_name, is_together=is_together)
-        self.moves += 1
+        if self.gathered:
+            self.moves += 1
         pod.node_name = node_name
         self._cluster.add_pod(pod)
         between = self._plugins.get(runner)
@@ -308,7 +309,8 @@ class BindingCycles:
         return [], None
 
     def _ask_for_binding(self, cycle: BindingCycle, _now: int) -> StepResult:
-        self.gathered.pop(cycle.queued.record.uid, None)
+        if cycle.is_together:
+            self.gathered.pop(cycle.queued.record.uid, None)
         cycle.stage = Stage.BIND
         status = plugins.bind(cycle)
         if not status.is_success:
@@ -353,8 +355,9 @@ class BindingCycles:
     def _drop(self, cycle: BindingCycle) -> None:
         uid = cycle.queued.record.uid
         del self._cycles[uid]
-        self.moves += 1
-        self.gathered.pop(uid, None)
+        if self.gathered:
+            self.moves += 1
+            self.gathered.pop(uid, None)
         self._waiting.remove(uid)
         if uid in self._timed:
             self._timed.discard(uid)

@@ -164,7 +164,8 @@ class PodsShown:
         self._cluster.devices.forget_pod(uid)
         self._forget_pending(uid)
         self._futile.forget(record)
-        self._gangs.left(record, now)
+        if record.pod_class.pod_group:
+            self._gangs.left(record, now)
         if uid in self._cluster.placed:
             self._cluster.remove_pod(uid)
         if placed is not None:
