@@ -102,11 +102,11 @@ class GangDecision:
         return found
 
 
-def decide_gang(runner: Runner, pod: PodRecord) -> GangDecision | None:
+def decide_gang(runner: Runner, pod: PodRecord, *, preempts: bool = True) -> GangDecision | None:
     """Decide about the group of a pending pod; None where its profile does not place it with others.
 
     The pods of the group that are not gated are tried in the order of a scheduler to which all came as they were made.
-    Raises PluginError where a plugin fails.
+    Unless it ``preempts`` nobody is asked for a way out. Raises PluginError where a plugin fails.
     """
     group = runner.cluster.pod_groups.of(pod)
     plugin = next((each for each in runner.profile.pre_enqueue if isinstance(each, GangScheduling)), None)
@@ -115,7 +115,7 @@ def decide_gang(runner: Runner, pod: PodRecord) -> GangDecision | None:
     trial = _trial(runner, group, pod)
     placement = place_group(runner, trial)
     way_out = None
-    if not placement.is_enough and plugin.preempts and not placement.problem:
+    if preempts and not placement.is_enough and plugin.preempts and not placement.problem:
         way_out = ask_group_post_filter(runner, group.key, trial)
     there = len(trial.placed) + len(trial.members)
     return GangDecision(group.key, group.min_count, there, len(trial.placed), placement, way_out)

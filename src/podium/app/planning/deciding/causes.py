@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from podium.app.explaining.gang import beside_those_before, decide_gang
 from podium.app.planning.deciding.decisions import Decisions
 from podium.app.planning.deciding.fates import Ending, Kind, Settled, kind_of
 from podium.cluster.arrays import Int64s
@@ -145,19 +146,32 @@ def _blocked(decisions: Decisions, pods: tuple[PodRecord, ...]) -> Blocked:
     gate = runner.pre_enqueue(pod)
     if not gate.is_success:
         return Blocked(pods, Obstacle(GATED, _cut(gate.message), gate.plugin))
-    state = CycleState()
     try:
-        pre_filter = runner.pre_filter(state, pod)
-        if not pre_filter.status.is_success:
-            return Blocked(pods, _of_pod(pre_filter.status))
-        rows = decisions.cluster.nodes.all_rows() if pre_filter.rows is None else pre_filter.rows
-        if not len(decisions.cluster.nodes):
-            return Blocked(pods, Obstacle(TURNED_DOWN, "there are no nodes"))
-        if not len(rows):
-            return Blocked(pods, _of_pod(left_out(pre_filter)))
-        return Blocked(pods, None, tuple(_on_nodes(runner, state, pod, rows)))
+        decision = decide_gang(runner, pod, preempts=False)
+        if decision is None or decision.is_enough:
+            return _in_the_way(decisions, runner, pod, pods)
+        if decision.placement.problem:
+            return Blocked(pods, Obstacle(TURNED_DOWN, _cut(decision.placement.problem)))
+        # All of a gang wait for what keeps off the first that does not fit.
+        lacking = next((member.pod for member in decision.placement.members if not member.fits), pod)
+        with beside_those_before(runner, decision, lacking):
+            return _in_the_way(decisions, runner, lacking, pods)
     except PluginError as error:
         return Blocked(pods, Obstacle(FAILED, _cut(str(error))))
+
+
+def _in_the_way(decisions: Decisions, runner: Runner, pod: PodRecord, pods: tuple[PodRecord, ...]) -> Blocked:
+    """Why pods wait for which one stands. Raises PluginError where a plugin fails."""
+    state = CycleState()
+    pre_filter = runner.pre_filter(state, pod)
+    if not pre_filter.status.is_success:
+        return Blocked(pods, _of_pod(pre_filter.status))
+    rows = decisions.cluster.nodes.all_rows() if pre_filter.rows is None else pre_filter.rows
+    if not len(decisions.cluster.nodes):
+        return Blocked(pods, Obstacle(TURNED_DOWN, "there are no nodes"))
+    if not len(rows):
+        return Blocked(pods, _of_pod(left_out(pre_filter)))
+    return Blocked(pods, None, tuple(_on_nodes(runner, state, pod, rows)))
 
 
 def _on_nodes(runner: Runner, state: CycleState, pod: PodRecord, rows: Int64s) -> Iterator[NodesAlike]:

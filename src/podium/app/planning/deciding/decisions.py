@@ -18,8 +18,10 @@ from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.app.cluster import Cluster as LoadedCluster
+from podium.app.explaining.gang import GangDecision, decide_gang
 from podium.app.planning.chances.draws import Draws
 from podium.app.planning.deciding.fates import LIKENESS, Ending, Fate, Kind, Settled, kind_of
+from podium.app.planning.deciding.gang_fates import fates_of
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.decide.cap import PutOff
@@ -177,7 +179,7 @@ class Decisions:
         self.scratch.taken_back_by(self._supposed.pop)
 
     def settle(self, pods: Iterable[PodRecord], *, preempts: bool = False, comes_back: bool = False) -> Settled:
-        """Let pods get nodes, each as its scheduler decides on what those before it have left.
+        """Let pods get nodes, each as its scheduler decides on what those before it have left, and gangs as a whole.
 
         With ``preempts`` they preempt where they may; whoever is preempted leaves at once, and with ``comes_back`` the
         pod that its controller makes in its place waits with the others. They are tried in the order of the queue,
@@ -191,19 +193,24 @@ class Decisions:
             hopeless: set[Kind] = set()
             number = len(fates)
             returned: list[PodRecord] = []
+            gone: set[str] = set()
             for pod in tried:
-                fate = None if kind_of(pod) in hopeless else self._fate(pod, preempts=preempts)
-                if fate is None:
+                if pod.uid in gone:
+                    continue
+                found = () if kind_of(pod) in hopeless else self._fates(pod, preempts=preempts)
+                if not found:
                     hopeless.add(kind_of(pod))
                     left.append(pod)
                     continue
-                fates.append(fate)
-                if fate.victims:
+                fates += found
+                gone.update(fate.pod.uid for fate in found)
+                victims = [victim for fate in found for victim in fate.victims]
+                if victims:
                     hopeless.clear()
-                    returned += map(_made_again, filter(_is_made_again, fate.victims)) if comes_back else ()
+                    returned += map(_made_again, filter(_is_made_again, victims)) if comes_back else ()
             if len(fates) == number:
                 break
-            left = list(self.in_order([*left, *returned]))
+            left = list(self.in_order([*(pod for pod in left if pod.uid not in gone), *returned]))
         return Settled(tuple(fates), tuple(left), self._put_off)
 
     def _note_likeness(self, pod: PodRecord) -> None:
@@ -224,13 +231,38 @@ class Decisions:
             shared = (pod.namespace, pod.pod_class.owner, pod.pod_class.spec)
             memo[LIKENESS] = msgspec.msgpack.encode(shared, order="deterministic")
 
-    def _fate(self, pod: PodRecord, *, preempts: bool) -> Fate | None:
-        """The node that the pod gets, and takes; None where it waits."""
+    def _fates(self, pod: PodRecord, *, preempts: bool) -> tuple[Fate, ...]:
+        """The nodes that the pod, and those of its gang, get and take; none where it waits."""
         runner = self.runners.get(pod.scheduler_name)
         if runner is None or pod.terminating or not runner.pre_enqueue(pod).is_success:
-            return None
+            return ()
         if self._draws is not None:
             self._draws.note(runner, pod, preempts=preempts)
+        try:
+            decision = decide_gang(runner, pod, preempts=preempts)
+            if decision is not None:
+                return self._together(runner, decision)
+        except PluginError:
+            return ()
+        fate = self._fate(runner, pod, preempts=preempts)
+        return () if fate is None else (fate,)
+
+    def _together(self, runner: Runner, decision: GangDecision) -> tuple[Fate, ...]:
+        """The nodes that the pods of a gang get, and take."""
+        fates = fates_of(decision)
+        victims = [victim for fate in fates for victim in fate.victims]
+        self._count(victims)
+        for victim in victims:
+            self.scratch.take_off(victim.uid)
+        for fate in fates:
+            member = decision.member(fate.pod.uid)
+            if decision.is_enough and member is not None:
+                self._reserve(runner, member.placement, fate.pod, fate.node)
+            self._take(fate.pod, self.cluster.nodes.row_of[fate.node])
+        return fates
+
+    def _fate(self, runner: Runner, pod: PodRecord, *, preempts: bool) -> Fate | None:
+        """The node that a pod by itself gets, and takes; None where it waits."""
         try:
             placement = place(runner, pod, self._seed, detailed=False)
             if placement.row is not None:
