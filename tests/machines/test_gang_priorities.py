@@ -120,3 +120,30 @@ def test_the_nominations_of_a_gang_end_where_its_group_asks_for_something_else(g
     rig.see(group)
 
     assert [rig.nominated(each) for each in pods] == ["", ""]
+
+
+def test_the_nominations_of_a_gang_end_where_too_few_of_its_pods_are_left() -> None:
+    rig, pods = preempting()
+
+    rig.miss(pods[0])
+
+    assert rig.nominated(pods[1]) == ""
+
+
+def test_room_that_was_kept_for_a_gang_is_there_for_others_when_its_group_is_gone() -> None:
+    rig, _ = preempting()
+    rig.see(pod("again", cpu=2, priority=50))
+    ticks(rig)
+
+    rig.miss(stating("g", 2, 100), *(pod(f"low-{name}", cpu=2, on=name, priority=50) for name in ("a", "b")))
+    rig.wait(10)
+
+    assert bound(ticks(rig)) == ["again"]
+
+
+def test_a_group_that_changes_nothing_of_its_plan_keeps_it() -> None:
+    rig, pods = preempting()
+
+    rig.see(stating("g", 1, 100))
+
+    assert sorted(rig.nominated(each) for each in pods) == ["a", "b"]
