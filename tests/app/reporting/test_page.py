@@ -356,6 +356,24 @@ def test_a_decision_shows_nodes_by_verdict_and_candidates_with_victims(browser: 
     opened.context.close()
 
 
+def test_candidates_have_a_column_for_each_criterion_that_is_stated(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "decision.html"
+    example = ROOT / "examples" / "preemption" / "work-lost.yaml"
+    path.write_text(report(load([example], example.with_name("work-lost-config.yaml")).explain("ml/urgent")))
+
+    opened = Opened(browser, path)
+
+    assert opened.page.locator(".decision th").all_inner_texts() == ["", "node", "work lost", "grace", ""]
+    rows = opened.page.inner_text(".decision tbody").splitlines()
+    assert [row.split("\t")[1:4] for row in rows] == [
+        ["gpu-2", "1.0 node-hours", "30s"],
+        ["gpu-1", "8.0 node-hours", "30s"],
+    ]
+    assert "work lost 1.0 node-hours, grace 30s" in opened.page.inner_text(".details")
+    assert opened.complaints == []
+    opened.context.close()
+
+
 def test_scores_are_bars_and_a_table_of_the_node_that_is_chosen(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "scores.html"
     objects = [*dump(30, 60)]

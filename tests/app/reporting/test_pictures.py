@@ -25,6 +25,8 @@ from tests.docs.blocks import ROOT
 
 STARVATION = ROOT / "examples" / "starvation-1.yaml"
 LOOP = ROOT / "examples" / "preemption-loop.yaml"
+WORK_LOST = ROOT / "examples" / "preemption" / "work-lost.yaml"
+WORK_LOST_CONFIG = ROOT / "examples" / "preemption" / "work-lost-config.yaml"
 CLUSTER = ROOT / "examples" / "plan" / "cluster.yaml"
 NODE = "ip-10-0-1-12.eu-west-1.compute.internal"
 
@@ -92,6 +94,26 @@ def test_a_decision_tells_of_every_node_once() -> None:
     [candidate] = told.candidates
     assert (candidate.node, candidate.violations, candidate.priority, candidate.count) == (0, 0, 100, 2)
     assert candidate.victims == ["default/a", "default/b"]
+
+
+def test_candidates_are_told_by_the_criteria_that_a_setting_states_as_the_text_does() -> None:
+    told = page_of("explain", "ml/urgent", "-f", WORK_LOST, "--config", WORK_LOST_CONFIG)["decision"]
+
+    assert told["criteria"] == ["work lost", "grace"]
+    assert [(told["nodes"][each["node"]], each["costs"]) for each in told["candidates"]] == [
+        ("gpu-2", ["1.0 node-hours", "30s"]),
+        ("gpu-1", ["8.0 node-hours", "30s"]),
+    ]
+
+
+def test_candidates_are_told_by_the_criteria_of_kube_scheduler_where_none_is_stated() -> None:
+    told = page_of("explain", "ml/urgent", "-f", WORK_LOST)["decision"]
+
+    assert told["criteria"] is None
+    assert [(each["violations"], each["priority"], each["costs"]) for each in told["candidates"]] == [
+        (0, 5, None),
+        (0, 6, None),
+    ]
 
 
 def test_a_decision_has_what_would_have_to_change_and_the_text_of_the_terminal() -> None:

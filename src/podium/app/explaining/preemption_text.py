@@ -75,13 +75,13 @@ def _candidate_rows(plan: PreemptionPlan, chosen: Candidate) -> list[list[Part]]
         style = "good" if is_chosen else ""
         node = Name(candidate.node_name, NODES, style)
         names = names_of([victim.key for victim in candidate.victims], PODS, "dim", most=1)
-        rows.append([Cell("→" if is_chosen else "", style), node, *_costs(plan, candidate), names])
+        rows.append([Cell("→" if is_chosen else "", style), node, *costs_of(plan, candidate), names])
     if len(order) > _MOST_NODES:
         rows.append(["", Cell(f"and {len(order) - _MOST_NODES:,} more", "dim")])
     return rows
 
 
-def _costs(plan: PreemptionPlan, candidate: Candidate) -> list[str]:
+def costs_of(plan: PreemptionPlan, candidate: Candidate) -> list[str]:
     """What a candidate costs, a text for each heading."""
     if not plan.criteria:
         return [str(candidate.budget_violations), str(candidate.victims[0].priority), str(len(candidate.victims))]

@@ -11,6 +11,7 @@ from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.obstacles import find_obstacles
 from podium.app.explaining.on_node import NodeAnswer, Score
 from podium.app.explaining.on_node_text import headline_on
+from podium.app.explaining.preemption_text import costs_of
 from podium.app.explaining.remedies_text import write_remedies
 from podium.app.explaining.text import facts_of, headline_of
 from podium.app.explaining.workload import WorkloadExplanation
@@ -113,6 +114,7 @@ def _decision(explanation: Explanation) -> Decision:
         else [(places[name], escape(status.message, _LONGEST)) for name, status in sorted(plan.rejected.items())],
         decided_by="" if plan is None else plan.criterion,
         role=_ROLES.get(explanation.outcome if explanation.placed is None else explanation.placed.then, ""),
+        criteria=None if plan is None else [criterion.heading for criterion in plan.criteria] or None,
     )
 
 
@@ -146,6 +148,7 @@ def _candidates(plan: PreemptionPlan, places: Mapping[str, int]) -> list[Candida
             candidate.victims[0].priority,
             len(candidate.victims),
             [escape(victim.key, _LONGEST) for victim in candidate.victims[:_MOST_VICTIMS]],
+            costs_of(plan, candidate) if plan.criteria else None,
         )
         for candidate in found
     ]

@@ -31,7 +31,7 @@ class Decision(msgspec.Struct, frozen=True, rename="camel"):
     `scores` are those of the nodes in `rated`, best first, by plugin, weighted. `rejected` is by node why preemption
     does not help there. `taken` is the node that is taken or nominated, -1 for none,
     and `role` says in words which of them it is. `counts` are how many nodes gave each answer, where not all of them
-    are among the nodes.
+    are among the nodes. `criteria` are those by which candidates are compared, None for kube-scheduler's.
     """
 
     pod: str
@@ -49,12 +49,13 @@ class Decision(msgspec.Struct, frozen=True, rename="camel"):
     decided_by: str
     role: str
     counts: list[int] | None = None
+    criteria: list[str] | None = None
 
 
 class Candidate(msgspec.Struct, frozen=True, rename="camel"):
     """A node where preemption would help: its victims, the most important first, and budgets that they would break.
 
-    The highest `priority` of these is None where it is not known.
+    The highest `priority` of these is None where it is not known. `costs` are what stated criteria say of them.
     """
 
     node: int
@@ -62,6 +63,7 @@ class Candidate(msgspec.Struct, frozen=True, rename="camel"):
     priority: int | None
     count: int
     victims: list[str]
+    costs: list[str] | None = None
 
 
 class Disruptions(msgspec.Struct, frozen=True, rename="camel"):

@@ -79,8 +79,12 @@ export class DecisionPage {
     const candidate = this.candidateOf.get(node), rejected = this.rejectedOf.get(node);
     if (candidate) {
       lines.push(`preempting there takes ${number(candidate.count)}: ${candidate.victims.join(", ")}`);
-      const priority = candidate.priority === null ? "" : `, highest priority ${number(candidate.priority)}`;
-      lines.push(`budget violations ${candidate.violations}${priority}`);
+      if (data.criteria) {
+        lines.push(data.criteria.map((criterion, place) => `${criterion} ${candidate.costs[place]}`).join(", "));
+      } else {
+        const priority = candidate.priority === null ? "" : `, highest priority ${number(candidate.priority)}`;
+        lines.push(`budget violations ${candidate.violations}${priority}`);
+      }
     } else if (rejected) {
       lines.push(`preempting there does not help: ${rejected}`);
     }

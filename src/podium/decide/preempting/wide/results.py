@@ -38,6 +38,11 @@ class WideResults:
         for place, position in enumerate(positions.tolist()):
             self.sets[position] = sets.members[sets.starts[place] : sets.starts[place + 1]]
 
+    def numbers(self, positions: Int64s) -> Int64s:
+        """``[positions]``: of how many victims it is known that they are enough on each row, 0 where of none."""
+        known = zip(positions.tolist(), self.refused[positions].tolist(), strict=True)
+        return np.array([0 if refused else len(self.sets[position]) for position, refused in known], dtype=np.int64)
+
     def best(self) -> Int64s | None:
         """The lowest cost; None where there is no candidate."""
         found = np.flatnonzero(self.refused == 0)

@@ -11,25 +11,19 @@ from podium.decide.preempting.wide.results import WideResults
 from podium.decide.preempting.wide.sets import Asking
 
 
-def settled(
-    asking: Asking, pairs: Pairs, positions: Int64s, results: WideResults, best: Int64s | None, *, is_monotone: bool
-) -> Bools:
-    """``[rows]``: where nothing better is to be found than the results at ``positions``, or than the ``best`` of all.
+def settled(asking: Asking, pairs: Pairs, positions: Int64s, results: WideResults, *, is_monotone: bool) -> Bools:
+    """``[rows]``: where nothing better is to be found than the results at ``positions``.
 
     Where ``is_monotone`` and nobody who may be a victim could be spared, nothing but all of them is enough. Where no
     set with one victim more costs less, none costs less than the cheapest of its pods: one victim who costs no more
-    than anybody else is the best there is, and a row all of whose pods cost more than ``best`` does not matter.
+    than anybody else is the best there is.
     """
-    found = results.refused[positions] == 0
-    taken = np.array([len(results.sets.get(position, ())) for position in positions.tolist()], dtype=np.int64)
+    taken = results.numbers(positions)
     known = np.zeros(len(positions), dtype=np.bool_)
     if is_monotone:
-        known |= found & (taken == np.bincount(pairs.owners, minlength=len(pairs.rows)))
+        known |= (taken > 0) & (taken == np.bincount(pairs.owners, minlength=len(pairs.rows)))
     if asking.grows:
-        floors = _cheapest(asking, pairs)
-        known |= found & (taken == 1) & at_most(results.costs[:, positions], floors)
-        if best is not None:
-            known |= ~at_most(floors, best)
+        known |= (taken == 1) & at_most(results.costs[:, positions], _cheapest(asking, pairs))
     return known
 
 

@@ -321,7 +321,7 @@ class _WideTrial:
         left = positions[~self._proven[positions]]
         if best is not None and self._prunes:
             left = left[self._may_beat(left, best)]
-        left = self._unsettled(left, best)
+        left = self._unsettled(left, numbers)
         if not self._are_enough(left):
             return
         for position in left.tolist():
@@ -334,15 +334,16 @@ class _WideTrial:
                     self._results.put(np.array([position]), sets)
         self._is_complete = not self._left_out
 
-    def _unsettled(self, positions: Int64s, best: Int64s | None) -> Int64s:
-        """Those of the positions where something better may be found."""
-        open_ = np.ones(len(positions), dtype=np.bool_)
-        for first in range(0, len(positions), _FEW_ROWS):
-            some = positions[first : first + _FEW_ROWS]
+    def _unsettled(self, positions: Int64s, numbers: Int64s) -> Int64s:
+        """Those of the positions where something better may be found; ``numbers`` of pods may be victims, or fewer."""
+        taken = self._results.numbers(positions)
+        asked = positions[(taken == 1) | (taken == numbers[positions])]
+        known = np.zeros(len(self._rows), dtype=np.bool_)
+        for first in range(0, len(asked), _FEW_ROWS):
+            some = asked[first : first + _FEW_ROWS]
             pairs = self._potential.pairs(self._rows[some])
-            known = settled(self._asking, pairs, some, self._results, best, is_monotone=self._is_monotone)
-            open_[first : first + _FEW_ROWS] = ~known
-        unsettled: Int64s = positions[open_]
+            known[some] = settled(self._asking, pairs, some, self._results, is_monotone=self._is_monotone)
+        unsettled: Int64s = positions[~known[positions]]
         return unsettled
 
     def _is_better(self, position: int, sets: MemberSets, cost: Int64s) -> bool:
