@@ -248,3 +248,19 @@ def test_a_list_of_pods_and_one_that_says_the_same_of_its_items_share_no_stencil
     common: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod"}
 
     assert stencils.of(b"{}", {}) is not stencils.of(b"{}", common)
+
+
+def test_texts_of_a_length_that_was_seen_are_read_as_all_others() -> None:
+    first = stencil(pod_of(0))
+    same, longer = pod_of(1), pod_of(2)
+    longer["spec"]["nodeName"] = "node-20"
+    # As long as the one before, with other things in other places.
+    shifted = pod_of(3)
+    shifted["metadata"]["uid"] = "uid-33"
+    shifted["metadata"]["resourceVersion"] = "3" * 2
+    elsewhere = pod_of(4)
+    elsewhere["metadata"]["labels"]["app"] = "wob"
+
+    for pod in (same, longer, shifted, same, longer):
+        assert first.read(text_of(pod)) == looked_into(pod)
+    assert first.read(text_of(elsewhere)) is None

@@ -1,6 +1,7 @@
 """How time passes, who learns what, and how actions fare."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import pytest
 
@@ -9,6 +10,7 @@ from podium.machines.actions import Action, Bind
 from podium.machines.observations import Answered, Observation, Problem
 from podium.machines.parts.deadlines import AT_ONCE, Deadline
 from podium.sim.faulty.faults import ANSWER_LOST, NO_ANSWER, REFUSED, STUMBLED, Fate
+from podium.store.store import Store
 from tests.sim.first_fit import FirstFit
 from tests.sim.objects import scenario, template, workload
 from tests.sim.planned_faults import BindFates
@@ -29,6 +31,15 @@ class Listening(FirstFit):
         if isinstance(observation, Answered) and isinstance(observation.action, Bind):
             self.answered.append((now, observation.problem))
         return super().handle(observation, now)
+
+
+def test_there_may_be_more_at_the_start_than_the_log_of_the_store_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("podium.sim.simulation.Store", partial(Store, log_capacity=20))
+
+    simulation = simulation_of(node("n1", cpu="40"), *(pod(f"pod-{index}", node="n1") for index in range(30)))
+
+    assert len(pods(simulation)) == 30
+    assert dict(simulation.usage.requested_shares())["cpu"] == 0.75
 
 
 def test_a_pending_pod_is_bound_started_and_finished_in_virtual_time() -> None:

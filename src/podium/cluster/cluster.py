@@ -54,7 +54,8 @@ class Cluster:
         self.pods = PodTable()
         self.placed: dict[str, PodRecord] = {}
         self.claim_users: dict[str, int] = {}
-        self.nominations = Nominations(self.nodes)
+        self.pod_groups = PodGroups()
+        self.nominations = Nominations(self.nodes, self.pod_groups)
         self.replacements = Replacements()
         self.budgets = Budgets()
         self.caps = DisruptionCaps()
@@ -62,7 +63,6 @@ class Cluster:
         self.storage = Storage()
         self.devices = Devices()
         self.groups = Groups()
-        self.pod_groups = PodGroups()
         self._on_row: list[dict[int, PodRecord]] = []
         self.node_views = NodeViews(self.nodes, self._on_row)
         self.notes_every_reading = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from podium.cluster.nodes import NodeColumns
+from podium.cluster.pod_groups import PodGroups
 from podium.cluster.pods import PodRecord
 
 
@@ -15,12 +16,14 @@ class Nominations:
     """Nominated pods by node, and the node of each. A row changes when a nomination to it begins or ends.
 
     With ``reach_domains`` nominated pods count, for pods that are not more important, as if they were on their nodes
-    already: also where filters look at pods of other nodes. kube-scheduler counts them for their nodes alone.
+    already: also where filters look at pods of other nodes. kube-scheduler counts them for their nodes alone. How
+    important they are, their groups have a say in (`PodGroups.priority_of`).
     """
 
-    def __init__(self, nodes: NodeColumns) -> None:
+    def __init__(self, nodes: NodeColumns, groups: PodGroups) -> None:
         self.reach_domains = False
         self._nodes = nodes
+        self._groups = groups
         self._node_of: dict[str, str] = {}
         self._pods_on: dict[str, dict[str, PodRecord]] = {}
         self._victims_of: dict[str, tuple[str, ...]] = {}
@@ -74,7 +77,11 @@ class Nominations:
     def on(self, node_name: str) -> list[PodRecord]:
         """The pods nominated to a node, the highest priority first, then by key."""
         pods = list(self._pods_on.get(node_name, {}).values())
-        return pods if len(pods) < 2 else sorted(pods, key=lambda pod: (-pod.priority, pod.key))
+        return pods if len(pods) < 2 else sorted(pods, key=lambda pod: (-self.priority(pod), pod.key))
+
+    def priority(self, pod: PodRecord) -> int:
+        """By which priority a nominated pod keeps its place."""
+        return self._groups.priority_of(pod)
 
     def rows(self) -> list[int]:
         """The rows of the nodes that some pod is nominated to, ascending; nodes that do not exist are left out."""

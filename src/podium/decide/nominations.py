@@ -18,7 +18,8 @@ from podium.framework.runner import Runner
 
 def lower_nominations(cluster: Cluster, node_name: str, priority: int) -> list[PodRecord]:
     """The pods nominated to a node with less than ``priority``, highest first."""
-    return [pod for pod in cluster.nominations.on(node_name) if pod.priority < priority]
+    nominations = cluster.nominations
+    return [pod for pod in nominations.on(node_name) if nominations.priority(pod) < priority]
 
 
 def unfit_nominations(

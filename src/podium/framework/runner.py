@@ -226,7 +226,7 @@ class Runner:
         found = [
             (row_of[name], other)
             for other, name in self.cluster.nominations.all()
-            if name in row_of and other.priority >= pod.priority and other.uid != own_uid
+            if name in row_of and other.uid != own_uid and self.cluster.nominations.priority(other) >= pod.priority
         ]
         everywhere = np.arange(len(view), dtype=np.int64)
         if not found:
@@ -248,7 +248,7 @@ class Runner:
             (position, pod)
             for position, row in places
             for pod in nominations.on_row(row)
-            if pod.priority >= priority and pod.uid != own_uid
+            if pod.uid != own_uid and nominations.priority(pod) >= priority
         ]
         return [position for position, _ in found], [pod for _, pod in found]
 

@@ -25,6 +25,7 @@ from podium.decide.preempting.fair_trials import FairTrials
 from podium.decide.preempting.gang.gang import Gang, gang_priority
 from podium.decide.preempting.gang.gang_plan import GangPlan
 from podium.decide.preempting.gang.gang_planner import plan_gang
+from podium.decide.preempting.group_priorities import below_their_groups
 from podium.decide.preempting.preemption import (
     NOT_ELIGIBLE_TERMINATING,
     NOT_ELIGIBLE_TERMINATING_ELSEWHERE,
@@ -308,7 +309,7 @@ class DefaultPreemption:
         """Who may be a victim, None for everybody of lower priority."""
         overridden = type(self).may_disrupt is not DefaultPreemption.may_disrupt
         allowed = self._allowed(cluster) if overridden else None
-        return self._protection.on(cluster, allowed)
+        return below_their_groups(cluster, self._protection.on(cluster, allowed))
 
     def _allowed(self, cluster: Cluster) -> VictimFilter:
         def allowed(pod: PodRecord, slots: Int64s) -> Bools:

@@ -50,6 +50,7 @@ class GangScheduling:
     def __init__(self, context: PluginContext) -> None:
         args = read_arguments(context.args, GangSchedulingArgs, self.name)
         self._cluster = context.cluster
+        context.cluster.pod_groups.are_scheduled = True
         self.preempts = args.preemption
         self.schedule_timeout_ns = parse_duration(args.schedule_timeout)
         self.release_after_ns = parse_duration(args.release_after) or None

@@ -191,7 +191,7 @@ class Simulation:
             self._crashes(component, action, is_done=True)
 
     def _begin(self, components: Iterable[Component]) -> None:
-        for event in self.store.events_since(0):
+        for event in self._there_at_first():
             self.history.begin(event, self.now)
             self._meter.wanted(event.stored.object, self.elapsed_ns)
             self.usage.observe(event, self.now)
@@ -201,6 +201,12 @@ class Simulation:
         self.meters.start()
         for component in components:
             self._add(component)
+
+    def _there_at_first(self) -> list[WatchEvent]:
+        """What there is, in the order in which it was written, however much more that is than the store's log holds."""
+        kinds = (kind.name for kind in self.store.resources.all())
+        objects = sorted((stored for kind in kinds for stored in self.store.objects(kind)), key=lambda one: one.version)
+        return [WatchEvent("ADDED", stored, None) for stored in objects]
 
     def _add(self, component: Component) -> None:
         """Take in one more component."""

@@ -26,9 +26,9 @@ def forgotten_with_its_node(right: Right, cluster: Cluster, name: str) -> None:
 def test_a_pod_whose_deletion_was_missed_keeps_its_node_full() -> None:
     """Symptom: a ghost, until the scheduler is restarted. Rule: a new uid under its name says that a pod is gone."""
 
-    def without_looking_at_the_name(right: Right, feed: Feed, one: Pod) -> PodChange:
+    def without_looking_at_the_name(right: Right, feed: Feed, one: Pod, *rest: Any) -> PodChange:
         feed._uid_of.pop(one.key, None)
-        change: PodChange = right(feed, one)
+        change: PodChange = right(feed, one, *rest)
         return change
 
     def story() -> None:

@@ -193,7 +193,7 @@ def test_a_victim_is_called_back_while_its_preemptor_cannot_hear_of_it() -> None
 
         assert the(Bind, driver.tick()).pod == "default/high"
 
-    caught(story, instead(Scheduler, "_call_back", unheard))
+    caught(story, instead(Scheduler, "call_back", unheard))
 
 
 @pytest.mark.failure(29)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from operator import itemgetter
+from struct import Struct
 
 from msgspec.structs import replace
 
@@ -20,12 +21,25 @@ from podium.api.selection import NodeSelectorTerm
 
 _CACHE = 16_384
 _MAX_BYTES = 65_536
+_MAX_LAYOUTS = 32
+# What no JSON and no YAML has.
+_BETWEEN = b"\0"
 
 
 class PodStencil:
     """Reads the pods that differ from one in nothing but what each has for itself; made by `stencil_of`."""
 
-    __slots__ = ("_addresses", "_before", "_end", "_judged", "_own_volumes", "_places", "_pod", "_same")
+    __slots__ = (
+        "_addresses",
+        "_around",
+        "_before",
+        "_judged",
+        "_layouts",
+        "_own_volumes",
+        "_places",
+        "_pod",
+        "_same",
+    )
 
     def __init__(self, text: bytes, pod: Pod, gaps: Sequence[Gap]) -> None:
         places: dict[str, list[int]] = {}
@@ -40,7 +54,9 @@ class PodStencil:
             (text[start : gap.start], gap.start - start, text[gap.end : gap.end + 1])
             for start, gap in zip(starts, gaps, strict=False)
         ]
-        self._end = text[starts[-1] :]
+        self._around = (*(before for before, _, _ in self._before), text[starts[-1] :])
+        # By the length of texts, how long all parts of such a text were.
+        self._layouts: dict[int, Struct] = {}
         self._pod = pod
         self._places = {what: numbers[0] for what, numbers in places.items()}
         self._judged = [(judge, _all_of(places[what])) for what, judge in JUDGES.items() if what in places]
@@ -55,6 +71,22 @@ class PodStencil:
 
     def read(self, text: bytes) -> Pod | None:
         """The pod that the text is; None for one that is not certainly like the stencil's."""
+        values = self._laid_out(text) or self._looked_up(text)
+        return self._with(values) if values is not None and self._are_right(values) else None
+
+    def _laid_out(self, text: bytes) -> Sequence[str] | None:
+        """What is in the gaps, if these are where they were in a text of that length; None where they are not."""
+        layout = self._layouts.get(len(text))
+        if layout is None:
+            return None
+        parts = layout.unpack(text)
+        if parts[::2] != self._around:
+            return None
+        values = _BETWEEN.join(parts[1::2]).decode("latin-1").split(_BETWEEN.decode())
+        return values if len(values) == len(self._before) else None
+
+    def _looked_up(self, text: bytes) -> Sequence[str] | None:
+        """What is in the gaps, from one to the next; None where something else is around them."""
         values: list[str] = []
         place = 0
         for before, length, closing in self._before:
@@ -62,10 +94,16 @@ class PodStencil:
                 return None
             start = place + length
             place = text.find(closing, start)
+            if place < 0:
+                return None
             values.append(text[start:place].decode("latin-1"))
-        if text[place:] != self._end or not self._are_right(values):
+        if text[place:] != self._around[-1]:
             return None
-        return self._with(values)
+        if len(self._layouts) < _MAX_LAYOUTS:
+            lengths = zip((len(part) for part in self._around), map(len, values), strict=False)
+            sizes = "".join(f"{around}s{own}s" for around, own in lengths)
+            self._layouts[len(text)] = Struct(f"{sizes}{len(self._around[-1])}s")
+        return values
 
     def _are_right(self, values: Sequence[str]) -> bool:
         """Whether what is in the gaps is what belongs there."""

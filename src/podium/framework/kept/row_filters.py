@@ -77,8 +77,11 @@ class RowFilters:
         """
         if not self._nominations:
             return 0
+        nominations = self._nominations
         nominated = [
-            other for other in self._nominations.on_row(row) if other.priority >= pod.priority and other.uid != own_uid
+            other
+            for other in nominations.on_row(row)
+            if other.uid != own_uid and nominations.priority(other) >= pod.priority
         ]
         return self.refused(pod, row, gone, nominated) if nominated else 0
 

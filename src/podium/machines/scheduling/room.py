@@ -51,7 +51,8 @@ class Room:
     def given_up(self, pod: PodRecord, node_name: str, now: int) -> None:
         """``pod`` no longer claims room on a node: those may have it whom its claim kept off, and it may try again."""
         claim = replace(pod, nominated_node_name=node_name)
-        self._queue.move(_left(claim), now, lambda other: other.priority <= pod.priority)
+        priority = self._cluster.nominations.priority(pod)
+        self._queue.move(_left(claim), now, lambda other: other.priority <= priority)
 
     def went_elsewhere(self, pod: PodRecord, node_name: str, now: int) -> None:
         """``pod``, nominated to a node, is placed on another one. kube-scheduler tells nobody (k/k#134859)."""
@@ -81,6 +82,15 @@ class Room:
             return []
         unfit = unfit_nominations(self._cluster, self._runners, node_name, priority, leaving)
         return self._clear(unfit, node_name, cause, now)
+
+    def plan_ended(self, key: str, now: int) -> list[Action]:
+        """The plan of a gang holds no more, and no other will be made for now: clear the nominations of its pods."""
+        nominations = self._cluster.nominations
+        if not nominations:
+            return []
+        members = self._cluster.pod_groups.members(key)
+        pods = [pod for uid, pod in members.items() if uid in nominations and self._is_in_gang(pod)]
+        return self._clear(pods, "", key, now)
 
     def _clear(self, pods: list[PodRecord], node_name: str, cause: str, now: int) -> list[Action]:
         actions: list[Action] = []

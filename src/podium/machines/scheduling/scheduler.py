@@ -114,8 +114,8 @@ class Scheduler:
                 actions = self._pods.gone(pod, now)
             case Changed(object=changed):
                 self.known.forget()
-                self._objects.changed(changed, now)
-                actions = self._look_at(changed, now)
+                actions = self._objects.changed(changed, now)
+                actions += self._look_at(changed, now)
             case Gone(object=gone):
                 self.known.forget()
                 actions = self._objects.gone(gone, now)

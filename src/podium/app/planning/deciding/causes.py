@@ -210,7 +210,9 @@ def _kept_for_others(cluster: Cluster, pod: PodRecord, rows: Int64s) -> Int64s:
     kept = {
         row
         for row in nominations.rows()
-        if any(other.uid != pod.uid and other.priority >= pod.priority for other in nominations.on_row(row))
+        if any(
+            other.uid != pod.uid and nominations.priority(other) >= pod.priority for other in nominations.on_row(row)
+        )
     }
     return np.isin(rows, sorted(kept)).astype(np.int64)
 

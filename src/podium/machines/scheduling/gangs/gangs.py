@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from podium.api.pod_group import PodGroup
+from podium.cluster.pod_groups import PodGroups
 from podium.cluster.pods import PodRecord
 from podium.machines.actions import Action, PatchObject
 from podium.machines.observations import Problem
@@ -93,6 +94,19 @@ class Gangs:
         """A pod is gone, or is pending no more."""
         self._waits.left(pod, now)
 
+    def is_short(self, pod: PodRecord) -> bool:
+        """Whether there are too few pods of a pod's gang for another attempt."""
+        group = self._groups.of(pod) if self.concerns(pod) else None
+        return group is not None and _is_short(self._groups, group)
+
+    def ends_plan(self, before: PodGroup, group: PodGroup) -> bool:
+        """Whether what was planned for a group may not hold for it as it is now."""
+        return self.is_on and (
+            before.spec.priority != group.spec.priority
+            or before.topology_key != group.topology_key
+            or _is_short(self._groups, group)
+        )
+
     def group_changed(self, before: PodGroup | None, group: PodGroup, now: int) -> None:
         """A group came, or changed."""
         self._reports.seen(group)
@@ -103,3 +117,7 @@ class Gangs:
         self._reports.forget(group.key)
         self._releases.forget(group.key)
         self.state.leaders.pop(group.key, None)
+
+
+def _is_short(groups: PodGroups, group: PodGroup) -> bool:
+    return group.is_gang and groups.live(group.key) < group.min_count

@@ -30,28 +30,29 @@ class ObjectsShown:
         self._room = room
         self._gangs = gangs
 
-    def changed(self, changed: Kubernetes, now: int) -> None:
+    def changed(self, changed: Kubernetes, now: int) -> list[Action]:
         """An object was added or changed."""
         if isinstance(changed, Node):
             self._node_changed(changed, now)
-            return
+            return []
         if isinstance(changed, PodGroup):
-            before = self._gangs.state.group(changed.key)
-            self._feed.changed(changed)
-            self._gangs.group_changed(before, changed, now)
-            return
+            return self._group_changed(changed, now)
         if isinstance(changed, DisruptionPolicy):
             self._cap.observe(changed)
         event = object_event(*self._feed.changed(changed))
         if event is not None:
             self._queue.move(event, now)
+        return []
 
     def gone(self, gone: Kubernetes, now: int) -> list[Action]:
         """An object is no more; nominations to a node go with it."""
         if isinstance(gone, DisruptionPolicy):
             self._cap.observe(None)
         elif isinstance(gone, PodGroup):
+            actions = self._room.plan_ended(gone.key, now)
             self._gangs.group_gone(gone)
+            self._feed.gone(gone)
+            return actions
         change = self._feed.gone(gone)
         if change is None:
             return []
@@ -63,6 +64,14 @@ class ObjectsShown:
         name = gone.metadata.name
         self._queue.move(ClusterEvent(EventResource.NODE, ActionType.DELETE, gone, None, "NodeDelete"), now)
         return self._room.taken(name, _EVERY_PRIORITY, f"node {name} is gone", now)
+
+    def _group_changed(self, group: PodGroup, now: int) -> list[Action]:
+        before = self._gangs.state.group(group.key)
+        ends = before is not None and self._gangs.ends_plan(before, group)
+        actions = self._room.plan_ended(group.key, now) if ends else []
+        self._feed.changed(group)
+        self._gangs.group_changed(before, group, now)
+        return actions
 
     def _node_changed(self, node: Node, now: int) -> None:
         old = self._feed.known_node(node.metadata.name)

@@ -171,6 +171,8 @@ class PodsShown:
             self._room.opened(placed, now)
         elif nominated:
             self._room.given_up(record, nominated, now)
+        if self._cluster.nominations and self._gangs.is_short(record):
+            actions = actions + self._room.plan_ended(record.pod_class.pod_group, now)
         return actions
 
     def _forget_pending(self, uid: str) -> None:
