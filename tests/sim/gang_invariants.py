@@ -53,6 +53,9 @@ def check_gangs_at_rest(simulation: Simulation, scheduler: Scheduler, *, may_sta
 
 def _check_waits_rightly(scheduler: Scheduler, group: PodGroup) -> None:
     queued = [one for one in scheduler.queue if one.record.pod_class.pod_group == group.key]
+    if not queued:
+        # They are for another scheduler.
+        return
     assert all(one.place is not Place.ACTIVE for one in queued)
     queued.sort(key=lambda one: order_of(one.record, one.first_attempt_ns or 0))
     placed = scheduler.gangs.state.placed(group.key)

@@ -7,6 +7,7 @@ from msgspec.structs import replace as replace_fields
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
+from podium.api.pod_group import PodGroup
 from podium.api.policy import NEVER_PREEMPTED, NEVER_PREEMPTS
 from podium.cluster.pods import PodRecord
 from podium.decide.preempting.preemption import PreemptionPlan
@@ -78,8 +79,9 @@ class WideJudgedScheduler(JudgedScheduler):
         WideJudgedScheduler.wide_plans += any(before.placed[uid].spec.node_name != node for uid in gone)
         # E2
         assert before.fits(pod, node, without=gone), (pod.key, node, gone)
-        # E3: without any one of them the pod does not fit, or else it is one that depends on others.
-        twin = WidePreemption([*before.nodes.values(), *before.placed.values()], pod, ())
+        # E3: without any one of them the pod does not fit, or else it is one that goes along with others.
+        rules = Rules(dependents=self.args.include_dependents, together=self._together(before))
+        twin = WidePreemption([*before.nodes.values(), *before.placed.values()], pod, (), rules)
         for uid in gone:
             left = twin.closed(one for one in twin.placed if one.metadata.uid in gone - {uid})
             still = None if left is None else {one.metadata.uid for one in left}
@@ -117,6 +119,17 @@ class WideJudgedScheduler(JudgedScheduler):
         assert cost == best[plan.chosen.node_name], (pod.key, plan.chosen, cost, best)
         WideJudgedScheduler.plans_compared += 1
 
+    def _together(self, before: Sight) -> list[set[str]]:
+        """The pods (names) of each group that goes as a whole."""
+        if not self.args.whole_groups:
+            return []
+        groups = [one for one in self.seen.get("PodGroup", {}).values() if isinstance(one, PodGroup)]
+        return [
+            {pod.metadata.name for pod in before.placed.values() if _group_of(pod) == group.metadata.name}
+            for group in groups
+            if group.is_one_victim
+        ]
+
     def _twin(self, before: Sight, pod: Pod, takeable: Sequence[Pod]) -> WidePreemption:
         args, least = self.args, self.args.minimum_running_ns
         objects: list[Kubernetes] = [*before.nodes.values(), *before.placed.values(), *before.budgets]
@@ -137,7 +150,13 @@ class WideJudgedScheduler(JudgedScheduler):
             requires_budgets=args.budgets == "Require",
             spared=spared,
             now=before.now,
+            together=self._together(before),
         )
         cluster, state = cluster_of(*objects), CycleState()
         plain_runner(cluster).pre_filter(state, cluster.read(pod))
         return WidePreemption(objects, pod, state.skip_filter, rules)
+
+
+def _group_of(pod: Pod) -> str:
+    """The name of the group that a pod belongs to; "" for none."""
+    return "" if pod.spec.scheduling_group is None else pod.spec.scheduling_group.pod_group_name
