@@ -74,8 +74,7 @@ class FleetRun:
         drawn: frozenset[Feature] = frozenset(
             one for one in Feature if one is not Feature.GANGS and random.random() < (0.15 if one in RESTLESS else 0.45)
         )
-        may_have_gangs = Feature.RESCHEDULER not in drawn and not self.preemption
-        if may_have_gangs and Random(f"gang-run:{self.seed}").random() < SHARE_OF_GANGS:
+        if Feature.RESCHEDULER not in drawn and Random(f"gang-run:{self.seed}").random() < SHARE_OF_GANGS:
             # Where two schedulers place pods that are made anew, one of them may preempt in vain for ever.
             drawn = (drawn | {Feature.GANGS}) - {Feature.SECOND_SCHEDULER}
         self.features = self.features or (drawn if self.pace == 1 else drawn - SLEEPLESS)
