@@ -39,7 +39,7 @@ MOST_SLOW_STEPS = 5_000
 MEDDLING = 0.08
 """Of all steps, those after which somebody evicts or deletes a pod."""
 SHARE_OF_GANGS = 0.5
-"""Of all fleets, those with gangs, where they have no rescheduler."""
+"""Of all fleets, those with gangs."""
 LEFT_ALONE_NS = 20 * SECOND
 """How long nobody does so again, but for the pace, so that what follows from it is not followed by more of it."""
 
@@ -74,7 +74,7 @@ class FleetRun:
         drawn: frozenset[Feature] = frozenset(
             one for one in Feature if one is not Feature.GANGS and random.random() < (0.15 if one in RESTLESS else 0.45)
         )
-        if Feature.RESCHEDULER not in drawn and Random(f"gang-run:{self.seed}").random() < SHARE_OF_GANGS:
+        if Random(f"gang-run:{self.seed}").random() < SHARE_OF_GANGS:
             # Where two schedulers place pods that are made anew, one of them may preempt in vain for ever.
             drawn = (drawn | {Feature.GANGS}) - {Feature.SECOND_SCHEDULER}
         self.features = self.features or (drawn if self.pace == 1 else drawn - SLEEPLESS)

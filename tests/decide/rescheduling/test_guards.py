@@ -26,6 +26,7 @@ from tests.decide.rescheduling.planning import (
     web,
     with_annotations,
 )
+from tests.pod_groups import gang, of_gang
 
 MINUTE = 60 * SECOND
 
@@ -71,6 +72,15 @@ def test_a_static_pod_stays(name: str) -> None:
 @pytest.mark.parametrize("kind", ["DaemonSet", "Node"])
 def test_a_pod_that_comes_and_goes_with_its_node_stays(kind: str) -> None:
     assert guard(web("w", "a", owner=f"{kind}/x")) == f"it belongs to a {kind}, and comes and goes with its node"
+
+
+@pytest.mark.parametrize(("group", "stays"), [("red", True), ("blue", False)])
+def test_a_pod_of_a_group_that_is_there_stays(group: str, stays: bool) -> None:
+    here = given(node("a"), gang(group), of_gang(web("w", "a"), "red"))
+    guards = Guards(here.cluster, free_settings(), here.standing(), NOW, NodeDuty(here.cluster.nodes))
+    (record,) = here.cluster.placed.values()
+
+    assert guards.why(record) == ("it belongs to a PodGroup, whose pods are placed together" if stays else "")
 
 
 def test_only_pods_below_a_priority_go_where_that_is_set() -> None:

@@ -125,6 +125,9 @@ class Guards:
             return "it has no controller to make it again"
         if not pod.is_preemptible:
             return f"its preemption policy is {pod.preemption_policy}"
+        if self._cluster.pod_groups.of(pod) is not None:
+            # Where its replacement goes is for whoever places the group, by rules that are not asked here.
+            return "it belongs to a PodGroup, whose pods are placed together"
         return ""
 
     def _why_spared(self, pod: PodRecord) -> str:
