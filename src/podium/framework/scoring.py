@@ -73,6 +73,31 @@ class Rater:
         return self._by_class is not None and self._by_class.never_scores(pod_class)
 
 
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What one Score plugin says of a node: its answer, that within 0 and 100, and what the profile multiplies by."""
+
+    plugin: str
+    raw: int
+    normalized: int
+    weight: int
+
+    @property
+    def weighted(self) -> int:
+        """What it adds to the node's total."""
+        return self.normalized * self.weight
+
+    def to_dict(self) -> dict[str, int | str]:
+        """The score as plain values."""
+        return {
+            "plugin": self.plugin,
+            "raw": self.raw,
+            "normalized": self.normalized,
+            "weight": self.weight,
+            "weighted": self.weighted,
+        }
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Rated:
     """What one plugin answers for some nodes: ``raw``, within 0 and 100 when ``normalized``, and what that counts."""
@@ -81,6 +106,10 @@ class Rated:
     weight: int
     raw: Int64s
     normalized: Int64s
+
+    def at(self, position: int) -> Score:
+        """What it answers for the node at a position."""
+        return Score(self.plugin, int(self.raw[position]), int(self.normalized[position]), self.weight)
 
 
 class Scoring:

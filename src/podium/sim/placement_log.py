@@ -14,6 +14,7 @@ from podium.cluster.view import View
 from podium.decide.placement import Placement, place, tried_first
 from podium.framework.errors import PluginError
 from podium.framework.runner import Runner
+from podium.framework.scoring import Score
 from podium.machines.scheduling.fit_error import reasons_of
 from podium.machines.scheduling.queue.queued_pod import QueuedPod
 
@@ -22,16 +23,6 @@ MOST_PLACEMENTS = 5_000
 
 MOST_ROWS = 2_500_000
 """So many nodes are looked at for that at most, those of one attempt after the other added up."""
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """What one Score plugin said of the node that was taken: its answer, within 0 and 100, and what that counts."""
-
-    plugin: str
-    raw: int
-    normalized: int
-    weight: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,5 +86,5 @@ def _grounds(runner: Runner, placement: Placement, row: int) -> PlacementGrounds
     best = others.max()
     next_node = min(nodes.name(int(feasible[place])) for place in np.flatnonzero(others == best))
     rated = runner.scoring.rated(placement.state, placement.pod, View(runner.cluster, feasible))
-    scores = tuple(Score(each.plugin, int(each.raw[taken]), int(each.normalized[taken]), each.weight) for each in rated)
+    scores = tuple(each.at(taken) for each in rated)
     return PlacementGrounds(name, len(nodes), len(feasible), reasons, int(totals[taken]), next_node, int(best), scores)

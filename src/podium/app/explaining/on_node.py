@@ -21,6 +21,7 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.errors import Calling, PluginError
 from podium.framework.plugin import ArrayFilterPlugin, FilterPlugin
 from podium.framework.runner import Runner
+from podium.framework.scoring import Score
 from podium.framework.status import SUCCESS, Status
 from podium.framework.verdicts import Outcome
 
@@ -34,31 +35,6 @@ class Verdict:
 
     plugin: str
     status: Status | None
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """What one Score plugin says of a node: its answer, that within 0 and 100, and what the profile multiplies by."""
-
-    plugin: str
-    raw: int
-    normalized: int
-    weight: int
-
-    @property
-    def weighted(self) -> int:
-        """What it adds to the node's total."""
-        return self.normalized * self.weight
-
-    def to_dict(self) -> dict[str, Any]:
-        """The score as plain values."""
-        return {
-            "plugin": self.plugin,
-            "raw": self.raw,
-            "normalized": self.normalized,
-            "weight": self.weight,
-            "weighted": self.weighted,
-        }
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -186,9 +162,7 @@ def scores_of(explanation: Explanation) -> Mapping[str, tuple[Score, ...]]:
         return {}
     names = runner.cluster.nodes.names_by_row()
     return {
-        names[row]: tuple(
-            Score(each.plugin, int(each.raw[position]), int(each.normalized[position]), each.weight) for each in rated
-        )
+        names[row]: tuple(each.at(position) for each in rated)
         for position, row in enumerate(placement.feasible.tolist())
     }
 

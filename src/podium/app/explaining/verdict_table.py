@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from podium.app.explaining.explanation import Explanation
-from podium.app.explaining.on_node import Score, scores_of
+from podium.app.explaining.on_node import scores_of
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.decide.placement import left_out
@@ -17,6 +17,7 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.errors import Calling
 from podium.framework.plugin import ArrayFilterPlugin, FilterPlugin
 from podium.framework.runner import Runner
+from podium.framework.scoring import Score
 from podium.framework.status import SUCCESS, Status
 
 

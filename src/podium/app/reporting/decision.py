@@ -9,7 +9,7 @@ from podium.app.console.page import Page
 from podium.app.explaining.answer_text import write_answer
 from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.obstacles import find_obstacles
-from podium.app.explaining.on_node import NodeAnswer, Score
+from podium.app.explaining.on_node import NodeAnswer
 from podium.app.explaining.on_node_text import headline_on
 from podium.app.explaining.preemption_text import costs_of
 from podium.app.explaining.remedies_text import write_remedies
@@ -18,6 +18,7 @@ from podium.app.explaining.workload import WorkloadExplanation
 from podium.app.explaining.workload_text import write_workload
 from podium.app.reporting.picture import Candidate, Decision, Picture, Table, told
 from podium.decide.preempting.preemption import PreemptionPlan
+from podium.framework.scoring import Score
 from podium.framework.status import Status
 
 _WIDTH = 120

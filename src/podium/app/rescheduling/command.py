@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.app.console.command import Command
-from podium.app.console.options import config_option, ignore_extenders_option, validate_option
+from podium.app.console.options import config_option, ignore_extenders_option, output_option_of, validate_option
 from podium.app.console.source import ClusterSource, Source
 from podium.app.live.options import ProgramOptions, program_options
 
@@ -84,15 +84,7 @@ def _config_map(_ctx: click.Context, _param: click.Parameter, value: str) -> str
 )
 @validate_option
 @ignore_extenders_option
-@click.option(
-    "-o",
-    "--output",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How plans are printed; at a cluster, a line of JSON each.",
-)
+@output_option_of(("text", "json"), "How plans are printed; at a cluster, a line of JSON each.")
 @program_options("podium-rescheduler")
 def reschedule(
     *,

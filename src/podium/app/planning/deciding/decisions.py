@@ -250,14 +250,11 @@ class Decisions:
     def _together(self, runner: Runner, decision: GangDecision) -> tuple[Fate, ...]:
         """The nodes that the pods of a gang get, and take."""
         fates = fates_of(decision)
-        victims = [victim for fate in fates for victim in fate.victims]
-        self._count(victims)
-        for victim in victims:
-            self.scratch.take_off(victim.uid)
+        self._take_off([victim for fate in fates for victim in fate.victims])
+        placements = {member.pod.uid: member.placement for member in decision.placement.members}
         for fate in fates:
-            member = decision.member(fate.pod.uid)
-            if decision.is_enough and member is not None:
-                self._reserve(runner, member.placement, fate.pod, fate.node)
+            if decision.is_enough:
+                self._reserve(runner, placements[fate.pod.uid], fate.pod, fate.node)
             self._take(fate.pod, self.cluster.nodes.row_of[fate.node])
         return fates
 
@@ -292,9 +289,7 @@ class Decisions:
                 self._put_off[kind_of(pod)] = Ending(pod.nominated_node_name)
             return None
         victims = plan.chosen.victims
-        self._count(victims)
-        for victim in victims:
-            self.scratch.take_off(victim.uid)
+        self._take_off(victims)
         self._take(pod, self.cluster.nodes.row_of[plan.chosen.node_name])
         return Fate(pod, plan.chosen.node_name, victims)
 
@@ -315,6 +310,12 @@ class Decisions:
         if node:
             self.scratch.taken_back_by(lambda: nominations.put(pod, node))
         self.scratch.place(pod, row)
+
+    def _take_off(self, victims: Sequence[PodRecord]) -> None:
+        """Let the victims be gone, and count them."""
+        self._count(victims)
+        for victim in victims:
+            self.scratch.take_off(victim.uid)
 
     def _count(self, victims: Sequence[PodRecord]) -> None:
         """Count the victims where disruptions are counted: in the caps on schedulers, and in the budgets."""

@@ -5,6 +5,8 @@ Source: pkg/scheduler/schedule_one_podgroup.go (podGroupCycle, submitPodGroupAlg
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from podium.api.pod_group import PodGroup
 from podium.decide.gangs.group_placement import UNSCHEDULABLE, WAITING, GroupPlacement, MemberPlacement
 from podium.decide.gangs.placing import GroupTrial, order_of, place_group
@@ -26,6 +28,17 @@ from podium.plugins.gang_scheduling import NAME
 
 _NOTHING = GroupPostFilterResult(unschedulable())
 PREEMPTING = "pod group is waiting for preemption to complete"
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """An attempt at the pods of a group, and what was found."""
+
+    group: PodGroup
+    queued: list[QueuedPod]
+    runner: Runner
+    trial: GroupTrial
+    found: GroupPlacement
 
 
 class GroupAttempts:
@@ -70,12 +83,12 @@ class GroupAttempts:
         self._cluster.pass_time(now)
         for each in queued:
             attempting.begins(each, runner)
+        trial = self._trial(group, queued, attempting)
         try:
-            found = place_group(runner, self._trial(group, queued, attempting))
+            found = place_group(runner, trial)
             attempting.cursor = found.cursor
-            if found.is_enough:
-                return self._go(group, queued, found, runner, attempting, now)
-            return self._stay(group, queued, found, runner, attempting, now)
+            attempt = _Attempt(group, queued, runner, trial, found)
+            return (self._go if found.is_enough else self._stay)(attempt, attempting, now)
         except PluginError as error:
             return self._failed(group, queued, str(error), attempting, now)
 
@@ -95,16 +108,9 @@ class GroupAttempts:
             self._known.likeness,
         )
 
-    def _go(
-        self,
-        group: PodGroup,
-        queued: list[QueuedPod],
-        found: GroupPlacement,
-        runner: Runner,
-        attempting: Attempting,
-        now: int,
-    ) -> list[Action]:
+    def _go(self, attempt: _Attempt, attempting: Attempting, now: int) -> list[Action]:
         """Enough of them fit: these set out; the others stay."""
+        group, queued, found, runner = attempt.group, attempt.queued, attempt.found, attempt.runner
         actions: list[Action] = []
         self._releases.forget(group.key)
         for each, member in zip(queued, found.members, strict=True):
@@ -119,21 +125,14 @@ class GroupAttempts:
             return actions
         return [*actions, *self._reports.report(group, "True", "Scheduled", "", now)]
 
-    def _stay(
-        self,
-        group: PodGroup,
-        queued: list[QueuedPod],
-        found: GroupPlacement,
-        runner: Runner,
-        attempting: Attempting,
-        now: int,
-    ) -> list[Action]:
+    def _stay(self, attempt: _Attempt, attempting: Attempting, now: int) -> list[Action]:
         """Too few of them fit: none goes. Pods that have to go for them go by one plan for all."""
+        group, queued, found, runner = attempt.group, attempt.queued, attempt.found, attempt.runner
         self._releases.note(group.key, runner.profile.scheduler_name, now)
         result = _NOTHING
         if self._state.plugin(runner.profile.scheduler_name).preempts and not found.problem:
-            trial = self._trial(group, queued, attempting)
-            result = self._preemptions.allowed(ask_group_post_filter(runner, group.key, trial), queued[0].record)
+            way_out = ask_group_post_filter(runner, group.key, attempt.trial)
+            result = self._preemptions.allowed(way_out, queued[0].record)
         begun = self._preemptions.begin(group, queued, result, attempting, now)
         self._known.forget()
         actions: list[Action] = []

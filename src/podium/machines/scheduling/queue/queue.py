@@ -187,12 +187,9 @@ class SchedulingQueue(QueuePlaces):
         None: the pod was deleted (and perhaps another of its name added) meanwhile, and stays out. Raises ValueError
         for a pod that is back already.
         """
-        uid = queued.record.uid
-        if self._pods.get(uid) is not queued:
-            return None
-        flight = self._in_flight.find(uid)
+        flight = self._flight_of(queued)
         if flight is None:
-            raise ValueError(f"pod {queued.record.key} ({uid}) is not in flight but {queued.place}")
+            return None
         queued.record = flight.latest
         queued.unschedulable_plugins = () if error else tuple(sorted(set(plugins)))
         queued.pending_plugins = () if error else tuple(sorted(set(pending_plugins)))
@@ -203,7 +200,7 @@ class SchedulingQueue(QueuePlaces):
             queued.error_count += 1
         queued.queued_ns = now
         wake, reason = self._woken_in_flight(flight)
-        self._in_flight.end(uid)
+        self._in_flight.end(queued.record.uid)
         self._requeue(queued, wake, reason, now)
         return queued.place
 
@@ -212,16 +209,23 @@ class SchedulingQueue(QueuePlaces):
 
         None: it was deleted meanwhile. Raises ValueError for a pod that is back already.
         """
+        flight = self._flight_of(queued)
+        if flight is None:
+            return None
+        queued.record, queued.queued_ns = flight.latest, now
+        self._in_flight.end(queued.record.uid)
+        self._requeue(queued, Wake.AFTER_BACKOFF, GROUP_CHANGED, now)
+        return queued.place
+
+    def _flight_of(self, queued: QueuedPod) -> Flight | None:
+        """The attempt a pod comes back from; None where it was deleted meanwhile. Raises ValueError without one."""
         uid = queued.record.uid
         if self._pods.get(uid) is not queued:
             return None
         flight = self._in_flight.find(uid)
         if flight is None:
             raise ValueError(f"pod {queued.record.key} ({uid}) is not in flight but {queued.place}")
-        queued.record, queued.queued_ns = flight.latest, now
-        self._in_flight.end(uid)
-        self._requeue(queued, Wake.AFTER_BACKOFF, GROUP_CHANGED, now)
-        return queued.place
+        return flight
 
     def wake(self, uid: str, reason: str, now: int) -> None:
         """Something has happened that makes a pod worth another attempt after its backoff, unless a gate holds it."""
