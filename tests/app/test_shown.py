@@ -22,6 +22,7 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     f"explain urgent-1 --node node-1 -f {BUDGET}": lambda: answer_on(podium.explain(BUDGET, "urgent-1"), "node-1"),
     f"explain deploy/shop/report -f {PLAN}": lambda: podium.load(PLAN).ask("deploy/shop/report"),
     f"simulate -f {STARVING} --until 45s": lambda: podium.simulate(STARVING, until="45s"),
+    f"simulate -f {STARVING} --until 2m": lambda: podium.simulate(STARVING, until="2m"),
     f"plan drain {NODE} -f {PLAN}": lambda: podium.plan(PLAN).drain(NODE),
     f"sweep -f {STARVING} --until 30s --vary start-delay=0s,5s -j 1": lambda: podium.sweep(
         STARVING, {"start-delay": ["0s", "5s"]}, until="30s"
@@ -52,6 +53,13 @@ def test_its_picture_is_that_of_its_command(line: str) -> None:
     printed = CliRunner().invoke(command, [*line.split(), "-o", "html"], prog_name="podium", catch_exceptions=False)
 
     assert ANSWERS[line]().html() == printed.output
+
+
+def test_why_pods_are_where_they_are_is_found_out_for_pictures_alone() -> None:
+    result = podium.simulate(STARVING, until="2m")
+
+    assert result.placements == {}
+    assert result._pictured().placements
 
 
 @each_answer

@@ -308,8 +308,6 @@ class Cluster:
             configuration=settings.deciding([scheduler.name for scheduler in named]),
             feature_gates=settings.feature_gates,
             ignore_extenders=settings.ignore_extenders,
-            # Whether its picture is wanted turns out later.
-            tells_placements=True,
         )
 
     def _keys_of(self, type_: type[Kubernetes]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from podium.api.basis import Caveat
@@ -197,6 +197,14 @@ class PlanAnswer(Shown):
         from podium.app.planning.text import write_answer
 
         write_answer(page, self)
+
+    def _pictured(self) -> PlanAnswer:
+        result, baseline = self.result, self.baseline
+        return replace(
+            self,
+            result=None if result is None else result._pictured(),
+            baseline=None if baseline is None else baseline._pictured(),
+        )
 
     def frame(self, name: str = "") -> Frame:
         """A table of the answer. Raises PodiumError for one that it does not have.

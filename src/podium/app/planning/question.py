@@ -16,7 +16,7 @@ from podium.app.planning.answer import WorkloadImpact
 from podium.app.planning.chances.draws import Draws
 from podium.app.planning.chances.stories import Outcomes, Story, Suffering, outcomes_of
 from podium.app.planning.impact import impact_of
-from podium.app.simulating.simulation_result import SimulationResult, play_shown, shown_result
+from podium.app.simulating.simulation_result import SimulationResult, play_shown, shown_result, telling_more
 from podium.sim.results.at_rest import kept, lasting
 from podium.sim.run import Progress, RunOptions, play_on, simulation_of
 from podium.sim.scenario.scenario import API_VERSION
@@ -93,10 +93,13 @@ def _play_once(read: Input, question: Question, options: RunOptions, progress: P
     is_all = not question.settings and len(scenario["spec"]["steps"]) == len(question.steps)
     part = _part(progress, 0, _SHARE_OF_PLAN, "playing the plan")
     result, baseline = _played(given, options, part, is_all=is_all)
+    lasted_ns = result.measures.end_ns - result.measures.start_ns
+    anyway = replace(options, until_ns=lasted_ns, on_attempt=None)
     if baseline is None:
-        lasted_ns = result.measures.end_ns - result.measures.start_ns
         rest = _part(progress, _SHARE_OF_PLAN, 1, "playing what happens anyway")
-        baseline = play_shown(read, replace(options, until_ns=lasted_ns, on_attempt=None), rest)
+        baseline = play_shown(read, anyway, rest)
+    elif baseline.told_more is not None:
+        baseline = replace(baseline, told_more=telling_more(read, anyway))
     return Played(read, question, result, baseline, scenario, assumed(options))
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from podium.api.collector import collector_paused
@@ -21,9 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SimulationResult(Shown, Result):
-    """What came of a simulation, as it is shown: a `Result` with where pods are at its end (`placement`)."""
+    """What came of a simulation, as it is shown: a `Result` with where pods are at its end (`placement`).
+
+    `told_more` plays the same run again and says as well why pods are where they are; None where this result does.
+    """
 
     placement: tuple[FilledNode, ...] = ()
+    told_more: Callable[[], SimulationResult] | None = field(default=None, compare=False)
 
     @property
     def headline(self) -> str:
@@ -40,6 +46,9 @@ class SimulationResult(Shown, Result):
         from podium.app.simulating.text import write_simulation
 
         write_simulation(page, self, every_event=False)
+
+    def _pictured(self) -> SimulationResult:
+        return self if self.told_more is None else self.told_more()
 
     def frame(self, name: str) -> Frame:
         """A table of the result. Raises PodiumError for one that there is not.
@@ -66,7 +75,13 @@ def shown_result(found: Input, simulation: Simulation, options: RunOptions) -> S
     result = result_of_run(found, simulation, options)
     states = NodeStates(simulation.store, simulation.control_plane.is_down)
     told = {each.name: getattr(result, each.name) for each in fields(Result)}
-    return SimulationResult(**told, placement=placement_of(simulation.store, states))
+    told_more = None if options.tells_placements else telling_more(found, options)
+    return SimulationResult(**told, placement=placement_of(simulation.store, states), told_more=told_more)
+
+
+def telling_more(found: Input, options: RunOptions) -> Callable[[], SimulationResult]:
+    """The same run of an input for a picture, which takes longer and is not wanted of every run."""
+    return partial(play_shown, found, replace(options, on_attempt=None, tells_placements=True))
 
 
 def play_shown(found: Input, options: RunOptions, progress: Progress | None = None) -> SimulationResult:
