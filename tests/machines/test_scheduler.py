@@ -176,6 +176,13 @@ class TestBoundPods:
 
         assert the(Nominate, driver.see(nominated(on(A, "n1"), "n1"))).pod == "default/a"
 
+    def test_so_is_that_of_a_bound_pod_that_has_ended(self) -> None:
+        driver = Driver(N1)
+        ended = nominated(on(A, "n1"), "n1")
+        ended = replace(ended, status=replace(ended.status, phase="Failed"))
+
+        assert the(Nominate, driver.see(ended)).node_name == ""
+
     def test_the_nominations_of_others_pods_are_theirs_to_clear(self) -> None:
         driver = Driver(N1)
         foreign = pod("foreign", scheduler="another")

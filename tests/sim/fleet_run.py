@@ -75,8 +75,7 @@ class FleetRun:
             one for one in Feature if one is not Feature.GANGS and random.random() < (0.15 if one in RESTLESS else 0.45)
         )
         if Random(f"gang-run:{self.seed}").random() < SHARE_OF_GANGS:
-            # Where two schedulers place pods that are made anew, one of them may preempt in vain for ever.
-            drawn = (drawn | {Feature.GANGS}) - {Feature.SECOND_SCHEDULER}
+            drawn |= {Feature.GANGS}
         self.features = self.features or (drawn if self.pace == 1 else drawn - SLEEPLESS)
         chosen = [fault for fault in Fault if random.random() < 0.4] if self.is_faulty else []
         rates = {fault: random.choice(RATES[fault]) for fault in chosen}

@@ -40,6 +40,10 @@ def _group(name: str, least: int, random: Random) -> Raw:
     spec: Raw = {"schedulingPolicy": {"gang": {"minCount": least}}}
     if random.random() < 0.3:
         spec["schedulingConstraints"] = {"topology": [{"key": ZONE}]}
+    if random.random() < 0.4:
+        spec["disruptionMode"] = "PodGroup"
+    if random.random() < 0.3:
+        spec["priorityClassName"] = random.choice(("low", "middle", "high"))
     kind = {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup"}
     return {**kind, "metadata": {"name": name, "namespace": "default"}, "spec": spec}
 

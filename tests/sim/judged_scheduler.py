@@ -10,6 +10,7 @@ from random import Random
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
+from podium.api.pod_group import PodGroup
 from podium.api.policy import NEVER_PREEMPTS, PodDisruptionBudget
 from podium.decide.placement import Placement
 from podium.decide.preempting.post_filter import ask_post_filters
@@ -100,8 +101,13 @@ class JudgedScheduler(Scheduler):
             ],
             now=caps.now,
             nominated_pods_repel=self.nominated_pods_repel,
+            group_priority=self._group_priority(),
             caps=[(bucket.namespace, caps.left(bucket), caps.rate(bucket).count) for bucket in caps.used()],
         )
+
+    def _group_priority(self) -> dict[str, int]:
+        groups = [one for one in self.seen.get("PodGroup", {}).values() if isinstance(one, PodGroup)]
+        return {one.key: one.spec.priority for one in groups if one.spec.priority is not None}
 
     def pod(self, uid: str) -> Pod:
         """The last reading of a pod."""
@@ -168,7 +174,7 @@ class JudgedScheduler(Scheduler):
         after = replace(before, placed={**before.placed, pod.metadata.uid: on(pod, node)}, budgets=[], caps=[])
         leaving = [one.metadata.uid for one in before.on_node(node) if is_preempted(one)]
         for waiting, where in before.nominated:
-            is_concerned = where == node and waiting.priority >= pod.priority and before.is_heeded(waiting, pod)
+            is_concerned = where == node and before.holds_by(waiting) >= pod.priority and before.is_heeded(waiting, pod)
             if is_concerned and not waiting.spec.topology_spread_constraints:
                 fitted = before.fits(waiting, node, without=leaving)
                 assert not fitted or after.fits(waiting, node, without=leaving), (pod.key, waiting.key, node)
@@ -191,7 +197,7 @@ class JudgedScheduler(Scheduler):
                 return
         # E1
         assert not victims or policy_of(pod) not in NEVER_PREEMPTS
-        assert all(victim.priority < pod.priority for victim in victims)
+        assert all(before.holds_by(before.placed[victim.uid]) < pod.priority for victim in victims)
         if policy_of(pod) in NEVER_PREEMPTS:
             return
         node = planned.nominated_node

@@ -3,7 +3,7 @@
 Rests on the twins of the filters (`tests.twins.filters`), which share no counting with Podium.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -36,6 +36,7 @@ class Sight:
 
     ``nominated_pods_repel``: their anti-affinity keeps others off also where no placed pod's does. ``reach``: nominated
     pods count as if they were on their nodes, for other nodes too.
+    ``group_priority`` is what groups state, by key: their pods hold room by that where it is higher than their own.
     ``caps`` are those of which something is used: the namespace whose pods with a budget count ("" for any), how many
     of their disruptions are left, and how many there are at most.
     """
@@ -48,6 +49,11 @@ class Sight:
     caps: list[tuple[str, int, int]] = field(default_factory=list)
     nominated_pods_repel: bool = False
     reach: bool = False
+    group_priority: Mapping[str, int] = field(default_factory=dict)
+
+    def holds_by(self, pod: Pod) -> int:
+        """The priority by which a pod holds its room, or that which it is nominated to."""
+        return max(pod.priority, self.group_priority.get(group_of(pod), pod.priority))
 
     def plain(self, *, without: Iterable[str] = (), beside: Sequence[tuple[Pod, str]] = ()) -> PlainCluster:
         """The cluster for the twins, without some pods (uids) and with some nominated ones."""
@@ -61,7 +67,8 @@ class Sight:
         beside = [
             (one, where)
             for one, where in self.nominated
-            if (where == node or self.reach) and one.priority >= pod.priority and one.metadata.uid != pod.metadata.uid
+            if (where == node or self.reach) and self.holds_by(one) >= pod.priority
+            if one.metadata.uid != pod.metadata.uid
         ]
         if beside:
             skipped = ["InterPodAffinity"] if self._is_affinity_skipped(pod) else []
@@ -129,7 +136,7 @@ class Sight:
             for one in self.on_node(node)
             if policy_of(one) not in NEVER_PREEMPTED and not (sparing and self._is_capped(one))
         )
-        lower = sorted((one for one in there if one.priority < pod.priority), key=_importance)
+        lower = sorted((one for one in there if self.holds_by(one) < pod.priority), key=_importance)
         gone = {one.metadata.uid for one in lower}
         if not lower or not self.fits(pod, node, without=gone):
             return None
@@ -172,6 +179,12 @@ def selects(budget: PodDisruptionBudget, pod: Pod) -> bool:
 def policy_of(pod: Pod) -> str:
     """The preemption policy of a pod; its annotation goes before its spec."""
     return pod.metadata.annotations.get(POLICY_ANNOTATION) or pod.spec.preemption_policy or "PreemptLowerPriority"
+
+
+def group_of(pod: Pod) -> str:
+    """The key of the group that a pod names; "" for none."""
+    group = pod.spec.scheduling_group
+    return "" if group is None else f"{pod.metadata.namespace}/{group.pod_group_name}"
 
 
 def on(pod: Pod, node: str) -> Pod:

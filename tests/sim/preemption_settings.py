@@ -33,6 +33,8 @@ def drawn_preemption(seed: int) -> Mapping[str, Any]:
         args["minimumRunningTime"] = random.choice(("5s", "60s"))
     if random.random() < 0.2:
         args["maxSearchSteps"] = random.choice((1, 20, 200))
+    if random.random() < 0.4:
+        args["wholeGroups"] = True
     return args or {"acrossNodes": True}
 
 

@@ -18,7 +18,7 @@ from podium.framework.settings.configuration import Configuration
 from podium.plugins.default_preemption import DefaultPreemption, DefaultPreemptionArgs
 from tests.builders import cluster_of, plain_runner
 from tests.sim.judged_scheduler import JudgedScheduler
-from tests.sim.oracle import Sight, on, policy_of
+from tests.sim.oracle import Sight, group_of, on, policy_of
 from tests.twins.plain import UNSCHEDULABLE
 from tests.twins.stated_costs import StatedCost
 from tests.twins.victims import Preemption, started
@@ -67,7 +67,7 @@ class WideJudgedScheduler(JudgedScheduler):
         victims, node = planned.victims, planned.nominated_node
         # E1
         assert not victims or policy_of(pod) not in NEVER_PREEMPTS
-        assert all(victim.priority < pod.priority for victim in victims)
+        assert all(before.holds_by(before.placed[victim.uid]) < pod.priority for victim in victims)
         assert all(policy_of(before.placed[victim.uid]) not in NEVER_PREEMPTED for victim in victims)
         if not node:
             return
@@ -103,7 +103,7 @@ class WideJudgedScheduler(JudgedScheduler):
 
     def _judge_cost(self, before: Sight, pod: Pod, plan: PreemptionPlan) -> None:
         """By the stated criteria no other way out is cheaper, where all of them could be looked at."""
-        takeable = [one for one in before.placed.values() if one.priority < pod.priority]
+        takeable = [one for one in before.placed.values() if before.holds_by(one) < pod.priority]
         if plan.search is None or not plan.search.is_complete or len(takeable) > MOST_TAKEABLE:
             return
         if before.caps or (before.nominated and not before.reach):
@@ -125,7 +125,7 @@ class WideJudgedScheduler(JudgedScheduler):
             return []
         groups = [one for one in self.seen.get("PodGroup", {}).values() if isinstance(one, PodGroup)]
         return [
-            {pod.metadata.name for pod in before.placed.values() if _group_of(pod) == group.metadata.name}
+            {pod.metadata.name for pod in before.placed.values() if group_of(pod) == group.key}
             for group in groups
             if group.is_one_victim
         ]
@@ -138,8 +138,10 @@ class WideJudgedScheduler(JudgedScheduler):
             objects.append(replace_fields(waiting, status=status))
         spared = {
             one.metadata.uid
-            for one in takeable
-            if policy_of(one) in NEVER_PREEMPTED or (least is not None and before.now - started(one) < least)
+            for one in before.placed.values()
+            if policy_of(one) in NEVER_PREEMPTED
+            or before.holds_by(one) >= pod.priority
+            or (least is not None and before.now - started(one) < least)
         }
         cost = None if args.victim_cost == "Upstream" else StatedCost(objects, pod, args.victim_cost, before.now)
         rules = Rules(
@@ -155,8 +157,3 @@ class WideJudgedScheduler(JudgedScheduler):
         cluster, state = cluster_of(*objects), CycleState()
         plain_runner(cluster).pre_filter(state, cluster.read(pod))
         return WidePreemption(objects, pod, state.skip_filter, rules)
-
-
-def _group_of(pod: Pod) -> str:
-    """The name of the group that a pod belongs to; "" for none."""
-    return "" if pod.spec.scheduling_group is None else pod.spec.scheduling_group.pod_group_name

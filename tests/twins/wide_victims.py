@@ -77,7 +77,7 @@ class WidePreemption:
                 continue
             for name in self.fitting({one.metadata.uid for one in victims}):
                 reaches = self._rules.across or all(one.spec.node_name == name for one in some)
-                if name in nodes and reaches and not self._becomes_first(victims, name):
+                if name in nodes and reaches and not self._becomes_first(some, victims, name):
                     found.setdefault(name, []).append(victims)
         return found if self._rules.cost is None else {name: _without_need(sets) for name, sets in found.items()}
 
@@ -166,12 +166,12 @@ class WidePreemption:
             and all(self._plain.selects(term, pod, one, is_scheduled=True) for term in terms)
         ]
 
-    def _becomes_first(self, victims: Iterable[Pod], name: str) -> bool:
-        """Whether nobody is left near a node whom the pod requires, and victims in other domains have seen to it.
+    def _becomes_first(self, some: Iterable[Pod], victims: Iterable[Pod], name: str) -> bool:
+        """Whether nobody is left near a node whom the pod requires, and some in other domains were taken for that.
 
-        Whole groups do not go elsewhere for a pod to be the first of its group here.
+        Pods do not go elsewhere for a pod to be the first of its like here; but those may who go along with others.
         """
-        gone = {one.metadata.uid for one in victims}
+        taken, gone = {one.metadata.uid for one in some}, {one.metadata.uid for one in victims}
         for term in required_terms(self._target, near=True):
             if not self._partners(self._target, term.topology_key, name, gone):
                 here = {one.metadata.uid for one in self._partners(self._target, term.topology_key, name, ())}
@@ -180,7 +180,7 @@ class WidePreemption:
                     for other in self._plain.nodes
                     for one in self._partners(self._target, term.topology_key, other, ())
                 }
-                return bool(gone & (anywhere - here))
+                return bool(taken & (anywhere - here))
         return False
 
     def _is_lonely(self, victims: Iterable[Pod], name: str) -> bool:

@@ -43,6 +43,8 @@ class PodsShown:
         before, record, replaced = self._feed.pod_changed(pod, self._echoes.class_of(pod))
         actions: list[Action] = [] if replaced is None else self._withdraw(replaced, now)
         if record is None:
+            if pod.spec.node_name and pod.status.nominated_node_name:
+                actions += self._clear_stray(pod)
             if before is None:
                 self._take_up_lost(pod, now)
                 return actions
@@ -56,7 +58,7 @@ class PodsShown:
             if is_running:
                 actions += self._futile.runs(record, now)
             if record.nominated_node_name:
-                actions += self._clear_stray(record)
+                actions += self._clear_stray(pod)
             return actions + self._assigned(record, now)
         if record.scheduler_name in self._runners and not record.terminating:
             self._pending(record, now)
@@ -146,14 +148,13 @@ class PodsShown:
             self._cluster.replace_pod(changed)
             self._queue.move(_assigned_event(before, changed), now)
 
-    def _clear_stray(self, record: PodRecord) -> list[Action]:
-        """Clear the nomination of a pod of ours that is bound.
+    def _clear_stray(self, pod: Pod) -> list[Action]:
+        """Clear the nomination of a pod of ours that is bound, whether it has ended or not.
 
         The binding has cleared it, so it was written by us before we knew of the binding, or by our predecessor.
         """
-        if record.scheduler_name not in self._runners:
-            return []
-        return [Nominate(record.key, record.uid, "", record.scheduler_name)]
+        name = pod.spec.scheduler_name
+        return [Nominate(pod.key, pod.metadata.uid, "", name)] if name in self._runners else []
 
     def _withdraw(self, record: PodRecord, now: int) -> list[Action]:
         """A pod neither takes nor wants room: it is gone, or without a node and deleted or another scheduler's."""
