@@ -18,7 +18,7 @@ from podium.client.transport import HTTPTransport, TransportSettings
 from podium.driver.component import Component
 from podium.driver.transport import Asked
 from podium.machines.actions import Action, Bind, DeleteObject, Evict, Record, ReportStatus, ReportUnschedulable
-from podium.machines.observations import Problem
+from podium.machines.observations import Answered, Problem
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.requests.request import Request
 from tests.client.api_server import CUT, APIServer, refusal
@@ -36,21 +36,22 @@ class Rig:
         access = ClusterAccess(name="test", server=server.url)
         credentials = Credentials(access, time.time_ns)
         self.session = Session(access, credentials, server.store.resources, timeout_s=timeout_s)
-        self.answers: list[tuple[Action, Problem | None]] = []
+        self.answers: list[Answered] = []
         self.faults: list[BaseException] = []
         self.transport = HTTPTransport(
             self.session, self._answered, time.time_ns, on_fault=self.faults.append, **options
         )
 
-    def _answered(self, asked: Asked, problem: Problem | None) -> None:
-        self.answers.append((asked.action, problem))
+    def _answered(self, asked: Asked, answered: Answered) -> None:
+        assert answered.action is asked.action
+        self.answers.append(answered)
 
     async def send(self, *actions: Action) -> list[Problem | None]:
         for action in actions:
             self.transport.send(Asked(COMPONENT, 1, action), 0)
         assert await self.transport.drain(30)
         assert not self.faults
-        return [problem for _, problem in self.answers]
+        return [answered.problem for answered in self.answers]
 
     def uid(self, name: str) -> str:
         return self.server.store.get("Pod", f"default/{name}").uid
@@ -103,6 +104,15 @@ def test_a_binding_is_carried_out_and_answered_once() -> None:
     async def story(rig: Rig) -> None:
         assert await rig.send(rig.bind("a")) == [None]
         assert rig.node_of("a") == "n1"
+
+    play(story)
+
+
+def test_an_answer_tells_the_version_that_was_written() -> None:
+    async def story(rig: Rig) -> None:
+        assert await rig.send(ReportStatus("Pod", "default/a", rig.uid("a"), "test", (TARGET,))) == [None]
+        [answered] = rig.answers
+        assert answered.written == rig.server.store.get("Pod", "default/a").raw
 
     play(story)
 

@@ -120,7 +120,7 @@ def test_an_answer_comes_after_what_happened_before_it() -> None:
     asked = Asked(rig.components[0], rig.components[0].began, deletion("p"))
 
     rig.driver.show("Pod", Changed(THING))
-    rig.driver.answer(asked)
+    rig.driver.answer(asked, Answered(asked.action))
     rig.driver.deliver(0)
 
     assert rig.told() == ["a Changed 0", "a Answered p 0"]
@@ -143,11 +143,11 @@ def test_who_is_down_is_told_nothing_not_even_what_was_on_its_way() -> None:
     first = rig.components[0]
     asked = Asked(first, first.began, deletion("p"))
     rig.driver.show("Pod", Changed(THING))
-    rig.driver.answer(asked)
+    rig.driver.answer(asked, Answered(asked.action))
 
     rig.driver.stop(first)
     rig.driver.begin(first, [Gone(THING)])
-    rig.driver.answer(asked, NO_ANSWER)
+    rig.driver.answer(asked, Answered(asked.action, NO_ANSWER))
     rig.driver.deliver(0)
 
     assert rig.told() == ["b Changed 0", "a Gone 0"]

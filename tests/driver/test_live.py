@@ -11,7 +11,7 @@ from podium.driver.component import Component
 from podium.driver.live import LiveDriver
 from podium.machines.actions import Action, DeleteObject, ReportStatus
 from podium.machines.nodes.taint_eviction import TaintEviction
-from podium.machines.observations import Changed, Observation, Problem, Tick
+from podium.machines.observations import Answered, Changed, Observation, Problem, Tick
 from podium.machines.parts.deadlines import AT_ONCE, NEVER, Deadline
 from tests.driver.fakes import FakeClock, FakeTransport
 from tests.sim.objects import documents
@@ -47,6 +47,11 @@ class Rig:
 
     def show(self, raw: Raw) -> None:
         self.live.show(raw["kind"], changed(raw))
+
+    def answer(self, problem: Problem | None = None) -> None:
+        """The first action that was asked for has ended."""
+        asked = self.transport.asked[0]
+        self.live.answer(asked, Answered(asked.action, problem))
 
     def sent(self) -> list[str]:
         pairs = zip(self.transport.asked, self.transport.times, strict=True)
@@ -84,7 +89,7 @@ def test_answers_come_when_they_come_and_what_follows_from_them_follows_then() -
             rig.live.stop()
         elif rig.transport.asked and len(rig.transport.asked) < 2:
             rig.clock.time_ns += 2 * SECOND
-            rig.live.answer(rig.transport.asked[0])
+            rig.answer()
 
     rig.clock.on_wait = answer
     rig.live.run()
@@ -101,7 +106,7 @@ def test_what_failed_is_asked_for_again_after_a_while() -> None:
     rig.clock.time_ns += 30 * SECOND
     rig.live.turn()
 
-    rig.live.answer(rig.transport.asked[0], BROKEN)
+    rig.answer(BROKEN)
     due_ns = rig.live.turn()
 
     assert due_ns is not None
@@ -120,7 +125,7 @@ def test_what_was_meant_for_an_earlier_life_is_not_for_the_next() -> None:
     rig.known[0] = BROKEN_NODE
 
     rig.live.restart(rig.component)
-    rig.live.answer(rig.transport.asked[0], BROKEN)
+    rig.answer(BROKEN)
     due_ns = rig.live.turn()
 
     assert due_ns == rig.clock.time_ns + 30 * SECOND

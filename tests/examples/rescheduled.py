@@ -15,7 +15,7 @@ from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.machines.actions import Action, Evict
-from podium.machines.observations import Problem
+from podium.machines.observations import Answered
 from podium.plane.switches import RESCHEDULER
 from podium.sim.results.result import Result, result_of
 from podium.sim.run import RunOptions, simulation_of
@@ -145,13 +145,13 @@ class BudgetUse:
         self.buckets: dict[str, PlainBucket] = {}
         carry_out = simulation.server.carry_out
 
-        def counted(action: Action, now: int, by: str = "") -> Problem | None:
+        def counted(action: Action, now: int, by: str = "") -> Answered:
             covering = self._covering(action) if isinstance(action, Evict) else []
-            problem = carry_out(action, now, by)
-            if isinstance(action, Evict) and problem is None:
+            answered = carry_out(action, now, by)
+            if isinstance(action, Evict) and answered.problem is None:
                 for budget in covering:
                     self._count(budget, action, now)
-            return problem
+            return answered
 
         simulation.server.carry_out = counted  # type: ignore[method-assign]
 

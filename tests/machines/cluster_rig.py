@@ -255,7 +255,7 @@ class Rig:
 
     def _try(self, action: Action) -> Problem | None:
         version = self.store.version
-        problem = carry_out(Router(self.store, takes_history=True).answer, action, self.now)
+        problem = carry_out(Router(self.store, takes_history=True).answer, action, self.now).problem
         if problem is None and self.store.version != version:
             self.told.append(f"{self.seconds} {_what(action)}")
         return problem

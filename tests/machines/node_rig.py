@@ -210,7 +210,7 @@ class Rig:
         if isinstance(action, Record):
             self.events.append(f"{action.reason} {action.pod.removeprefix('default/')}: {action.message}")
             return None
-        problem = carry_out(Router(self.store, takes_history=True).answer, action, self.now)
+        problem = carry_out(Router(self.store, takes_history=True).answer, action, self.now).problem
         if problem is None and isinstance(action, Bind):
             set_pod_status(self.store, action.pod, {"phase": "Running"}, [READY], now=self.now)
         return problem

@@ -182,5 +182,5 @@ class Rig:
         problem = self.problems.pop(0) if self.problems else None
         if problem is not None and problem.code:
             return problem
-        refused = carry_out(Router(self.store, takes_history=True).answer, action, self.now)
+        refused = carry_out(Router(self.store, takes_history=True).answer, action, self.now).problem
         return problem or refused

@@ -53,7 +53,7 @@ class Volumes(Rig):
         """A scheduler has the claim bound to a volume, "" for one to be provisioned for n1."""
         uid = uid or self.claim(name).uid
         action = BindClaim(f"default/{name}", uid, to, "n1", "pod-uid")
-        return carry_out(Router(self.store).answer, action, self.now)
+        return carry_out(Router(self.store).answer, action, self.now).problem
 
     def bind(self, to: str, name: str = "data") -> Stored:
         """The claim after all that."""

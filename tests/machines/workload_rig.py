@@ -284,7 +284,7 @@ class Rig:
             self.after_each()
 
     def _carry_out(self, action: Action) -> Problem | None:
-        return carry_out(Router(self.store, takes_history=True).answer, action, self.now)
+        return carry_out(Router(self.store, takes_history=True).answer, action, self.now).problem
 
     def _tell(self, action: Action, problem: Problem | None) -> None:
         seconds = self.seconds

@@ -109,7 +109,7 @@ def told(request: Request) -> str:
 
 
 def problem(api: API, action: Action) -> Problem | None:
-    return carry_out(api.answer, action, NOW, "scheduler")
+    return carry_out(api.answer, action, NOW, "scheduler").problem
 
 
 def test_every_action_is_carried_out_here() -> None:
@@ -170,6 +170,43 @@ def test_an_action_on_what_is_gone_is_not_found(type_: type[Action]) -> None:
 
     assert refused is not None
     assert refused.code == 404
+
+
+# Of the actions that are answered with an object, which one that is.
+WRITTEN: dict[type[Action], tuple[str, str]] = {
+    ReportUnschedulable: ("Pod", A),
+    Nominate: ("Pod", A),
+    ReportStatus: ("Pod", A),
+    BindClaim: ("PersistentVolumeClaim", "default/data"),
+    ReserveClaim: ("ResourceClaim", "default/gpu"),
+    ReleaseClaim: ("ResourceClaim", "default/gpu"),
+    CreateObject: ("Pod", "default/new"),
+    ReplaceStatus: ("Pod", A),
+    PatchObject: ("Node", "n1"),
+}
+
+
+@pytest.mark.parametrize("type_", CASES, ids=lambda type_: type_.__name__)
+def test_an_answer_tells_the_version_that_was_written(type_: type[Action]) -> None:
+    api = cluster()
+    about = WRITTEN.get(type_)
+
+    answered = carry_out(api.answer, CASES[type_].make(api), NOW, "scheduler")
+
+    assert answered.written == (None if about is None else api.raw(*about))
+
+
+@pytest.mark.parametrize("type_", [one for one in WRITTEN if one is not CreateObject], ids=lambda type_: type_.__name__)
+def test_what_is_done_already_is_answered_with_the_version_that_was_found(type_: type[Action]) -> None:
+    api = cluster()
+    action = CASES[type_].make(api)
+    carry_out(api.answer, action, NOW)
+    version = api.store.version
+
+    again = carry_out(api.answer, CASES[type_].make(api), NOW)
+
+    assert api.store.version == version
+    assert again.written == api.raw(*WRITTEN[type_])
 
 
 def test_the_uid_is_a_precondition_where_kubernetes_has_it() -> None:
@@ -350,7 +387,7 @@ def test_an_answer_that_did_not_come_ends_a_conversation() -> None:
 
     found = carry_out(silent, Nominate(A, api.uid("Pod", A), "n1"), NOW)
 
-    assert found == Problem(0, "Timeout", "no answer came")
+    assert found.problem == Problem(0, "Timeout", "no answer came")
 
 
 def test_reports_are_what_the_store_itself_would_write() -> None:

@@ -5,7 +5,7 @@ The letters are those of the list of invariants that the project holds to.
 
 from podium.api.meta import Raw
 from podium.machines.actions import Action
-from podium.machines.observations import Problem
+from podium.machines.observations import Answered
 from podium.sim.simulation import Simulation
 from podium.store.store import Store
 
@@ -36,11 +36,11 @@ def check_requests(simulation: Simulation) -> None:
     server, store = simulation.server, simulation.store
     carry_out = server.carry_out
 
-    def checked(action: Action, now: int, by: str = "") -> Problem | None:
+    def checked(action: Action, now: int, by: str = "") -> Answered:
         version = store.version
-        problem = carry_out(action, now, by)
+        answered = carry_out(action, now, by)
         # A14, F6, F7: what is refused has changed nothing.
-        assert problem is None or store.version == version, (action, problem)
-        return problem
+        assert answered.problem is None or store.version == version, answered
+        return answered
 
     server.carry_out = checked  # type: ignore[method-assign]

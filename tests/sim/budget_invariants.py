@@ -10,7 +10,7 @@ from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
 from podium.api.times import parse_time
 from podium.machines.actions import Action, Evict
-from podium.machines.observations import Problem
+from podium.machines.observations import Answered
 from podium.sim.simulation import Simulation
 from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
@@ -36,13 +36,13 @@ class BudgetChecker:
         server = simulation.server
         carry_out = server.carry_out
 
-        def checked(action: Action, now: int, by: str = "") -> Problem | None:
+        def checked(action: Action, now: int, by: str = "") -> Answered:
             healthy = [one for one in self._pods() if is_healthy(one)]
-            problem = carry_out(action, now, by)
-            if isinstance(action, Evict) and problem is None:
+            answered = carry_out(action, now, by)
+            if isinstance(action, Evict) and answered.problem is None:
                 lost = [one for one in healthy if one.key == action.pod]
                 self._check_left(lost)
-            return problem
+            return answered
 
         server.carry_out = checked  # type: ignore[method-assign]
 

@@ -167,7 +167,7 @@ class FleetRun:
     def _ask(self, action: Evict | DeleteObject) -> None:
         """Let a user ask the API server for something, having tried first what would come of it."""
         self._try(action)
-        problem = self.simulation.server.carry_out(action, self.simulation.now)
+        problem = self.simulation.server.carry_out(action, self.simulation.now).problem
         self.happened[f"{type(action).__name__} {'done' if problem is None else problem.code}"] += 1
         assert problem is None or problem.code in (403, 404, 409, 429, 500), problem
 

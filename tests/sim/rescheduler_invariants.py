@@ -24,7 +24,7 @@ from podium.decide.rescheduling.plan import Plan
 from podium.driver.component import Component
 from podium.framework.rescheduling.settings import Judgement, Limits, ReschedulerSettings
 from podium.machines.actions import Action, Evict
-from podium.machines.observations import Problem
+from podium.machines.observations import Answered
 from podium.machines.rescheduling.rescheduler import Rescheduler
 from podium.plane.switches import RESCHEDULER
 from podium.sim.simulation import Simulation
@@ -95,7 +95,7 @@ class ReschedulerChecker:
         server = self.simulation.server
         carry_out = server.carry_out
 
-        def checked(action: Action, now: int, by: str = "") -> Problem | None:
+        def checked(action: Action, now: int, by: str = "") -> Answered:
             if not isinstance(action, Evict) or action.cause != RESCHEDULER:
                 return carry_out(action, now, by)
             stored = self.store.find("Pod", action.pod)
@@ -106,10 +106,10 @@ class ReschedulerChecker:
             elif before is not None:
                 self._check_time(before[0], now)
             budgets = [] if before is None else self._budgets_over(before[0])
-            problem = carry_out(action, now, by)
-            if before is not None and problem is None:
+            answered = carry_out(action, now, by)
+            if before is not None and answered.problem is None:
                 self._check(before[0], before[1], budgets, now)
-            return problem
+            return answered
 
         server.carry_out = checked  # type: ignore[method-assign]
 

@@ -19,13 +19,13 @@ from podium.client.session import Session
 from podium.driver.component import Component
 from podium.driver.live import LiveDriver, OnFailure
 from podium.driver.transport import Asked, Transport
-from podium.machines.observations import Observation, Problem
+from podium.machines.observations import Answered, Observation
 from podium.requests.observations import Seen, first_seen
 from podium.store.stored import Stored
 
 _SLICE_NS = 5_000_000
 
-Answer = Callable[[Asked, Problem | None], None]
+Answer = Callable[[Asked, Answered], None]
 MakeTransport = Callable[[Answer], "ClosableTransport"]
 """Makes the transport that hands answers to the function."""
 
@@ -204,8 +204,8 @@ class LiveCluster:
         self.driver.show(kind, seen)
         self.on_seen(kind, seen)
 
-    def _answered(self, asked: Asked, problem: Problem | None) -> None:
-        self.driver.answer(asked, problem)
+    def _answered(self, asked: Asked, answered: Answered) -> None:
+        self.driver.answer(asked, answered)
 
     def _listed(self, kinds: frozenset[str]) -> list[Observation]:
         """All that is known of some kinds: what others stand on first, pods last."""

@@ -20,7 +20,8 @@ from podium.client.second_looks import Finding, finding, look, may_be_sent_again
 from podium.client.session import NoAnswerError, Session
 from podium.driver.transport import Asked
 from podium.machines.actions import Action, Bind, CreateObject, Record, ReplaceStatus
-from podium.machines.observations import Problem
+from podium.machines.answers import Answer
+from podium.machines.observations import Answered, Problem
 from podium.requests.actions import conversation_of
 from podium.requests.conversation import Conversation, problem_of
 from podium.requests.event_recorder import EventRecorder
@@ -86,7 +87,7 @@ def _always() -> float:
 class HTTPTransport:
     """A transport for a driver on an event loop.
 
-    ``answer`` gets each action with its problem. ``now`` is the time. ``seconds_to_write`` says how long writes may
+    ``answer`` gets each action with how it ended. ``now`` is the time. ``seconds_to_write`` says how long writes may
     still take: none is sent after that, and none is waited for longer. ``may_disrupt`` says whether pods may be deleted
     and evicted at present. ``on_fault`` is told what should not happen.
     ``binder``, where it is set, carries out the bindings that are its own. ``knows_ours`` is whether the API server is
@@ -96,7 +97,7 @@ class HTTPTransport:
     def __init__(
         self,
         session: Session,
-        answer: Callable[[Asked, Problem | None], None],
+        answer: Callable[[Asked, Answered], None],
         now: Callable[[], int],
         settings: TransportSettings = TransportSettings(),
         *,
@@ -169,34 +170,35 @@ class HTTPTransport:
             lane.popleft()
         del self._lanes[about]
 
-    async def _outcome(self, asked: Asked) -> Problem | None:
+    async def _outcome(self, asked: Asked) -> Answered:
         try:
             return await self._carry_out(asked)
         except Exception as error:
             # Whatever happens, who asked is answered.
             self._on_fault(error)
-            return Problem(0, "", f"{_LOST}: {error}")
+            return Answered(asked.action, Problem(0, "", f"{_LOST}: {error}"))
 
-    async def _carry_out(self, asked: Asked) -> Problem | None:
+    async def _carry_out(self, asked: Asked) -> Answered:
         """Do what is asked for; after an answer that got lost, look and try again."""
         action = asked.action
-        problem = await self._ask_for(asked)
+        answered = await self._ask_for(asked)
         for number in range(_TRIES - 1):
-            if not _is_unknown(problem):
-                return problem
+            if answered.answer is not Answer.UNKNOWN:
+                return answered
             self.counts.lost += 1
             await asyncio.sleep(_FIRST_PAUSE_S * 2**number)
             found = await self._look(action)
             if found is Finding.DONE:
-                return None
+                return Answered(action)
             if found is None and not may_be_sent_again(action):
-                return problem
+                return answered
             # A request that was on its way all the time is refused the second time; then a look tells why.
             again = await self._ask_for(asked)
-            if again is not None and again.code == 409 and await self._look(action) is Finding.DONE:
-                return None
-            problem = again
-        return problem
+            is_in_conflict = again.problem is not None and again.problem.code == 409
+            if is_in_conflict and await self._look(action) is Finding.DONE:
+                return Answered(action)
+            answered = again
+        return answered
 
     async def _look(self, action: Action) -> Finding | None:
         """Whether a write was done; None where that cannot be told."""
@@ -212,23 +214,23 @@ class HTTPTransport:
             return finding(action, response.object)
         return finding(action, None) if response.code == 404 else None
 
-    async def _ask_for(self, asked: Asked) -> Problem | None:
+    async def _ask_for(self, asked: Asked) -> Answered:
         """Carry an action out, whatever becomes of it."""
         binder, action = self.binder, asked.action
         if binder is not None and isinstance(action, Bind) and binder.binds(action):
             problem = await self._bind(binder, action)
             if problem is None or not binder.is_ignorable:
-                return problem
-        component = asked.component.name
-        return await self._hold(conversation_of(asked.action, component, self._now(), knows_ours=self.knows_ours))
+                return Answered(action, problem)
+        conversation = conversation_of(action, asked.component.name, self._now(), knows_ours=self.knows_ours)
+        return await self._hold(action, conversation)
 
     async def _bind(self, binder: Binder, action: Bind) -> Problem | None:
         async with self._room:
             left_s = self._seconds_to_write()
             return await binder.bind(action, left_s) if left_s > 0 else _not_reached(_NOT_SENT)
 
-    async def _hold(self, conversation: Conversation, first: Request | None = None) -> Problem | None:
-        """Lead a conversation to its end, from its ``first`` request on where that is known."""
+    async def _hold(self, action: Action, conversation: Conversation, first: Request | None = None) -> Answered:
+        """Lead the conversation that an action is to its end, from its ``first`` request on where that is known."""
         try:
             request = next(conversation) if first is None else first
             while True:
@@ -239,12 +241,12 @@ class HTTPTransport:
                     continue
                 error = response.error
                 request = conversation.send(response) if error is None else conversation.throw(error)
-        except StopIteration:
-            return None
+        except StopIteration as end:
+            return Answered(action, None, end.value)
         except StoreError as error:
-            return problem_of(error)
+            return Answered(action, problem_of(error))
         except NoAnswerError as error:
-            return Problem(0, "", str(error)) if error.was_sent else _not_reached(str(error))
+            return Answered(action, Problem(0, "", str(error)) if error.was_sent else _not_reached(str(error)))
         finally:
             conversation.close()
 
@@ -283,7 +285,7 @@ class HTTPTransport:
 
     def _tell(self, asked: Asked) -> None:
         """Write an event when there is time for it; nobody waits for that."""
-        self._answer(asked, None)
+        self._answer(asked, Answered(asked.action))
         if len(self._events) >= _MOST_EVENTS:
             self.counts.dropped_events += 1
             return
@@ -306,7 +308,7 @@ class HTTPTransport:
         try:
             conversation = self._recorder.record(action, component, self._now())
             first = next(conversation, None)
-            is_told = first is not None and await self._hold(conversation, first) is None
+            is_told = first is not None and (await self._hold(action, conversation, first)).problem is None
         except Exception as error:
             # The next events are told all the same.
             self._on_fault(error)
@@ -330,10 +332,6 @@ def _about(action: Action) -> tuple[str, str]:
 def _disrupts(request: Request) -> bool:
     """Whether a request ends a pod."""
     return request.kind == POD.name and (request.verb == "delete" or request.subresource == "eviction")
-
-
-def _is_unknown(problem: Problem | None) -> bool:
-    return problem is not None and problem.code in (0, 504)
 
 
 def _not_reached(message: str) -> Problem:

@@ -14,7 +14,7 @@ from podium.driver.transport import Asked, Transport
 from podium.driver.wakeups import Wakeups
 from podium.machines.actions import Action
 from podium.machines.machine import UNMOVED, does_watch, heeds_unowned
-from podium.machines.observations import Answered, Observation, Problem, Tick
+from podium.machines.observations import Answered, Observation, Tick
 from podium.machines.parts.deadlines import Deadline
 
 _TICK = Tick()
@@ -121,9 +121,9 @@ class Driver:
         """Tell one component, in its present life."""
         self._inbox.append(((component,), component.began, observation))
 
-    def answer(self, asked: Asked, problem: Problem | None = None) -> None:
+    def answer(self, asked: Asked, answered: Answered) -> None:
         """An action has ended: tell who asked for it, unless it has begun another life since."""
-        self._inbox.append(((asked.component,), asked.began, Answered(asked.action, problem)))
+        self._inbox.append(((asked.component,), asked.began, answered))
 
     @property
     def has_mail(self) -> bool:

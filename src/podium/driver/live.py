@@ -11,7 +11,7 @@ from podium.driver.component import Component
 from podium.driver.driver import Driver
 from podium.driver.transport import Asked, Transport
 from podium.machines.kubelets.crash_backoff import CrashBackOff
-from podium.machines.observations import Observation, Problem
+from podium.machines.observations import Answered, Observation
 from podium.machines.parts.deadlines import Deadlines, earliest
 
 Listed = Callable[[frozenset[str]], Iterable[Observation]]
@@ -81,9 +81,9 @@ class LiveDriver:
         """Tell one component what it learns otherwise than from the API."""
         self._hand_in(partial(self._driver.tell, component, observation))
 
-    def answer(self, asked: Asked, problem: Problem | None = None) -> None:
+    def answer(self, asked: Asked, answered: Answered) -> None:
         """An action has ended."""
-        self._hand_in(partial(self._driver.answer, asked, problem))
+        self._hand_in(partial(self._driver.answer, asked, answered))
 
     def stop(self) -> None:
         """Let `run` return before it does anything more."""

@@ -25,6 +25,7 @@ class Transport(Protocol):
         """Begin to carry out an action; actions of one component take effect in the order in which they come.
 
         How it ends is handed to the driver's ``answer``: at once or later, and never twice. An action whose answer is
-        lost has to be answered all the same, with a Problem of code 0.
+        lost has to be answered all the same, with a Problem of code 0. What was written goes with the answer where the
+        API server tells it.
         """
         ...

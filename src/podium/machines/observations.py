@@ -43,10 +43,16 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class Answered(msgspec.Struct, frozen=True):
-    """An action has ended; ``problem`` None means that it was carried out."""
+    """An action has ended; ``problem`` None means that it was carried out.
+
+    ``written`` is the object that the action is about, as the API server says that it is then: with the version that
+    was written, or with the one that was found where nothing had to be. None where the server does not say, as of
+    bindings, evictions and deletions, and where there is no such object any more.
+    """
 
     action: Action
     problem: Problem | None = None
+    written: Raw | None = None
 
     @property
     def answer(self) -> Answer:

@@ -26,7 +26,7 @@ from podium.machines.kubelets import node_trouble, pod_annotations
 from podium.machines.kubelets.kubelet import KubeletSettings
 from podium.machines.machine import is_among
 from podium.machines.nodes.node_lifecycle import NodeLifecycleSettings
-from podium.machines.observations import ContainersExited, Observation, Problem
+from podium.machines.observations import Answered, ContainersExited, Observation, Problem
 from podium.machines.parts.deadlines import earliest
 from podium.plane.account import PlaneAccount
 from podium.plane.action_events import ActionEvents
@@ -248,32 +248,32 @@ class ControlPlane:
         account = self.account
         if account is not None:
             account.asked(asked.action, asked.component.name)
-        problem = self._carry_out(asked, now)
+        answered = self._carry_out(asked, now)
         if account is not None:
-            account.answered(asked.action, problem)
+            account.answered(asked.action, answered.problem)
         self._publish(now)
-        self._live.answer(asked, problem)
+        self._live.answer(asked, answered)
 
-    def _carry_out(self, asked: Asked, now: int) -> Problem | None:
+    def _carry_out(self, asked: Asked, now: int) -> Answered:
         action = asked.action
         try:
             if isinstance(action, Record):
                 self._record(action, self._name_of(asked), now)
-                return None
+                return Answered(action)
             before = self._events.before(action)
-            problem = carry_out(self._events.answer, action, now)
-            if problem is None:
+            answered = carry_out(self._events.answer, action, now)
+            if answered.problem is None:
                 for record in self._events.told(action, before):
                     self._record(record, asked.component.name, now)
-            return problem
+            return answered
         except StoreError as error:
-            return problem_of(error)
+            return Answered(action, problem_of(error))
         except PodiumError:
             raise
         except Exception as error:
             # As kube-apiserver answers a request over which it stumbles.
             _LOG.exception("%s asked for something over which the API server stumbled", asked.component.name)
-            return Problem(500, "InternalError", f"{type(error).__name__}: {error}")
+            return Answered(action, Problem(500, "InternalError", f"{type(error).__name__}: {error}"))
 
     def _record(self, record: Record, component: str, now: int) -> None:
         """Write an Event; that it is refused, as in a namespace that goes, changes nothing of what it tells."""

@@ -27,7 +27,7 @@ from podium.machines.actions import (
     ReportUnschedulable,
     ReserveClaim,
 )
-from podium.machines.observations import Problem
+from podium.machines.observations import Answered
 from podium.requests.conversation import Ask, Conversation, hold, problem_of
 from podium.requests.device_claims import release_claim, reserve_claim
 from podium.requests.events import event_body
@@ -80,6 +80,8 @@ _REQUESTS: Mapping[type[Action], Callable[[Any], Request]] = {
     PatchObject: _patch,
     ReplaceStatus: _replace_status,
 }
+# Those of which the answer is the object as it was written; of the others it is a Status, or what is gone.
+_WRITES = frozenset((CreateObject, PatchObject, ReplaceStatus))
 _CONVERSATIONS: Mapping[type[Action], Callable[[Any, int], Conversation]] = {
     BindClaim: bind_claim,
     Nominate: nominate,
@@ -97,28 +99,31 @@ def conversation_of(action: Action, component: str, now: int, *, knows_ours: boo
     """
     type_ = type(action)
     if isinstance(action, Evict) and not knows_ours:
-        yield from evict_at_foreign_server(action, now)
-    elif type_ in _CONVERSATIONS:
-        yield from _CONVERSATIONS[type_](action, now)
-    elif isinstance(action, Record):
+        return (yield from evict_at_foreign_server(action, now))
+    if type_ in _CONVERSATIONS:
+        return (yield from _CONVERSATIONS[type_](action, now))
+    if isinstance(action, Record):
         yield Request(verb="create", kind="Event", body=event_body(action, component, now))
-    else:
-        yield _REQUESTS[type_](action)
+        return None
+    response = yield _REQUESTS[type_](action)
+    return response.object if type_ in _WRITES else None
 
 
-def carry_out(ask: Ask, action: Action, now: int, component: str = "") -> Problem | None:
-    """Ask for all that an action is, where answers come at once; the problem when it is refused."""
-    make = _REQUESTS.get(type(action))
+def carry_out(ask: Ask, action: Action, now: int, component: str = "") -> Answered:
+    """Ask for all that an action is, where answers come at once; how that ends."""
+    type_ = type(action)
+    make = _REQUESTS.get(type_)
     if make is not None:
-        error = ask(make(action), now).error
-        return None if error is None else problem_of(error)
-    begin = _CONVERSATIONS.get(type(action))
+        response = ask(make(action), now)
+        if response.error is not None:
+            return Answered(action, problem_of(response.error))
+        return Answered(action, None, response.object if type_ in _WRITES else None)
+    begin = _CONVERSATIONS.get(type_)
     conversation = begin(action, now) if begin is not None else conversation_of(action, component, now)
     try:
-        hold(conversation, ask, now)
+        return Answered(action, None, hold(conversation, ask, now))
     except StoreError as error:
-        return problem_of(error)
-    return None
+        return Answered(action, problem_of(error))
 
 
 def _kind_of(raw: Raw) -> str:

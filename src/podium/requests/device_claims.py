@@ -24,33 +24,35 @@ _Reading = Generator[Request, Response, Raw]
 
 
 def reserve_claim(action: ReserveClaim, now: int) -> Conversation:
-    """Let the pod use the claim, with devices if it is to be given any (bindClaim)."""
+    """Let the pod use the claim, with devices if it is to be given any (bindClaim); the claim as it is then."""
     raw = yield from _claim_to_reserve(action)
     claim = read(raw, ResourceClaim)
     if claim.metadata.deletion_timestamp is not None:
         raise _conflict(claim, "is being deleted")
     if claim.is_reserved_for(action.pod_uid):
-        return
+        return raw
     if action.allocation is not None and claim.is_allocated:
         raise _conflict(claim, "got allocated elsewhere in the meantime")
     if action.allocation is None and not claim.is_allocated:
         raise _conflict(claim, "was deallocated in the meantime")
     if len(claim.status.reserved_for) >= _MOST_USERS:
         raise _conflict(claim, f"is used by {_MOST_USERS} pods already")
-    yield from _reserve(raw, action, now)
+    written = yield from _reserve(raw, action, now)
     if action.made is not None:
         status = {"requestMappings": list(action.mappings), "resourceClaimName": claim.metadata.name}
         yield from patch_status("Pod", action.pod, action.pod_uid, {"extendedResourceClaimStatus": status}, (), now)
+    return written
 
 
 def release_claim(action: ReleaseClaim, now: int) -> Conversation:
     """Take the pod off the claim and, where that is asked, the devices from a claim that nobody else uses.
 
     A claim that was made for the pod's extended resources goes. Nothing is done where there is no such claim any more.
+    The claim as it is then, None where there is none.
     """
     raw = yield from _claim_to_release(action)
     if raw is None or (action.uid and raw["metadata"]["uid"] != action.uid):
-        return
+        return None
     claim = read(raw, ResourceClaim)
     users = [user for user in raw.get("status", {}).get("reservedFor", []) if user.get("uid") != action.pod_uid]
     if action.deallocate and users:
@@ -59,14 +61,16 @@ def release_claim(action: ReleaseClaim, now: int) -> Conversation:
     if action.deallocate or claim.for_extended_resources:
         status = {field: value for field, value in status.items() if field not in ("allocation", "devices")}
     raw = yield from _put({**raw, "status": status}, "status")
-    if claim.for_extended_resources:
-        finalizers = [name for name in claim.metadata.finalizers if name != DELETE_PROTECTION]
-        raw = yield from _put({**raw, "metadata": {**raw["metadata"], "finalizers": finalizers}})
-        body = delete_options_body(raw["metadata"]["uid"])
-        yield Request(verb="delete", kind=_KIND, key=claim.key, body=body)
+    if not claim.for_extended_resources:
+        return raw
+    finalizers = [name for name in claim.metadata.finalizers if name != DELETE_PROTECTION]
+    raw = yield from _put({**raw, "metadata": {**raw["metadata"], "finalizers": finalizers}})
+    body = delete_options_body(raw["metadata"]["uid"])
+    yield Request(verb="delete", kind=_KIND, key=claim.key, body=body)
+    return None
 
 
-def _reserve(raw: Raw, action: ReserveClaim, now: int) -> Conversation:
+def _reserve(raw: Raw, action: ReserveClaim, now: int) -> _Reading:
     metadata = raw["metadata"]
     finalizers = metadata.get("finalizers", [])
     if action.allocation is not None and DELETE_PROTECTION not in finalizers:
@@ -78,7 +82,7 @@ def _reserve(raw: Raw, action: ReserveClaim, now: int) -> Conversation:
     name = action.pod.partition("/")[2]
     user = {"resource": "pods", "name": name, "uid": action.pod_uid}
     status["reservedFor"] = [*status.get("reservedFor", []), user]
-    yield from _put({**raw, "status": status}, "status")
+    return (yield from _put({**raw, "status": status}, "status"))
 
 
 def _claim_to_reserve(action: ReserveClaim) -> _Reading:

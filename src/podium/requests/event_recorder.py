@@ -52,7 +52,7 @@ class EventRecorder:
     def record(self, action: Record, component: str, now: int) -> Conversation:
         """Write what a component has recorded."""
         if not self._may_write(action, component, now):
-            return
+            return None
         known = self._known.pop((component, action), None)
         if known is not None:
             known.count += 1
@@ -64,7 +64,7 @@ class EventRecorder:
                     raise
             else:
                 self._keep(component, action, known)
-                return
+                return None
         # Events are named after the time, and of one object several may come at one instant.
         self._last_ns = max(now, self._last_ns + 1)
         body = event_body(action, component, now)
@@ -72,6 +72,7 @@ class EventRecorder:
         metadata["name"] = f"{metadata['name'].rpartition('.')[0]}.{self._last_ns:x}"
         yield Request(verb="create", kind="Event", body={**body, "metadata": metadata})
         self._keep(component, action, _Known(f"{metadata['namespace']}/{metadata['name']}"))
+        return None
 
     def _keep(self, component: str, action: Record, known: _Known) -> None:
         self._known[component, action] = known

@@ -33,29 +33,30 @@ def evict_at_foreign_server(action: Evict, now: int) -> Conversation:
     plain = _eviction(action)
     if not action.wishes:
         yield plain
-        return
+        return None
     pod = yield from _find(action)
     awaited = yield from _awaited(action)
     wishes = yield from _wishes(action)
     left = left_behind(pod, wishes, awaited, action.component, action.grace_seconds, now)
     if not left or not pod.spec.node_name:
         yield plain
-        return
+        return None
     limits = yield from _limits()
     yield _eviction(action, is_dry_run=True)
     before = yield from _change(pod.spec.node_name, lambda present: left.added_to(present, limits, now))
     if before is None:
         yield plain
-        return
+        return None
     try:
         yield plain
     except StoreError as error:
         if error.code not in _UNKNOWN:
             yield from _take_off(pod.spec.node_name, left, before, left.added_to(before, limits, now))
         raise
+    return None
 
 
-def _take_off(name: str, left: LeftBehind, before: AvoidList, after: AvoidList) -> Conversation:
+def _take_off(name: str, left: LeftBehind, before: AvoidList, after: AvoidList) -> Generator[Request, Response, None]:
     """Take off what was written for an eviction that was refused; what that has displaced is back."""
     try:
         yield from _change(name, lambda present: before if present == after else left.taken_off(present, before))

@@ -25,31 +25,31 @@ _NOMINATED = "nominatedNodeName"
 
 def report_status(action: ReportStatus, now: int) -> Conversation:
     """Write what is reported of a pod or a node."""
-    yield from patch_status(action.kind, action.key, action.uid, action.fields, action.conditions, now)
+    return (yield from patch_status(action.kind, action.key, action.uid, action.fields, action.conditions, now))
 
 
 def report_unschedulable(action: ReportUnschedulable, now: int) -> Conversation:
     """Write that no node was found for a pod, and what that does to its nomination."""
     condition = PodCondition(type="PodScheduled", status="False", reason=action.reason, message=action.message)
     if action.nominated_node_name is None:
-        yield from patch_status("Pod", action.pod, action.uid, {}, (condition,), now)
-    else:
-        yield from _nominate(action.pod, action.uid, action.nominated_node_name, (condition,), now)
+        return (yield from patch_status("Pod", action.pod, action.uid, {}, (condition,), now))
+    return (yield from _nominate(action.pod, action.uid, action.nominated_node_name, (condition,), now))
 
 
 def nominate(action: Nominate, now: int) -> Conversation:
     """Write a pod's nomination, or clear it."""
-    yield from _nominate(action.pod, action.uid, action.node_name, (), now)
+    return (yield from _nominate(action.pod, action.uid, action.node_name, (), now))
 
 
 def _nominate(pod: str, uid: str, node_name: str, conditions: tuple[PodCondition, ...], now: int) -> Conversation:
     """Write a nomination with conditions; when it is cleared, also that in the annotation of the preemption design."""
     read = yield Request(verb="get", kind="Pod", key=pod)
     before = read.object or {}
-    yield from _patch("Pod", pod, uid, before, {_NOMINATED: node_name or None}, conditions, now)
+    after = yield from _patch("Pod", pod, uid, before, {_NOMINATED: node_name or None}, conditions, now)
     if not node_name and NOMINATED_NODE_ANNOTATION in before["metadata"].get("annotations", {}):
         metadata = {"uid": uid, "annotations": {NOMINATED_NODE_ANNOTATION: None}}
-        yield Request(verb="patch", kind="Pod", key=pod, body={"metadata": metadata})
+        after = (yield Request(verb="patch", kind="Pod", key=pod, body={"metadata": metadata})).object
+    return after
 
 
 def patch_status(
@@ -60,7 +60,7 @@ def patch_status(
     Nothing is sent where nothing changes. Refused with Conflict where the object has another uid.
     """
     read = yield Request(verb="get", kind=kind, key=key)
-    yield from _patch(kind, key, uid, read.object or {}, fields, conditions, now)
+    return (yield from _patch(kind, key, uid, read.object or {}, fields, conditions, now))
 
 
 def _patch(
@@ -72,11 +72,13 @@ def _patch(
     after = {name: value for name, value in {**status, **fields}.items() if value is not None}
     for condition in conditions:
         after["conditions"] = with_condition(after.get("conditions", ()), written(condition), now)
-    if after != status:
-        make = partial(_change, kind, uid, status, after)
-        merged = _merged(status, after) if _are_plain(fields) else None
-        body = make() if merged is None else MadePatch(before, merged, make)
-        yield Request(verb="patch", kind=kind, key=key, subresource="status", body=body, patch_type="strategic")
+    if after == status:
+        return before
+    make = partial(_change, kind, uid, status, after)
+    merged = _merged(status, after) if _are_plain(fields) else None
+    body = make() if merged is None else MadePatch(before, merged, make)
+    request = Request(verb="patch", kind=kind, key=key, subresource="status", body=body, patch_type="strategic")
+    return (yield request).object
 
 
 def _change(kind: str, uid: str, before: Raw, after: Raw) -> Raw:

@@ -5,11 +5,13 @@ Source: pkg/scheduler/framework/plugins/volumebinding/binder.go (bindAPIUpdate).
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from podium.api.meta import Raw
 from podium.api.volume_annotations import BOUND_BY_CONTROLLER, SELECTED_NODE
 from podium.machines.actions import BindClaim
 from podium.requests.conversation import Conversation
-from podium.requests.request import Request
+from podium.requests.request import Request, Response
 from podium.store.errors import StoreError
 
 _CLAIM, _VOLUME = "PersistentVolumeClaim", "PersistentVolume"
@@ -18,7 +20,8 @@ _CLAIM, _VOLUME = "PersistentVolumeClaim", "PersistentVolume"
 def bind_claim(action: BindClaim, now: int) -> Conversation:
     """Name the claim in its volume, or in the claim the node that its volume is provisioned for.
 
-    Both are written only if they are still what was looked at.
+    Both are written only if they are still what was looked at. What is told is the claim, which does not change where
+    its volume is written.
     """
     raw = (yield Request(verb="get", kind=_CLAIM, key=action.claim)).object or {}
     uid = raw["metadata"]["uid"]
@@ -30,10 +33,11 @@ def bind_claim(action: BindClaim, now: int) -> Conversation:
     if action.volume:
         yield from _keep(action)
     elif raw["metadata"].get("annotations", {}).get(SELECTED_NODE) != action.node_name:
-        yield _patch(_CLAIM, action.claim, raw, {SELECTED_NODE: action.node_name})
+        return (yield _patch(_CLAIM, action.claim, raw, {SELECTED_NODE: action.node_name})).object
+    return raw
 
 
-def _keep(action: BindClaim) -> Conversation:
+def _keep(action: BindClaim) -> Generator[Request, Response, None]:
     """Keep a volume for the claim."""
     raw = (yield Request(verb="get", kind=_VOLUME, key=action.volume)).object or {}
     reference = raw.get("spec", {}).get("claimRef") or {}

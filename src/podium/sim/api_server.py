@@ -7,7 +7,7 @@ from collections.abc import Callable
 from podium.api.pod import Pod
 from podium.machines.actions import Action, DeleteObject, PatchObject, Record, ReportStatus
 from podium.machines.ledger.ledger import DisruptionLedger
-from podium.machines.observations import Problem
+from podium.machines.observations import Answered
 from podium.requests.actions import carry_out
 from podium.requests.router import Router
 from podium.sim.history import History
@@ -48,8 +48,8 @@ class APIServer:
         # Who does it without being asked, each with the name under which it does.
         self._collectors = ((garbage.collect, _COLLECTOR), (NamespaceCleaner(store).clean, _NAMESPACES))
 
-    def carry_out(self, action: Action, now: int, by: str = "") -> Problem | None:
-        """Do what a component asks for; the problem when it is refused.
+    def carry_out(self, action: Action, now: int, by: str = "") -> Answered:
+        """Do what a component asks for; how that ends.
 
         ``by`` names the component where the action does not say who does it; "" stands for the pod's scheduler.
         """
@@ -57,7 +57,7 @@ class APIServer:
             self._ledger.asked(action, by)
             if self._history.tells(action):
                 self._history.record(action, by or self.scheduler_of(action), now)
-            return None
+            return Answered(action)
         version = self.store.version
         who = by or self.scheduler_of(action)
         by = getattr(action, "cause", "") or who
@@ -66,9 +66,9 @@ class APIServer:
         else:
             self._ledger.asked(action, who)
         try:
-            problem = carry_out(self._router.answer, action, now)
-            self._ledger.answered(action, problem)
-            return problem
+            answered = carry_out(self._router.answer, action, now)
+            self._ledger.answered(action, answered.problem)
+            return answered
         finally:
             self._hand_on(version, now, by, _told(action))
 

@@ -190,7 +190,7 @@ class Player:
             avoid_for=evict.avoid_for,
             for_replacement=evict.for_replacement,
         )
-        problem = self._server.carry_out(action, now)
+        problem = self._server.carry_out(action, now).problem
         if problem is not None:
             self._skip(stored.key, problem.message, now)
 
@@ -301,7 +301,7 @@ class Player:
 
     def _do(self, step: Step, action: Action, key: str, now: int) -> None:
         """Carry out an action; what quotas and bounds forbid is skipped, since that may change."""
-        problem = self._server.carry_out(action, now)
+        problem = self._server.carry_out(action, now).problem
         if problem is not None:
             self._refused(step, key, problem.code, problem.message, now)
 

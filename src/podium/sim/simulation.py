@@ -16,7 +16,7 @@ from podium.framework.settings.feature_gates import FeatureGates
 from podium.machines.actions import Action, Bind
 from podium.machines.kubelets.kubelet import KubeletSettings
 from podium.machines.machine import does_watch
-from podium.machines.observations import Changed, Observation, Problem
+from podium.machines.observations import Answered, Changed, Observation
 from podium.machines.parts.agenda import Agenda
 from podium.machines.parts.deadlines import earliest
 from podium.plane.initial import create_objects
@@ -64,7 +64,7 @@ class _Hear:
     """An answer that arrives later."""
 
     asked: Asked
-    problem: Problem | None
+    answered: Answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ class Simulation:
         elif isinstance(item, _Restart):
             self.start(item.component)
         else:
-            self.driver.answer(item.asked, item.problem)
+            self.driver.answer(item.asked, item.answered)
 
     def _wake(self, component: Component) -> None:
         """Let a component do what is due."""
@@ -323,20 +323,20 @@ class Simulation:
         by = "" if component.waits else component.name
         written = self.server.written
         if self._faults is None:
-            problem = self.server.carry_out(action, self.now, by)
-            self.meters.answered(action, problem, self.now)
+            answered = self.server.carry_out(action, self.now, by)
+            self.meters.answered(action, answered.problem, self.now)
             self._standstill.write(component.name, self.server.written - written)
-            self.driver.answer(asked, problem)
+            self.driver.answer(asked, answered)
             return
         fate = self._faults.fate(component.name, action)
-        problems = [self.server.carry_out(action, self.now, by) for _ in range(fate.times)]
+        came = [self.server.carry_out(action, self.now, by) for _ in range(fate.times)]
         self._standstill.write(component.name, self.server.written - written)
-        problem = fate.problem or (problems[0] if problems else None)
-        self.meters.answered(action, problem, self.now)
+        answered = came[0] if came and fate.problem is None else Answered(action, fate.problem)
+        self.meters.answered(action, answered.problem, self.now)
         if fate.delay_ns:
-            self._agenda.add(self.now + fate.delay_ns, _Hear(asked, problem), _ON_ITS_WAY)
+            self._agenda.add(self.now + fate.delay_ns, _Hear(asked, answered), _ON_ITS_WAY)
         else:
-            self.driver.answer(asked, problem)
+            self.driver.answer(asked, answered)
 
     def _note(self, event: WatchEvent, now: int, by: str, message: str) -> None:
         """Something was written: tell everybody."""

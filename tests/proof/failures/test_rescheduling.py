@@ -14,7 +14,7 @@ import pytest
 
 from podium.decide.rescheduling.guards import Guards
 from podium.machines.actions import Action, Evict, PatchObject
-from podium.machines.observations import Problem
+from podium.machines.observations import Answered
 from podium.machines.rescheduling.planning import Planners
 from podium.machines.rescheduling.returns import Returns
 from podium.plugins.rescheduling.registry import IN_TREE
@@ -337,8 +337,8 @@ def test_a_pod_that_is_marked_while_others_of_the_plan_are_evicted_stays() -> No
         )
         carry_out, marked = simulation.server.carry_out, set[str]()
 
-        def with_a_mark(action: Action, now: int, by: str = "") -> Problem | None:
-            problem = carry_out(action, now, by)
+        def with_a_mark(action: Action, now: int, by: str = "") -> Answered:
+            answered = carry_out(action, now, by)
             if isinstance(action, Evict) and not marked:
                 for stored in simulation.store.objects("Pod"):
                     pod = stored.object
@@ -346,7 +346,7 @@ def test_a_pod_that_is_marked_while_others_of_the_plan_are_evicted_stays() -> No
                         marked.add(pod.key)
                         patch = {"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}}
                         carry_out(PatchObject("Pod", pod.key, pod.metadata.uid, patch, "somebody"), now)
-            return problem
+            return answered
 
         simulation.server.carry_out = with_a_mark  # type: ignore[method-assign]
         while simulation.step():
