@@ -39,6 +39,8 @@ class Nominations:
 
         ``victims`` are the pods (uids) that are deleted for it; None leaves them as they are, if the node is the same.
         """
+        if victims is None and self._node_of.get(pod.uid) == node_name and self._pods_on[node_name][pod.uid] is pod:
+            return
         if victims is None:
             victims = self._victims_of.get(pod.uid, ()) if self.node_of(pod.uid) == node_name else ()
         self.remove(pod.uid)
