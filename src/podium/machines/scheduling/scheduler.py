@@ -308,7 +308,7 @@ class Scheduler:
         actions = self.on_its_way(pod.uid, started, now)
         if nominated not in ("", node_name):
             self._room.went_elsewhere(pod, nominated, now)
-        if self.cluster.nominations:
+        if self.cluster.nominations.uids:
             actions += self._room.taken(node_name, pod.priority, pod.key, now)
         return actions
 

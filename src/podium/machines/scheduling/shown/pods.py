@@ -109,7 +109,7 @@ class PodsShown:
             self._room.went_elsewhere(record, nominated, now)
         if record.pod_class.pod_group:
             actions = actions + self._gangs.assigned(record, now)
-        if not self._cluster.nominations:
+        if not self._cluster.nominations.uids:
             return actions
         return actions + self._room.taken(record.node_name, record.priority, record.key, now)
 
@@ -185,7 +185,7 @@ class PodsShown:
             self._room.opened(placed, now)
         elif nominated:
             self._room.given_up(record, nominated, now)
-        if self._cluster.nominations and self._gangs.is_short(record):
+        if self._cluster.nominations.uids and self._gangs.is_short(record):
             actions = actions + self._room.plan_ended(record.pod_class.pod_group, now)
         return actions
 
@@ -199,7 +199,7 @@ class PodsShown:
     def _forget_pending(self, uid: str) -> None:
         self._queue.delete(uid)
         self._preemptions.forget(uid)
-        if self._cluster.nominations:
+        if self._cluster.nominations.uids:
             self._cluster.nominations.remove(uid)
         self._reports.forget(uid)
         self._cap.forget(uid)
