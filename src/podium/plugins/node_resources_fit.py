@@ -6,6 +6,7 @@ Source: pkg/scheduler/framework/plugins/noderesources/fit.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import msgspec
 import numpy as np
@@ -34,6 +35,8 @@ from podium.plugins.resource_scores import (
 _TOO_MANY_PODS = 1
 _UNRESOLVABLE = 1 << 31
 _MOST_BITS = 30
+# Of so many things that are lacking together the words are kept.
+_MOST_EXPLAINED = 256
 
 
 class NodeResourcesFitArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -82,14 +85,15 @@ class NodeResourcesFit:
         offered, requested = entries.allocatable, entries.requested
         bits = int(entries.pod_count[row] + 1 + len(joined) - len(gone) > entries.allowed_pods[row])
         for number, (resource, wanted) in enumerate(checked):
-            allocatable = offered[resource][row]
-            free = allocatable - requested[resource][row]
-            for other in gone:
-                free += other.pod_class.requests.get(resource, 0)
-            for other in joined:
-                free -= other.pod_class.requests.get(resource, 0)
-            if wanted > free and (allocatable or not self._is_backed(resource)):
-                bits |= 1 << _bit(number) | _UNRESOLVABLE * (wanted > allocatable)
+            free = offered[resource][row] - requested[resource][row]
+            if gone:
+                free += sum([other.pod_class.requests.get(resource, 0) for other in gone])
+            if joined:
+                free -= sum([other.pod_class.requests.get(resource, 0) for other in joined])
+            if wanted > free:
+                allocatable = offered[resource][row]
+                if allocatable or not self._is_backed(resource):
+                    bits |= 1 << _bit(number) | _UNRESOLVABLE * (wanted > allocatable)
         return _number(pod.pod_class, bits) if bits and len(checked) > _MOST_BITS else bits
 
     def explain(self, pod: PodRecord) -> Callable[[int], Status]:
@@ -199,7 +203,7 @@ class NodeResourcesFit:
                 Code.UNSCHEDULABLE_AND_UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE, tuple(reasons), self.name
             )
 
-        return status
+        return lru_cache(_MOST_EXPLAINED)(status)
 
     def _frees_something_wanted(self, pod: PodRecord, event: ClusterEvent) -> bool:
         """A pod that left frees at least its place; for a smaller one, look whether it gave back what is wanted."""

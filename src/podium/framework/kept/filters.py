@@ -131,19 +131,23 @@ class KeptFilters:
             entries = [filters.beside(pod, row, (), own_uid) or plain(row) for row in rows.tolist()]
             return np.array(entries, dtype=np.int64)
         refused: Int64s = by_row.values[rows]
-        if self._cluster.nominations:
+        if self._cluster.nominations.uids:
             outcome = Outcome.of(refused, {})
             outcome.override(*self._runner.beside(state, pod, View(self._cluster, rows), own_uid))
             kept.decoders.update(outcome.decoders)
         return refused
+
+    def fits(self, state: CycleState, pod: PodRecord, row: int) -> bool | None:
+        """What `filter_few` comes to for one row: whether no filter refuses it."""
+        filters = self._filters_of_few(state, pod, 1)
+        return None if filters is None else not filters.refused_at_last(pod, row, (), pod.uid)
 
     def filter_few(self, state: CycleState, pod: PodRecord, rows: Int64s) -> Outcome | None:
         """Filter few rows one by one, with regard to nominated pods; None where arrays are needed, or quicker.
 
         So they are where nothing is kept of the class: few rows are no reason to look at all nodes.
         """
-        by_node = self._cache.rows(pod.pod_class, (Scope.NODE, frozenset(state.skip_filter)))
-        filters = None if by_node.position < 0 else self.row_filters(state, pod, len(rows))
+        filters = self._filters_of_few(state, pod, len(rows))
         if filters is None:
             return None
         entries = [filters.refused_at_last(pod, row, (), pod.uid) for row in rows.tolist()]
@@ -151,6 +155,10 @@ class KeptFilters:
         if any(entries):
             filters.explain(pod, outcome.decoders)
         return outcome
+
+    def _filters_of_few(self, state: CycleState, pod: PodRecord, rows: int) -> RowFilters | None:
+        by_node = self._cache.rows(pod.pod_class, (Scope.NODE, frozenset(state.skip_filter)))
+        return None if by_node.position < 0 else self.row_filters(state, pod, rows)
 
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int) -> RowFilters | None:
         """The filters for one row at a time, to be asked about so many; None where arrays are needed, or quicker."""
