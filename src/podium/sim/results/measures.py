@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from podium.machines.actions import Action, Evict
 from podium.machines.observations import Problem
 from podium.sim.history import seconds
@@ -17,8 +19,7 @@ from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Sums:
+class Sums(msgspec.Struct, frozen=True):
     """What holds for the whole cluster: nodes, ready and pending pods, and by resource the share that is requested."""
 
     nodes: int
