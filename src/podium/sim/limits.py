@@ -49,6 +49,8 @@ class Meter:
         self._limits = limits
         self._objects: set[str] = set()
         self._calls = 0
+        self.most_events = limits.events
+        """So many events may happen."""
 
     def wanted(self, object_: Kubernetes, elapsed_ns: int) -> None:
         """An object was written that may ask for pods; more than may exist are not waited for."""
@@ -68,10 +70,10 @@ class Meter:
         """An object is no more."""
         self._objects.discard(uid)
 
-    def called(self, number: int, events: int) -> bool:
-        """So many components are called upon, and so many events have happened before; whether that is too much."""
+    def called(self, number: int) -> bool:
+        """So many components are called upon; whether that is too much."""
         self._calls += number
-        return self._calls > self._limits.calls or events > self._limits.events
+        return self._calls > self._limits.calls
 
     def refuse(self, components: Sequence[Component], events: int, elapsed_ns: int) -> None:
         """Say which limit was reached when these components were called upon last."""
