@@ -342,6 +342,12 @@ def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
 
     On the node's network each port of a container is one of the node, as the API server fills in (defaults.go).
     """
+    if not spec.init_containers:
+        for container in spec.containers:
+            if container.ports:
+                break
+        else:
+            return ()
     sidecars = tuple(init for init in spec.init_containers if init.restart_policy == "Always")
     containers: tuple[Container, ...] = spec.containers + sidecars
     found = (
