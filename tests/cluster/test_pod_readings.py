@@ -21,7 +21,7 @@ from podium.api.pod import (
 )
 from podium.api.policy import POLICY_ANNOTATION
 from podium.cluster.cluster import Cluster
-from podium.cluster.pods import differs_by_node_alone, is_plainly_of_one_class
+from podium.cluster.pods import differs_by_node_alone, differs_by_nomination_alone, is_plainly_of_one_class
 from tests.builders import at, pod
 
 BIGGER = ResourceRequirements(requests={"cpu": "2"})
@@ -126,6 +126,36 @@ def test_readings_of_one_class_are_read_as_that(
     old, new = cluster.read(before), cluster.read(after)
 
     assert is_plainly_of_one_class(before, after) <= (old.pod_class is new.pod_class)
+
+
+@given(METADATA, SPEC, STATUS, METADATA, STATUS)
+def test_readings_that_differ_by_the_nomination_alone_make_records_that_do(
+    metadata: dict[str, object],
+    spec: dict[str, object],
+    status: dict[str, object],
+    new_metadata: dict[str, object],
+    new_status: dict[str, object],
+) -> None:
+    before = changed(pod("p", cpu=1, labels={"app": "a"}), metadata, spec, status)
+    after = replace(changed(before, new_metadata, {}, new_status), spec=before.spec)
+    cluster = Cluster()
+    old, new = cluster.read(before), cluster.read(after)
+
+    if differs_by_nomination_alone(before, after):
+        for field in fields(old):
+            if field.name != "nominated_node_name":
+                assert getattr(old, field.name) == getattr(new, field.name), field.name
+
+
+def test_a_plain_nomination_is_told_from_all_else_that_is_written_with_it() -> None:
+    before = pod("p", cpu=1, labels={"app": "a"})
+    unscheduled = (PodCondition(type="PodScheduled", status="False"),)
+    after = replace(before, status=replace(before.status, nominated_node_name="n", conditions=unscheduled))
+
+    assert differs_by_nomination_alone(before, after)
+    assert not differs_by_nomination_alone(before, replace(after, status=replace(after.status, phase="Running")))
+    assert not differs_by_nomination_alone(before, changed(after, {"labels": {}}, {}, {}))
+    assert not differs_by_nomination_alone(before, changed(after, {}, {"priority": 3}, {}))
 
 
 def test_a_new_status_leaves_a_waiting_pod_its_class_and_labels_or_an_owner_or_a_node_do_not() -> None:

@@ -126,8 +126,10 @@ class Devices:
 
     def forget_pod(self, uid: str) -> None:
         """A pod is gone, or not to be bound."""
-        self.forget_in_flight(uid)
-        self._let_go.pop(uid, None)
+        if self.in_flight or self._unseen:
+            self.forget_in_flight(uid)
+        if self._let_go:
+            self._let_go.pop(uid, None)
 
     def forget_unwritten(self, uid: str) -> None:
         """Let go of what `assume` counted, unless it was written."""

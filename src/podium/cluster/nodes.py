@@ -34,7 +34,8 @@ class NodeColumns:
         self.count = 0
         self.row_of: dict[str, int] = {}
         self.nodes: list[Node | None] = []
-        self._names: list[str] = []
+        self.names: list[str] = []
+        """By row, "" for free rows; not to be written to."""
         self._all_rows: Int64s = np.empty(0, dtype=np.int64)
         self._resources = Numbers("", FIRST_RESOURCES)
         # By row, the resources that the node names.
@@ -64,7 +65,7 @@ class NodeColumns:
 
     def name(self, row: int) -> str:
         """The name of the node in ``row``; raises KeyError for a free row."""
-        name = self._names[row]
+        name = self.names[row]
         if not name:
             raise KeyError(row)
         return name
@@ -85,7 +86,7 @@ class NodeColumns:
 
     def names_by_row(self) -> list[str]:
         """A copy of the names of all rows, "" for free ones."""
-        return list(self._names)
+        return list(self.names)
 
     def node(self, row: int) -> Node:
         """The node in ``row``; raises KeyError for a free row."""
@@ -186,7 +187,7 @@ class NodeColumns:
         self._taints.give_back(int(self.taint_group[row]))
         self.taint_group[row] = 0
         self.nodes[row] = None
-        self._names[row] = ""
+        self.names[row] = ""
         self.present[row] = False
         self._name_order = None
         self._free.append(row)
@@ -200,7 +201,7 @@ class NodeColumns:
         if self.count == self.capacity:
             self._grow(2 * self.capacity)
         self.nodes.append(None)
-        self._names.append("")
+        self.names.append("")
         self.count += 1
         return self.count - 1
 
@@ -224,7 +225,7 @@ class NodeColumns:
 
     def _write(self, row: int, node: Node) -> None:
         self.nodes[row] = node
-        self._names[row] = node.metadata.name
+        self.names[row] = node.metadata.name
         self.present[row] = True
         amounts = node_allocatable(node.status)
         self.allowed_pods[row] = amounts.pop("pods", 0)

@@ -25,6 +25,8 @@ class Nominations:
         self._nodes = nodes
         self._groups = groups
         self._node_of: dict[str, str] = {}
+        self.uids = self._node_of.keys()
+        """Those of all nominated pods, as things are: whether there are any is asked so for every pod."""
         self._pods_on: dict[str, dict[str, PodRecord]] = {}
         self._victims_of: dict[str, tuple[str, ...]] = {}
 
@@ -39,6 +41,8 @@ class Nominations:
 
         ``victims`` are the pods (uids) that are deleted for it; None leaves them as they are, if the node is the same.
         """
+        if victims is None and self._node_of.get(pod.uid) == node_name and self._pods_on[node_name][pod.uid] is pod:
+            return
         if victims is None:
             victims = self._victims_of.get(pod.uid, ()) if self.node_of(pod.uid) == node_name else ()
         self.remove(pod.uid)
@@ -76,8 +80,19 @@ class Nominations:
 
     def on(self, node_name: str) -> list[PodRecord]:
         """The pods nominated to a node, the highest priority first, then by key."""
-        pods = list(self._pods_on.get(node_name, {}).values())
+        on_node = self._pods_on.get(node_name)
+        if on_node is None:
+            return []
+        pods = list(on_node.values())
         return pods if len(pods) < 2 else sorted(pods, key=lambda pod: (-self.priority(pod), pod.key))
+
+    def rivals(self, row: int, pod: PodRecord, own_uid: str) -> list[PodRecord]:
+        """Of the pods nominated to the node in a row those that count for ``pod``, in the order of `on`.
+
+        They are of at least its priority; that of ``own_uid`` does not count.
+        """
+        nominated = self.on_row(row)
+        return [other for other in nominated if other.uid != own_uid and self.priority(other) >= pod.priority]
 
     def priority(self, pod: PodRecord) -> int:
         """By which priority a nominated pod keeps its place."""
@@ -90,8 +105,8 @@ class Nominations:
 
     def on_row(self, row: int) -> list[PodRecord]:
         """The pods nominated to the node in a row, as `on`."""
-        node = self._nodes.nodes[row]
-        return [] if node is None else self.on(node.metadata.name)
+        name = self._nodes.names[row]
+        return self.on(name) if name in self._pods_on else []
 
     def nodes(self) -> list[str]:
         """The nodes that some pod is nominated to, by name."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from podium.api.meta import OwnerReference
+from podium.api.meta import ObjectMeta, OwnerReference
 from podium.api.pod import MIRROR_ANNOTATION, Pod, PodSpec, PodStatus
 from podium.api.policy import NEVER_PREEMPTED, preemption_policy
 from podium.api.times import parse_time
@@ -146,20 +146,31 @@ def differs_by_node_alone(before: Pod, after: Pod) -> bool:
     Neither is then nominated. A pod on a node is counted by its status too, where that tells of resources: such a
     reading is never called the same.
     """
-    meta, was, status = after.metadata, before.metadata, after.status
-    if meta is not was and (
-        meta.labels != was.labels
-        or meta.annotations != was.annotations
-        or meta.owner_references != was.owner_references
-        or meta.deletion_timestamp != was.deletion_timestamp
-        or meta.creation_timestamp != was.creation_timestamp
-    ):
+    status = after.status
+    if not _is_told_the_same(before.metadata, after.metadata):
         return False
-    if status is not before.status and not _reads_the_same(before.status, status):
+    if not _reads_the_same(before.status, status):
         return False
     if status.container_statuses or status.init_container_statuses or status.resources is not None:
         return False
     return not after.nominated_node_name and replace(after.spec, node_name="") == before.spec
+
+
+def differs_by_nomination_alone(before: Pod, after: Pod) -> bool:
+    """Whether records of two readings of a pod that waits would be the same but for the nomination.
+
+    As far as that is seen without reading its spec: the two may be said to differ where they do not.
+    """
+    status, was = after.status, before.status
+    return (
+        after.spec is before.spec
+        and not after.spec.node_name
+        and status.phase == was.phase
+        and _is_told_the_same(before.metadata, after.metadata)
+        and after.metadata.name == before.metadata.name
+        and after.metadata.namespace == before.metadata.namespace
+        and _reads_the_same(was, status)
+    )
 
 
 def is_plainly_of_one_class(before: Pod, after: Pod) -> bool:
@@ -175,12 +186,26 @@ def is_plainly_of_one_class(before: Pod, after: Pod) -> bool:
     )
 
 
+def _is_told_the_same(before: ObjectMeta, after: ObjectMeta) -> bool:
+    """Whether the metadata of a pod, but for its name, say the same to its record."""
+    return before is after or (
+        before.labels == after.labels
+        and before.annotations == after.annotations
+        and before.owner_references == after.owner_references
+        and before.deletion_timestamp == after.deletion_timestamp
+        and before.creation_timestamp == after.creation_timestamp
+    )
+
+
 def _reads_the_same(before: PodStatus, after: PodStatus) -> bool:
     """Whether the status of a pod says the same to its record."""
-    return (
+    return before is after or (
         before.start_time == after.start_time
         and before.resource_claim_statuses == after.resource_claim_statuses
-        and all(before.condition(type_) == after.condition(type_) for type_ in _CONDITIONS)
+        and (
+            before.conditions is after.conditions
+            or all(before.condition(type_) == after.condition(type_) for type_ in _CONDITIONS)
+        )
     )
 
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import Enum, Flag, auto
 from typing import Any
 
+import msgspec
+
 from podium.cluster.pods import PodRecord
 
 
@@ -73,8 +75,7 @@ class ActionType(Flag):
     ALL = ADD | DELETE | UPDATE
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterEvent:
+class ClusterEvent(msgspec.Struct, frozen=True):
     """Something that happened, or (in a registration) several things that might.
 
     In an event that did happen, ``old`` and ``new`` are the object before and after: PodRecord for pods, the typed

@@ -149,14 +149,14 @@ class Runner:
             _, by_row = self.kept.refusals(state, pod)
             outcome = Outcome.of(by_row.values.copy(), dict(by_row.decoders))
             self._filter_into(outcome, state, pod, view, Scope.CLUSTER)
-        if self.cluster.nominations:
+        if self.cluster.nominations.uids:
             outcome.override(*self.beside(state, pod, view, pod.uid))
         return outcome
 
     def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: Worlds, own_uid: str) -> Outcome:
         """Filter worlds, with regard to nominated pods; the nomination of ``own_uid`` does not count."""
         outcome = self.filter_view(state, pod, worlds)
-        if self.cluster.nominations:
+        if self.cluster.nominations.uids:
             outcome.override(*self.beside(state, pod, worlds, own_uid))
         return outcome
 

@@ -52,6 +52,8 @@ class WaitingPods:
     def __init__(self) -> None:
         # In the order in which they began to wait, each with its number in that order.
         self._pods: dict[str, tuple[int, WaitingPod]] = {}
+        self.uids = self._pods.keys()
+        """Those of all that wait, as things are."""
         self._added = 0
         self._settled: set[str] = set()
         # Deadlines, each with its pod's number; what is no longer so stays until its time has come.
@@ -60,11 +62,6 @@ class WaitingPods:
 
     def __len__(self) -> int:
         return len(self._pods)
-
-    @property
-    def has_any(self) -> bool:
-        """Whether any pod waits."""
-        return bool(self._pods)
 
     def get(self, uid: str) -> WaitingPod | None:
         """The waiting pod of that uid, or None."""

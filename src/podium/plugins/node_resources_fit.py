@@ -6,6 +6,7 @@ Source: pkg/scheduler/framework/plugins/noderesources/fit.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import msgspec
 import numpy as np
@@ -34,6 +35,8 @@ from podium.plugins.resource_scores import (
 _TOO_MANY_PODS = 1
 _UNRESOLVABLE = 1 << 31
 _MOST_BITS = 30
+# Of so many things that are lacking together the words are kept.
+_MOST_EXPLAINED = 256
 
 
 class NodeResourcesFitArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -199,7 +202,7 @@ class NodeResourcesFit:
                 Code.UNSCHEDULABLE_AND_UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE, tuple(reasons), self.name
             )
 
-        return status
+        return lru_cache(_MOST_EXPLAINED)(status)
 
     def _frees_something_wanted(self, pod: PodRecord, event: ClusterEvent) -> bool:
         """A pod that left frees at least its place; for a smaller one, look whether it gave back what is wanted."""

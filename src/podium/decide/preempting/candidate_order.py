@@ -80,7 +80,7 @@ class CandidateOrder:
     def equals(self, most: int) -> tuple[int, ...]:
         """The first rows that have the best key, as many of them."""
         bucket = self._best()
-        return () if bucket is None else tuple(entry & _ROW_MASK for entry in bucket[:most])
+        return () if bucket is None else tuple([entry & _ROW_MASK for entry in bucket[:most]])
 
     def _bucket(self, key: Key) -> list[int]:
         bucket = self._buckets.get(key)

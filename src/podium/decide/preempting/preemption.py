@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import msgspec
 import numpy as np
 
 from podium.api.policy import NEVER_PREEMPTS
@@ -44,8 +45,7 @@ NOT_ELIGIBLE_YET = (NOT_ELIGIBLE_TERMINATING, NOT_ELIGIBLE_TERMINATING_ELSEWHERE
 """Why a pod may not preempt that waits for its victims to end."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreemptionOptions:
+class PreemptionOptions(msgspec.Struct, frozen=True):
     """How candidates are looked for. ``minimum_candidates`` None examines every node (percentage, absolute otherwise).
 
     ``may_disrupt`` None lets every pod of lower priority be a victim. ``cost`` None compares victims as kube-scheduler
@@ -269,7 +269,7 @@ def _brief(cluster: Cluster, best: BestTrial) -> PreemptionPlan:
         return PreemptionPlan(True, message=message, error=_errors(best.tally))
     victims = tuple(map(cluster.pods.record, best.victims))
     chosen = Candidate(cluster.nodes.name(best.row), victims, best.budget_violations)
-    choice = Choice(best.candidates, tuple(map(cluster.nodes.name, best.equals)))
+    choice = Choice(best.candidates, tuple(map(cluster.nodes.names.__getitem__, best.equals)))
     return PreemptionPlan(True, chosen=chosen, choice=choice)
 
 

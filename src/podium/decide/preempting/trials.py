@@ -6,8 +6,8 @@ Source: pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from podium.cluster.arrays import Bools, Int64s
@@ -47,8 +47,7 @@ MOST_EQUALS = 6
 VictimFilter = Callable[[PodRecord, Int64s], Bools]
 
 
-@dataclass(frozen=True, slots=True)
-class BestTrial:
+class BestTrial(msgspec.Struct, frozen=True):
     """The trial that the criteria choose, and the pod's lot among equals. ``row`` is None where there is no candidate.
 
     ``victims`` are their slots, most important first; ``tally`` says why the other rows are no candidates, and is

@@ -131,7 +131,7 @@ class KeptFilters:
             entries = [filters.beside(pod, row, (), own_uid) or plain(row) for row in rows.tolist()]
             return np.array(entries, dtype=np.int64)
         refused: Int64s = by_row.values[rows]
-        if self._cluster.nominations:
+        if self._cluster.nominations.uids:
             outcome = Outcome.of(refused, {})
             outcome.override(*self._runner.beside(state, pod, View(self._cluster, rows), own_uid))
             kept.decoders.update(outcome.decoders)

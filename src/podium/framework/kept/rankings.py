@@ -129,7 +129,7 @@ class Rankings:
 
     def _sees_nominations(self, state: CycleState, pod: PodRecord) -> bool:
         nominations = self._runner.cluster.nominations
-        return not nominations or (pod.uid not in nominations and self._runner.is_row_local(state))
+        return not nominations.uids or (pod.uid not in nominations and self._runner.is_row_local(state))
 
     def _standing(self) -> _Standing:
         return _Standing(self.patience, self.patience)

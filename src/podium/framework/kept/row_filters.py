@@ -75,14 +75,9 @@ class RowFilters:
 
         Nominated pods of less priority do not count, and neither does that of ``own_uid``.
         """
-        if not self._nominations:
+        if not self._nominations.uids:
             return 0
-        nominations = self._nominations
-        nominated = [
-            other
-            for other in nominations.on_row(row)
-            if other.uid != own_uid and nominations.priority(other) >= pod.priority
-        ]
+        nominated = self._nominations.rivals(row, pod, own_uid)
         return self.refused(pod, row, gone, nominated) if nominated else 0
 
     def refused_at_last(self, pod: PodRecord, row: int, gone: Sequence[PodRecord], own_uid: str) -> int:

@@ -120,7 +120,7 @@ class RowJudge:
         """All feasible rows."""
         by_row = self._runner.kept.refusals(state, pod)[1]
         rows = np.flatnonzero(by_row.values == 0)
-        if self._runner.cluster.nominations:
+        if self._runner.cluster.nominations.uids:
             rows = np.setdiff1d(rows, self._runner.refused_beside(state, pod, rows), assume_unique=True)
         of_rows = self._runner.scoring.kept_sum(self._row_raters, Scope.ROW, state, pod)
         return self._judged(rows, of_rows[rows])
@@ -132,7 +132,7 @@ class RowJudge:
             judged = self._in_arrays(state, pod, np.array(rows, dtype=np.int64))
         else:
             judged = [(row, total_of_row(pod, row)) for row in rows]
-        if self._runner.cluster.nominations and any(total is not None for _, total in judged):
+        if self._runner.cluster.nominations.uids and any(total is not None for _, total in judged):
             fitting = np.array([row for row, total in judged if total is not None], dtype=np.int64)
             refused = set(self._runner.refused_beside(state, pod, fitting).tolist())
             judged = [(row, None if row in refused else total) for row, total in judged]
@@ -141,7 +141,7 @@ class RowJudge:
     def rows_at_once(self, state: CycleState, pod: PodRecord, rows: Int64s) -> Judged:
         """Those of many rows, ascending, that are feasible."""
         fitting, of_rows = self._rated(state, pod, rows)
-        if self._runner.cluster.nominations:
+        if self._runner.cluster.nominations.uids:
             beside = np.isin(fitting, self._runner.refused_beside(state, pod, fitting), invert=True)
             fitting, of_rows = fitting[beside], of_rows[beside]
         return self._judged(fitting, of_rows)

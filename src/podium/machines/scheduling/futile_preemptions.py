@@ -201,7 +201,10 @@ class FutilePreemptions:
 
     def forget(self, pod: PodRecord) -> None:
         """A pod is gone."""
-        self._waiting.set(pod.uid, None)
+        if self._waiting.times:
+            self._waiting.set(pod.uid, None)
+        if not self._histories:
+            return
         history = self._histories.get(pod.owner_uid)
         if history is not None:
             history.rounds.pop(pod.uid, None)

@@ -11,6 +11,7 @@ from podium.cluster.pods import PodRecord
 from podium.framework.errors import Calling, PluginError
 from podium.framework.events import EVERY_EVENT, EventToRegister
 from podium.framework.extenders import EXTENDER, Extenders
+from podium.framework.plugin import is_own
 from podium.framework.registrations import registrations
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration
@@ -94,6 +95,8 @@ def _sort_key(runner: Runner) -> Callable[[PodRecord, int], tuple[int, ...]]:
     """The order that the profile's QueueSort gives. It raises PluginError where that fails, or cannot be compared."""
     plugin = runner.profile.queue_sort
     name = "" if plugin is None else plugin.name
+    if plugin is not None and is_own(plugin):
+        return plugin.sort_key
 
     def sort_key(pod: PodRecord, queued_ns: int) -> tuple[int, ...]:
         with Calling(name, "QueueSort", pod):

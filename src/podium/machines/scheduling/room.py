@@ -78,7 +78,7 @@ class Room:
         about to go.
         """
         nominations = self._cluster.nominations
-        if not self._only_unfit or not len(nominations) or not nominations.on(node_name):
+        if not self._only_unfit or not nominations.uids or not nominations.on(node_name):
             return []
         unfit = unfit_nominations(self._cluster, self._runners, node_name, priority, leaving)
         return self._clear(unfit, node_name, cause, now)
@@ -86,7 +86,7 @@ class Room:
     def plan_ended(self, key: str, now: int) -> list[Action]:
         """The plan of a gang holds no more, and no other will be made for now: clear the nominations of its pods."""
         nominations = self._cluster.nominations
-        if not nominations:
+        if not nominations.uids:
             return []
         members = self._cluster.pod_groups.members(key)
         pods = [pod for uid, pod in members.items() if uid in nominations and self._is_in_gang(pod)]

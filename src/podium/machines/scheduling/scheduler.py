@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
@@ -55,6 +56,9 @@ from podium.machines.scheduling.shown.pods import PodsShown
 OnAttempt = Callable[[QueuedPod, Runner], None]
 """Is shown a pod, and who decides about it."""
 
+OnAnswer = Callable[[Any, Problem | None, int], list[Action]]
+"""Takes in how an action of its kind ended."""
+
 
 class Scheduler:
     """A scheduler with one or several profiles, as a machine.
@@ -77,6 +81,7 @@ class Scheduler:
         parts = Parts(configuration or default_configuration(), seed, feature_gates, extenders)
         self.cluster = parts.cluster
         self.waiting_pods = parts.waiting_pods
+        self._waiting = parts.waiting_pods.uids
         self.runners = parts.runners
         self.queue = parts.queue
         self.bindings = parts.bindings
@@ -91,6 +96,7 @@ class Scheduler:
         self._room = parts.room
         self._pods = PodsShown(parts)
         self._objects = ObjectsShown(parts.feed, self.queue, self.cap, self._room, parts.gangs)
+        self._on_answers = self._handlers_of_answers()
         self.seed = seed
         # Is shown each pod right before its attempt, for those who write down how decisions were made.
         self.on_attempt: OnAttempt | None = None
@@ -101,30 +107,35 @@ class Scheduler:
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now`` (nanoseconds) and say what to do."""
-        actions: list[Action] = []
-        match observation:
-            case Tick():
-                actions = self._tick(now)
-            case Answered(action=Record()):
-                actions = UNMOVED
-            case Answered(action=action, problem=problem):
-                actions = self._answered(action, problem, now)
-            case Changed(object=Pod() as pod):
-                actions = self._pods.changed(pod, now)
-            case Gone(object=Pod() as pod):
-                actions = self._pods.gone(pod, now)
-            case Changed(object=changed):
-                self.known.forget()
-                actions = self._objects.changed(changed, now)
-                actions += self._look_at(changed, now)
-            case Gone(object=gone):
-                self.known.forget()
-                actions = self._objects.gone(gone, now)
-        if self.waiting_pods.has_any:
+        # The most frequent first.
+        if isinstance(observation, Answered):
+            take = self._on_answers.get(type(observation.action))
+            actions = UNMOVED if take is None else take(observation.action, observation.problem, now)
+        elif isinstance(observation, Changed):
+            shown = observation.object
+            actions = self._pods.changed(shown, now) if isinstance(shown, Pod) else self._changed(shown, now)
+        elif isinstance(observation, Gone):
+            gone = observation.object
+            actions = self._pods.gone(gone, now) if isinstance(gone, Pod) else self._gone(gone, now)
+        elif isinstance(observation, Tick):
+            actions = self._tick(now)
+        else:
+            actions = []
+        if self._waiting:
             actions = actions + self._go_on(now)
         if self._has_gangs and self.bindings.gathered:
             actions = actions + self.gangs.settle(self, now)
         return actions
+
+    def _changed(self, changed: Kubernetes, now: int) -> list[Action]:
+        """Any object but a pod was added or changed."""
+        self.known.forget()
+        return self._objects.changed(changed, now) + self._look_at(changed, now)
+
+    def _gone(self, gone: Kubernetes, now: int) -> list[Action]:
+        """Any object but a pod is no more."""
+        self.known.forget()
+        return self._objects.gone(gone, now)
 
     def _go_on(self, now: int) -> list[Action]:
         """Go on with the pods whose wait at Permit is over."""
@@ -163,24 +174,43 @@ class Scheduler:
 
     # How actions ended
 
-    def _answered(self, action: Action, problem: Problem | None, now: int) -> list[Action]:
-        match action:
-            case Bind():
-                result = self.bindings.bind_answered(action, problem, now)
-                if problem is None and action.uid in self.bindings.unseen:
-                    self.queue.done(action.uid)
-                return self._went(result, now)
-            case BindClaim() | ReserveClaim():
-                return self._went(self.bindings.claim_answered(action, problem, now), now)
-            case ReportStatus() | DeleteObject() | Evict():
-                actions, ended = self.preemptions.answered(action, problem)
-                if ended is not None:
-                    self._preemption_ended(ended, now)
-                return actions
-            case ReportUnschedulable() | Nominate() if problem is not None:
-                self.reports.failed(action, problem, now)
-            case PatchObject(kind="PodGroup"):
-                self.gangs.answered(action, problem, now)
+    def _handlers_of_answers(self) -> dict[type[Action], OnAnswer]:
+        """Who takes in how an action ended, by its kind. Nothing comes of the others."""
+        return {
+            Bind: self._bind_answered,
+            **dict.fromkeys((BindClaim, ReserveClaim), self._claim_answered),
+            **dict.fromkeys((ReportStatus, DeleteObject, Evict), self._victim_answered),
+            **dict.fromkeys((ReportUnschedulable, Nominate), self._report_answered),
+            PatchObject: self._patch_answered,
+        }
+
+    def _bind_answered(self, action: Bind, problem: Problem | None, now: int) -> list[Action]:
+        result = self.bindings.bind_answered(action, problem, now)
+        if problem is None and action.uid in self.bindings.unseen:
+            self.queue.done(action.uid)
+        return self._went(result, now)
+
+    def _claim_answered(self, action: BindClaim | ReserveClaim, problem: Problem | None, now: int) -> list[Action]:
+        return self._went(self.bindings.claim_answered(action, problem, now), now)
+
+    def _victim_answered(
+        self, action: ReportStatus | DeleteObject | Evict, problem: Problem | None, now: int
+    ) -> list[Action]:
+        actions, ended = self.preemptions.answered(action, problem)
+        if ended is not None:
+            self._preemption_ended(ended, now)
+        return actions
+
+    def _report_answered(
+        self, action: ReportUnschedulable | Nominate, problem: Problem | None, now: int
+    ) -> list[Action]:
+        if problem is not None:
+            self.reports.failed(action, problem, now)
+        return []
+
+    def _patch_answered(self, action: PatchObject, problem: Problem | None, now: int) -> list[Action]:
+        if action.kind == "PodGroup":
+            self.gangs.answered(action, problem, now)
         return []
 
     def _preemption_ended(self, ended: Ended, now: int) -> None:
@@ -278,7 +308,7 @@ class Scheduler:
         actions = self.on_its_way(pod.uid, started, now)
         if nominated not in ("", node_name):
             self._room.went_elsewhere(pod, nominated, now)
-        if self.cluster.nominations:
+        if self.cluster.nominations.uids:
             actions += self._room.taken(node_name, pod.priority, pod.key, now)
         return actions
 

@@ -8,7 +8,12 @@ from __future__ import annotations
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
 from podium.cluster.pod_class import PodClass
-from podium.cluster.pods import PodRecord, differs_by_node_alone, is_plainly_of_one_class
+from podium.cluster.pods import (
+    PodRecord,
+    differs_by_node_alone,
+    differs_by_nomination_alone,
+    is_plainly_of_one_class,
+)
 
 
 class BindingEchoes:
@@ -33,6 +38,19 @@ class BindingEchoes:
         before, record = shown
         is_assumed_there = self._cluster.placed.get(uid) is record and record.node_name == pod.spec.node_name
         return record if is_assumed_there and differs_by_node_alone(before, pod) else None
+
+    def nominated(self, pod: Pod) -> PodRecord | None:
+        """The record of a pod of which nothing but its nomination may be another; None where it has to be read anew.
+
+        Pods of a group, and those that may be the replacement of an evicted one, are known to others by each reading.
+        """
+        shown = self._shown.get(pod.metadata.uid or pod.key)
+        if shown is None or self._cluster.replacements.awaited:
+            return None
+        before, record = shown
+        if record.node_name or record.pod_class.pod_group or not differs_by_nomination_alone(before, pod):
+            return None
+        return record
 
     def class_of(self, pod: Pod) -> PodClass | None:
         """The class of a pod that is shown again, where it need not be read for that; else None."""

@@ -5,7 +5,6 @@ Source: pkg/scheduler/backend/queue/scheduling_queue.go (isPodWorthRequeuing, is
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -144,7 +143,7 @@ class Rejections:
         self._registrations = registrations
         self._waits = {name: _Waits(profile) for name, profile in registrations.items()}
         self._known: WeakValueDictionary[RejectionKey, Rejection] = WeakValueDictionary()
-        self._newest: deque[Rejection] = deque(maxlen=FEW)
+        self._newest: dict[RejectionKey, Rejection] = {}
         self._of_interest: dict[Kind, bool] = {}
 
     def of(self, queued: QueuedPod) -> Rejection:
@@ -170,11 +169,12 @@ class Rejections:
     def _find(self, queued: QueuedPod, gate: str) -> Rejection:
         unschedulable, pending = queued.unschedulable_plugins, queued.pending_plugins
         key = (queued.record.scheduler_name, unschedulable, pending, gate)
-        found = self._known.get(key)
+        found = self._newest.get(key) or self._known.get(key)
         if found is None:
             waits = self._waits.get(key[0]) or _Waits({})
-            found = self._known[key] = Rejection(waits, unschedulable, pending, gate)
-            self._newest.append(found)
+            found = self._known[key] = self._newest[key] = Rejection(waits, unschedulable, pending, gate)
+            if len(self._newest) > FEW:
+                del self._newest[next(iter(self._newest))]
         return found
 
 

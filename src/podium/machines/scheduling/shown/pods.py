@@ -40,6 +40,15 @@ class PodsShown:
         assumed = self._echoes.take(pod)
         if assumed is not None:
             return self._assigned(assumed, now)
+        nominated = self._echoes.nominated(pod)
+        if nominated is not None:
+            self._pending(nominated, pod.nominated_node_name, now)
+            self._echoes.expect(pod, nominated)
+            return []
+        return self._read(pod, now)
+
+    def _read(self, pod: Pod, now: int) -> list[Action]:
+        """The same for a pod that has to be read anew."""
         before, record, replaced = self._feed.pod_changed(pod, self._echoes.class_of(pod))
         actions: list[Action] = [] if replaced is None else self._withdraw(replaced, now)
         if record is None:
@@ -59,7 +68,8 @@ class PodsShown:
                 actions += self._clear_stray(record)
             return actions + self._assigned(record, now)
         if record.scheduler_name in self._runners and not record.terminating:
-            self._pending(record, now)
+            shown, record.nominated_node_name = record.nominated_node_name, ""
+            self._pending(record, shown, now)
             self._echoes.expect(pod, record)
             return actions
         return actions + self._withdraw(record, now)
@@ -84,8 +94,7 @@ class PodsShown:
         is_new = before is None or self._bindings.is_assumed(uid)
         actions = self._bindings.seen(uid, record.node_name)
         nominated = self._cluster.nominations.node_of(uid)
-        # A pod that was seen on its node before is not pending any more, unless an old reading said so since.
-        if is_new or nominated or self._queue.find(uid) is not None:
+        if is_new or nominated or self._may_be_pending(uid):
             self._forget_pending(uid)
         record.nominated_node_name = ""
         if before is None:
@@ -100,16 +109,18 @@ class PodsShown:
             self._room.went_elsewhere(record, nominated, now)
         if record.pod_class.pod_group:
             actions = actions + self._gangs.assigned(record, now)
-        if not self._cluster.nominations:
+        if not self._cluster.nominations.uids:
             return actions
         return actions + self._room.taken(record.node_name, record.priority, record.key, now)
 
-    def _pending(self, record: PodRecord, now: int) -> None:
-        """A pod of ours waits for a node: newly seen, or changed while it waits."""
-        uid, shown = record.uid, record.nominated_node_name
+    def _pending(self, record: PodRecord, shown: str, now: int) -> None:
+        """A pod of ours waits for a node: newly seen, or changed while it waits.
+
+        ``shown`` is its nomination in the API; the record has none yet, or the one that is known here.
+        """
+        uid = record.uid
         known = self._cluster.nominations.node_of(uid)
         wanted = shown if self._reports.read(uid, shown) else known
-        record.nominated_node_name = ""
         if known or wanted or uid in self._bindings:
             self._known.forget()
         if uid in self._bindings.unseen:
@@ -160,9 +171,11 @@ class PodsShown:
         uid, placed = record.uid, self._cluster.placed.get(record.uid)
         nominated = self._cluster.nominations.node_of(uid)
         self._known.forget()
-        actions = self._bindings.withdraw(uid)
+        actions: list[Action] = []
+        if placed is None or nominated or self._may_be_pending(uid):
+            actions = self._bindings.withdraw(uid)
+            self._forget_pending(uid)
         self._cluster.devices.forget_pod(uid)
-        self._forget_pending(uid)
         self._futile.forget(record)
         if record.pod_class.pod_group:
             self._gangs.left(record, now)
@@ -172,14 +185,21 @@ class PodsShown:
             self._room.opened(placed, now)
         elif nominated:
             self._room.given_up(record, nominated, now)
-        if self._cluster.nominations and self._gangs.is_short(record):
+        if self._cluster.nominations.uids and self._gangs.is_short(record):
             actions = actions + self._room.plan_ended(record.pod_class.pod_group, now)
         return actions
+
+    def _may_be_pending(self, uid: str) -> bool:
+        """Whether a placed pod may have left something behind from when it waited for its node.
+
+        One that was seen on its node has not, unless an old reading said since that it waits.
+        """
+        return self._bindings.is_assumed(uid) or self._queue.find(uid) is not None or self._reports.has_failed
 
     def _forget_pending(self, uid: str) -> None:
         self._queue.delete(uid)
         self._preemptions.forget(uid)
-        if self._cluster.nominations:
+        if self._cluster.nominations.uids:
             self._cluster.nominations.remove(uid)
         self._reports.forget(uid)
         self._cap.forget(uid)
