@@ -21,7 +21,12 @@ from podium.api.pod import (
 )
 from podium.api.policy import POLICY_ANNOTATION
 from podium.cluster.cluster import Cluster
-from podium.cluster.pods import differs_by_node_alone, differs_by_nomination_alone, is_plainly_of_one_class
+from podium.cluster.pods import (
+    differs_by_node_alone,
+    differs_by_nomination_alone,
+    is_of_class_of,
+    is_plainly_of_one_class,
+)
 from tests.builders import at, pod
 
 BIGGER = ResourceRequirements(requests={"cpu": "2"})
@@ -96,7 +101,7 @@ def test_readings_that_differ_by_the_node_alone_make_records_that_do(
 
     if differs_by_node_alone(before, after):
         for field in fields(old):
-            if field.name not in ("node_name", "nominated_node_name"):
+            if field.name not in ("node_name", "nominated_node_name", "read_from"):
                 assert getattr(old, field.name) == getattr(new, field.name), field.name
         assert not new.nominated_node_name
 
@@ -167,3 +172,48 @@ def test_a_new_status_leaves_a_waiting_pod_its_class_and_labels_or_an_owner_or_a
     for metadata in others:
         assert not is_plainly_of_one_class(before, replace(before, metadata=replace(before.metadata, **metadata)))
     assert not is_plainly_of_one_class(bound, bound)
+
+
+@given(METADATA, SPEC, STATUS, METADATA, SPEC, STATUS, st.sampled_from(["", "n"]))
+def test_a_reading_that_is_said_to_be_of_the_class_of_a_record_is(
+    metadata: dict[str, object],
+    spec: dict[str, object],
+    status: dict[str, object],
+    new_metadata: dict[str, object],
+    new_spec: dict[str, object],
+    new_status: dict[str, object],
+    node_name: str,
+) -> None:
+    before = changed(pod("p", cpu=1, labels={"app": "a"}), metadata, {**spec, "node_name": node_name}, status)
+    after = changed(before, new_metadata, new_spec, new_status)
+    if not new_spec:
+        after = replace(after, spec=before.spec)
+
+    record = Cluster().read(before)
+
+    if is_of_class_of(record, after):
+        assert known_anew(before, after)
+
+
+@given(METADATA, SPEC, STATUS, METADATA, STATUS)
+def test_pods_that_share_their_spec_are_of_one_class_where_all_else_says_so(
+    metadata: dict[str, object],
+    spec: dict[str, object],
+    status: dict[str, object],
+    other_metadata: dict[str, object],
+    other_status: dict[str, object],
+) -> None:
+    first = changed(pod("p", cpu=1, labels={"app": "a"}), metadata, spec, status)
+    second = replace(changed(pod("q", cpu=1, labels={"app": "a"}), other_metadata, {}, other_status), spec=first.spec)
+    cluster = Cluster()
+
+    is_one = cluster.read(first).pod_class is cluster.read(second).pod_class
+
+    assert is_one is known_anew(first, second)
+
+
+def known_anew(first: Pod, second: Pod) -> bool:
+    """Whether two pods are of one class by all that they say, with no spec in common."""
+    cluster = Cluster()
+    apart = replace(second, spec=replace(second.spec))
+    return cluster.read(first).pod_class is cluster.read(apart).pod_class

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from podium.api.node import Node
 from podium.api.pod import ContainerStatus, Pod, PodStatus, ResourceRequirements
 from podium.api.resource_requests import node_allocatable
-from podium.decide.kubelet_admission import Holding, Refusal, pressure_refusal, refusals
+from podium.decide.kubelet_admission import Held, Holding, Refusal, pressure_refusal, refusals
 from tests.builders import node, node_term, pod, tolerate
 
 pytestmark = pytest.mark.upstream(59)
@@ -18,7 +18,7 @@ SMALL = node("n1", cpu=2, memory="2Gi", pods=2, ephemeral_storage="1Gi", example
 
 
 def refused(one: Pod, there: Node = SMALL, beside: Sequence[Pod] = ()) -> list[Refusal]:
-    others = [Holding.of(other) for other in beside]
+    others = Held(Holding.of(other) for other in beside)
     return refusals(one, Holding.of(one), there, node_allocatable(there.status), others)
 
 
@@ -158,3 +158,17 @@ def test_under_other_pressure_a_node_turns_away_all_but_critical_pods(conditions
     assert refusal is not None
     assert refusal.message == f"The node had condition: [{' '.join(conditions)}]."
     assert pressure_refusal(pod("a", priority=2_000_000_000), conditions) is None
+
+
+def test_what_pods_hold_together_is_nothing_when_all_have_left() -> None:
+    pods = [pod("a", cpu=1, memory="1Gi"), pod("b", cpu=0, ports=[80]), pod("c", cpu=2, ports=[80])]
+    holdings = [Holding.of(one) for one in pods]
+    held = Held(holdings)
+    assert held.amounts["cpu"] == 3000
+    assert list(held.ports.values()) == [2]
+
+    for holding in holdings:
+        held.remove(holding)
+
+    assert not held.amounts
+    assert not held.ports

@@ -11,7 +11,8 @@ from podium.api.node import Node
 from podium.api.pod import Pod, PodStatus
 from podium.api.times import format_time
 from podium.machines.actions import Action, DeleteObject, ReportStatus
-from podium.machines.kubelets.kubelet import Kubelet, KubeletSettings
+from podium.machines.kubelets.kubelet import Kubelet
+from podium.machines.kubelets.kubelet_settings import KubeletSettings
 from podium.machines.observations import Answered, Changed, Gone, Problem, Tick
 from tests import builders
 

@@ -17,7 +17,8 @@ from podium.api.pod import Pod
 from podium.api.resource_requests import pod_requests
 from podium.api.times import parse_time
 from podium.machines.actions import Action, ReportStatus
-from podium.machines.kubelets.kubelet import Kubelet, KubeletSettings
+from podium.machines.kubelets.kubelet import Kubelet
+from podium.machines.kubelets.kubelet_settings import KubeletSettings
 from podium.machines.nodes.node_lifecycle import NodeLifecycle
 from podium.machines.nodes.pod_garbage import PodGarbageCollector
 from podium.machines.nodes.taint_eviction import TaintEviction

@@ -3,7 +3,8 @@
 import pytest
 
 from podium.machines.actions import Action, DeleteObject, ReportStatus
-from podium.machines.kubelets.kubelet import Kubelet, KubeletSettings
+from podium.machines.kubelets.kubelet import Kubelet
+from podium.machines.kubelets.kubelet_settings import KubeletSettings
 from podium.machines.observations import Problem
 from tests.machines.cluster_rig import BROKEN, CRASH_AFTER, CRASH_BEFORE, LOST, Rig
 from tests.store.objects import SECOND, Raw, node, pod

@@ -6,7 +6,8 @@ import pytest
 
 from podium.api.pod import Pod
 from podium.machines.actions import DeleteObject, ReportStatus
-from podium.machines.kubelets.kubelet import Kubelet, KubeletSettings
+from podium.machines.kubelets.kubelet import Kubelet
+from podium.machines.kubelets.kubelet_settings import KubeletSettings
 from podium.machines.machine import Machine
 from podium.machines.nodes.node_lifecycle import NodeLifecycle
 from podium.machines.nodes.pod_garbage import PodGarbageCollector

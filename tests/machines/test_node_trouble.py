@@ -10,7 +10,8 @@ from podium.api.node import Node
 from podium.api.pod import Pod, ResourceRequirements
 from podium.api.pod_health import PodHealth, pod_health
 from podium.machines.actions import ReportStatus
-from podium.machines.kubelets.kubelet import Kubelet, KubeletSettings
+from podium.machines.kubelets.kubelet import Kubelet
+from podium.machines.kubelets.kubelet_settings import KubeletSettings
 from podium.machines.kubelets.node_trouble import (
     TROUBLE,
     crash_after_ns,

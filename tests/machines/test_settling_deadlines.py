@@ -36,3 +36,15 @@ def test_what_comes_after_the_last_time_that_there_is_unsettles_nobody() -> None
     deadlines.set("a", MAX_TIME_NS + 1)
 
     assert not deadlines.deadline().is_news
+
+
+def test_what_is_set_last_comes_after_all_that_is_due_at_its_time() -> None:
+    deadlines: SettlingDeadlines[str] = SettlingDeadlines()
+    for key in ("a", "b"):
+        deadlines.set(key, 5)
+
+    deadlines.set_last("c", 5)
+    deadlines.set_last("b", 7, recurs=True)
+    deadlines.set_last("b", None)
+
+    assert [deadlines.take_due(9) for _ in range(3)] == ["a", "c", None]

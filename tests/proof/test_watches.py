@@ -10,7 +10,7 @@ from podium.api.meta import Kubernetes
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.machines.autoscaling.autoscaler import Autoscaler
 from podium.machines.disruption.drain import Drain
-from podium.machines.kubelets.kubelet import KubeletSettings
+from podium.machines.kubelets.kubelet_settings import KubeletSettings
 from podium.machines.machine import CUSTOM_KINDS, UNMOVED, Machine, does_watch, heeds_unowned
 from podium.machines.observations import Changed, Gone
 from podium.machines.rescheduling.rescheduler import Rescheduler

@@ -15,7 +15,7 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
 from podium.cluster.pod_class import PodClass
-from podium.cluster.pods import PodRecord
+from podium.cluster.pods import PodRecord, is_of_class_of
 from podium.cluster.replacements import Candidate, candidate
 
 
@@ -70,6 +70,8 @@ class Feed:
                 self._note_ended(pod)
             return PodChange(self._forget(uid), None, replaced)
         before = self._pods.get(uid)
+        if known_class is None and before is not None and is_of_class_of(before, pod):
+            known_class = before.pod_class
         record = self._pods[uid] = self._cluster.read(pod, known_class)
         self._uid_of[key] = uid
         if record.pod_class.pod_group or (before is not None and before.pod_class.pod_group):

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from podium.api.kinds import group_of
-from podium.api.meta import ObjectMeta
+from podium.api.meta import ObjectMeta, OwnerReference
 from podium.api.pod import (
     ISCSI,
     RBD,
@@ -161,6 +161,9 @@ class PodClasses:
         self._ended: list[ClassRef] = []
         self._marked: MarkedThings[int] = MarkedThings()
         self._encoder = msgspec.msgpack.Encoder(order="deterministic")
+        # By the identity of their spec, the classes of pods that were read while they waited. The spec is kept, so that
+        # nothing else gets its identity, with what else a class was found by.
+        self._by_spec: dict[int, tuple[PodSpec, str, dict[str, str], tuple[OwnerReference, ...], ClassRef]] = {}
         # By protocol and port, the host ports that pods of some class hold, with the number of such classes.
         self._host_ports: dict[tuple[str, int], dict[HostPort, int]] = {}
         self.requests: Int64s = np.zeros((len(columns.resources), 64), dtype=np.int64)
@@ -216,7 +219,34 @@ class PodClasses:
         return ended
 
     def of(self, pod: Pod) -> tuple[PodClass, bool]:
-        """The class of ``pod``, compiled if it is the first of its kind; and whether it is."""
+        """The class of ``pod``, compiled if it is the first of its kind; and whether it is.
+
+        Pods of one sort that wait are known to be of one class by the spec that they share.
+        """
+        spec, meta = pod.spec, pod.metadata
+        known_spec = self._by_spec.get(id(spec))
+        if (
+            known_spec is not None
+            and known_spec[1] == meta.namespace
+            and known_spec[2] == meta.labels
+            and known_spec[3] == meta.owner_references
+            and (pod_class := known_spec[4]()) is not None
+        ):
+            self._hold(pod_class)
+            return pod_class, False
+        pod_class, is_new = self._read(pod)
+        # A volume may be named after the pod, and on a node the status has a say in what counts.
+        if not spec.volumes and not spec.node_name:
+            if len(self._by_spec) >= KEPT_CLASSES:
+                self._by_spec.clear()
+            reference = self._by_id[pod_class.id]
+            if reference is None:
+                raise AssertionError(f"class {pod_class.id} is not known")
+            self._by_spec[id(spec)] = spec, meta.namespace, meta.labels, meta.owner_references, reference
+        return pod_class, is_new
+
+    def _read(self, pod: Pod) -> tuple[PodClass, bool]:
+        """The same by all that the pod says."""
         spec, meta = pod.spec, pod.metadata
         owner = meta.controller if meta.owner_references else None
         shared = msgspec.structs.replace(
@@ -342,6 +372,12 @@ def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
 
     On the node's network each port of a container is one of the node, as the API server fills in (defaults.go).
     """
+    if not spec.init_containers:
+        for container in spec.containers:
+            if container.ports:
+                break
+        else:
+            return ()
     sidecars = tuple(init for init in spec.init_containers if init.restart_policy == "Always")
     containers: tuple[Container, ...] = spec.containers + sidecars
     found = (

@@ -34,7 +34,8 @@ class PodRecord:
     while the node is unknown or there is none). ``start_ns`` is `NOT_STARTED_NS` without a start time. ``ready``: its
     condition Ready is true. ``preempted``: it carries the DisruptionTarget condition of a scheduler's preemption.
     ``made_claims`` are the claims for devices that were made for it: the pod's name for each, and its own (None for one
-    that the pod does without).
+    that the pod does without). ``read_from`` is the spec that its class was found by, None where its status had a say
+    in that.
     """
 
     namespace: str
@@ -55,6 +56,7 @@ class PodRecord:
     scheduler_name: str
     controller: OwnerReference | None
     made_claims: tuple[tuple[str, str | None], ...] = ()
+    read_from: PodSpec | None = None
     row: int = NO_ROW
     slot: int = -1
     key: str = field(init=False)
@@ -137,6 +139,23 @@ def read_pod(pod: Pod, pod_class: PodClass, *, honors_policy: bool = True) -> Po
         scheduler_name=spec.scheduler_name,
         controller=meta.controller if meta.owner_references else None,
         made_claims=tuple((claim.name, claim.resource_claim_name) for claim in claims) if claims else (),
+        read_from=None if spec.node_name and tells_of_resources(status) else spec,
+    )
+
+
+def tells_of_resources(status: PodStatus) -> bool:
+    """Whether the status of a pod on a node has a say in what it is counted for."""
+    return bool(status.container_statuses or status.init_container_statuses or status.resources is not None)
+
+
+def is_of_class_of(record: PodRecord, pod: Pod) -> bool:
+    """Whether a newer reading of a record's pod is of its class, as far as that is seen without reading its spec."""
+    meta = pod.metadata
+    return (
+        record.read_from is pod.spec
+        and not (pod.spec.node_name and tells_of_resources(pod.status))
+        and record.pod_class.labels == meta.labels
+        and record.controller == (meta.controller if meta.owner_references else None)
     )
 
 
@@ -151,7 +170,7 @@ def differs_by_node_alone(before: Pod, after: Pod) -> bool:
         return False
     if not _reads_the_same(before.status, status):
         return False
-    if status.container_statuses or status.init_container_statuses or status.resources is not None:
+    if tells_of_resources(status):
         return False
     return not after.nominated_node_name and replace(after.spec, node_name="") == before.spec
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from podium.api.node import Node, Taint
 from podium.api.pod import Pod, PodSpec
 from podium.api.qos import qos_class
@@ -27,9 +29,8 @@ _OS_LABEL = "kubernetes.io/os"
 _ORDER = (PODS, CPU, MEMORY, EPHEMERAL_STORAGE)
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
-    """What a pod holds on its node: amounts by resource (cpu in milli, one of `pods`), and host ports."""
+class Holding(msgspec.Struct, frozen=True):
+    """What a pod holds on its node: amounts by resource (cpu in milli, one of `pods`) but for 0, and host ports."""
 
     amounts: Mapping[str, int]
     ports: tuple[HostPort, ...]
@@ -37,7 +38,45 @@ class Holding:
     @classmethod
     def of(cls, pod: Pod) -> Holding:
         """What a pod holds; of one that is resized in place, the greatest of what it wants, was given and uses."""
-        return cls({**pod_requests(effective_spec(pod)), PODS: 1}, host_ports(pod.spec))
+        requests = pod_requests(effective_spec(pod))
+        amounts = {name: amount for name, amount in requests.items() if amount}
+        amounts[PODS] = 1
+        return cls(amounts, host_ports(pod.spec))
+
+
+NOTHING_HELD = Holding({}, ())
+
+
+class Held:
+    """What some pods hold together, as they come and go. What nobody holds is not there."""
+
+    def __init__(self, holdings: Iterable[Holding] = ()) -> None:
+        self.amounts: dict[str, int] = {}
+        """By resource."""
+        self.ports: dict[HostPort, int] = {}
+        """How many of the pods hold each port."""
+        for holding in holdings:
+            self.add(holding)
+
+    def add(self, holding: Holding) -> None:
+        """One more pod holds that."""
+        amounts = self.amounts
+        for name, amount in holding.amounts.items():
+            amounts[name] = amounts.get(name, 0) + amount
+        for port in holding.ports:
+            self.ports[port] = self.ports.get(port, 0) + 1
+
+    def remove(self, holding: Holding) -> None:
+        """A pod that held that is gone."""
+        amounts = self.amounts
+        for name, amount in holding.amounts.items():
+            amounts[name] -= amount
+            if not amounts[name]:
+                del amounts[name]
+        for port in holding.ports:
+            self.ports[port] -= 1
+            if not self.ports[port]:
+                del self.ports[port]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,27 +92,21 @@ UNEXPECTED = Refusal("UnexpectedAdmissionError", "Allocate failed due to rpc err
 """How a pod is turned away of which the kubelet had thought that it could run."""
 
 
-def refusals(
-    pod: Pod, holding: Holding, node: Node, allocatable: Mapping[str, int], others: Iterable[Holding]
-) -> list[Refusal]:
+def refusals(pod: Pod, holding: Holding, node: Node, allocatable: Mapping[str, int], others: Held) -> list[Refusal]:
     """Why ``pod`` may not run on ``node`` beside ``others``, the reason that counts first; empty when it may.
 
     An extended resource that the node does not have at all is not the kubelet's to count. Of taints, only NoExecute
     ones keep a pod off that has its node already, and none does a static pod. Whether the node is unschedulable is
     nothing to a kubelet.
     """
-    others = list(others)
-    found = _wrong_os(pod, node) + _shortages(holding, allocatable, others)
+    found = _wrong_os(pod, node) + _shortages(holding, allocatable, others.amounts)
     if not _selects(pod.spec, node):
         found.append(_failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector"))
     if pod.spec.node_name and pod.spec.node_name != node.metadata.name:
         found.append(_failed("NodeName", "node(s) didn't match the requested node name"))
-    if holding.ports and any(
-        held.conflicts(wanted) for other in others for held in other.ports for wanted in holding.ports
-    ):
+    if holding.ports and any(held.conflicts(wanted) for held in others.ports for wanted in holding.ports):
         found.append(_failed("NodePorts", "node(s) didn't have free ports for the requested pod ports"))
-    taints = (taint for taint in node.spec.taints if taint.effect == "NoExecute")
-    if not is_static(pod) and not all(tolerated(pod.spec.tolerations, taint) for taint in taints):
+    if node.spec.taints and not _bears(pod, node):
         found.append(_failed("TaintToleration", "node(s) had taints that the pod didn't tolerate"))
     return found
 
@@ -102,24 +135,33 @@ def _wrong_os(pod: Pod, node: Node) -> list[Refusal]:
     return [Refusal("PodOSSelectorNodeLabelDoesNotMatch", message)]
 
 
-def _shortages(holding: Holding, allocatable: Mapping[str, int], others: list[Holding]) -> list[Refusal]:
-    found = []
-    for name in (*_ORDER, *sorted(set(holding.amounts) - set(_ORDER))):
-        requested, capacity = holding.amounts.get(name, 0), allocatable.get(name, 0)
-        if not requested or (name not in allocatable and is_extended(name)):
-            continue
-        used = sum([other.amounts.get(name, 0) for other in others])
-        if used + requested > capacity:
-            message = (
-                f"Node didn't have enough resource: {name}, requested: {requested}, used: {used}, capacity: {capacity}"
-            )
-            found.append(Refusal(f"OutOf{name}", message, (name, used + requested - capacity)))
-    return found
+def _bears(pod: Pod, node: Node) -> bool:
+    taints = (taint for taint in node.spec.taints if taint.effect == "NoExecute")
+    return is_static(pod) or all(tolerated(pod.spec.tolerations, taint) for taint in taints)
+
+
+def _shortages(holding: Holding, allocatable: Mapping[str, int], used: Mapping[str, int]) -> list[Refusal]:
+    lacking = [
+        name
+        for name, requested in holding.amounts.items()
+        if used.get(name, 0) + requested > allocatable.get(name, 0) and (name in allocatable or not is_extended(name))
+    ]
+    return [_shortage(name, holding, allocatable, used) for name in sorted(lacking, key=_rank)] if lacking else []
+
+
+def _rank(name: str) -> tuple[int, str]:
+    return (_ORDER.index(name), "") if name in _ORDER else (len(_ORDER), name)
+
+
+def _shortage(name: str, holding: Holding, allocatable: Mapping[str, int], used: Mapping[str, int]) -> Refusal:
+    requested, held, capacity = holding.amounts[name], used.get(name, 0), allocatable.get(name, 0)
+    message = f"Node didn't have enough resource: {name}, requested: {requested}, used: {held}, capacity: {capacity}"
+    return Refusal(f"OutOf{name}", message, (name, held + requested - capacity))
 
 
 def _selects(spec: PodSpec, node: Node) -> bool:
     labels = node.metadata.labels
-    if any(labels.get(key) != value for key, value in spec.node_selector.items()):
+    if spec.node_selector and any(labels.get(key) != value for key, value in spec.node_selector.items()):
         return False
     affinity = spec.affinity.node_affinity if spec.affinity else None
     if affinity is None or affinity.required is None:

@@ -7,7 +7,7 @@ and is refused (Conflict) where the object of that key now has another uid. ``ca
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -120,8 +120,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     workload: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ReportStatus:
+class ReportStatus(msgspec.Struct, frozen=True, eq=False):
     """Write a part of the status of a pod or a node, in one patch (PATCH status).
 
     ``conditions`` take the place of those of their types, and get the time of their transition where their status
@@ -134,9 +133,19 @@ class ReportStatus:
     uid: str
     cause: str
     conditions: tuple[PodCondition, ...] = ()
-    fields: Raw = field(default_factory=dict, hash=False)
+    fields: Raw = {}
     message: str = ""
-    grounds: Grounds | None = field(default=None, compare=False, repr=False)
+    grounds: Grounds | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ReportStatus) and self._written == other._written
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.key, self.uid))
+
+    @property
+    def _written(self) -> tuple[object, ...]:
+        return self.kind, self.key, self.uid, self.cause, self.conditions, self.fields, self.message
 
 
 class CreateObject(msgspec.Struct, frozen=True):

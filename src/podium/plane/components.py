@@ -15,7 +15,8 @@ from podium.machines.autoscaling.autoscaler import Autoscaler, AutoscalerSetting
 from podium.machines.disruption.avoid_lists import AvoidLists
 from podium.machines.disruption.default_budgets import DefaultBudgets
 from podium.machines.disruption.disruption_controller import DisruptionController
-from podium.machines.kubelets.kubelet import Kubelet, KubeletSettings
+from podium.machines.kubelets.kubelet import Kubelet
+from podium.machines.kubelets.kubelet_settings import KubeletSettings
 from podium.machines.machine import Machine
 from podium.machines.nodes.node_lifecycle import NodeLifecycle, NodeLifecycleSettings
 from podium.machines.nodes.pod_garbage import PodGarbageCollector

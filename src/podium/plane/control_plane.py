@@ -23,7 +23,7 @@ from podium.framework.settings.feature_gates import FeatureGates
 from podium.machines.actions import Record
 from podium.machines.autoscaling.autoscaler import AutoscalerSettings
 from podium.machines.kubelets import node_trouble, pod_annotations
-from podium.machines.kubelets.kubelet import KubeletSettings
+from podium.machines.kubelets.kubelet_settings import KubeletSettings
 from podium.machines.machine import is_among
 from podium.machines.nodes.node_lifecycle import NodeLifecycleSettings
 from podium.machines.observations import Answered, ContainersExited, Observation, Problem

@@ -8,7 +8,8 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.driver.component import Component
 from podium.machines.disruption.drain import Drain, DrainReport
-from podium.machines.kubelets.kubelet import Kubelet, KubeletSettings
+from podium.machines.kubelets.kubelet import Kubelet
+from podium.machines.kubelets.kubelet_settings import KubeletSettings
 from podium.machines.observations import Observation
 from podium.plane.components import ComponentSettings, controllers
 from podium.plane.node_power import NodePower

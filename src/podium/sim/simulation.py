@@ -14,7 +14,7 @@ from podium.driver.driver import Driver
 from podium.driver.transport import Asked
 from podium.framework.settings.feature_gates import FeatureGates
 from podium.machines.actions import Action, Bind
-from podium.machines.kubelets.kubelet import KubeletSettings
+from podium.machines.kubelets.kubelet_settings import KubeletSettings
 from podium.machines.machine import does_watch
 from podium.machines.observations import Answered, Changed, Observation
 from podium.machines.parts.agenda import Agenda

@@ -19,7 +19,7 @@ from podium.framework.rescheduling.configuration import load_rescheduler, read_s
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.framework.settings.configuration import Configuration, load_configuration
 from podium.framework.settings.feature_gates import read_feature_gates
-from podium.machines.kubelets.kubelet import KubeletSettings
+from podium.machines.kubelets.kubelet_settings import KubeletSettings
 from podium.plane.assembly import Beginning, assemble, open_store
 from podium.plane.control_plane import PlaneSettings
 from podium.plane.nodes import DEFAULT_TEMPLATE, check_template

@@ -37,7 +37,7 @@ from podium.framework.settings.configuration import Configuration, default_confi
 from podium.framework.settings.extenders import without_extenders
 from podium.framework.settings.feature_gates import FeatureGates
 from podium.machines.kubelets.host import KUBERNETES_VERSION
-from podium.machines.kubelets.kubelet import KubeletSettings
+from podium.machines.kubelets.kubelet_settings import KubeletSettings
 from podium.plane.assembly import Assembled, Beginning, all_objects, assemble, open_store
 from podium.plane.control_plane import PlaneSettings
 from podium.plane.initial import Population

@@ -5,7 +5,7 @@ Source: pkg/kubelet/kuberuntime (doBackOff); k8s.io/client-go/util/flowcontrol/b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 _SECOND = 10**9
 _FIRST_NS = 10 * _SECOND
@@ -14,8 +14,7 @@ _LONGEST_NS = 300 * _SECOND
 _WELL_NS = 2 * _LONGEST_NS
 
 
-@dataclass(slots=True)
-class CrashBackOff:
+class CrashBackOff(msgspec.Struct, gc=False):
     """The back-off of a pod's containers: none after the first failure, then 10 s, doubled each time, up to 300 s.
 
     After 10 minutes of running it begins anew. ``crashes`` counts the failures since then.

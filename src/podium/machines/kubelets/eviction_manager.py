@@ -42,6 +42,9 @@ class EvictionManager:
     def synchronize(self, now: int) -> bool:
         """Evict the next pod if it is time; whether what the node says has changed."""
         memory, available = self._memory, self._there.available_bytes()
+        if memory.is_at_rest and available >= memory.threshold_bytes:
+            self.due_ns = None
+            return False
         has_changed = memory.look(available, now)
         if memory.may_evict(available, now):
             self._evict(available, now)

@@ -5,17 +5,14 @@ Source: pkg/kubelet; controlled-rescheduling.md for pods that wait for others to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.decide.pressure import EvictionOrder
 from podium.machines.actions import Action, DeleteObject, Record, ReportStatus
 from podium.machines.kubelets import kubelet_reports as reports
 from podium.machines.kubelets.host import Hosts
+from podium.machines.kubelets.kubelet_settings import KubeletSettings
 from podium.machines.kubelets.node_kubelet import NodeKubelet
-from podium.machines.kubelets.node_memory import NodeMemory
 from podium.machines.machine import UNMOVED
 from podium.machines.observations import (
     Answered,
@@ -41,29 +38,6 @@ _Subject = tuple[str, str]
 """Of whom a report is: a pod's uid; or a node's name and the type of its condition."""
 
 
-@dataclass(frozen=True, slots=True)
-class KubeletSettings:
-    """How kubelets behave; times in nanoseconds.
-
-    A pod starts ``start_delay_ns`` after its admission. A node is short of memory when its pods leave less than
-    ``memory_threshold_bytes``, and says so until it has not been for ``pressure_transition_ns``. With
-    ``waits_for_victims``, a pod that fits once others have ended that are terminating waits for them on the node.
-    ``eviction_order`` says whom of equal priority a node short of memory evicts first. Without ``honors_policy``, pods
-    that are not preemptible end for critical ones like others. With ``reports_all``, nodes and pods say everything that
-    people and programs look for, such as addresses and the state of each container. A pod that is deleted takes
-    ``termination_ns`` to end where it does not say how long, at most its grace period; None: all of that.
-    """
-
-    start_delay_ns: int = 0
-    memory_threshold_bytes: int = 0
-    pressure_transition_ns: int = 300 * _SECOND
-    waits_for_victims: bool = False
-    eviction_order: EvictionOrder = "BytesOverRequest"
-    honors_policy: bool = True
-    reports_all: bool = False
-    termination_ns: int | None = None
-
-
 class Kubelet:
     """The kubelets of a cluster as one machine, which keeps each node apart.
 
@@ -77,7 +51,7 @@ class Kubelet:
 
     watches = frozenset(("Node", "Pod"))
 
-    def __init__(self, settings: KubeletSettings = KubeletSettings()) -> None:
+    def __init__(self, settings: KubeletSettings = KubeletSettings()) -> None:  # noqa: B008 - an immutable value
         self._settings = settings
         self._hosts = Hosts() if settings.reports_all else None
         self._nodes: dict[str, NodeKubelet] = {}
@@ -129,7 +103,10 @@ class Kubelet:
         return node is not None and node.is_running(pod.metadata.uid)
 
     def _asked_for(self) -> list[Action]:
-        actions, self._actions = self._actions, []
+        if not self._actions:
+            return []
+        actions = self._actions[:]
+        self._actions.clear()
         return actions
 
     def _node_gone(self, node: Node) -> None:
@@ -140,17 +117,22 @@ class Kubelet:
 
     def _pod_changed(self, pod: Pod, raw: Raw, now: int) -> bool:
         """Take in a pod as it is now; whether that concerns any node."""
-        uid, name = pod.metadata.uid, pod.spec.node_name
-        known = self._pods.get(pod.key)
-        if known is not None and known[0] != uid:
-            self._hide(pod.key)
-        if name:
-            self._pods[pod.key] = uid, name
-            if self._hosts is not None:
-                self._hosts.show_pod(uid, raw)
-            self._node(name).show_pod(pod, raw, now)
-            return self._look_at(name) or (known is not None and known[0] != uid)
-        return known is not None
+        key, name = pod.key, pod.spec.node_name
+        known = self._pods.get(key)
+        if known is None and not name:
+            return False
+        uid = pod.metadata.uid
+        is_replaced = known is not None and known[0] != uid
+        if is_replaced:
+            self._hide(key)
+        if not name:
+            return True
+        if known is None or known[1] != name or is_replaced:
+            self._pods[key] = uid, name
+        if self._hosts is not None:
+            self._hosts.show_pod(uid, raw)
+        node = self._nodes.get(name) or self._node(name)
+        return (node.show_pod(pod, raw, now) and self._look_at(name)) or is_replaced
 
     def _hide(self, key: str) -> None:
         """The pod of that key is gone."""
@@ -167,19 +149,20 @@ class Kubelet:
         if isinstance(action, Record):
             # Nobody waits for an Event to be written, and one that is not written is not written again.
             return False
-        if not isinstance(action, _Report):
+        if not isinstance(action, ReportStatus) and not isinstance(action, DeleteObject):
             raise TypeError(f"kubelets do not ask for {action}")
         name = self._node_of(action)
-        subject = (name, reports.reported(action)) if action.kind == "Node" else ("", action.uid)
-        if answered.answer.is_over:
+        if answered.problem is None or answered.answer.is_over:
             # An answer may be late: what was told since then, and failed, is sent again all the same.
-            if self._failed.get(subject, (name, action))[1] is action:
-                self._failed.pop(subject, None)
-                self._retries.succeed(subject)
-            if name not in self._nodes or not self._nodes[name].written(action):
-                return False
-            return self._look_at(name)
-        elif self._is_wanted(name, action):
+            if self._retries.has_failures:
+                subject = _subject(name, action)
+                if self._failed.get(subject, (name, action))[1] is action:
+                    self._failed.pop(subject, None)
+                    self._retries.succeed(subject)
+            node = self._nodes.get(name)
+            return node is not None and node.written(action) and self._look_at(name)
+        if self._is_wanted(name, action):
+            subject = _subject(name, action)
             self._retries.answer(subject, answered, now)
             self._failed[subject] = name, action
         return True
@@ -200,38 +183,30 @@ class Kubelet:
         while (due := self._deadlines.take_due(now)) is not None:
             node = self._nodes[due]
             node.told = None
-            node.tick(now)
-            self._look_at(due)
+            self._plan(due, node, node.tick(now))
 
     def _node(self, name: str) -> NodeKubelet:
         if name not in self._nodes:
-            settings = self._settings
-            self._nodes[name] = NodeKubelet(
-                NodeMemory(settings.memory_threshold_bytes, settings.pressure_transition_ns),
-                start_delay_ns=settings.start_delay_ns,
-                waits_for_victims=settings.waits_for_victims,
-                eviction_order=settings.eviction_order,
-                honors_policy=settings.honors_policy,
-                termination_ns=settings.termination_ns,
-                hosts=self._hosts,
-            )
+            self._nodes[name] = NodeKubelet(self._settings, self._actions, self._hosts)
         return self._nodes[name]
 
     def _look_at(self, name: str) -> bool:
-        """Take what a node has to say, and when it will next; one that is gone with its pods is forgotten.
-
-        Returns whether there is anything that it has not told before.
-        """
+        """Take what a node has to say; whether there is anything that it has not told before."""
         node = self._nodes[name]
-        self._actions += node.take_actions()
-        deadline = node.deadline()
-        has_changed = deadline is not node.told
-        if has_changed:
-            if node.told is None:
-                # Of nodes that are due at one time it is the last one from now on.
-                self._deadlines.set(name, None)
+        return self._plan(name, node, node.deadline())
+
+    def _plan(self, name: str, node: NodeKubelet, deadline: Deadline) -> bool:
+        """A node is due then; one that is gone with its pods is forgotten."""
+        told = node.told
+        if deadline is not told:
             node.told = deadline
-            self._deadlines.set(name, deadline.time_ns, recurs=not deadline.is_news)
+            # Of nodes that are due at one time it is the last one where others have come before it.
+            plan = self._deadlines.set_last if told is None else self._deadlines.set
+            plan(name, deadline.time_ns, recurs=not deadline.is_news)
         if node.is_idle:
             del self._nodes[name]
-        return has_changed or bool(self._actions)
+        return deadline is not told or bool(self._actions)
+
+
+def _subject(name: str, action: _Report) -> _Subject:
+    return (name, reports.reported(action)) if action.kind == "Node" else ("", action.uid)

@@ -28,6 +28,7 @@ KUBELET = "kubelet"
 
 _READY = PodCondition(type=READY, status="True")
 _NOT_READY = PodCondition(type=READY, status="False", reason="ContainersNotReady")
+_COMPLETED = PodCondition(type=READY, status="False", reason="PodCompleted")
 _PREEMPTED = "Preempted in order to admit critical pod"
 
 
@@ -61,8 +62,8 @@ def stops(run: PodRun) -> list[Record]:
 
 def succeeded(run: PodRun, now: int) -> ReportStatus:
     """Its containers have exited with success."""
-    not_ready = PodCondition(type=READY, status="False", reason="PodCompleted")
-    return _report(run, "Succeeded", not_ready, statuses=_restarted(run, terminated(COMPLETED, now)))
+    statuses = _restarted(run, terminated(COMPLETED, now)) if _are_told(run) else ()
+    return _report(run, "Succeeded", _COMPLETED, statuses=statuses)
 
 
 def failed(run: PodRun, exit_: Raw) -> ReportStatus:
@@ -147,8 +148,11 @@ def _running(run: PodRun, started_ns: int) -> tuple[Raw, ...]:
 
 def _restarted(run: PodRun, state: Raw) -> tuple[Raw, ...]:
     """The statuses of containers that were started again; of others nothing is said, unless all is."""
-    is_told = run.restarts or (run.addresses is not None and run.started_ns is not None)
-    return container_statuses(run.pod, run.raw, run.restarts, state) if is_told else ()
+    return container_statuses(run.pod, run.raw, run.restarts, state) if _are_told(run) else ()
+
+
+def _are_told(run: PodRun) -> bool:
+    return bool(run.restarts) or (run.addresses is not None and run.started_ns is not None)
 
 
 def _report(

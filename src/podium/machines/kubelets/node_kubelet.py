@@ -13,11 +13,11 @@ from podium.api.node import Node
 from podium.api.node_health import MEMORY_PRESSURE, condition_status, is_ready
 from podium.api.pod import Pod, PodCondition
 from podium.decide.kubelet_admission import UNEXPECTED, Refusal
-from podium.decide.pressure import EvictionOrder
 from podium.machines.actions import Action, DeleteObject, ReportStatus
 from podium.machines.kubelets import kubelet_reports as reports
 from podium.machines.kubelets.eviction_manager import EvictionManager
 from podium.machines.kubelets.host import Hosts
+from podium.machines.kubelets.kubelet_settings import KubeletSettings
 from podium.machines.kubelets.node_memory import NodeMemory
 from podium.machines.kubelets.node_runs import NodeRuns
 from podium.machines.kubelets.pod_run import PodRun
@@ -44,27 +44,19 @@ class NodeKubelet:
 
     It runs while the API shows the node and the node's machine is not down. When the machine stops, or the node goes,
     its containers are gone; the kubelet begins anew with what the API shows by then, and with how pods had ended.
-    With ``hosts`` it reports all that kubelets do, else what schedulers and controllers need.
+    ``actions`` is where what it asks for goes. With ``hosts`` it reports all that kubelets do, else what schedulers and
+    controllers need.
     """
 
-    def __init__(
-        self,
-        memory: NodeMemory,
-        *,
-        start_delay_ns: int,
-        waits_for_victims: bool,
-        eviction_order: EvictionOrder,
-        honors_policy: bool,
-        termination_ns: int | None = None,
-        hosts: Hosts | None = None,
-    ) -> None:
-        self._termination_ns = termination_ns
+    def __init__(self, settings: KubeletSettings, actions: list[Action], hosts: Hosts | None = None) -> None:
+        self._termination_ns = settings.termination_ns
         self._hosts = hosts
-        self._waits_for_victims = waits_for_victims
-        self._actions: list[Action] = []
-        self._there = NodeRuns(honors_policy=honors_policy)
-        self._workers = PodWorkers(self._there, self._actions, start_delay_ns, records_stops=hosts is not None)
-        self._evictions = EvictionManager(memory, self._there, self._workers, eviction_order)
+        self._waits_for_victims = settings.waits_for_victims
+        self._actions = actions
+        self._there = NodeRuns(honors_policy=settings.honors_policy)
+        self._workers = PodWorkers(self._there, actions, settings.start_delay_ns, records_stops=hosts is not None)
+        memory = NodeMemory(settings.memory_threshold_bytes, settings.pressure_transition_ns)
+        self._evictions = EvictionManager(memory, self._there, self._workers, settings.eviction_order)
         self._is_down = False
         self.told: Deadline | None = None
         """The deadline as it was told last; None where others have come before this node since."""
@@ -73,14 +65,6 @@ class NodeKubelet:
         self._has_news = False
         # By type, the condition that the API was told last; under "" all that nobody had said.
         self._conditions: dict[str, ReportStatus] = {}
-
-    def take_actions(self) -> list[Action]:
-        """What is to be written since this was last asked."""
-        if not self._actions:
-            return []
-        actions = list(self._actions)
-        self._actions.clear()
-        return actions
 
     def deadline(self) -> Deadline:
         """When to `tick`; that containers fail over and over again is no news."""
@@ -96,11 +80,14 @@ class NodeKubelet:
         """Whether there is no such node, and nothing of it to keep in mind."""
         if self._there.node is not None or self._is_down:
             return False
-        return not (self._arrivals or self._there.runs or self._workers.ended or self._actions)
+        return not (self._arrivals or self._there.runs or self._workers.ended)
 
-    def tick(self, now: int) -> None:
-        """Do what is due."""
-        while (time_ns := self.deadline().time_ns) is not None and time_ns <= now:
+    def tick(self, now: int) -> Deadline:
+        """Do what is due; says when to `tick` again."""
+        while True:
+            deadline = self.deadline()
+            if deadline.time_ns is None or deadline.time_ns > now:
+                return deadline
             self._move_on(now)
             self._has_news = self._workers.has_freed = False
             self._start_waiting(now)
@@ -215,18 +202,17 @@ class NodeKubelet:
         self._there.node = None
         self._lose_containers()
 
-    def show_pod(self, pod: Pod, raw: Raw, now: int) -> None:
-        """A pod is bound to the node, or has changed."""
+    def show_pod(self, pod: Pod, raw: Raw, now: int) -> bool:
+        """A pod is bound to the node, or has changed; whether anything may come of that."""
         uid = pod.metadata.uid
         run = self._there.runs.get(uid) or self._workers.ended.get(uid)
-        if run is None:
-            arrival = self._arrivals.setdefault(uid, _Arrival(pod, raw, is_lost=self._is_down))
-            arrival.pod, arrival.raw = pod, raw
-            arrival.has_run |= pod.status.phase == "Running"
-            self._has_news = True
-        else:
-            self._has_news |= self._concerns_others(run.pod, pod)
-            self._pod_changed(run, pod, raw, now)
+        if run is not None:
+            return self._pod_changed(run, pod, raw, now)
+        arrival = self._arrivals.setdefault(uid, _Arrival(pod, raw, is_lost=self._is_down))
+        arrival.pod, arrival.raw = pod, raw
+        arrival.has_run |= pod.status.phase == "Running"
+        self._has_news = True
+        return True
 
     def hide_pod(self, uid: str) -> None:
         """A pod is gone from the API."""
@@ -236,20 +222,25 @@ class NodeKubelet:
             self.told = None
         self._workers.ended.pop(uid, None)
 
-    def _pod_changed(self, run: PodRun, pod: Pod, raw: Raw, now: int) -> None:
-        was_over_limit = run.is_over_limit
+    def _pod_changed(self, run: PodRun, pod: Pod, raw: Raw, now: int) -> bool:
+        before, was_over_limit = run.pod, run.is_over_limit
         run.read(pod, raw)
-        if run.is_over_limit and not was_over_limit and run.is_running:
+        is_ending = pod.is_terminal or pod.is_terminating
+        concerns_others = self._concerns_others(before, pod, is_ending=is_ending)
+        self._has_news = self._has_news or concerns_others
+        exceeds = run.is_over_limit and not was_over_limit and run.is_running
+        if exceeds:
             self._workers.exceed(run, now)
-        if pod.is_terminal:
+        if not is_ending:
+            return self._assert_ready(run) or exceeds or concerns_others
+        if not pod.is_terminal:
+            self._workers.stop_deleted(run, now)
+        else:
             if run.uid in self._there.runs:
                 self._workers.release(run)
             if self._is_up:
                 self._workers.finish_ended(run)
-        elif pod.is_terminating:
-            self._workers.stop_deleted(run, now)
-        else:
-            self._assert_ready(run)
+        return True
 
     def _assert_conditions(self, node: Node) -> None:
         """Say how the node is, where the API shows that nobody knows."""
@@ -257,26 +248,30 @@ class NodeKubelet:
             if condition_status(node, condition.type) == "Unknown":
                 self._report_condition(node, condition)
 
-    def _assert_ready(self, run: PodRun) -> None:
-        """Say that a pod is ready, where the API shows that it is not, and its node is."""
+    def _assert_ready(self, run: PodRun) -> bool:
+        """Say that a pod is ready, where the API shows that it is not, and its node is; whether that is said."""
+        if not (run.is_ready and run.is_running):
+            return False
         node, ready = self._there.node, run.pod.status.condition("Ready")
         is_denied = ready is not None and ready.status == "False" and run.pod.status.phase == "Running"
-        if run.is_running and run.is_ready and is_denied and node and is_ready(node):
-            self._workers.report(run, reports.ready(run))
+        if not (is_denied and node and is_ready(node)):
+            return False
+        self._workers.report(run, reports.ready(run))
+        return True
 
     # Arrivals
 
-    def _concerns_others(self, before: Pod, pod: Pod) -> bool:
+    def _concerns_others(self, before: Pod, pod: Pod, *, is_ending: bool) -> bool:
         """Whether others on the node may fare otherwise by a change of a pod: not if its status is told while it lives.
 
         That it ends concerns those alone who want its room.
         """
-        if pod.is_terminal or pod.is_terminating:
+        if is_ending:
             self.told = None
             if self._is_room_wanted():
                 return True
         was, meta = before.metadata, pod.metadata
-        if was.annotations != meta.annotations or was.labels != meta.labels:
+        if meta is not was and (was.annotations != meta.annotations or was.labels != meta.labels):
             return True
         return before.spec is not pod.spec and before.spec != pod.spec
 
@@ -312,7 +307,7 @@ class NodeKubelet:
             )
             if self._hosts is not None and self._there.node is not None:
                 run.addresses = self._hosts.addresses_of(run.pod, run.raw, self._there.node.metadata.uid)
-            self._there.runs[run.uid] = run
+            self._there.put(run)
             self._arrive(run, arrival, now)
 
     def _arrive(self, run: PodRun, arrival: _Arrival, now: int) -> None:
@@ -344,8 +339,8 @@ class NodeKubelet:
         if reject_ns is not None:
             self._workers.give_up(run, reports.rejected(run, UNEXPECTED), now + reject_ns)
             return
-        run.is_admitted, run.is_waiting = True, verdict.must_wait
-        if not run.is_waiting:
+        self._there.admit(run, must_wait=verdict.must_wait)
+        if not verdict.must_wait:
             self._workers.start(run, now)
         for victim in verdict.victims:
             victim.outcome = reports.preempted(victim)

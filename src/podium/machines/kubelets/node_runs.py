@@ -11,9 +11,9 @@ from podium.api.pod import Pod
 from podium.api.resource_requests import node_allocatable
 from podium.api.resources import MEMORY
 from podium.decide.critical_pods import Holder, is_critical, make_room
-from podium.decide.kubelet_admission import Refusal, pressure_refusal, refusals
+from podium.decide.kubelet_admission import Held, Refusal, pressure_refusal, refusals
 from podium.decide.pressure import MemoryUse
-from podium.machines.kubelets.node_trouble import crash_after_ns, reject_after_ns
+from podium.machines.kubelets.node_trouble import TROUBLE, crash_after_ns, reject_after_ns
 from podium.machines.kubelets.pod_run import PodRun
 
 # A pod whose containers ran before is not turned away for these (feature gate NotEvictPodOnKubeletRestart).
@@ -32,6 +32,9 @@ class Verdict:
     victims: tuple[PodRun, ...] = ()
 
 
+_ADMITTED = Verdict()
+
+
 @dataclass(slots=True, eq=False)
 class NodeRuns:
     """``node`` is None while the API shows no such node; ``runs`` are by uid, in order of arrival.
@@ -47,20 +50,46 @@ class NodeRuns:
     honors_policy: bool = True
     # Which of the other pressures the node is under.
     _pressures: list[str] = field(default_factory=list, init=False)
+    # The node's annotations where they tell of trouble.
+    _trouble: Mapping[str, str] | None = field(default=None, init=False)
+    # What the holders hold together.
+    _held: Held = field(default_factory=Held, init=False)
+    # Whether a pod was made to wait since none did.
+    _may_wait: bool = field(default=False, init=False)
 
     def read(self, node: Node) -> None:
         """Take in a newer reading of the node."""
         self.node = node
         self.allocatable = node_allocatable(node.status)
+        annotations = node.metadata.annotations
+        self._trouble = annotations if TROUBLE in annotations else None
         self._pressures = [type_ for type_ in (DISK_PRESSURE, PID_PRESSURE) if condition_status(node, type_) == "True"]
+
+    def put(self, run: PodRun) -> None:
+        """A pod has come."""
+        self.runs[run.uid] = run
+        if run.is_admitted:
+            self._held.add(run.holding)
+
+    def admit(self, run: PodRun, *, must_wait: bool) -> None:
+        """A pod that has come may stay; it holds its resources, though it may have to wait for others to leave."""
+        run.is_admitted, run.is_waiting = True, must_wait
+        self._may_wait = self._may_wait or must_wait
+        self._held.add(run.holding)
+
+    def drop(self, run: PodRun) -> None:
+        """A pod is not there any more."""
+        del self.runs[run.uid]
+        if run.is_admitted:
+            self._held.remove(run.holding)
 
     def trouble_ns(self, pod: Pod) -> int | None:
         """How long after their start a pod's containers fail for the node's sake; None: they do not."""
-        return None if self.node is None else crash_after_ns(self.node.metadata.annotations, pod)
+        return None if self._trouble is None or self.node is None else crash_after_ns(self._trouble, pod)
 
     def reject_ns(self, pod: Pod) -> int | None:
         """How long after its coming a pod is turned away for the node's sake; None: it is not."""
-        return None if self.node is None else reject_after_ns(self.node.metadata.annotations, pod)
+        return None if self._trouble is None or self.node is None else reject_after_ns(self._trouble, pod)
 
     def judge(self, run: PodRun, *, is_short: bool, waits_for_victims: bool) -> Verdict:
         """Whether a pod may come; ``is_short``: the node is short of memory.
@@ -69,11 +98,12 @@ class NodeRuns:
         may wait for others that are being killed, if that is the way; a critical one has others killed for it.
         """
         # The conditions under which the node does not take every pod.
-        refused = pressure_refusal(run.pod, [MEMORY_PRESSURE, *self._pressures] if is_short else self._pressures)
+        pressures = [MEMORY_PRESSURE, *self._pressures] if is_short else self._pressures
+        refused = pressure_refusal(run.pod, pressures) if pressures else None
         if refused is not None:
             return Verdict(refused)
-        if not self.refusals(run, self.holders()):
-            return Verdict()
+        if not self._refusals(run, self._held):
+            return _ADMITTED
         found = self.refusals(run, [holder for holder in self.holders() if not holder.is_ended])
         if not found:
             return Verdict(must_wait=True)
@@ -90,9 +120,11 @@ class NodeRuns:
 
     def refusals(self, run: PodRun, others: Iterable[PodRun]) -> list[Refusal]:
         """Why a pod may not run here beside some others."""
+        return self._refusals(run, Held(other.holding for other in others if other is not run))
+
+    def _refusals(self, run: PodRun, beside: Held) -> list[Refusal]:
         if self.node is None:
             raise ValueError(f"pod {run.pod.key}: its node is not known")
-        beside = [other.holding for other in others if other is not run]
         return refusals(run.pod, run.holding, self.node, self.allocatable, beside)
 
     def holders(self) -> list[PodRun]:
@@ -106,10 +138,14 @@ class NodeRuns:
     @property
     def has_waiting(self) -> bool:
         """Whether any pod waits for others to leave."""
-        return any(run.is_waiting for run in self.runs.values())
+        if self._may_wait:
+            self._may_wait = any(run.is_waiting for run in self.runs.values())
+        return self._may_wait
 
     def waiting(self) -> list[PodRun]:
         """The pods that wait for others to leave, by priority, then arrival."""
+        if not self.has_waiting:
+            return []
         return sorted([run for run in self.runs.values() if run.is_waiting], key=lambda run: -run.pod.priority)
 
     def available_bytes(self) -> int:

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import msgspec
 
 from podium.api.meta import Raw
 from podium.api.pod import Pod
-from podium.decide.kubelet_admission import Holding
+from podium.decide.kubelet_admission import NOTHING_HELD, Holding
 from podium.machines.actions import DeleteObject, ReportStatus
 from podium.machines.kubelets.crash_backoff import CrashBackOff
 from podium.machines.kubelets.host import PodAddresses
-from podium.machines.kubelets.pod_annotations import (
-    CRASH_AFTER,
-    DURATION,
-    READY_AFTER,
-    duration_ns,
-    memory_limit_bytes,
-    memory_usage,
-    never_terminates,
-    readable,
-    termination_ns,
-)
+from podium.machines.kubelets.pod_annotations import CRASH_AFTER, memory_limit_bytes
+from podium.machines.kubelets.pod_behaviour import PLAIN, PodBehaviour, behaviour_of
 from podium.machines.parts.deadlines import earliest
 
 _SECOND = 10**9
 
 
-@dataclass(slots=True, eq=False)
-class PodRun:
+class PodRun(msgspec.Struct, eq=False):
     """One pod from its arrival on a node until its containers are gone. Times in nanoseconds, None for not known.
 
     ``raw`` is the pod's wire form. ``is_admitted``: it holds its resources. ``is_waiting``: it does, but others that
@@ -41,11 +30,12 @@ class PodRun:
     ``restarts`` counts how often containers were started again; ``last_exit`` is the state in which they ended last,
     None if they never did. ``trouble_ns`` is how long after each start they fail for the node's sake; None: never.
     ``termination_ns`` is how long they take to end where the pod does not say; None: all of its
-    grace period. ``addresses`` are those of the pod where all is reported that a kubelet knows, else None.
+    grace period. ``addresses`` are those of the pod where all is reported that a kubelet knows, else None. ``holding``
+    is what it holds on its node, and ``behaviour`` how it will run.
     """
 
     pod: Pod
-    raw: Raw = field(default_factory=dict)
+    raw: Raw = {}
     deleted_ns: int | None = None
     restarts: int = 0
     is_admitted: bool = False
@@ -63,17 +53,20 @@ class PodRun:
     wanted: ReportStatus | DeleteObject | None = None
     last_exit: Raw | None = None
     trouble_ns: int | None = None
-    backoff: CrashBackOff = field(default_factory=CrashBackOff)
+    backoff: CrashBackOff = msgspec.field(default_factory=CrashBackOff)
     termination_ns: int | None = None
     addresses: PodAddresses | None = None
-    holding: Holding = field(init=False)
-    memory_used: int = field(init=False)
-    # The pod's annotations as far as they can be read.
-    _annotations: Mapping[str, str] = field(init=False)
+    holding: Holding = NOTHING_HELD
+    behaviour: PodBehaviour = PLAIN
 
     def __post_init__(self) -> None:
         self.holding = Holding.of(self.pod)
-        self._read_annotations(self.pod)
+        self.behaviour = behaviour_of(self.pod.metadata.annotations)
+
+    @property
+    def memory_used(self) -> int:
+        """The bytes that it uses while it runs."""
+        return self.behaviour.memory_bytes
 
     @property
     def uid(self) -> str:
@@ -88,10 +81,11 @@ class PodRun:
     @property
     def is_over_limit(self) -> bool:
         """Whether it uses more memory than it may."""
-        if not self.memory_used:
+        used = self.behaviour.memory_bytes
+        if not used:
             return False
         limit = memory_limit_bytes(self.pod)
-        return limit is not None and self.memory_used > limit
+        return limit is not None and used > limit
 
     @property
     def is_failing(self) -> bool:
@@ -107,23 +101,22 @@ class PodRun:
         """When something happens to it by itself."""
         if self.is_ended:
             return None
-        of_containers = (self.start_ns,) if self.started_ns is None else (self.exit_ns, self.crash_ns, self.ready_ns)
-        return earliest((self.stopped_ns, *of_containers))
+        if self.started_ns is None:
+            return earliest((self.stopped_ns, self.start_ns))
+        return earliest((self.stopped_ns, self.exit_ns, self.crash_ns, self.ready_ns))
 
     def begin(self, started_ns: int) -> None:
         """Its containers have started."""
-        annotations = self._annotations
+        behaviour = self.behaviour
         self.start_ns, self.started_ns = None, started_ns
-        self.exit_ns, self.crash_ns, ready_ns = [
-            None if name not in annotations else started_ns + (duration_ns(annotations, name) or 0)
-            for name in (DURATION, CRASH_AFTER, READY_AFTER)
-        ]
+        self.exit_ns = _after(started_ns, behaviour.duration_ns)
+        self.crash_ns = _after(started_ns, behaviour.crash_after_ns)
         if self.trouble_ns is not None:
             self.crash_ns = earliest((self.crash_ns, started_ns + self.trouble_ns))
         if self.is_over_limit:
             self.crash_ns = started_ns
-        self.is_ready = ready_ns in (None, started_ns)
-        self.ready_ns = None if self.is_ready else ready_ns
+        self.is_ready = not behaviour.ready_after_ns
+        self.ready_ns = None if self.is_ready else _after(started_ns, behaviour.ready_after_ns)
 
     def fail(self, exit_: Raw, start_ns: int) -> None:
         """Its containers have ended with failure, and start again at ``start_ns``."""
@@ -134,19 +127,14 @@ class PodRun:
     def read(self, pod: Pod, raw: Raw) -> None:
         """Take in a newer reading of the pod."""
         if pod.metadata.annotations != self.pod.metadata.annotations:
-            self._read_annotations(pod)
+            self.behaviour = behaviour_of(pod.metadata.annotations)
         self.pod, self.raw = pod, raw
-
-    def _read_annotations(self, pod: Pod) -> None:
-        self._annotations = readable(pod.metadata.annotations)
-        self.memory_used = memory_usage(self._annotations)
 
     def suffer(self, trouble_ns: int | None, now: int) -> None:
         """From now on its node makes its containers fail so long after each start, and after now; None: no more."""
         self.trouble_ns = trouble_ns
         if self.started_ns is not None and not self.is_over_limit:
-            own_ns = duration_ns(self._annotations, CRASH_AFTER)
-            self.crash_ns = None if own_ns is None else self.started_ns + own_ns
+            self.crash_ns = _after(self.started_ns, self.behaviour.crash_after_ns)
             if trouble_ns is not None:
                 self.crash_ns = earliest((self.crash_ns, now + trouble_ns))
 
@@ -156,12 +144,13 @@ class PodRun:
         Containers that cannot be killed go only where the kubelet is ``is_forced`` to forget them.
         """
         self.is_stopping = True
-        annotations = self._annotations
-        end = asked_ns
+        behaviour, end = self.behaviour, asked_ns
         if self.started_ns is not None:
-            if never_terminates(annotations) and not is_forced:
+            if behaviour.never_terminates and not is_forced:
                 return
-            grace, termination = grace_seconds * _SECOND, termination_ns(annotations, self.termination_ns)
+            grace, termination = grace_seconds * _SECOND, behaviour.termination_ns
+            if termination is None and not behaviour.never_terminates:
+                termination = self.termination_ns
             end += grace if termination is None else min(grace, termination)
         self.stopped_ns = end if self.stopped_ns is None else min(end, self.stopped_ns)
 
@@ -170,3 +159,7 @@ class PodRun:
         if self.deleted_ns is None:
             self.deleted_ns = now
         return self.deleted_ns
+
+
+def _after(began_ns: int, after_ns: int | None) -> int | None:
+    return None if after_ns is None else began_ns + after_ns

@@ -50,7 +50,7 @@ class PodWorkers:
         """The machine stops: give up the pods whose containers go with it. How others ended is not forgotten."""
         lost = [run for run in self._there.runs.values() if not run.is_ended]
         for run in lost:
-            del self._there.runs[run.uid]
+            self._there.drop(run)
         self._deadlines = SettlingDeadlines()
         return lost
 
@@ -74,7 +74,8 @@ class PodWorkers:
             else:
                 run.is_ready, run.ready_ns = True, None
                 self.report(run, reports.ready(run))
-            self._plan(run)
+            if not run.is_ended:
+                self._plan(run)
 
     # Beginnings
 
@@ -169,7 +170,7 @@ class PodWorkers:
     def release(self, run: PodRun) -> None:
         """The API knows that a pod has ended: what it held is free."""
         self._gone(run)
-        del self._there.runs[run.uid]
+        self._there.drop(run)
         self.ended[run.uid] = run
 
     def finish_ended(self, run: PodRun) -> None:
@@ -193,9 +194,10 @@ class PodWorkers:
             self._finish_deletion(run, "")
 
     def _gone(self, run: PodRun) -> None:
-        run.is_ended = self.has_freed = True
-        run.is_waiting = False
-        self._plan(run)
+        self.has_freed = True
+        if not run.is_ended:
+            run.is_ended, run.is_waiting = True, False
+            self._plan(run)
 
     def _finish_deletion(self, run: PodRun, message: str) -> None:
         run.wanted = DeleteObject("Pod", run.pod.key, run.uid, reports.KUBELET, 0, message)

@@ -24,6 +24,10 @@ class Backoff(Generic[Key]):
         # The keys that failed again right after a wait as long as waits get.
         self._hopeless: set[Key] = set()
 
+    def __bool__(self) -> bool:
+        """Whether any key has failed."""
+        return bool(self._waits)
+
     def fail(self, key: Key, now: int, least_ns: int = 0) -> None:
         """Begin the next wait, of ``least_ns`` or more; a failure during a wait changes nothing."""
         length_ns, end_ns, count = self._waits.get(key, (0, now, 0))

@@ -79,6 +79,13 @@ class Deadlines(Generic[Key]):
         if len(self._heap) > 2 * len(self.times) + SLACK:
             self._sweep()
 
+    def set_last(self, key: Key, time_ns: int | None) -> None:
+        """The key is due at that time, and the last of those that are due then, even where it was due then before."""
+        if self.times.pop(key, None) is not None and len(self._heap) > 2 * len(self.times) + SLACK:
+            self._sweep()
+        if time_ns is not None:
+            self.set(key, time_ns)
+
     def next_time(self) -> int | None:
         """The first time, None when nothing is ever due."""
         heap, times = self._heap, self.times

@@ -19,12 +19,15 @@ class SettlingDeadlines(Generic[Key]):
 
     def set(self, key: Key, time_ns: int | None, *, recurs: bool = False) -> None:
         """The key is due at that time and no other; None, and what comes after the last time that there is: never."""
-        deadlines = self._deadlines
-        deadlines.set(key, time_ns)
-        if recurs and key in deadlines.times:
-            self._recurring.add(key)
-        elif self._recurring:
-            self._recurring.discard(key)
+        self._deadlines.set(key, time_ns)
+        if recurs or self._recurring:
+            self._note(key, recurs=recurs)
+
+    def set_last(self, key: Key, time_ns: int | None, *, recurs: bool = False) -> None:
+        """The same, and the key is the last of those that are due then, even where it was due then before."""
+        self._deadlines.set_last(key, time_ns)
+        if recurs or self._recurring:
+            self._note(key, recurs=recurs)
 
     def deadline(self) -> Deadline:
         """When the first is due; what recurs is no news."""
@@ -37,3 +40,9 @@ class SettlingDeadlines(Generic[Key]):
         if key is not None and self._recurring:
             self._recurring.discard(key)
         return key
+
+    def _note(self, key: Key, *, recurs: bool) -> None:
+        if recurs and key in self._deadlines.times:
+            self._recurring.add(key)
+        else:
+            self._recurring.discard(key)

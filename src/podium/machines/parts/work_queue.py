@@ -60,6 +60,11 @@ class WorkQueue(Generic[Key]):
         else:
             self._passing.discard(key)
 
+    @property
+    def has_failures(self) -> bool:
+        """Whether work on any key has failed since it last succeeded."""
+        return bool(self._refusals) or bool(self._backoff)
+
     def succeed(self, key: Key) -> None:
         """Work on the key was done; its next failure is its first. What else has failed for it is tried again still."""
         self._backoff.forget(key)

@@ -125,7 +125,7 @@ class Scheduler:
             actions = actions + self._go_on(now)
         if self._has_gangs and self.bindings.gathered:
             actions = actions + self.gangs.settle(self, now)
-        return actions
+        return actions or (UNMOVED if self._is_at_rest else actions)
 
     def _changed(self, changed: Kubernetes, now: int) -> list[Action]:
         """Any object but a pod was added or changed."""
@@ -149,6 +149,7 @@ class Scheduler:
     def deadline(self) -> Deadline:
         """When the scheduler next wants a `Tick`; that attempts end in errors once more is no news."""
         if self.queue.can_pop:
+            self._told = AT_ONCE
             return AT_ONCE
         bindings_ns = self.bindings.next_deadline()
         times: tuple[int | None, ...] = (
@@ -163,6 +164,20 @@ class Scheduler:
         if told.time_ns != time_ns or told.is_news is not is_news:
             told = self._told = Deadline(time_ns, is_news)
         return told
+
+    @property
+    def _is_at_rest(self) -> bool:
+        """Whether there is nothing to wait for, and was nothing when the deadline was told last."""
+        return not (
+            self._told is not NEVER
+            or self.queue
+            or self._waiting
+            or self._has_gangs
+            or self.bindings.has_deadlines
+            or self.reports.has_failed
+            or self.cap.is_awaited
+            or self.futile.next_deadline() is not None
+        )
 
     def _look_at(self, changed: Kubernetes, now: int) -> list[Action]:
         """Where a volume or claim has changed, pods may have waited for that; and a group may be whole already."""

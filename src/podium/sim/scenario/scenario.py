@@ -26,7 +26,7 @@ from podium.api.quantity import whole_value
 from podium.api.snapshot import is_snapshot
 from podium.decide.pressure import EVICTION_ORDERS
 from podium.framework.rescheduling.settings import ReschedulerSettings
-from podium.machines.kubelets.kubelet import KubeletSettings
+from podium.machines.kubelets.kubelet_settings import KubeletSettings
 from podium.machines.nodes.node_lifecycle import NodeLifecycleSettings
 from podium.sim.recording.tape import is_recording
 from podium.sim.scenario.autoscaling import Autoscaling, read_autoscaling

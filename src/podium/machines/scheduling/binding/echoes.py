@@ -37,7 +37,10 @@ class BindingEchoes:
             return None
         before, record = shown
         is_assumed_there = self._cluster.placed.get(uid) is record and record.node_name == pod.spec.node_name
-        return record if is_assumed_there and differs_by_node_alone(before, pod) else None
+        if not is_assumed_there or not differs_by_node_alone(before, pod):
+            return None
+        record.read_from = pod.spec
+        return record
 
     def nominated(self, pod: Pod) -> PodRecord | None:
         """The record of a pod of which nothing but its nomination may be another; None where it has to be read anew.

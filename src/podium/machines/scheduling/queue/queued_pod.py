@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+import msgspec
+
 from podium.cluster.pods import PodRecord
 
 SECOND_NS = 1_000_000_000
@@ -23,8 +25,7 @@ class Place(StrEnum):
     IN_FLIGHT = "in-flight"
 
 
-@dataclass(slots=True, eq=False)
-class QueuedPod:
+class QueuedPod(msgspec.Struct, eq=False):
     """A pending pod and its history in the queue. Only the queue writes it, but for ``message``.
 
     ``attempts`` counts pops. ``unschedulable_count`` counts the attempts that plugins rejected, ``error_count`` the
