@@ -95,10 +95,8 @@ class _Fixed:
     """What those victims cost, at least, that are certain on each row."""
 
     def __init__(self, asking: Asking, pairs: Pairs) -> None:
-        self._adds = asking.adds
-        self._members, at = np.unique(pairs.members, return_inverse=True)
-        self._at = at.reshape(-1)
-        self._alone = asking.alone(self._members)[: asking.bounding]
+        self._asking = asking
+        self._members = pairs.members
         self._bounds = asking.least(_sets(pairs, pairs.forced))
 
     def may_beat(self, positions: Int64s, limit: Int64s) -> Bools:
@@ -107,8 +105,10 @@ class _Fixed:
 
     def add(self, positions: Int64s, places: Int64s) -> None:
         """Some pairs, by the positions of their rows, each once, whose pods cannot be spared."""
-        alone, before = self._alone[:, self._at[places]], self._bounds[:, positions]
-        self._bounds[:, positions] = np.where(self._adds[:, None], before + alone, np.maximum(before, alone))
+        alone = self._asking.alone(self._members[places])[: len(self._bounds)]
+        before = self._bounds[:, positions]
+        adds = self._asking.adds[:, None]
+        self._bounds[:, positions] = np.where(adds, before + alone, np.maximum(before, alone))
 
 
 def _sets(pairs: Pairs, gone: Bools) -> MemberSets:

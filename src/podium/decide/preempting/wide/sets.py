@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.cluster.arrays import Bools, Int64s, pieces
+from podium.cluster.arrays import Bools, Int64s, distinct, in_order, pieces
 from podium.cluster.pods import PodRecord
 from podium.cluster.worlds import Worlds
 from podium.decide.preempting.costs.criteria import CRITERIA
@@ -102,6 +102,9 @@ class Asking:
         self.adds = np.array([False] * len(before) + [criterion.adds for criterion in counted])
         """Which of those add up what they say of each victim alone; the others say no less than the most of that."""
         self._floors = np.array([0] * len(before) + [criterion.floor for criterion in counted], dtype=np.int64)
+        # What pods cost by themselves, for those of whom it was asked.
+        self._alone = np.zeros((len(self.criteria), len(take)), dtype=np.int64)
+        self._is_known_alone = np.zeros(len(take), dtype=np.bool_)
 
     def refused(self, rows: Int64s, sets: MemberSets) -> Int64s:
         """``[sets]``: 0 where the pod fits the row of the set without it, or else an entry of an `Outcome`."""
@@ -133,11 +136,19 @@ class Asking:
 
     def alone(self, members: Int64s) -> Int64s:
         """``[criteria, members]``: what each by itself costs, wherever the pod goes."""
-        sets = MemberSets(np.arange(len(members) + 1), members, np.ones(len(members), dtype=np.bool_))
-        return self._columns(sets, np.zeros(len(self.criteria), dtype=np.int64))
+        unknown = members[~self._is_known_alone[members]]
+        if len(unknown):
+            some, _ = distinct(unknown, len(self.take))
+            sets = MemberSets(np.arange(len(some) + 1), some, np.ones(len(some), dtype=np.bool_))
+            self._alone[:, some] = self._columns(sets, np.zeros(len(self.criteria), dtype=np.int64))
+            self._is_known_alone[some] = True
+        found: Int64s = self._alone[:, members]
+        return found
 
     def violations(self, sets: MemberSets) -> Int64s:
         """``[sets]``: how many of the members would take more of a budget than is left."""
+        if not len(self.cluster.budgets):
+            return np.zeros(len(sets), dtype=np.int64)
         slots = self.take.slots[sets.members]
         violating = with_budgets(self.cluster, np.arange(len(sets)), sets.starts, slots).violating
         return np.bincount(sets.owners[violating], minlength=len(sets))
@@ -186,14 +197,14 @@ class Asking:
             last = np.zeros(len(violating), dtype=np.int64)
         if partners_first:
             last += ~pairs.partner
-        keys: list[Int64s] = []
-        if self.is_stated:
-            members, at = np.unique(pairs.members[places], return_inverse=True)
-            columns = self.alone(members)[self._before :, at.reshape(-1)]
-            if _VIOLATIONS in self._cost.criteria:
-                columns[self._cost.criteria.index(_VIOLATIONS)] = violating[places]
-            keys = list(-columns[::-1])
-        order: Int64s = places[np.lexsort((pairs.members[places], *keys, last[places], pairs.owners[places]))]
+        if not self.is_stated:
+            # The pairs of a row are in the order of their rank already.
+            return places[in_order((pairs.owners[places] << 2) | last[places])]
+        columns = self.alone(pairs.members[places])[self._before :]
+        if _VIOLATIONS in self._cost.criteria:
+            columns[self._cost.criteria.index(_VIOLATIONS)] = violating[places]
+        keys = (pairs.members[places], *-columns[::-1], last[places], pairs.owners[places])
+        order: Int64s = places[np.lexsort(keys)]
         return order
 
     def _violating(self, pairs: Pairs) -> Bools:
@@ -201,6 +212,8 @@ class Asking:
 
         What is left is given out from the most important pod, and from the least important where budgets are required.
         """
+        if not len(self.cluster.budgets):
+            return np.zeros(len(pairs.members), dtype=np.bool_)
         sets = sets_of(pairs.owners, pairs.members, len(pairs.rows))
         slots = self.take.slots[sets.members]
         if not self.requires_budgets:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.arrays import Bools, Int64s, distinct
 from podium.decide.preempting.costs.upstream import at_most
 from podium.decide.preempting.wide.potential import Pairs
 from podium.decide.preempting.wide.results import WideResults
@@ -32,11 +32,11 @@ def _cheapest(asking: Asking, pairs: Pairs) -> Int64s:
 
     Each row has some.
     """
-    members, at = np.unique(pairs.members, return_inverse=True)
+    members, at = distinct(pairs.members, len(asking.take))
     alone = asking.alone(members)
     order = np.lexsort(alone[::-1])
     ranks = np.empty(len(members), dtype=np.int64)
     ranks[order] = np.arange(len(members))
     firsts = np.searchsorted(pairs.owners, np.arange(len(pairs.rows)))
-    floors: Int64s = alone[:, order[np.minimum.reduceat(ranks[at.reshape(-1)], firsts)]]
+    floors: Int64s = alone[:, order[np.minimum.reduceat(ranks[at], firsts)]]
     return floors

@@ -350,7 +350,7 @@ class _WideTrial:
         """Whether a set is better than what was found for its row: it costs something else, or has fewer victims."""
         if self._results.refused[position] or not np.array_equal(cost, self._results.costs[:, position]):
             return True
-        return len(sets.members) < len(self._results.sets[position])
+        return len(sets.members) < int(self._results.numbers(np.array([position]))[0])
 
     def _are_enough(self, positions: Int64s) -> bool:
         """Whether the steps that are left are enough to try all sets of those who may stay or go, on all these rows."""
