@@ -40,6 +40,12 @@ class MemberSets:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
+    @classmethod
+    def none(cls) -> MemberSets:
+        """No set at all."""
+        nothing = np.empty(0, dtype=np.int64)
+        return cls(np.zeros(1, dtype=np.int64), nothing, np.empty(0, dtype=np.bool_))
+
     @property
     def owners(self) -> Int64s:
         """``[members]``: the set of each."""
@@ -83,6 +89,8 @@ class Asking:
         self.steps = 0
         self.is_stated = cost is not None
         self.requires_budgets = requires_budgets
+        self.is_plain = cost is None and not requires_budgets and not len(runner.cluster.budgets)
+        """Whether nothing counts of a pod but its priority and its start."""
         self._runner = runner
         self._state = state
         self._pod = pod
@@ -112,19 +120,21 @@ class Asking:
         asked = np.flatnonzero(sets.allowed)
         for first in range(0, len(asked), _MOST_WORLDS):
             some = asked[first : first + _MOST_WORLDS]
-            refused[some] = self._refused(self.worlds(rows[some], sets.only(some)))
+            refused[some] = self.said(self.worlds(rows[some], sets.only(some)))
         return refused
+
+    def said(self, worlds: Worlds) -> Int64s:
+        """``[n]``: the same of some worlds."""
+        self.steps += len(worlds)
+        outcome = self._runner.filter_worlds(self._state, self._pod, worlds, self._pod.uid)
+        self.decoders.update(outcome.decoders)
+        return outcome.refused
 
     def worlds(self, rows: Int64s, sets: MemberSets) -> Worlds:
         """The worlds of some rows without the sets."""
         worlds = Worlds(self.cluster, rows, many=True)
         worlds.remove_anywhere(sets.owners, self.take.slots[sets.members])
         return worlds
-
-    def fit(self, worlds: Worlds) -> Bools:
-        """``[n]``: which of some worlds the pod fits."""
-        fits: Bools = self._refused(worlds) == 0
-        return fits
 
     def costs(self, rows: Int64s, sets: MemberSets) -> Int64s:
         """``[criteria, sets]``: what the sets cost, where the pod goes to these rows."""
@@ -221,9 +231,3 @@ class Asking:
         starts = len(slots) - sets.starts[::-1]
         backwards: Bools = with_budgets(self.cluster, pairs.rows[::-1], starts, slots[::-1]).violating[::-1]
         return backwards
-
-    def _refused(self, worlds: Worlds) -> Int64s:
-        self.steps += len(worlds)
-        outcome = self._runner.filter_worlds(self._state, self._pod, worlds, self._pod.uid)
-        self.decoders.update(outcome.decoders)
-        return outcome.refused
