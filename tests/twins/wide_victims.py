@@ -166,22 +166,23 @@ class WidePreemption:
             and all(self._plain.selects(term, pod, one, is_scheduled=True) for term in terms)
         ]
 
-    def _becomes_first(self, some: Iterable[Pod], victims: Iterable[Pod], name: str) -> bool:
+    def _becomes_first(self, some: Collection[Pod], victims: Iterable[Pod], name: str) -> bool:
         """Whether nobody is left near a node whom the pod requires, and some in other domains were taken for that.
 
         Pods do not go elsewhere for a pod to be the first of its like here; but those may who go along with others.
+        Who is near is so by all keys.
         """
-        taken, gone = {one.metadata.uid for one in some}, {one.metadata.uid for one in victims}
-        for term in required_terms(self._target, near=True):
-            if not self._partners(self._target, term.topology_key, name, gone):
-                here = {one.metadata.uid for one in self._partners(self._target, term.topology_key, name, ())}
-                anywhere = {
-                    one.metadata.uid
-                    for other in self._plain.nodes
-                    for one in self._partners(self._target, term.topology_key, other, ())
-                }
-                return bool(taken & (anywhere - here))
-        return False
+        gone = {one.metadata.uid for one in victims}
+        terms = required_terms(self._target, near=True)
+        keys = {term.topology_key for term in terms}
+        if all(self._partners(self._target, key, name, gone) for key in keys):
+            return False
+        near = [{one.metadata.uid for one in self._partners(self._target, key, name, ())} for key in keys]
+        return any(
+            all(self._plain.selects(term, self._target, one, is_scheduled=True) for term in terms)
+            and not all(one.metadata.uid in around for around in near)
+            for one in some
+        )
 
     def _is_lonely(self, victims: Iterable[Pod], name: str) -> bool:
         gone = {one.metadata.uid for one in victims}

@@ -32,6 +32,26 @@ def pieces(starts: Int64s, chosen: Int64s) -> tuple[Int64s, Int64s]:
     return begins, places
 
 
+def in_order(keys: Int64s) -> Int64s:
+    """The places of keys of up to 32 bits, none negative, by key; equal ones stay in order.
+
+    Numbers are sorted in a fraction of the time that it takes to sort places by them.
+    """
+    bits = len(keys).bit_length()
+    places: Int64s = np.sort((keys << bits) | np.arange(len(keys))) & ((1 << bits) - 1)
+    return places
+
+
+def distinct(values: Int64s, size: int) -> tuple[Int64s, Int64s]:
+    """The different ones of some values from 0 up to below ``size``, ascending, and the place of each among them.
+
+    They are marked, not sorted, which `numpy.unique` takes far longer for.
+    """
+    occurs = np.zeros(size, dtype=np.bool_)
+    occurs[values] = True
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[values]
+
+
 def stable_hash(text: str) -> int:
     """64 bits that depend on ``text`` alone: the same in every process and under every PYTHONHASHSEED."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")

@@ -11,7 +11,6 @@ views say by which pods (`View.elsewhere`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,20 +20,7 @@ from podium.cluster.matchers import Predicate
 from podium.cluster.node_view import NodeView, make_node_view
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import Elsewhere, View
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """Pods that joined (sign 1) or left (sign -1) the worlds ``ids``. All arrays and ``pods`` are ``[changes]``.
-
-    ``rows`` is None where they are on the worlds' own rows, and otherwise says where they are.
-    """
-
-    ids: Int64s
-    pods: Sequence[PodRecord] | Int64s
-    classes: Int32s
-    sign: int
-    rows: Int64s | None = None
+from podium.cluster.world_change import Change
 
 
 class Worlds(View):
@@ -58,6 +44,8 @@ class Worlds(View):
         self._requested: Int64s = np.zeros((len(cluster.nodes.resources), len(rows)), dtype=np.int64)
         self._pod_count: Int64s = np.zeros(len(rows), dtype=np.int64)
         self._matching: dict[Predicate, Int64s] = {}
+        # By how much the counts of domains differ, but for those that have joined everywhere.
+        self._around: dict[tuple[Predicate, str], Int64s] = {}
         self.changes: list[Change] = []
         self._elsewhere: list[Change] = []
         # The same in all worlds, but for those of whose own row they are: what is there is among ``changes``.
@@ -72,6 +60,7 @@ class Worlds(View):
         part._requested = self._requested[:, positions]
         part._pod_count = self._pod_count[positions]
         part._matching = {predicate: change[positions] for predicate, change in self._matching.items()}
+        part._around = {place: change[positions] for place, change in self._around.items()}
         part.changes = list(self.changes)
         part._elsewhere = list(self._elsewhere)
         part._everywhere = list(self._everywhere)
@@ -117,18 +106,23 @@ class Worlds(View):
         return super().count(predicate) + self.change(predicate)
 
     def domain_count(self, predicate: Predicate, key: str) -> Int64s:
-        own = self.codes(key)
-        counts: Int64s = super().domain_count(predicate, key) + np.where(own != 0, self.change(predicate), 0)
-        codes = self.cluster.nodes.labels(key).codes
-        for positions, rows, sign in self.elsewhere(predicate):
-            theirs = codes[rows]
-            near = positions[(theirs != 0) & (theirs == own[positions])]
-            counts += sign * np.bincount(near, minlength=len(self))
+        counts: Int64s = super().domain_count(predicate, key) + self._change_around(predicate, key)
+        own, codes = self.codes(key), self.cluster.nodes.labels(key).codes
         for rows in self.everywhere(predicate):
             domains, on_rows = np.bincount(codes[rows]), np.bincount(rows)
             joined = _entries(domains, own) - _entries(on_rows, self.rows)
             counts += np.where(own != 0, joined, 0)
         return counts
+
+    def _change_around(self, predicate: Predicate, key: str) -> Int64s:
+        """By how much the pods that match in each row's domain are more than the cluster's; 0 where it has none."""
+        known = self._around.get((predicate, key))
+        if known is None:
+            known = np.where(self.codes(key) != 0, self.change(predicate), 0)
+            for positions, rows, sign in self.elsewhere(predicate):
+                known += sign * np.bincount(self._near(key, positions, rows), minlength=len(self))
+            self._around[predicate, key] = known
+        return known
 
     def labelled_count(self, predicate: Predicate, key: str) -> Int64s:
         labelled = self.codes(key) != 0
@@ -146,33 +140,35 @@ class Worlds(View):
         for change in self._everywhere:
             matching = matcher.matching(change.classes)
             if predicate.live_only:
-                matching &= ~self._terminating(change)
+                matching &= ~change.terminating(self.cluster)
             if change.rows is not None and matching.any():
                 yield change.rows[matching]
 
     def elsewhere(self, predicate: Predicate) -> Iterator[Elsewhere]:
-        matcher = self.cluster.matcher(predicate)
         for change in self._elsewhere:
-            positions, matching = self._positions(change), matcher.matching(change.classes)
-            here = np.flatnonzero(matching & (positions >= 0))
-            if predicate.live_only:
-                here = here[~self._terminating(change)[here]]
-            if len(here) and change.rows is not None:
-                yield positions[here], change.rows[here], change.sign
+            indices = change.matching(self.cluster, predicate)
+            if not len(indices) or change.rows is None:
+                continue
+            positions = self._positions(change.ids[indices])
+            here = positions >= 0
+            if not here.all():
+                positions, indices = positions[here], indices[here]
+            if len(indices):
+                yield positions, change.rows[indices], change.sign
 
     def change(self, predicate: Predicate) -> Int64s:
         known = self._matching.get(predicate)
         if known is None:
             known = self._matching[predicate] = np.zeros(len(self), dtype=np.int64)
             for change in self.changes:
-                self._count(predicate, known, self._positions(change), change)
+                self._count(predicate, known, self._positions(change.ids), change)
         return known
 
     def is_held(self, predicate: Predicate) -> Bools:
         held = View.count(self, predicate) > 0
         matcher = self.cluster.matcher(predicate)
         for change in self.changes:
-            positions = self._positions(change)
+            positions = self._positions(change.ids)
             held[positions[matcher.matching(change.classes) & (positions >= 0)]] = change.sign > 0
         return held
 
@@ -196,7 +192,7 @@ class Worlds(View):
     def history(self, position: int) -> list[tuple[int, PodRecord]]:
         """The pods that left (-1) and joined (1) the own row of the world at a position, in order."""
         return [
-            (change.sign, self._pod(change, int(index)))
+            (change.sign, change.pod(self.cluster, int(index)))
             for change in self.changes
             for index in np.flatnonzero(change.ids == self._ids[position])
         ]
@@ -222,7 +218,7 @@ class Worlds(View):
             is_everywhere = not len(change.ids)
             concerned = change.rows != self.rows[position] if is_everywhere else change.ids == self._ids[position]
             for index in np.flatnonzero(concerned).tolist():
-                yield change.sign, self._pod(change, index), int(change.rows[index])
+                yield change.sign, change.pod(self.cluster, index), int(change.rows[index])
 
     def _node_with(self, row: int, pods: list[PodRecord]) -> NodeView:
         """The node of any row with these pods."""
@@ -232,27 +228,16 @@ class Worlds(View):
                 amounts[resource] += amount
         return make_node_view(self.cluster.nodes, row, pods, amounts.tolist())
 
-    def _positions(self, change: Change) -> Int64s:
-        """Where a change's worlds are among these; -1 for those that are not."""
+    def _positions(self, ids: Int64s) -> Int64s:
+        """Where some worlds are among these; -1 for those that are not."""
         if self.are_many:
             if self._at is None:
                 self._at = np.full(self._ids_end, -1, dtype=np.int64)
                 self._at[self._ids] = np.arange(len(self))
-            positions: Int64s = self._at[change.ids]
+            positions: Int64s = self._at[ids]
             return positions
-        at = np.minimum(np.searchsorted(self._ids, change.ids), len(self) - 1)
-        return np.where(self._ids[at] == change.ids, at, -1)
-
-    def _terminating(self, change: Change) -> Bools:
-        """``[changes]``: which of the pods terminate."""
-        if isinstance(change.pods, np.ndarray):
-            terminating: Bools = self.cluster.pods.terminating[change.pods]
-            return terminating
-        return np.array([pod.terminating for pod in change.pods], dtype=np.bool_)
-
-    def _pod(self, change: Change, index: int) -> PodRecord:
-        pod = change.pods[index]
-        return pod if isinstance(pod, PodRecord) else self.cluster.pods.record(int(pod))
+        at = np.minimum(np.searchsorted(self._ids, ids), len(self) - 1)
+        return np.where(self._ids[at] == ids, at, -1)
 
     def _apply_slots(self, positions: Int64s, slots: Int64s, sign: int) -> None:
         classes = self.cluster.pods.pod_class[slots]
@@ -266,6 +251,7 @@ class Worlds(View):
             classes = self.cluster.pods.pod_class[slots[other]]
             change = Change(self._ids[positions[other]], slots[other], classes, sign, rows[other])
             self._elsewhere.append(change)
+            self._count_around(positions[other], change)
             positions, slots = positions[own], slots[own]
         self._apply_slots(positions, slots, sign)
 
@@ -285,12 +271,29 @@ class Worlds(View):
         self._pod_count[touched] += numbers
         for predicate, known in self._matching.items():
             self._count(predicate, known, positions, change)
+        for (predicate, key), known in self._around.items():
+            self._count(predicate, known, np.where(self.codes(key)[positions] != 0, positions, -1), change)
         self.changes.append(change)
 
     def _count(self, predicate: Predicate, known: Int64s, positions: Int64s, change: Change) -> None:
+        """Count what matches of a change of the worlds' own rows; positions may be -1, for none."""
         matching = self.cluster.matcher(predicate).matching(change.classes)
-        here = positions >= 0
-        np.add.at(known, positions[here], change.sign * matching[here].astype(np.int64))
+        if matching.any():
+            known += change.sign * np.bincount(positions[matching & (positions >= 0)], minlength=len(known))
+
+    def _count_around(self, positions: Int64s, change: Change) -> None:
+        """Count what matches of a change elsewhere in the domains of the worlds' own rows."""
+        for (predicate, key), known in self._around.items():
+            indices = change.matching(self.cluster, predicate)
+            if len(indices) and change.rows is not None:
+                near = self._near(key, positions[indices], change.rows[indices])
+                np.add(known, change.sign * np.bincount(near, minlength=len(known)), out=known)
+
+    def _near(self, key: str, positions: Int64s, rows: Int64s) -> Int64s:
+        """The positions, of some, in whose domain the pod of each is, which is on another row."""
+        own, theirs = self.codes(key)[positions], self.cluster.nodes.labels(key).codes[rows]
+        near: Int64s = positions[(own != 0) & (own == theirs)]
+        return near
 
 
 def _entries(numbers: Int64s, places: Int64s | Int32s) -> Int64s:

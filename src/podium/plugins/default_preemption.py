@@ -41,7 +41,8 @@ from podium.decide.preempting.preemption import (
 from podium.decide.preempting.trials import Trials, VictimFilter
 from podium.decide.preempting.whole_groups import running_members
 from podium.decide.preempting.wide.potential import takeable
-from podium.decide.preempting.wide.wide_trials import WideSettings, WideTrials
+from podium.decide.preempting.wide.wide_settings import WideSettings
+from podium.decide.preempting.wide.wide_trials import WideTrials
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import EventToRegister
 from podium.framework.group_plugin import GroupDemand, GroupHandle, GroupPostFilterResult

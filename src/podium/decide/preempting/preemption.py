@@ -28,7 +28,9 @@ from podium.decide.preempting.extended import NO_CANDIDATE, ask_extenders
 from podium.decide.preempting.fair_trials import FairTrials
 from podium.decide.preempting.trial_table import AFFINITY_KEPT, CRITERIA, TrialTable
 from podium.decide.preempting.trials import MOST_EQUALS, BestTrial, Trials, VictimFilter
-from podium.decide.preempting.wide.wide_trials import Search, Wanted, WideSettings, WideTrials
+from podium.decide.preempting.wide.wide_search import Search
+from podium.decide.preempting.wide.wide_settings import Wanted, WideSettings
+from podium.decide.preempting.wide.wide_trials import WideTrials
 from podium.decide.ties import lot, pick
 from podium.framework.cycle_state import CycleState
 from podium.framework.extenders import Extender, ExtenderError

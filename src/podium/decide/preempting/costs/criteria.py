@@ -101,13 +101,9 @@ def _largest_of(numbers: PodNumbers) -> Callable[[VictimSets], Int64s]:
     return lambda sets: sets.largest(sets.of_pods(numbers))
 
 
-def _priorities(facts: Facts, slots: Int64s) -> Int64s:
-    return facts.cluster.pods.priority[slots]
-
-
-def _shifted_priorities(facts: Facts, slots: Int64s) -> Int64s:
-    shifted: Int64s = facts.cluster.pods.priority[slots] + PRIORITY_SHIFT
-    return shifted
+def _priorities(sets: VictimSets) -> Int64s:
+    priorities: Int64s = sets.facts.cluster.pods.priority[sets.slots]
+    return priorities
 
 
 def _qualities_of_service(facts: Facts, slots: Int64s) -> Int64s:
@@ -210,14 +206,14 @@ _ALL = (
         "HighestPriority",
         "lowest priority of the most important victim",
         "priority",
-        values=_largest_of(_priorities),
+        values=lambda sets: sets.largest(_priorities(sets)),
         floor=_LOWEST,
     ),
     Criterion(
         "SumOfPriorities",
         "smallest sum of victims' priorities",
         "priorities",
-        values=_sum_of(_priorities),
+        values=lambda sets: sets.sums(_priorities(sets)),
         adds=True,
         growth="UnlessNegative",
     ),
@@ -277,7 +273,7 @@ UPSTREAM = (
         "SumOfPriorities",
         CRITERIA["SumOfPriorities"].words,
         "priorities",
-        values=_sum_of(_shifted_priorities),
+        values=lambda sets: sets.sums(_priorities(sets) + PRIORITY_SHIFT),
         adds=True,
     ),
     CRITERIA["Victims"],

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.arrays import Bools, Int64s, distinct
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.framework.handle import Handle
@@ -37,8 +37,9 @@ class Facts:
             size = self.cluster.pods.count
             known = self._known[numbers] = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.bool_)
         values, is_known = known
-        missing = np.unique(slots[~is_known[slots]])
+        missing = slots[~is_known[slots]]
         if len(missing):
+            missing, _ = distinct(missing, len(values))
             values[missing] = numbers(self, missing)
             is_known[missing] = True
         found: Int64s = values[slots]

@@ -14,7 +14,8 @@ from podium.decide.preempting.gang.gang import Gang
 from podium.decide.preempting.gang.openings import Ground, Openings, Taking
 from podium.decide.preempting.gang.play import Play
 from podium.decide.preempting.gang.units import union
-from podium.decide.preempting.wide.wide_trials import Wanted, WideSettings, WideTrials
+from podium.decide.preempting.wide.wide_settings import Wanted, WideSettings
+from podium.decide.preempting.wide.wide_trials import WideTrials
 
 Step = tuple[PodRecord, int]
 """A member, and its row."""

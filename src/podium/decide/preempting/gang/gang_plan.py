@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from podium.cluster.pods import PodRecord
 from podium.decide.cap import PutOff
 from podium.decide.preempting.costs.criteria import Column
-from podium.decide.preempting.wide.wide_trials import Search
+from podium.decide.preempting.wide.wide_search import Search
 
 Placed = tuple[PodRecord, str]
 """A member, and the name of its node."""

@@ -25,7 +25,7 @@ from podium.decide.preempting.gang.world import World, worlds_of
 from podium.decide.preempting.preemption import PreemptionOptions
 from podium.decide.preempting.trials import Trials, VictimFilter
 from podium.decide.preempting.victims import with_budgets
-from podium.decide.preempting.wide.wide_trials import Search
+from podium.decide.preempting.wide.wide_search import Search
 
 _LOWEST = np.iinfo(np.int64).min
 # After so many domains that were no better, the others are left out.

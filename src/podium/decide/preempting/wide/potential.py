@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.cluster.arrays import Bools, Int32s, Int64s
+from podium.cluster.arrays import Bools, Int32s, Int64s, in_order
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.ranking import Ranking
@@ -15,6 +15,10 @@ from podium.decide.preempting.trials import VictimFilter
 from podium.framework.reach import ANYWHERE, Effect, Reach, Reaches
 
 NOBODY = -1
+
+# What is known of a row and a pod, as bits of one number.
+_WANTED, _FORCED, _PARTNER, _OWN = 1, 2, 4, 8
+_BITS = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,10 +72,9 @@ class Domains:
     def of(cls, codes: Int32s | Int64s, take: Takeable, members: Int64s, effect: Effect | None = None) -> Domains:
         """Group members by the codes of their rows."""
         theirs = codes[take.rows[members]].astype(np.int64)
-        order = np.argsort(theirs, kind="stable")
         numbers = np.bincount(theirs, minlength=int(codes.max(initial=0)) + 1)
         starts = np.concatenate([[0], np.cumsum(numbers)])
-        return cls(codes, members[order], starts, effect)
+        return cls(codes, members[in_order(theirs)], starts, effect)
 
     def numbers(self, rows: Int64s) -> Int64s:
         """``[rows]``: how many members there are in the domain of each."""
@@ -160,28 +163,39 @@ class Potential:
 
     def pairs(self, rows: Int64s) -> Pairs:
         """Those for some rows."""
-        size = max(1, len(self.take))
-        wanted, forced, partners = [], [], []
+        shift = len(self.take).bit_length()
+        found = []
         for place, domains in enumerate(self._found):
             owners, members = domains.pairs(rows)
-            keys = owners * size + members
-            if domains.effect == "AllGone":
-                forced.append(keys)
-            if domains.effect == "Stay":
-                partners.append(keys)
-            elif self._across or not place:
-                wanted.append(keys)
-        keys = np.sort(np.concatenate(wanted))
-        keys = keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
-        owners, members = np.divmod(keys, size)
+            found.append((((owners << shift) | members) << _BITS) | self._bits(place, domains))
+        marked = np.sort(np.concatenate(found))
+        keys, bits = marked >> _BITS, marked & ((1 << _BITS) - 1)
+        fresh = np.ones(len(keys), dtype=np.bool_)
+        np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
+        if not fresh.all():
+            firsts = np.flatnonzero(fresh)
+            keys, bits = keys[firsts], np.bitwise_or.reduceat(bits, firsts)
+        if not (wanted := bits & _WANTED != 0).all():
+            keys, bits = keys[wanted], bits[wanted]
         return Pairs(
             rows,
-            owners,
-            members,
-            forced=_among(keys, forced),
-            partner=_among(keys, partners),
-            own=self.take.rows[members] == rows[owners],
+            keys >> shift,
+            keys & ((1 << shift) - 1),
+            forced=bits & _FORCED != 0,
+            partner=bits & _PARTNER != 0,
+            own=bits & _OWN != 0,
         )
+
+    def _bits(self, place: int, domains: Domains) -> int:
+        """What the domains at a place say of their members."""
+        bits = 0 if place else _OWN
+        if domains.effect == "AllGone":
+            bits |= _FORCED
+        if domains.effect == "Stay":
+            bits |= _PARTNER
+        elif self._across or not place:
+            bits |= _WANTED
+        return bits
 
     def _domains(self, reach: Reach) -> Domains:
         classes = self._cluster.pods.pod_class[self.take.slots]
@@ -196,7 +210,3 @@ class Potential:
             codes = nodes.labels(reach.key).codes[: nodes.count]
         members = np.flatnonzero(matching)
         return Domains.of(codes, self.take, members[codes[self.take.rows[members]] != 0], reach.effect)
-
-
-def _among(keys: Int64s, lists: list[Int64s]) -> Bools:
-    return np.isin(keys, np.concatenate(lists)) if lists else np.zeros(len(keys), dtype=np.bool_)

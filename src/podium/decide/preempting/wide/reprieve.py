@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.worlds import Worlds
 from podium.decide.preempting.costs.upstream import at_most
 from podium.decide.preempting.wide.dependents import Dependents
 from podium.decide.preempting.wide.potential import Pairs
@@ -18,43 +19,36 @@ from podium.decide.preempting.wide.sets import Asking, MemberSets, sets_of
 class Reprieve:
     """Gives victims back where the pod still fits.
 
-    Where ``dependents`` are victims too, a pod is given back with those of them that nobody else takes along. Where a
-    pod less may keep the preemptor off (not ``is_monotone``), those that could not be spared are tried again once
-    others were. With ``partners_first`` pods that the preemptor requires to be near are given back before all others.
+    Where ``dependents`` are victims too, a pod is given back with those of them that nobody else takes along. With
+    ``partners_first`` pods that the preemptor requires to be near are given back before all others.
     """
 
-    def __init__(
-        self, asking: Asking, dependents: Dependents | None, *, is_monotone: bool, partners_first: bool
-    ) -> None:
+    def __init__(self, asking: Asking, dependents: Dependents | None, *, partners_first: bool) -> None:
         self._asking = asking
         self._dependents = dependents
-        self._is_monotone = is_monotone
         self._partners_first = partners_first
 
-    def left(self, pairs: Pairs, gone: Bools, limit: Int64s | None = None) -> Bools:
+    def left(self, pairs: Pairs, gone: Bools) -> Bools:
         """``[pairs]``: those of the ``gone`` ones that cannot be spared; the pod fits without all of these.
 
-        Rows are given up, with some that could yet be spared, once those that cannot be cost more than ``limit``.
+        A pod less may keep the preemptor off, so that whoever could not be spared is tried again once others were.
         """
         order, starts = self._order(pairs, np.flatnonzero(gone & ~pairs.forced))
-        if self._dependents is None and self._is_monotone:
-            return self._incrementally(pairs, gone, order, starts, limit)
         left = gone
         while True:
             before, left = left, self._anew(pairs, left, order, starts)
             if np.array_equal(before, left):
                 return left
 
-    def _order(self, pairs: Pairs, may_stay: Int64s) -> tuple[Int64s, Int64s]:
-        """The pairs that may be given back in their order, and where each row's begin; and the end."""
-        order = self._asking.reprieve_order(pairs, may_stay, partners_first=self._partners_first)
-        numbers = np.bincount(pairs.owners[order], minlength=len(pairs.rows))
-        return order, np.concatenate([[0], np.cumsum(numbers)])
+    def left_in(self, worlds: Worlds, pairs: Pairs, limit: Int64s | None) -> Bools:
+        """The same where all are gone, nobody depends on them, and a pod less never keeps the preemptor off.
 
-    def _incrementally(self, pairs: Pairs, gone: Bools, order: Int64s, starts: Int64s, limit: Int64s | None) -> Bools:
-        asking, left = self._asking, gone.copy()
-        slots = asking.take.slots
-        worlds = asking.worlds(pairs.rows, _sets(pairs, gone))
+        ``worlds`` are those of the rows without them, and change. Rows are given up, with some that could yet be
+        spared, once those that cannot be cost more than ``limit``.
+        """
+        asking, left = self._asking, np.ones(len(pairs.owners), dtype=np.bool_)
+        order, starts = self._order(pairs, np.flatnonzero(~pairs.forced))
+        slots = asking.take.slots[pairs.members]
         lengths = np.diff(starts)
         playing = np.arange(len(pairs.rows))
         fixed = None if limit is None else _Fixed(asking, pairs)
@@ -62,15 +56,23 @@ class Reprieve:
             playing = playing[lengths[playing] > turn]
             if fixed is not None and limit is not None:
                 playing = playing[fixed.may_beat(playing, limit)]
+            if not len(playing):
+                break
             pods = order[starts[playing] + turn]
             trial = worlds.at(playing)
-            trial.add_anywhere(np.arange(len(playing)), slots[pairs.members[pods]])
-            fits = asking.fit(trial)
+            trial.add_anywhere(np.arange(len(playing)), slots[pods])
+            fits = asking.said(trial) == 0
             left[pods[fits]] = False
-            worlds.add_anywhere(playing[fits], slots[pairs.members[pods[fits]]])
+            worlds.add_anywhere(playing[fits], slots[pods[fits]])
             if fixed is not None:
                 fixed.add(playing[~fits], pods[~fits])
         return left
+
+    def _order(self, pairs: Pairs, may_stay: Int64s) -> tuple[Int64s, Int64s]:
+        """The pairs that may be given back in their order, and where each row's begin; and the end."""
+        order = self._asking.reprieve_order(pairs, may_stay, partners_first=self._partners_first)
+        numbers = np.bincount(pairs.owners[order], minlength=len(pairs.rows))
+        return order, np.concatenate([[0], np.cumsum(numbers)])
 
     def _anew(self, pairs: Pairs, gone: Bools, order: Int64s, starts: Int64s) -> Bools:
         """The same with each set of victims made anew, with those that depend on them."""
@@ -95,10 +97,8 @@ class _Fixed:
     """What those victims cost, at least, that are certain on each row."""
 
     def __init__(self, asking: Asking, pairs: Pairs) -> None:
-        self._adds = asking.adds
-        self._members, at = np.unique(pairs.members, return_inverse=True)
-        self._at = at.reshape(-1)
-        self._alone = asking.alone(self._members)[: asking.bounding]
+        self._asking = asking
+        self._members = pairs.members
         self._bounds = asking.least(_sets(pairs, pairs.forced))
 
     def may_beat(self, positions: Int64s, limit: Int64s) -> Bools:
@@ -107,8 +107,10 @@ class _Fixed:
 
     def add(self, positions: Int64s, places: Int64s) -> None:
         """Some pairs, by the positions of their rows, each once, whose pods cannot be spared."""
-        alone, before = self._alone[:, self._at[places]], self._bounds[:, positions]
-        self._bounds[:, positions] = np.where(self._adds[:, None], before + alone, np.maximum(before, alone))
+        alone = self._asking.alone(self._members[places])[: len(self._bounds)]
+        before = self._bounds[:, positions]
+        adds = self._asking.adds[:, None]
+        self._bounds[:, positions] = np.where(adds, before + alone, np.maximum(before, alone))
 
 
 def _sets(pairs: Pairs, gone: Bools) -> MemberSets:

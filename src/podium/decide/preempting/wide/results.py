@@ -13,51 +13,66 @@ from podium.decide.preempting.wide.sets import Asking, MemberSets
 
 @dataclass(slots=True, eq=False)
 class WideResults:
-    """What the trials on some rows came to."""
+    """What the trials on some rows came to.
+
+    The victims stand one after another in ``_members``, as they were found; those of a row are ``_numbers`` from
+    ``_begins`` on.
+    """
 
     asking: Asking
     rows: Int64s
     refused: Int64s = field(init=False)
     costs: Int64s = field(init=False)
     violations: Int64s = field(init=False)
-    sets: dict[int, Int64s] = field(default_factory=dict)
+    _begins: Int64s = field(init=False)
+    _numbers: Int64s = field(init=False)
+    _members: list[Int64s] = field(default_factory=list)
+    _end: int = 0
+    _best: Int64s | None = None
 
     def __post_init__(self) -> None:
-        self.refused = np.full(len(self.rows), NOT_TRIED, dtype=np.int64)
-        self.violations = np.zeros(len(self.rows), dtype=np.int64)
-        self.costs = np.zeros((len(self.asking.criteria), len(self.rows)), dtype=np.int64)
+        number = len(self.rows)
+        self.refused = np.full(number, NOT_TRIED, dtype=np.int64)
+        self.violations, self._begins, self._numbers = (np.zeros(number, dtype=np.int64) for _ in range(3))
+        self.costs = np.zeros((len(self.asking.criteria), number), dtype=np.int64)
 
     def put(self, positions: Int64s, sets: MemberSets) -> None:
         """The victims on some rows, where the pod fits without them."""
+        if not len(positions):
+            return
         self.costs[:, positions] = self.asking.costs(self.rows[positions], sets)
         violations = self.violations[positions] = self.asking.violations(sets)
-        refused = np.where(np.diff(sets.starts) > 0, 0, NOBODY_IN_THE_WAY)
+        numbers = np.diff(sets.starts)
+        refused = np.where(numbers > 0, 0, NOBODY_IN_THE_WAY)
         if self.asking.requires_budgets:
             refused[violations > 0] = BEYOND_BUDGETS
         self.refused[positions] = refused
-        for place, position in enumerate(positions.tolist()):
-            self.sets[position] = sets.members[sets.starts[place] : sets.starts[place + 1]]
+        self._begins[positions], self._numbers[positions] = self._end + sets.starts[:-1], numbers
+        self._members.append(sets.members)
+        self._end += len(sets.members)
+        self._best = None
 
     def numbers(self, positions: Int64s) -> Int64s:
         """``[positions]``: of how many victims it is known that they are enough on each row, 0 where of none."""
-        known = zip(positions.tolist(), self.refused[positions].tolist(), strict=True)
-        return np.array([0 if refused else len(self.sets[position]) for position, refused in known], dtype=np.int64)
+        return np.where(self.refused[positions] == 0, self._numbers[positions], 0)
 
     def best(self) -> Int64s | None:
         """The lowest cost; None where there is no candidate."""
-        found = np.flatnonzero(self.refused == 0)
-        if not len(found):
-            return None
-        best: Int64s = self.costs[:, found[np.lexsort(self.costs[::-1, found])[0]]]
-        return best
+        if self._best is None:
+            left = np.flatnonzero(self.refused == 0)
+            for values in self.costs if len(left) else ():
+                left = left[values[left] == values[left].min()]
+            self._best = self.costs[:, left[0]].copy() if len(left) else None
+        return self._best
 
     def table(self) -> TrialTable:
         """The trials as a table."""
         candidates = np.flatnonzero(self.refused == 0)
-        members = [self.sets[position] for position in candidates.tolist()]
-        starts = np.concatenate([[0], np.cumsum([len(found) for found in members])]).astype(np.int64)
-        slots = self.asking.take.slots[np.concatenate(members)] if members else np.empty(0, dtype=np.int64)
-        lists = VictimLists(self.rows[candidates], starts, slots)
+        numbers = self._numbers[candidates]
+        starts = np.concatenate([[0], np.cumsum(numbers)])
+        places = np.repeat(self._begins[candidates] - starts[:-1], numbers) + np.arange(starts[-1])
+        members = np.concatenate([np.empty(0, dtype=np.int64), *self._members])[places]
+        lists = VictimLists(self.rows[candidates], starts, self.asking.take.slots[members])
         # Of candidates there is none that violates what is required.
         first = int(self.asking.requires_budgets)
         return TrialTable(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.cluster.arrays import Bools, Int64s, pieces
+from podium.cluster.arrays import Bools, Int64s, distinct, in_order, pieces
 from podium.cluster.pods import PodRecord
 from podium.cluster.worlds import Worlds
 from podium.decide.preempting.costs.criteria import CRITERIA
@@ -39,6 +39,12 @@ class MemberSets:
 
     def __len__(self) -> int:
         return len(self.starts) - 1
+
+    @classmethod
+    def none(cls) -> MemberSets:
+        """No set at all."""
+        nothing = np.empty(0, dtype=np.int64)
+        return cls(np.zeros(1, dtype=np.int64), nothing, np.empty(0, dtype=np.bool_))
 
     @property
     def owners(self) -> Int64s:
@@ -83,6 +89,8 @@ class Asking:
         self.steps = 0
         self.is_stated = cost is not None
         self.requires_budgets = requires_budgets
+        self.is_plain = cost is None and not requires_budgets and not len(runner.cluster.budgets)
+        """Whether nothing counts of a pod but its priority and its start."""
         self._runner = runner
         self._state = state
         self._pod = pod
@@ -102,6 +110,9 @@ class Asking:
         self.adds = np.array([False] * len(before) + [criterion.adds for criterion in counted])
         """Which of those add up what they say of each victim alone; the others say no less than the most of that."""
         self._floors = np.array([0] * len(before) + [criterion.floor for criterion in counted], dtype=np.int64)
+        # What pods cost by themselves, for those of whom it was asked.
+        self._alone = np.zeros((len(self.criteria), len(take)), dtype=np.int64)
+        self._is_known_alone = np.zeros(len(take), dtype=np.bool_)
 
     def refused(self, rows: Int64s, sets: MemberSets) -> Int64s:
         """``[sets]``: 0 where the pod fits the row of the set without it, or else an entry of an `Outcome`."""
@@ -109,19 +120,21 @@ class Asking:
         asked = np.flatnonzero(sets.allowed)
         for first in range(0, len(asked), _MOST_WORLDS):
             some = asked[first : first + _MOST_WORLDS]
-            refused[some] = self._refused(self.worlds(rows[some], sets.only(some)))
+            refused[some] = self.said(self.worlds(rows[some], sets.only(some)))
         return refused
+
+    def said(self, worlds: Worlds) -> Int64s:
+        """``[n]``: the same of some worlds."""
+        self.steps += len(worlds)
+        outcome = self._runner.filter_worlds(self._state, self._pod, worlds, self._pod.uid)
+        self.decoders.update(outcome.decoders)
+        return outcome.refused
 
     def worlds(self, rows: Int64s, sets: MemberSets) -> Worlds:
         """The worlds of some rows without the sets."""
         worlds = Worlds(self.cluster, rows, many=True)
         worlds.remove_anywhere(sets.owners, self.take.slots[sets.members])
         return worlds
-
-    def fit(self, worlds: Worlds) -> Bools:
-        """``[n]``: which of some worlds the pod fits."""
-        fits: Bools = self._refused(worlds) == 0
-        return fits
 
     def costs(self, rows: Int64s, sets: MemberSets) -> Int64s:
         """``[criteria, sets]``: what the sets cost, where the pod goes to these rows."""
@@ -133,11 +146,19 @@ class Asking:
 
     def alone(self, members: Int64s) -> Int64s:
         """``[criteria, members]``: what each by itself costs, wherever the pod goes."""
-        sets = MemberSets(np.arange(len(members) + 1), members, np.ones(len(members), dtype=np.bool_))
-        return self._columns(sets, np.zeros(len(self.criteria), dtype=np.int64))
+        unknown = members[~self._is_known_alone[members]]
+        if len(unknown):
+            some, _ = distinct(unknown, len(self.take))
+            sets = MemberSets(np.arange(len(some) + 1), some, np.ones(len(some), dtype=np.bool_))
+            self._alone[:, some] = self._columns(sets, np.zeros(len(self.criteria), dtype=np.int64))
+            self._is_known_alone[some] = True
+        found: Int64s = self._alone[:, members]
+        return found
 
     def violations(self, sets: MemberSets) -> Int64s:
         """``[sets]``: how many of the members would take more of a budget than is left."""
+        if not len(self.cluster.budgets):
+            return np.zeros(len(sets), dtype=np.int64)
         slots = self.take.slots[sets.members]
         violating = with_budgets(self.cluster, np.arange(len(sets)), sets.starts, slots).violating
         return np.bincount(sets.owners[violating], minlength=len(sets))
@@ -186,14 +207,14 @@ class Asking:
             last = np.zeros(len(violating), dtype=np.int64)
         if partners_first:
             last += ~pairs.partner
-        keys: list[Int64s] = []
-        if self.is_stated:
-            members, at = np.unique(pairs.members[places], return_inverse=True)
-            columns = self.alone(members)[self._before :, at.reshape(-1)]
-            if _VIOLATIONS in self._cost.criteria:
-                columns[self._cost.criteria.index(_VIOLATIONS)] = violating[places]
-            keys = list(-columns[::-1])
-        order: Int64s = places[np.lexsort((pairs.members[places], *keys, last[places], pairs.owners[places]))]
+        if not self.is_stated:
+            # The pairs of a row are in the order of their rank already.
+            return places[in_order((pairs.owners[places] << 2) | last[places])]
+        columns = self.alone(pairs.members[places])[self._before :]
+        if _VIOLATIONS in self._cost.criteria:
+            columns[self._cost.criteria.index(_VIOLATIONS)] = violating[places]
+        keys = (pairs.members[places], *-columns[::-1], last[places], pairs.owners[places])
+        order: Int64s = places[np.lexsort(keys)]
         return order
 
     def _violating(self, pairs: Pairs) -> Bools:
@@ -201,6 +222,8 @@ class Asking:
 
         What is left is given out from the most important pod, and from the least important where budgets are required.
         """
+        if not len(self.cluster.budgets):
+            return np.zeros(len(pairs.members), dtype=np.bool_)
         sets = sets_of(pairs.owners, pairs.members, len(pairs.rows))
         slots = self.take.slots[sets.members]
         if not self.requires_budgets:
@@ -208,9 +231,3 @@ class Asking:
         starts = len(slots) - sets.starts[::-1]
         backwards: Bools = with_budgets(self.cluster, pairs.rows[::-1], starts, slots[::-1]).violating[::-1]
         return backwards
-
-    def _refused(self, worlds: Worlds) -> Int64s:
-        self.steps += len(worlds)
-        outcome = self._runner.filter_worlds(self._state, self._pod, worlds, self._pod.uid)
-        self.decoders.update(outcome.decoders)
-        return outcome.refused

@@ -4,39 +4,39 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.arrays import Bools, Int64s, distinct
 from podium.decide.preempting.costs.upstream import at_most
 from podium.decide.preempting.wide.potential import Pairs
-from podium.decide.preempting.wide.results import WideResults
 from podium.decide.preempting.wide.sets import Asking
 
 
-def settled(asking: Asking, pairs: Pairs, positions: Int64s, results: WideResults, *, is_monotone: bool) -> Bools:
-    """``[rows]``: where nothing better is to be found than the results at ``positions``.
+def all_alike(asking: Asking, pairs: Pairs) -> Bools:
+    """``[rows]``: where nothing tells apart those who may stay: they are on one node, and of one class, age and rank.
 
-    Where ``is_monotone`` and nobody who may be a victim could be spared, nothing but all of them is enough. Where no
-    set with one victim more costs less, none costs less than the cheapest of its pods: one victim who costs no more
-    than anybody else is the best there is.
+    Then it counts alone how many of them go. Where a pod less never keeps the preemptor off, sparing one after the
+    other leaves the fewest.
     """
-    taken = results.numbers(positions)
-    known = np.zeros(len(positions), dtype=np.bool_)
-    if is_monotone:
-        known |= (taken > 0) & (taken == np.bincount(pairs.owners, minlength=len(pairs.rows)))
-    if asking.grows:
-        known |= (taken == 1) & at_most(results.costs[:, positions], _cheapest(asking, pairs))
-    return known
+    free = np.flatnonzero(~pairs.forced)
+    owners, slots = pairs.owners[free], asking.take.slots[pairs.members[free]]
+    pods = asking.cluster.pods
+    same = np.ones(len(free), dtype=np.bool_)
+    firsts = np.searchsorted(owners, owners)
+    for column in (pods.row, pods.pod_class, pods.priority, pods.start_ns, pods.terminating):
+        values = column[slots]
+        same &= values == values[firsts]
+    alike: Bools = np.bincount(owners[~same], minlength=len(pairs.rows)) == 0
+    return alike
 
 
-def _cheapest(asking: Asking, pairs: Pairs) -> Int64s:
-    """``[criteria, rows]``: what the cheapest of those costs, by itself, who may be victims for each row.
+def cost_least_alone(asking: Asking, pairs: Pairs, costs: Int64s) -> Bools:
+    """``[rows]``: where ``costs``, ``[criteria, rows]``, are no more than anybody costs by itself who may be a victim.
 
-    Each row has some.
+    Where no set with one victim more costs less, one victim of that cost is the best there is. Each row has somebody.
     """
-    members, at = np.unique(pairs.members, return_inverse=True)
+    members, at = distinct(pairs.members, len(asking.take))
     alone = asking.alone(members)
     order = np.lexsort(alone[::-1])
     ranks = np.empty(len(members), dtype=np.int64)
     ranks[order] = np.arange(len(members))
     firsts = np.searchsorted(pairs.owners, np.arange(len(pairs.rows)))
-    floors: Int64s = alone[:, order[np.minimum.reduceat(ranks[at.reshape(-1)], firsts)]]
-    return floors
+    return at_most(costs, alone[:, order[np.minimum.reduceat(ranks[at], firsts)]])
