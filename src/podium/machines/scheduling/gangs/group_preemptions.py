@@ -63,7 +63,9 @@ class GroupPreemptions:
         grounds = Grounds(
             _RULE, f"{len(result.victims):,} victims for room for {len(result.placements):,} pods", node_name
         )
-        deletions = self._preemptions.start(leader, node_name, victims, evicts=result.evicts, grounds=grounds)
+        deletions = self._preemptions.start(
+            leader, node_name, victims, evicts=result.evicts, binds_first=result.binds_first, grounds=grounds
+        )
         if deletions:
             self._state.leaders[group.key] = leader.uid
         return [*called_back, *deletions]
