@@ -152,12 +152,11 @@ class GroupAttempts:
         """Too few of them fit: none goes. Pods that have to go for them go by one plan for all."""
         group, queued, found, runner = attempt.group, attempt.queued, attempt.found, attempt.runner
         self._releases.note(group.key, runner.profile.scheduler_name, now)
-        result = _NOTHING
-        if self._state.plugin(runner.profile.scheduler_name).preempts and not found.problem:
-            way_out = ask_group_post_filter(runner, group.key, attempt.trial)
-            result = self._preemptions.allowed(way_out, queued[0].record)
+        members = attempt.trial.members
+        warnings = self._preemptions.judge(group, members, runner, now)
+        result = self._way_out(attempt, now)
         if result.states:
-            return self._go_first(attempt, result, attempting, now)
+            return [*warnings, *self._go_first(attempt, result, attempting, now)]
         begun = self._preemptions.begin(group, queued, result, attempting, now)
         self._known.forget()
         actions: list[Action] = []
@@ -167,7 +166,18 @@ class GroupAttempts:
             message = self._staying(member, found, result, is_going=each.record.uid in going)
             actions += attempting.not_scheduled(each, self._plugins(found), message, now)
         actions += self._reports.report(group, "False", "Unschedulable", self._group_message(found, result), now)
-        return [*actions, *begun]
+        return [*actions, *warnings, *self._preemptions.note(members), *begun]
+
+    def _way_out(self, attempt: _Attempt, now: int) -> GroupPostFilterResult:
+        """What is proposed for the group; nothing while it must wait before it may preempt."""
+        runner, members = attempt.runner, attempt.trial.members
+        if not self._state.plugin(runner.profile.scheduler_name).preempts or attempt.found.problem:
+            return _NOTHING
+        reason = self._preemptions.wait(members, now)
+        if reason:
+            return GroupPostFilterResult(unschedulable(f"preemption: {reason}"))
+        way_out = ask_group_post_filter(runner, attempt.group.key, attempt.trial)
+        return self._preemptions.allowed(way_out, members[0])
 
     def _failed(
         self, group: PodGroup, queued: list[QueuedPod], problem: str, attempting: Attempting, now: int
