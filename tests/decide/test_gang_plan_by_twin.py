@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -26,6 +27,7 @@ from podium.decide.preempting.gang.gang_plan import GangPlan
 from podium.decide.preempting.gang.gang_planner import plan_gang
 from podium.decide.preempting.preemption import PreemptionOptions
 from podium.decide.preempting.trials import Trials
+from podium.decide.preempting.wide.wide_trials import WideSettings, WideTrials
 from tests.builders import DAY_ONE_NS, ZONE, cluster_of, plain_runner
 from tests.decide.test_wide_preemption_by_twin import dressed
 from tests.fuzzing import Effort, efforts
@@ -34,7 +36,7 @@ from tests.pod_groups import gang, of_gang
 from tests.twins.gang_victims import GangPreemption, Step
 from tests.twins.stated_costs import StatedCost
 from tests.twins.victims import started
-from tests.twins.wide_victims import Rules
+from tests.twins.wide_victims import Cost, Rules
 
 TRAITS = {
     "room": Traits(heavy_target=True, budgets=True, always_requests=True),
@@ -52,6 +54,7 @@ STATED = st.fixed_dictionaries(
         "minimumRunningTime": st.sampled_from(("0s", "0s", "1s")),
     }
 )
+WIDE = st.builds(WideSettings, keeps_partners=st.booleans(), with_dependents=st.booleans())
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,9 @@ def _member(shape: Pod, name: str) -> Pod:
     return replace(shape, metadata=replace(shape.metadata, name=name, uid=f"default/{name}"))
 
 
-def planned(case: Case, most_steps: int = ENOUGH, args: Mapping[str, Any] | None = None) -> GangPlan:
+def planned(
+    case: Case, most_steps: int = ENOUGH, args: Mapping[str, Any] | None = None, wide: WideSettings | None = None
+) -> GangPlan:
     cluster = cluster_of(*case.surroundings)
     cluster.pass_time(NOW if args else 0)
     members: list[PodRecord] = []
@@ -124,6 +129,8 @@ def planned(case: Case, most_steps: int = ENOUGH, args: Mapping[str, Any] | None
     wanted = Gang("default/gang", tuple(members), case.needed, case.priority, domains(cluster, case.key))
     trials = Trials(cluster, "StartTime")
     options = options_of(cluster, args) if args else PreemptionOptions()
+    if wide is not None:
+        options = dataclasses.replace(options, wide=WideTrials(cluster, trials, wide))
     return plan_gang(plain_runner(cluster), wanted, trials, options, most_steps=most_steps)
 
 
@@ -156,6 +163,16 @@ def victims_of(twin: GangPreemption, plan: GangPlan) -> list[Pod]:
     return found
 
 
+def cost_of(case: Case, twin: GangPreemption, plan: GangPlan) -> Cost:
+    """What a plan costs; of members beyond those that are needed it does not hang who is alone."""
+    assert plan.chosen is not None
+    victims, steps = victims_of(twin, plan), steps_of(case, plan)
+    if len(steps) == case.needed or not victims:
+        return twin.cost_of(victims, steps)
+    told, found = plan.chosen.cost, twin.cost_of(victims, [])
+    return (told[0], *found[1:]) if len(told) > len(twin.cost(victims)) else found
+
+
 def holds(case: Case, plan: GangPlan, rules: Rules | None = None) -> None:
     """The members fit when it is played, and nobody goes without need."""
     twin = case.twin(rules)
@@ -164,9 +181,12 @@ def holds(case: Case, plan: GangPlan, rules: Rules | None = None) -> None:
     assert twin.is_one_domain(steps)
     assert twin.stands(victims, steps)
     if len(steps) == case.needed:
+        assert twin.is_closed(victims), "somebody depends on a victim, and stays"
         for unit in twin.units():
-            left = [one for one in victims if one not in unit]
-            assert unit[0] not in victims or not twin.stands(left, steps), "somebody goes without need"
+            left = twin.closed([one for one in victims if one not in unit])
+            assert left is not None
+            is_less = len(left) < len(victims)
+            assert not is_less or not twin.stands(left, steps), "somebody goes without need"
 
 
 @pytest.mark.parametrize("theme", TRAITS)
@@ -194,6 +214,59 @@ def test_a_gang_has_a_plan_where_any_set_makes_room_and_it_costs_what_the_best_c
     check()
 
 
+BEYOND = {
+    "beside partners": WideSettings(keeps_partners=True),
+    "with dependents": WideSettings(with_dependents=True),
+    "both": WideSettings(keeps_partners=True, with_dependents=True),
+}
+
+
+def rules_of(wide: WideSettings) -> Rules:
+    return Rules(dependents=wide.with_dependents, keeps_partners=wide.keeps_partners)
+
+
+@pytest.mark.parametrize("theme", ["affinity", "all together"])
+@pytest.mark.parametrize("setting", BEYOND)
+@efforts(12)
+def test_dependents_go_and_partners_stay_at_the_cost_of_the_best_set_there_is(
+    theme: str, setting: str, effort: Effort
+) -> None:
+    wide = BEYOND[setting]
+    rules = rules_of(wide)
+
+    @effort
+    @given(cases(TRAITS[theme]))
+    def check(case: Case) -> None:
+        plan = planned(case, wide=wide)
+        if plan.reason:
+            return
+        twin = case.twin(rules)
+        best = twin.best()
+        event("no way" if best is None else f"{best[:1]}")
+
+        assert plan.search is not None
+        assert plan.search.is_complete
+        assert (plan.chosen is None) == (best is None)
+        if plan.chosen is not None:
+            holds(case, plan, rules)
+            assert cost_of(case, twin, plan) == best
+
+    check()
+
+
+@pytest.mark.parametrize("setting", BEYOND)
+@efforts(12)
+def test_with_few_steps_too_all_dependents_go_and_nobody_else(setting: str, effort: Effort) -> None:
+    @effort
+    @given(cases(TRAITS["all together"]), st.integers(1, 2_500))
+    def check(case: Case, most_steps: int) -> None:
+        plan = planned(case, most_steps, wide=BEYOND[setting])
+        if plan.chosen is not None:
+            holds(case, plan, rules_of(BEYOND[setting]))
+
+    check()
+
+
 @pytest.mark.parametrize("theme", TRAITS)
 @efforts(12)
 def test_with_few_steps_a_plan_is_whole_and_nobody_goes_without_need(theme: str, effort: Effort) -> None:
@@ -212,13 +285,14 @@ def test_with_few_steps_a_plan_is_whole_and_nobody_goes_without_need(theme: str,
 @efforts(12)
 def test_with_a_stated_cost_no_plan_is_cheaper_and_budgets_and_the_young_are_spared(theme: str, effort: Effort) -> None:
     @effort
-    @given(cases(TRAITS[theme], dressed(TRAITS[theme])), STATED)
-    def check(case: Case, args: dict[str, Any]) -> None:
-        plan = planned(case, args=args)
+    @given(cases(TRAITS[theme], dressed(TRAITS[theme])), STATED, WIDE)
+    def check(case: Case, args: dict[str, Any], wide: WideSettings) -> None:
+        plan = planned(case, args=args, wide=wide)
         if plan.reason:
             return
         least = parse_duration(args["minimumRunningTime"])
-        rules = Rules(
+        rules = dataclasses.replace(
+            rules_of(wide),
             cost=StatedCost(case.surroundings, case.members[0], args["victimCost"], NOW),
             requires_budgets=args["budgets"] == "Require",
             spared={one.metadata.uid for one in case.objects.pods if started(one) > NOW - least} if least else (),
@@ -234,7 +308,7 @@ def test_with_a_stated_cost_no_plan_is_cheaper_and_budgets_and_the_young_are_spa
         if plan.chosen is not None:
             holds(case, plan, rules)
             victims = victims_of(twin, plan)
-            assert (twin.cost(victims) if victims else ()) == best
+            assert cost_of(case, twin, plan) == best
             assert not (rules.requires_budgets and twin.violations(victims))
 
     check()

@@ -12,9 +12,10 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.framework.cycle_state import CycleState
 from tests.builders import cluster_of, plain_runner
+from tests.twins.filters import required_terms
 from tests.twins.plain import PlainCluster
 from tests.twins.victims import Preemption, started
-from tests.twins.wide_victims import Cost, Rules, importance
+from tests.twins.wide_victims import Cost, Rules, WidePreemption, importance
 
 Step = tuple[Pod, str]
 
@@ -23,7 +24,8 @@ class GangPreemption:
     """Tries every set of pods of less than a ``priority`` for members of which so many are ``needed``.
 
     ``together`` names the pods (by name) of each group that goes as a whole; with a ``key`` all members go to nodes of
-    one of its domains. Of ``rules`` the cost, the budgets, those who are spared and the time hold.
+    one of its domains. Of ``rules`` all but ``across`` and ``together`` hold. Partners are kept where each member finds
+    one of those whom it requires to be near, unless there were none anywhere.
     """
 
     def __init__(
@@ -44,47 +46,96 @@ class GangPreemption:
         self._rules = rules = rules or Rules()
         self._one_node = Preemption(self._objects, members[0], ())
         self._one_node.now = rules.now
-        self._known: dict[frozenset[str], bool] = {}
+        self._known: dict[tuple[bool, frozenset[str]], bool] = {}
         self._nodes = [item for item in self._objects if isinstance(item, Node)]
-        plain = PlainCluster.of(self._objects)
-        self.placed = sorted((one for others in plain.pods_on.values() for one in others), key=importance)
+        self._plain = PlainCluster.of(self._objects)
+        self.placed = sorted((one for others in self._plain.pods_on.values() for one in others), key=importance)
         self.takeable = [one for one in self.placed if one.priority < priority and one.metadata.uid not in rules.spared]
         self._together = together or {}
+        self._goers = WidePreemption(
+            self._objects,
+            replace(members[0], spec=replace(members[0].spec, priority=priority)),
+            (),
+            Rules(dependents=rules.dependents, spared=rules.spared, together=list(self._together.values())),
+        )
 
     def best(self) -> Cost | None:
         """The lowest cost of all sets without which the gang fits, () for none at all; None where there is no way.
 
-        Where a cost is stated, sets of which a part would be enough do not count.
+        Where a cost is stated, sets of which a part would be enough do not count. Where partners are to be kept, sets
+        that leave a member without any count only where all others do not make room, and cost the more.
         """
         if self._is_enough([]):
             return ()
         units = self.units()
         sets = [some for number in range(1, len(units) + 1) for some in combinations(units, number)]
+        sets = [some for some in sets if self.is_closed(_pods(some))]
         allowed = [some for some in sets if not self._rules.requires_budgets or not self.violations(_pods(some))]
-        for some in sorted(allowed, key=lambda some: self.cost(_pods(some))):
-            if self._is_enough(some) and (self._rules.cost is None or not self._has_enough(some)):
-                return self.cost(_pods(some))
+        ordered = sorted(allowed, key=lambda some: self.cost(_pods(some)))
+        for beside in (True, False) if self._rules.keeps_partners else (False,):
+            for some in ordered:
+                if self._is_enough(some, beside=beside) and (
+                    self._rules.cost is None or not self._has_enough(some, beside=beside)
+                ):
+                    lonely = (int(not beside),) if self._rules.keeps_partners else ()
+                    return (*lonely, *self.cost(_pods(some)))
         return None
 
     def violations(self, victims: Sequence[Pod]) -> int:
         """How many of some victims are more than budgets allow."""
         return len(self._one_node.violating(sorted(victims, key=importance)))
 
-    def _is_enough(self, units: Sequence[Sequence[Pod]]) -> bool:
+    def _is_enough(self, units: Sequence[Sequence[Pod]], *, beside: bool = False) -> bool:
         victims = _pods(units)
-        names = frozenset(one.metadata.uid for one in victims)
+        names = beside, frozenset(one.metadata.uid for one in victims)
         if names not in self._known:
-            self._known[names] = self.fits(victims)
+            self._known[names] = self.fits(victims, beside=beside)
         return self._known[names]
 
-    def _has_enough(self, units: Sequence[Sequence[Pod]]) -> bool:
-        """Whether a part of some units is enough."""
+    def _has_enough(self, units: Sequence[Sequence[Pod]], *, beside: bool) -> bool:
+        """Whether a part of some units is enough, with all that depend on it."""
         parts = (part for number in range(1, len(units)) for part in combinations(units, number))
-        return any(map(self._is_enough, parts))
+        return any(self._is_enough(part, beside=beside) for part in parts if self.is_closed(_pods(part)))
 
-    def fits(self, victims: Sequence[Pod]) -> bool:
-        """Whether enough members find a place without some pods, wherever each goes."""
-        return any(self._descend(victims, 0, [], nodes) for nodes in self._domains())
+    def fits(self, victims: Sequence[Pod], *, beside: bool = False) -> bool:
+        """Whether enough members find a place without some pods, wherever each goes; ``beside`` partners, if so."""
+        return any(self._descend(victims, 0, [], nodes, beside=beside) for nodes in self._domains())
+
+    def closed(self, victims: Sequence[Pod]) -> list[Pod] | None:
+        """Pods with all that go along, None where one of these may not be a victim."""
+        return self._goers.closed(victims)
+
+    def is_closed(self, victims: Sequence[Pod]) -> bool:
+        """Whether nobody else goes along, and all may go."""
+        found = self.closed(victims)
+        return found is not None and len(found) == len(victims)
+
+    def comes_alone(self, victims: Sequence[Pod], steps: Sequence[Step]) -> bool:
+        """Whether a member finds nobody near whom it requires, though there were such pods somewhere."""
+        gone = {one.metadata.uid for one in victims}
+        return any(self._is_alone(member, name, gone, steps[:number]) for number, (member, name) in enumerate(steps))
+
+    def _is_alone(self, member: Pod, name: str, gone: Collection[str], before: Sequence[Step]) -> bool:
+        terms = required_terms(member, near=True)
+        return any(
+            any(self._near(member, term.topology_key, node.metadata.name, ()) for node in self._nodes)
+            and not self._near(member, term.topology_key, name, gone)
+            and not any(
+                other in (self._plain.domain(name, term.topology_key) or ())
+                and all(self._plain.selects(each, member, mate, is_scheduled=True) for each in terms)
+                for mate, other in before
+            )
+            for term in terms
+        )
+
+    def _near(self, member: Pod, key: str, name: str, gone: Collection[str]) -> list[Pod]:
+        terms = required_terms(member, near=True)
+        return [
+            one
+            for one in self._plain.pods_in_domain(name, key)
+            if one.metadata.uid not in gone
+            and all(self._plain.selects(term, member, one, is_scheduled=True) for term in terms)
+        ]
 
     def stands(self, victims: Sequence[Pod], steps: Sequence[Step]) -> bool:
         """Whether members fit their nodes, one after the other, without some pods."""
@@ -107,6 +158,13 @@ class GangPreemption:
             len(ordered),
             -min(started(one) for one in ordered if one.priority == highest),
         )
+
+    def cost_of(self, victims: Sequence[Pod], steps: Sequence[Step]) -> Cost:
+        """What a way out costs, as `best` has it."""
+        if not victims:
+            return ()
+        alone = (int(self.comes_alone(victims, steps)),) if self._rules.keeps_partners else ()
+        return (*alone, *self.cost(victims))
 
     def fitting(self, victims: Sequence[Pod], steps: Sequence[Step], member: Pod) -> list[str]:
         """The nodes that a member fits beside those before it: beside all nominated pods that count, and without."""
@@ -142,17 +200,20 @@ class GangPreemption:
                 wholes.append(whole)
         return [*alone, *wholes]
 
-    def _descend(self, victims: Sequence[Pod], number: int, steps: list[Step], nodes: Collection[str]) -> bool:
+    def _descend(
+        self, victims: Sequence[Pod], number: int, steps: list[Step], nodes: Collection[str], *, beside: bool
+    ) -> bool:
         if len(steps) == self._needed:
             return True
         if len(steps) + len(self._members) - number < self._needed:
             return False
         member = self._members[number]
+        gone = {one.metadata.uid for one in victims}
         return any(
-            self._descend(victims, number + 1, [*steps, (member, name)], nodes)
+            self._descend(victims, number + 1, [*steps, (member, name)], nodes, beside=beside)
             for name in self.fitting(victims, steps, member)
-            if name in nodes
-        ) or self._descend(victims, number + 1, steps, nodes)
+            if name in nodes and not (beside and self._is_alone(member, name, gone, steps))
+        ) or self._descend(victims, number + 1, steps, nodes, beside=beside)
 
     def _domains(self) -> list[list[str]]:
         if not self._key:

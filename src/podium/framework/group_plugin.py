@@ -44,7 +44,9 @@ class GroupPostFilterResult:
     it found a way out, UNSCHEDULABLE when there is none or it is not worth it now, ERROR when it cannot tell.
     ``domain`` is where the members come together, "" without a topology. ``plan``, ``retry_ns`` and ``evicts`` are as
     in `PostFilterResult`. ``keeps_nominations``: the victims of an earlier plan are still going, so that the members'
-    nominations stand; otherwise those end where there is no new plan.
+    nominations stand; otherwise those end where there is no new plan. ``binds_first``: the members are to be bound as
+    soon as the victims' deletions are under way. ``states`` are those of the placements, where these are bound now
+    though there is no room yet: their kubelets hold them until there is.
     """
 
     status: Status
@@ -55,6 +57,8 @@ class GroupPostFilterResult:
     retry_ns: int | None = None
     evicts: bool = False
     keeps_nominations: bool = False
+    binds_first: bool = False
+    states: tuple[CycleState, ...] = ()
 
 
 class GroupHandle(Handle, Protocol):

@@ -22,6 +22,7 @@ from podium.decide.preempting.costs.criteria import CriterionName
 from podium.decide.preempting.costs.protection import Protection
 from podium.decide.preempting.costs.victim_cost import VictimCost
 from podium.decide.preempting.fair_trials import FairTrials
+from podium.decide.preempting.gang.bind_first import bound_first
 from podium.decide.preempting.gang.gang import Gang, gang_priority
 from podium.decide.preempting.gang.gang_plan import GangPlan
 from podium.decide.preempting.gang.gang_planner import plan_gang
@@ -245,6 +246,12 @@ class DefaultPreemption:
             return GroupPostFilterResult(unschedulable("preemption: there are too few members"))
         plan = self.plan_group(demand, handle)
         if not plan.eligible:
+            bound = bound_first(handle, _gang(demand, cluster)) if self._binds_first_now(plan) else ()
+            if bound:
+                placements = tuple((member, node_name) for member, node_name, _ in bound)
+                status = Status(reasons=("preemption: the members are bound before their victims are gone",))
+                states = tuple(state for _, _, state in bound)
+                return GroupPostFilterResult(status, placements, plan=plan, states=states)
             status = unschedulable(f"preemption: {plan.reason}")
             return GroupPostFilterResult(status, plan=plan, keeps_nominations=plan.reason in NOT_ELIGIBLE_YET)
         if plan.chosen is None:
@@ -262,6 +269,7 @@ class DefaultPreemption:
             chosen.domain,
             plan,
             evicts=self._protection.required,
+            binds_first=self._binds_first and chosen.victims_by_node.keys() <= {name for _, name in chosen.placements},
         )
 
     def plan_group(self, demand: GroupDemand, handle: GroupHandle) -> GangPlan:
@@ -270,20 +278,12 @@ class DefaultPreemption:
         if any(handle.extenders_of(member) is not None for member in demand.members):
             # They may turn members down that the plan counts on, when its victims are gone.
             return GangPlan(False, "not eligible since extenders are asked about its pods.")
-        group = cluster.pod_groups.by_key.get(demand.key)
-        stated = None if group is None else group.spec.priority
-        gang = Gang(
-            demand.key,
-            demand.members,
-            demand.needed,
-            gang_priority(demand.members, stated),
-            demand.domains,
-            running_members(cluster, demand.key),
-        )
+        gang = _gang(demand, cluster)
         options = PreemptionOptions(
             may_disrupt=self._may_be_victims(cluster),
             seed=self._seed,
             cost=self._cost,
+            wide=self._wide,
             requires_budgets=self._protection.required,
         )
         return plan_gang(handle, gang, self._trials, options, most_steps=self._most_steps)
@@ -295,6 +295,10 @@ class DefaultPreemption:
     def events_to_register(self) -> Sequence[EventToRegister]:
         """The scheduler itself brings a preemptor back when its victims' deletions are through."""
         return ()
+
+    def _binds_first_now(self, plan: GangPlan) -> bool:
+        """Whether members may be bound before the victims that they wait for are gone."""
+        return self._binds_first and plan.reason == NOT_ELIGIBLE_TERMINATING
 
     def _fits_when_all_are_gone(self, state: CycleState, pod: PodRecord, handle: Handle) -> bool:
         """Whether nothing but pods that terminate there keeps a pod off the node that it is nominated to."""
@@ -319,3 +323,16 @@ class DefaultPreemption:
             return np.fromiter(verdicts, dtype=np.bool_, count=len(slots))
 
         return allowed
+
+
+def _gang(demand: GroupDemand, cluster: Cluster) -> Gang:
+    """The gang that asks for places, with the priority that its group states."""
+    group = cluster.pod_groups.by_key.get(demand.key)
+    return Gang(
+        demand.key,
+        demand.members,
+        demand.needed,
+        gang_priority(demand.members, None if group is None else group.spec.priority),
+        demand.domains,
+        running_members(cluster, demand.key),
+    )

@@ -69,6 +69,8 @@ class GangDecision:
         """What becomes of the group, in words that follow its name."""
         if self.is_enough:
             return "goes"
+        if self.way_out is not None and self.way_out.states:
+            return "is bound before its victims are gone"
         if self.way_out is not None and self.way_out.placements:
             number = len(self.way_out.victims)
             return f"preempts by one plan: {number:,} victim{'' if number == 1 else 's'}"

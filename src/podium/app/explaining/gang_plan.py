@@ -52,6 +52,10 @@ def _way(plan: GangPlan, way: Way) -> dict[str, Any]:
     }
     if way.domain:
         found["domain"] = way.domain
+    if way.depends_on:
+        found["dependsOn"] = {
+            victim.key: way.depends_on[victim.uid] for victim in way.victims if victim.uid in way.depends_on
+        }
     if plan.criteria and way.cost:
         costs = zip(plan.criteria, way.cost, strict=True)
         found["costs"] = {criterion.name: criterion.shown(value) for criterion, value in costs}

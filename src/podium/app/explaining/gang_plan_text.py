@@ -57,19 +57,24 @@ def _write_victims(page: Page, way: Way) -> None:
     for member, node_name in way.placements:
         comes_to.setdefault(node_name, []).append(member.key)
     rows = [
-        _victim_row(name, victim, comes_to.get(name, [])) for name, victims in by_node.items() for victim in victims
+        _victim_row(name, victim, comes_to.get(name, []), way.depends_on.get(victim.uid, ""))
+        for name, victims in by_node.items()
+        for victim in victims
     ]
     page.columns(rows[:_MOST_VICTIMS], indent=2)
     if len(rows) > _MOST_VICTIMS:
         page.line(Cell(f"and {len(rows) - _MOST_VICTIMS:,} more", "dim"), indent=2)
 
 
-def _victim_row(node_name: str, victim: PodRecord, members: list[str]) -> list[Part]:
-    """The victim on its node, and for whom it makes room there."""
+def _victim_row(node_name: str, victim: PodRecord, members: list[str], other: str) -> list[Part]:
+    """The victim on its node, and for whom it makes room there, or with which ``other`` victim it goes."""
     group = victim.pod_class.pod_group
-    why = f"for {members[0]}" if members else (f"goes with its group, {group}" if group else "is in the way elsewhere")
-    if len(members) > 1:
-        why += f" and {len(members) - 1:,} more"
+    if other:
+        why = f"requires to be near {other}"
+    elif members:
+        why = f"for {members[0]}" + (f" and {len(members) - 1:,} more" if len(members) > 1 else "")
+    else:
+        why = f"goes with its group, {group}" if group else "is in the way elsewhere"
     return [
         Name(node_name, NODES),
         Name(victim.key, PODS, "bad"),

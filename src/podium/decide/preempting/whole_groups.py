@@ -22,6 +22,7 @@ class WholeGroups:
             key = cluster.classes[class_id].pod_group
             if key in groups and groups[key].is_one_victim:
                 self._classes.setdefault(key, []).append(class_id)
+        self._key_of_class = {class_id: key for key, ids in self._classes.items() for class_id in ids}
 
     def __bool__(self) -> bool:
         return bool(self._classes)
@@ -40,6 +41,10 @@ class WholeGroups:
         """The group with which a pod goes; "" for one that goes alone."""
         key = pod.pod_class.pod_group
         return key if key in self._classes else ""
+
+    def key_of_class(self, class_id: int) -> str:
+        """The same for pods of a class, by its id."""
+        return self._key_of_class.get(class_id, "")
 
     def slots_of(self, key: str) -> Int64s:
         """The slots of a group's pods."""

@@ -3,50 +3,35 @@
 Schedulers do not know of one another's nominations: one preempts, and another puts the victim's replacement into the
 room, for ever. So a pod whose preemptions were futile several times waits before it preempts again, longer each time.
 They are counted for the pod's owner, since a kubelet may also turn the preemptor away in favour of a pod that was
-quicker, and then it is the preemptor's replacement that goes on.
+quicker, and then it is the preemptor's replacement that goes on. Pods of a group that are placed together preempt by
+one plan, and are counted as one.
 
 Source: pod-preemption.md, "Race condition in multi-scheduler clusters"; kubernetes/kubernetes#130429.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 
+from podium.api.pod import Pod
+from podium.api.pod_group import group_of_pod
 from podium.api.times import format_duration, format_time
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.fitting import fits_without
+from podium.decide.preempting.gang.gang import Gang
 from podium.framework.runner import Runner
 from podium.machines.actions import PatchObject, Record
 from podium.machines.parts.deadlines import Deadlines
+from podium.machines.scheduling.futile_history import History
 from podium.machines.scheduling.futile_notes import ANNOTATION, Note, Round, written
+from podium.machines.scheduling.gangs.futile_plans import would_fit
 from podium.machines.scheduling.queue.queued_pod import SECOND_NS
 
 _FIRST_WAIT_NS = 60 * SECOND_NS
 _LONGEST_WAIT_NS = 3_600 * SECOND_NS
 _DOUBLINGS = 6
 _MOST_NAMES = 3
-
-
-@dataclass(slots=True)
-class _History:
-    """The preemptions for an owner's pods since one of them last ran.
-
-    ``rounds`` are by the uid of the preemptor, None where it is judged; ``lost`` are those of pods that their kubelets
-    turned away, ``taken_up`` those that such pods carried when they were first seen. Of these somebody may have judged
-    some before: ``judged_ns`` is when the last that was judged had begun. ``noted`` are the pods that carry a note,
-    ``is_noted`` whether the last one says all there is. No pod of the owner preempts before ``until_ns``.
-    """
-
-    rounds: dict[str, Round | None] = field(default_factory=dict)
-    lost: list[Round] = field(default_factory=list)
-    taken_up: list[Round] = field(default_factory=list)
-    judged_ns: int = 0
-    noted: dict[str, PodRecord] = field(default_factory=dict)
-    is_noted: bool = True
-    futile: int = 0
-    until_ns: int = 0
 
 
 class FutilePreemptions:
@@ -62,7 +47,7 @@ class FutilePreemptions:
     def __init__(self, cluster: Cluster, most: int) -> None:
         self._cluster = cluster
         self._most = most
-        self._histories: dict[str, _History] = {}
+        self._histories: dict[str, History] = {}
         self._waiting: Deadlines[str] = Deadlines()
         # By owner, when rounds that were lost are forgotten if none of its pods has come to judge them.
         self._expiries: Deadlines[str] = Deadlines()
@@ -74,48 +59,99 @@ class FutilePreemptions:
 
     def knows(self, pod: PodRecord) -> bool:
         """Whether preemptions for the pod's owner are judged."""
-        return bool(self._histories) and pod.owner_uid in self._histories
+        return bool(self._histories) and self._owner(pod) in self._histories
 
     def begin(self, pod: PodRecord, node_name: str, victims: Iterable[PodRecord], now: int) -> None:
         """Victims are being deleted for a pod; whatever was begun for it before is not judged any more."""
         uids = frozenset(victim.uid for victim in victims)
-        row = self._cluster.nodes.row_of.get(node_name)
-        if self._most and uids and row is not None:
-            present = self._cluster.pods_on(row)
-            self._has_begun = True
-            history = self._histories.setdefault(pod.owner_uid, _History())
-            history.rounds[pod.uid] = Round(node_name, uids, frozenset(other.uid for other in present), now)
-            history.is_noted = False
+        if uids:
+            self._begin(pod, node_name, uids, now)
+
+    def begin_plan(self, steps: Iterable[tuple[PodRecord, str]], victims: Iterable[PodRecord], now: int) -> None:
+        """Victims are being deleted for pods of one group, each of which is to go to a node."""
+        victims_on: dict[str, set[str]] = {}
+        for victim in victims:
+            victims_on.setdefault(victim.node_name, set()).add(victim.uid)
+        if not victims_on:
+            return
+        theirs = [(pod, node_name, victims_on.pop(node_name, set())) for pod, node_name in steps]
+        # Those who go where no member comes are waited for as well.
+        theirs[0][2].update(uid for uids in victims_on.values() for uid in uids)
+        for pod, node_name, uids in theirs:
+            self._begin(pod, node_name, frozenset(uids), now)
 
     def judge(self, runner: Runner, pod: PodRecord, now: int) -> list[Record]:
         """Judge what was begun for a pod that fits nowhere; says so if that is why it must wait from now on."""
-        history = self._histories.get(pod.owner_uid)
+        history = self._histories.get(self._owner(pod))
         if history is None:
             return []
-        rounds = history.lost + [each for each in history.taken_up if each.began_ns > history.judged_ns]
-        history.lost, history.taken_up = [], []
-        last = history.rounds.setdefault(pod.uid, None)
-        if last is not None and self._cluster.placed.keys().isdisjoint(last.victims):
-            rounds = [*rounds, last]
-            history.rounds[pod.uid] = None
+        rounds = [*history.take_lost(), *history.take_ended(self._cluster, [pod]).values()]
+        taken = [(each, takers) for each in rounds if (takers := self._takers(runner, pod, each))]
+        return self._count(history, pod, rounds, taken, now)
+
+    def judge_plan(self, runner: Runner, gang: Gang, now: int) -> list[Record]:
+        """The same for the members of a group of which too few fit: what was begun for them at once counts once."""
+        first = gang.members[0]
+        history = self._histories.get(self._owner(first))
+        if history is None:
+            return []
+        lost, ended = history.take_lost(), history.take_ended(self._cluster, gang.members)
+        taken = {each.began_ns: (each, takers) for each in lost if (takers := self._takers(runner, first, each))}
+        for began_ns in sorted({each.began_ns for each in ended.values()}):
+            theirs = {uid: each for uid, each in ended.items() if each.began_ns == began_ns}
+            others = self._others(first, theirs.values(), gang.priority)
+            if others and would_fit(runner, gang, theirs, others):
+                round_on = {each.node_name: each for each in theirs.values()}
+                taken[began_ns] = round_on[others[0].node_name], [other.key for other in others]
+        return self._count(history, first, [*lost, *ended.values()], list(taken.values()), now)
+
+    def _begin(self, pod: PodRecord, node_name: str, victims: frozenset[str], now: int) -> None:
+        row = self._cluster.nodes.row_of.get(node_name)
+        if self._most and row is not None:
+            present = self._cluster.pods_on(row)
+            self._has_begun = True
+            history = self._histories.setdefault(self._owner(pod), History())
+            history.rounds[pod.uid] = Round(node_name, victims, frozenset(other.uid for other in present), now)
+            history.is_noted = False
+
+    def _count(
+        self,
+        history: History,
+        pod: PodRecord,
+        rounds: Sequence[Round],
+        taken: Sequence[tuple[Round, list[str]]],
+        now: int,
+    ) -> list[Record]:
+        """Count those of some rounds that were futile, with who took their room."""
         history.judged_ns = max((history.judged_ns, *(ended.began_ns for ended in rounds)))
-        taken = [(ended.node_name, takers) for ended in rounds if (takers := self._takers(runner, pod, ended))]
         history.futile += len(taken)
         history.is_noted = history.is_noted and not rounds
         if not taken or history.futile < self._most:
             return []
         wait_ns = min(_FIRST_WAIT_NS << min(history.futile - self._most, _DOUBLINGS), _LONGEST_WAIT_NS)
         history.until_ns = now + wait_ns
-        node_name, takers = taken[-1]
+        ended, takers = taken[-1]
         message = (
-            f"{history.futile} preemptions were futile: other pods took the room, last on node {node_name} "
+            f"{history.futile} preemptions were futile: other pods took the room, last on node {ended.node_name} "
             f"{_some(takers)}; no further preemption for {format_duration(wait_ns)}"
         )
-        return [Record(pod.key, pod.uid, "Warning", "PreemptionBackoff", message, node_name)]
+        return [Record(pod.key, pod.uid, "Warning", "PreemptionBackoff", message, ended.node_name)]
+
+    def note_all(self, pods: Sequence[PodRecord]) -> list[PatchObject]:
+        """What is to be noted in the pods of one group after their attempt: in each what it waits for."""
+        history = self._histories.get(self._owner(pods[0])) if self._histories else None
+        if history is None or history.is_noted:
+            return []
+        found: list[PatchObject] = []
+        for pod in pods:
+            if pod.uid in history.rounds and (pod is pods[0] or history.rounds[pod.uid] is not None):
+                history.is_noted = False
+                found += self.note(pod)
+        return found
 
     def note(self, pod: PodRecord) -> list[PatchObject]:
         """What is to be noted in a pod after its attempt: nothing where it says so already."""
-        history = self._histories.get(pod.owner_uid)
+        history = self._histories.get(self._owner(pod))
         if history is None or history.is_noted or pod.uid not in history.rounds:
             return []
         history.is_noted = True
@@ -125,7 +161,7 @@ class FutilePreemptions:
 
     def wait(self, pod: PodRecord, now: int) -> str:
         """Why a pod may not preempt now, "" where it may. One that may not is handed out when it may again."""
-        history = self._histories.get(pod.owner_uid)
+        history = self._histories.get(self._owner(pod))
         if history is None or history.until_ns <= now:
             return ""
         self._waiting.set(pod.uid, history.until_ns)
@@ -150,20 +186,23 @@ class FutilePreemptions:
     def restore(self, pod: PodRecord, note: Note) -> None:
         """A pod is seen for the first time, and carries what was known of its owner: go on from there."""
         if self._most:
-            history = self._taken_up(pod.owner_uid, note)
+            history = self._taken_up(self._owner(pod), note)
             history.rounds.setdefault(pod.uid, note.round)
             history.noted[pod.uid] = pod
 
-    def restore_lost(self, owner_uid: str, note: Note, now: int) -> None:
+    def restore_lost(self, pod: Pod, note: Note, now: int) -> None:
         """A pod has failed before it was seen here: if its kubelet turned it away, its replacement will tell why."""
         lost = note.round
         if self._most and lost is not None:
-            self._taken_up(owner_uid, note).taken_up.append(lost)
-            self._expiries.set(owner_uid, now + _LONGEST_WAIT_NS)
+            meta, controller = pod.metadata, pod.metadata.controller
+            group = group_of_pod(meta.namespace, meta.labels, pod.spec)
+            owner = self._owner_of(group, meta.uid if controller is None else controller.uid)
+            self._taken_up(owner, note).taken_up.append(lost)
+            self._expiries.set(owner, now + _LONGEST_WAIT_NS)
 
-    def _taken_up(self, owner_uid: str, note: Note) -> _History:
+    def _taken_up(self, owner_uid: str, note: Note) -> History:
         self._has_begun = True
-        history = self._histories.setdefault(owner_uid, _History())
+        history = self._histories.setdefault(owner_uid, History())
         history.futile = max(history.futile, note.futile)
         history.until_ns = max(history.until_ns, note.until_ns)
         history.judged_ns = max(history.judged_ns, note.judged_ns)
@@ -176,7 +215,7 @@ class FutilePreemptions:
         """
         if not self._histories:
             return []
-        history = self._histories.get(pod.owner_uid)
+        history = self._histories.get(self._owner(pod))
         if history is None or pod.uid not in history.rounds:
             return []
         del history.rounds[pod.uid]
@@ -185,7 +224,7 @@ class FutilePreemptions:
                 self._waiting.set(uid, now)
         cleared = [_annotate(noted, None) for _, noted in sorted(history.noted.items())]
         history.lost, history.taken_up, history.noted, history.futile, history.until_ns = [], [], {}, 0, 0
-        self._tidy(pod.owner_uid)
+        self._tidy(self._owner(pod))
         return cleared
 
     def rejected(self, pod: PodRecord, node_name: str, now: int) -> None:
@@ -193,11 +232,11 @@ class FutilePreemptions:
 
         Unless there is none: then the loss is forgotten after a while.
         """
-        history = self._histories.get(pod.owner_uid)
+        history = self._histories.get(self._owner(pod))
         last = None if history is None else history.rounds.get(pod.uid)
         if history is not None and last is not None and last.node_name == node_name:
             history.lost.append(last)
-            self._expiries.set(pod.owner_uid, now + _LONGEST_WAIT_NS)
+            self._expiries.set(self._owner(pod), now + _LONGEST_WAIT_NS)
 
     def forget(self, pod: PodRecord) -> None:
         """A pod is gone."""
@@ -205,11 +244,11 @@ class FutilePreemptions:
             self._waiting.set(pod.uid, None)
         if not self._histories:
             return
-        history = self._histories.get(pod.owner_uid)
+        history = self._histories.get(self._owner(pod))
         if history is not None:
             history.rounds.pop(pod.uid, None)
             history.noted.pop(pod.uid, None)
-            self._tidy(pod.owner_uid)
+            self._tidy(self._owner(pod))
 
     def _tidy(self, owner: str) -> None:
         history = self._histories[owner]
@@ -222,12 +261,30 @@ class FutilePreemptions:
         row = self._cluster.nodes.row_of.get(ended.node_name)
         if row is None:
             return []
-        takers = [
-            other
-            for other in self._cluster.pods_on(row)
-            if other.uid not in ended.present and other.priority <= pod.priority and other.owner_uid != pod.owner_uid
-        ]
+        takers = self._others(pod, [ended], pod.priority)
         return [other.key for other in takers] if takers and fits_without(runner, pod, row, takers) else []
+
+    def _others(self, pod: PodRecord, rounds: Iterable[Round], priority: int) -> list[PodRecord]:
+        """Pods of other owners on the nodes of some rounds, of no more than a priority, that came there since."""
+        present: dict[str, frozenset[str]] = {}
+        for each in rounds:
+            present[each.node_name] = present.get(each.node_name, frozenset()) | each.present
+        owner = self._owner(pod)
+        rows = self._cluster.nodes.row_of
+        return [
+            other
+            for node_name in sorted(present)
+            if node_name in rows
+            for other in self._cluster.pods_on(rows[node_name])
+            if other.uid not in present[node_name] and other.priority <= priority and self._owner(other) != owner
+        ]
+
+    def _owner(self, pod: PodRecord) -> str:
+        """For whom a pod's preemptions count: its group, where groups are placed together, or else its owner."""
+        return self._owner_of(pod.pod_class.pod_group, pod.owner_uid)
+
+    def _owner_of(self, group: str, owner_uid: str) -> str:
+        return f"PodGroup/{group}" if group and self._cluster.pod_groups.are_scheduled else owner_uid
 
 
 def _annotate(pod: PodRecord, text: str | None) -> PatchObject:

@@ -70,7 +70,16 @@ class Parts:
         self.reports = PodReports()
         self.known = KnownFailures(self.runners)
         self.gangs = Gangs(
-            GangParts(self.cluster, self.runners, self.queue, self.bindings, self.preemptions, self.cap, self.known)
+            GangParts(
+                self.cluster,
+                self.runners,
+                self.queue,
+                self.bindings,
+                self.preemptions,
+                self.cap,
+                self.futile,
+                self.known,
+            )
         )
         self.room = Room(
             self.cluster,

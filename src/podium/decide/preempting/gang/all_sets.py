@@ -6,13 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from podium.cluster.arrays import Bools
 from podium.decide.preempting.costs.upstream import at_most
 from podium.decide.preempting.gang.costing import Costing
 from podium.decide.preempting.gang.descent import Step
 from podium.decide.preempting.gang.gang import Gang
 from podium.decide.preempting.gang.packing import Packing
+from podium.decide.preempting.gang.partners import Partners
 from podium.decide.preempting.gang.play import Play
 from podium.decide.preempting.gang.units import Unit, Units, union
+from podium.decide.preempting.gang.ways import Rank
 from podium.decide.preempting.gang.world import World
 
 MOST_UNITS = 14
@@ -23,14 +26,21 @@ Found = tuple[list[Unit], list[Step], World]
 
 
 class AllSets:
-    """Tries sets that cost less than the best way that is known.
+    """Tries sets that are better than the best way that is known: first beside the members' ``partners``, then without.
 
     ``is_cut``: there were too many, or the steps were not enough for all of them. ``grows``: what sets cost grows with
     them. Otherwise all sets count of which no part is enough, and what is known is no limit to their cost.
     """
 
     def __init__(
-        self, play: Play, gang: Gang, units: Units, costing: Costing, worlds: Sequence[World], most_steps: int
+        self,
+        play: Play,
+        gang: Gang,
+        units: Units,
+        costing: Costing,
+        worlds: Sequence[World],
+        partners: Partners,
+        most_steps: int,
     ) -> None:
         self.is_cut = False
         self.grows = True
@@ -40,10 +50,12 @@ class AllSets:
         self._units = units
         self._costing = costing
         self._worlds = worlds
+        self._partners = partners
+        self._keeps = bool(partners)
         self._most_steps = most_steps
 
-    def best(self, limit: tuple[Sequence[int], int] | None) -> Found | None:
-        """The cheapest one, with the fewest victims; None where none is better than ``limit``, a cost and a number."""
+    def best(self, limit: Rank | None) -> Found | None:
+        """The best one; None where none is better than ``limit``."""
         nobody = self._fitting([])
         if nobody is not None or self.is_cut:
             return nobody
@@ -53,21 +65,21 @@ class AllSets:
             return None
         if not units:
             return None
-        sets = [_subset(units, mask) for mask in range(1, 1 << len(units))]
-        costs, violations = self._costing.of([self._units.ordered(union(some)) for some in sets])
-        wanted = np.ones(len(sets), dtype=np.bool_)
-        if self._costing.requires_budgets:
-            wanted &= violations == 0
-        self.grows = self._costing.grows(union(units))
-        sizes = np.array([len(union(some)) for some in sets])
-        if limit is not None and self.grows:
-            limits = np.array(limit[0], dtype=np.int64)
-            wanted &= at_most(costs, limits) & ((costs != limits[:, None]).any(axis=0) | (sizes < limit[1]))
-        order = np.flatnonzero(wanted)
-        order = order[np.lexsort((sizes[order], *costs[::-1, order]))]
-        for mask in (order + 1).tolist():
-            found = self._known(units, mask)
-            if found is not None and (self.grows or self._is_least(units, mask)):
+        sets = _Sets(self._units, self._costing, units)
+        self.grows = sets.grows
+        if self._keeps:
+            found = self._first(sets, None if limit is None or limit[0] else limit)
+            if found is not None or self._is_over() or (limit is not None and not limit[0]):
+                return found
+            self._keeps = False
+            self._found.clear()
+        return self._first(sets, limit)
+
+    def _first(self, sets: _Sets, limit: Rank | None) -> Found | None:
+        """The first set, in the order of what they cost, without which the gang fits."""
+        for mask in sets.in_order(limit):
+            found = self._known(sets, mask)
+            if found is not None and (self.grows or self._is_least(sets, mask)):
                 return found
             if self._is_over():
                 return None
@@ -76,19 +88,19 @@ class AllSets:
     def _is_over(self) -> bool:
         return self.is_cut
 
-    def _is_least(self, units: Sequence[Unit], mask: int) -> bool:
+    def _is_least(self, sets: _Sets, mask: int) -> bool:
         """Whether the gang does not fit without any part of a set."""
         part = (mask - 1) & mask
         while part:
-            if self._known(units, part) is not None or self._is_over():
+            if sets.may_go[part] and (self._known(sets, part) is not None or self._is_over()):
                 return False
             part = (part - 1) & mask
         return True
 
-    def _known(self, units: Sequence[Unit], mask: int) -> Found | None:
+    def _known(self, sets: _Sets, mask: int) -> Found | None:
         """Where members go without a set, which is found out once."""
         if mask not in self._found:
-            self._found[mask] = self._fitting(_subset(units, mask))
+            self._found[mask] = self._fitting(sets.of(mask))
         return self._found[mask]
 
     def _fitting(self, units: list[Unit]) -> Found | None:
@@ -96,7 +108,8 @@ class AllSets:
         play = self._play
         for world in self._worlds:
             play.take(union(units))
-            packing = Packing(play, self._gang, world.allowed, self._most_steps)
+            partners = self._partners if self._keeps else None
+            packing = Packing(play, self._gang, world.allowed, self._most_steps, partners)
             steps = packing.run()
             play.roll_back(play.base)
             self.is_cut |= packing.is_cut
@@ -105,7 +118,37 @@ class AllSets:
         return None
 
 
-def _subset(units: Sequence[Unit], mask: int) -> list[Unit]:
-    """The units whose bits are set, the least important as the first digit."""
-    last = len(units) - 1
-    return [unit for place, unit in enumerate(units) if mask >> (last - place) & 1]
+class _Sets:
+    """All sets of some units, by mask, the least important as the first digit; ``may_go`` is ``[masks]``.
+
+    ``grows``: whether no set with one unit more costs less.
+    """
+
+    def __init__(self, units: Units, costing: Costing, some: list[Unit]) -> None:
+        self._units = some
+        sets = [self.of(mask) for mask in range(1, 1 << len(some))]
+        self._costs, violations = costing.of([units.ordered(union(each)) for each in sets])
+        self._sizes = np.array([len(union(each)) for each in sets])
+        self.grows = costing.grows(union(some))
+        # Whoever goes along with others is in another set.
+        allowed = [units.is_closed(union(each)) for each in sets]
+        if costing.requires_budgets:
+            allowed = [each and not number for each, number in zip(allowed, violations.tolist(), strict=True)]
+        self.may_go: Bools = np.array([False, *allowed], dtype=np.bool_)
+
+    def of(self, mask: int) -> list[Unit]:
+        """The units whose bits are set."""
+        last = len(self._units) - 1
+        return [unit for place, unit in enumerate(self._units) if mask >> (last - place) & 1]
+
+    def in_order(self, limit: Rank | None) -> list[int]:
+        """The masks of sets that may go, by their cost; those alone, where that grows, that are below a limit."""
+        costs, sizes = self._costs, self._sizes
+        wanted = self.may_go[1:].copy()
+        if limit is not None and self.grows:
+            most = np.array(limit[1], dtype=np.int64)
+            wanted &= at_most(costs, most) & ((costs != most[:, None]).any(axis=0) | (sizes < limit[2]))
+        order = np.flatnonzero(wanted)
+        order = order[np.lexsort((sizes[order], *costs[::-1, order]))]
+        masks: list[int] = (order + 1).tolist()
+        return masks

@@ -12,6 +12,7 @@ from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.decide.preempting.gang.gang import Gang
 from podium.decide.preempting.gang.openings import Ground, Openings, Taking
+from podium.decide.preempting.gang.partners import Partners
 from podium.decide.preempting.gang.play import Play
 from podium.decide.preempting.gang.units import union
 from podium.decide.preempting.wide.wide_settings import Wanted, WideSettings
@@ -29,12 +30,13 @@ class Manner:
     """How members are led to their places.
 
     They go to the rows ``allowed``. ``floors`` is ``[criteria]``, what the victims cost at least, and with
-    ``makes_room`` openings for several members come first.
+    ``makes_room`` openings for several members come first. Where ``partners`` are to be kept none comes alone.
     """
 
     allowed: Bools
     floors: Int64s
     makes_room: bool = False
+    partners: Partners | None = None
 
 
 class Grounds:
@@ -120,14 +122,17 @@ class Descent:
     def _go(self, member: PodRecord, row: int, victims: Iterable[PodRecord]) -> bool:
         """Let a member be on a row with victims gone, if it fits there then."""
         play = self._play
-        fresh = [victim for victim in victims if victim.uid in play.cluster.placed]
+        fresh = self._with_dependents([victim for victim in victims if victim.uid in play.cluster.placed])
+        if fresh is None:
+            return False
+        partners = self._manner.partners
         left = {victim.row for victim in fresh}
         mark = play.mark()
         play.take(fresh)
-        if not play.put(member, row):
+        if (partners is not None and partners.leave_alone(member, row)) or not play.put(member, row):
             play.roll_back(mark)
             return False
-        if self._taking.units.has_wholes or left != {row} or row in self._left:
+        if self._taking.units.go_along or left != {row} or row in self._left:
             self.in_doubt |= left
         self._left |= left
         self.steps.append((member, row))
@@ -135,6 +140,16 @@ class Descent:
         for openings in self._openings.values():
             openings.changed(sorted({row, *left}))
         return True
+
+    def _with_dependents(self, fresh: list[PodRecord]) -> list[PodRecord] | None:
+        """Victims with all who then go along that are there yet; None where one of these may not be a victim."""
+        units = self._taking.units
+        if not (fresh and units.has_dependents):
+            return fresh
+        closed = units.closed([*self.victims, *fresh])
+        if closed is None or any(pod.uid in self._taking.spared for pod in closed):
+            return None
+        return [pod for pod in closed if pod.uid in self._play.cluster.placed]
 
     def _of(self, member: PodRecord) -> Openings:
         key = member.pod_class, member.priority
@@ -162,7 +177,7 @@ class Descent:
         rest = self._most_steps - play.steps
         if not len(rows) or rest < 1:
             return False
-        trials = WideTrials(play.cluster, taking.trials, WideSettings(across=True, most_steps=rest))
+        trials = WideTrials(play.cluster, taking.trials, taking.settings(rest))
         wanted = Wanted(taking.may_disrupt, taking.cost, taking.costing.requires_budgets)
         table, search = trials.on(play.handle, state, asker, rows, wanted)
         play.steps += search.steps

@@ -19,7 +19,8 @@ class Way:
     """One way out: where members go, in their order, once the victims (most important first) are gone.
 
     ``domain`` is that of the gang's topology key, "" without one. ``cost`` is what the criteria say of the victims, the
-    smaller the better; () where nobody has to go.
+    smaller the better; () where nobody has to go. ``depends_on`` says by uid of which other victim (its key) one goes
+    along, as it requires to be near.
     """
 
     placements: tuple[Placed, ...]
@@ -27,6 +28,7 @@ class Way:
     budget_violations: int = 0
     domain: str = ""
     cost: tuple[int, ...] = ()
+    depends_on: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def victims_by_node(self) -> Mapping[str, tuple[PodRecord, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from podium.decide.preempting.gang.play import Play
 from podium.decide.preempting.gang.units import Units, union
 from podium.decide.preempting.trial_table import TrialTable
 from podium.decide.preempting.trials import Trials, VictimFilter
+from podium.decide.preempting.wide.wide_trials import WideSettings
 from podium.framework.cycle_state import CycleState
 
 # Of so many openings, the cheapest, it is worked out how many members they make room for.
@@ -40,17 +41,26 @@ class Opening(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Taking:
-    """How victims of single members are found: by whose trials, at which cost, and who may be one at all."""
+    """How victims of single members are found: by whose trials, at which cost, and who may be one at all.
+
+    Those who are ``spared`` (uids) go along with nobody either. ``wide`` says what else holds.
+    """
 
     trials: Trials
     costing: Costing
     units: Units
     may_disrupt: VictimFilter | None
+    wide: WideSettings
+    spared: frozenset[str] = frozenset()
 
     @property
     def cost(self) -> VictimCost | None:
         """The criteria that are stated, None for kube-scheduler's."""
         return self.costing.stated
+
+    def settings(self, most_steps: int) -> WideSettings:
+        """How victims are looked for on other nodes than the member's; whole groups are seen to elsewhere."""
+        return replace(self.wide, across=True, whole_groups=False, most_steps=most_steps)
 
 
 class Ground:
@@ -65,7 +75,7 @@ class Ground:
         self._taking = taking
         self._pod = pod
         self._asker = asker
-        self._costs_anew = taking.units.has_wholes or taking.cost is not None
+        self._costs_anew = taking.units.go_along or taking.cost is not None
         self.are_sums = taking.costing.are_sums
         self.name_hash = play.cluster.nodes.name_hash
         self._records = list(play.cluster.pods.records)
@@ -85,7 +95,7 @@ class Ground:
     def victims(self, place: int) -> tuple[PodRecord, ...]:
         """Those of the opening at a place in ``rows``, with whoever goes along."""
         found = [self._records[slot] for slot in self._table.victims(int(self._at[place]))]
-        return _with_their_units(self._taking, (record for record in found if record is not None))
+        return _with_their_units(self._play, self._taking, (record for record in found if record is not None))
 
     def room_for(self, places: Int64s, most: int) -> Int64s:
         """``[places]``: for how many pods like this one the openings make room by their requests, up to ``most``."""
@@ -119,7 +129,7 @@ class Ground:
         table = _tried(self._play, self._taking, state, self._asker, np.array([row], dtype=np.int64))
         if not len(table.candidates):
             return None
-        found = _with_their_units(self._taking, map(self._play.cluster.pods.record, table.victims(0)))
+        found = _with_their_units(self._play, self._taking, map(self._play.cluster.pods.record, table.victims(0)))
         if not found:
             return None
         if not self._costs_anew:
@@ -215,10 +225,14 @@ def _tried(play: Play, taking: Taking, state: CycleState, asker: PodRecord, rows
     return taking.trials.on(play.handle, state, asker, rows, taking.may_disrupt, taking.cost).frozen()
 
 
-def _with_their_units(taking: Taking, victims: Iterable[PodRecord]) -> tuple[PodRecord, ...]:
-    """Victims with whoever goes along, as they are ranked; () where one of these may not."""
-    units = taking.units
-    if not units.has_wholes:
-        return tuple(victims)
-    found = list(victims)
-    return tuple(units.ordered(union(units.of(found)))) if all(map(units.may_go, found)) else ()
+def _with_their_units(play: Play, taking: Taking, victims: Iterable[PodRecord]) -> tuple[PodRecord, ...]:
+    """Victims with whoever goes along and is there yet, as they are ranked; () where one of these may not go."""
+    units, found = taking.units, list(victims)
+    if not units.go_along:
+        return tuple(found)
+    if not all(map(units.may_go, found)):
+        return ()
+    closed = units.closed(units.ordered(union(units.of(found))))
+    if closed is None or (units.has_dependents and any(pod.uid in taking.spared for pod in closed)):
+        return ()
+    return tuple(pod for pod in closed if pod.uid in play.cluster.placed)

@@ -10,6 +10,7 @@ from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import PodRecord
 from podium.decide.preempting.gang.descent import Step
 from podium.decide.preempting.gang.gang import Gang
+from podium.decide.preempting.gang.partners import Partners
 from podium.decide.preempting.gang.play import Play
 
 _Placed = frozenset[tuple[tuple[int, int], int]]
@@ -19,15 +20,18 @@ class Packing:
     """Places as many members as are needed, in the play's scratch, on the rows ``allowed``.
 
     Members of one class and priority, for whom nothing is reserved, are alike: which of them is where tells nothing
-    apart. ``is_cut``: the steps were not enough to try all ways.
+    apart. Where ``partners`` are to be kept none comes alone. ``is_cut``: the steps were not enough to try all ways.
     """
 
-    def __init__(self, play: Play, gang: Gang, allowed: Bools, most_steps: int) -> None:
+    def __init__(
+        self, play: Play, gang: Gang, allowed: Bools, most_steps: int, partners: Partners | None = None
+    ) -> None:
         self.is_cut = False
         self._play = play
         self._gang = gang
         self._allowed = allowed
         self._most_steps = most_steps
+        self._partners = partners
         self._steps: list[Step] = []
         self._failed: set[tuple[int, _Placed]] = set()
         self._any_will_do = any_place_will_do(play, gang)
@@ -52,6 +56,8 @@ class Packing:
         member = gang.members[number]
         state, rows = play.fitting(member)
         for row in self._ordered(rows).tolist():
+            if self._partners is not None and self._partners.leave_alone(member, row):
+                continue
             mark = play.mark()
             if play.put_asked(state, member, row) and self._with(member, row, number):
                 return True

@@ -67,7 +67,21 @@ class Dependents:
         for group in self._groups:
             for class_id in cluster.matcher(group.selected).classes:
                 self._of_class.setdefault(class_id, []).append(group)
-        self._slots: dict[Selected, Int64s] = {}
+        self._held: dict[Selected, tuple[Int64s, Int64s]] = {}
+        # As they were before anybody went: a search may ask when some have.
+        self._class_ids: Int64s = cluster.pods.pod_class[take.slots].astype(np.int64)
+        self._counts: dict[tuple[Selected, str], Int64s] = {}
+        self._mates: dict[str, list[int]] = {}
+
+    def held(self) -> Dependents:
+        """The same; it goes on to answer about the cluster as it is now, whoever comes and goes."""
+        for group in dict.fromkeys(group for groups in self._of_class.values() for group in groups):
+            self._holding(group)
+            for key in group.keys:
+                self._count(group, key)
+        for key in self._wholes.keys if self._wholes is not None else ():
+            self._mates_in(key)
+        return self
 
     def __bool__(self) -> bool:
         """Whether any pod may go along with another."""
@@ -75,8 +89,17 @@ class Dependents:
 
     def are_of(self, members: Int64s) -> Bools:
         """``[members]``: with which of the takeable pods others may go along."""
-        classes = self._cluster.pods.pod_class[self._take.slots[members]]
+        classes = self._class_ids[members]
         return np.isin(classes, [*self._of_class, *(self._wholes.classes if self._wholes is not None else ())])
+
+    def by_affinity(self, members: Int64s) -> Bools:
+        """``[members]``: on which of the takeable pods others may depend."""
+        return np.isin(self._class_ids[members], list(self._of_class))
+
+    def depend(self) -> frozenset[int]:
+        """The takeable pods that depend on others by affinity."""
+        groups = dict.fromkeys(group for groups in self._of_class.values() for group in groups)
+        return frozenset(member for group in groups for member in self._holding(group)[0].tolist() if member != NOBODY)
 
     def closed(self, sets: MemberSets) -> MemberSets:
         """The same sets with all that depend on them."""
@@ -111,43 +134,55 @@ class Dependents:
 
     def _along(self, member: int, left: dict[tuple[Selected, str, int], int]) -> Iterator[tuple[int, Reason]]:
         """Who goes because a pod does, and why; ``left`` counts, by who wants them and where, pods that went before."""
-        table = self._cluster.pods
-        slot = int(self._take.slots[member])
-        for mate in self._mates(slot):
+        class_id, row = int(self._class_ids[member]), int(self._take.rows[member])
+        key = "" if self._wholes is None else self._wholes.key_of_class(class_id)
+        for mate in self._mates_in(key) if key else ():
             yield mate, Reason(member)
-        for group in self._of_class.get(int(table.pod_class[slot]), ()):
+        for group in self._of_class.get(class_id, ()):
             for key in group.keys:
-                code = int(self._cluster.nodes.labels(key).codes[table.row[slot]])
+                code = int(self._cluster.nodes.labels(key).codes[row])
                 place = group.selected, key, code
                 left[place] = left.get(place, 0) + 1
-                if not code or self._cluster.domain_counts(group.selected, key)[code] != left[place]:
+                if not code or self._count(group, key)[code] != left[place]:
                     continue
                 for dependent in self._around(group, key, code).tolist():
-                    yield int(self._take.index_of[dependent]), Reason(member, (key,))
+                    yield dependent, Reason(member, (key,))
 
-    def _mates(self, slot: int) -> list[int]:
-        """The takeable pods of the group that the one in a slot goes with, `NOBODY` among them where not all may."""
-        if self._wholes is None or not (key := self._wholes.key_of(self._cluster.pods.record(slot))):
-            return []
-        if not self._wholes.is_below(key, self._priority):
-            return [NOBODY]
-        mates: list[int] = np.sort(self._take.index_of[self._wholes.slots_of(key)]).tolist()
-        return mates
+    def _mates_in(self, key: str) -> list[int]:
+        """The takeable pods of a group that goes as a whole, `NOBODY` among them where not all may go."""
+        found = self._mates.get(key)
+        if found is None and self._wholes is not None:
+            is_below = self._wholes.is_below(key, self._priority)
+            found = np.sort(self._take.index_of[self._wholes.slots_of(key)]).tolist() if is_below else [NOBODY]
+            self._mates[key] = found
+        return found or []
+
+    def _count(self, group: _Group, key: str) -> Int64s:
+        """``[codes]``: how many pods there are in each domain on whom the group's may depend."""
+        found = self._counts.get((group.selected, key))
+        if found is None:
+            found = self._counts[group.selected, key] = self._cluster.domain_counts(group.selected, key).copy()
+        return found
 
     def _around(self, group: _Group, key: str, code: int) -> Int64s:
-        """The slots of the group's pods in a domain whose affinity holds, but for those that terminate."""
-        table, nodes = self._cluster.pods, self._cluster.nodes
-        slots = self._slots.get(group.selected)
-        if slots is None:
+        """The takeable pods of the group in a domain, `NOBODY` for each that may not be a victim."""
+        members, rows = self._holding(group)
+        around: Int64s = members[self._cluster.nodes.labels(key).codes[rows] == code]
+        return around
+
+    def _holding(self, group: _Group) -> tuple[Int64s, Int64s]:
+        """The group's pods whose affinity holds, but for those that terminate, as takeable ones, and their rows."""
+        found = self._held.get(group.selected)
+        if found is None:
+            table, nodes = self._cluster.pods, self._cluster.nodes
             slots = np.sort(table.slots_of(group.classes))
             rows = table.row[slots]
             holds = (rows != NOBODY) & ~table.terminating[slots]
-            for each in group.keys:
-                codes = nodes.labels(each).codes[rows]
-                holds &= (codes != 0) & (self._cluster.domain_counts(group.selected, each)[codes] > 0)
-            slots = self._slots[group.selected] = slots[holds]
-        around: Int64s = slots[nodes.labels(key).codes[table.row[slots]] == code]
-        return around
+            for key in group.keys:
+                codes = nodes.labels(key).codes[rows]
+                holds &= (codes != 0) & (self._count(group, key)[codes] > 0)
+            found = self._held[group.selected] = self._take.index_of[slots[holds]], rows[holds].astype(np.int64)
+        return found
 
 
 def have_dependents(cluster: Cluster) -> bool:

@@ -9,6 +9,7 @@ from podium.cluster.cluster import Cluster
 from podium.framework.runner import Runner
 from podium.machines.scheduling.binding.cycles import BindingCycles
 from podium.machines.scheduling.cap_waits import CapWaits
+from podium.machines.scheduling.futile_preemptions import FutilePreemptions
 from podium.machines.scheduling.known_failures import KnownFailures
 from podium.machines.scheduling.preemptions import Preemptions
 from podium.machines.scheduling.queue.queue import SchedulingQueue
@@ -24,4 +25,5 @@ class GangParts:
     bindings: BindingCycles
     preemptions: Preemptions
     cap: CapWaits
+    futile: FutilePreemptions
     known: KnownFailures

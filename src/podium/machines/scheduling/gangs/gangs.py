@@ -30,7 +30,7 @@ class Gangs:
         self.state = GangState(cluster, parts.bindings, parts.runners)
         # Whether any profile places groups: a plain attribute, since it is asked for with each observation.
         self.is_on = self.state.is_on
-        self.preemptions = GroupPreemptions(cluster, parts.preemptions, parts.cap, self.state)
+        self.preemptions = GroupPreemptions(parts, self.state)
         self._reports = GroupReports()
         self._waits = MemberWaits(cluster, parts.queue, self.state)
         self._departures = Departures(cluster.pod_groups, parts.bindings, self.state, self._reports)

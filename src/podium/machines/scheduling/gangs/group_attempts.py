@@ -125,14 +125,38 @@ class GroupAttempts:
             return actions
         return [*actions, *self._reports.report(group, "True", "Scheduled", "", now)]
 
+    def _go_first(
+        self, attempt: _Attempt, result: GroupPostFilterResult, attempting: Attempting, now: int
+    ) -> list[Action]:
+        """Members set out for nodes that their victims have yet to leave; the others stay."""
+        group, found = attempt.group, attempt.found
+        actions: list[Action] = []
+        self._releases.forget(group.key)
+        going = {
+            pod.uid: (node_name, state)
+            for (pod, node_name), state in zip(result.placements, result.states, strict=True)
+        }
+        for each in attempt.queued:
+            if each.record.uid in going:
+                node_name, state = going[each.record.uid]
+                actions += attempting.goes_to(node_name, each, attempt.runner, state, now, is_together=group.is_gang)
+        for each, member in zip(attempt.queued, found.members, strict=True):
+            if each.record.uid not in going:
+                message = self._staying(member, found, result, is_going=False)
+                actions += attempting.not_scheduled(each, self._plugins(found), message, now)
+        if group.is_gang:
+            return actions
+        return [*actions, *self._reports.report(group, "True", "Scheduled", "", now)]
+
     def _stay(self, attempt: _Attempt, attempting: Attempting, now: int) -> list[Action]:
         """Too few of them fit: none goes. Pods that have to go for them go by one plan for all."""
         group, queued, found, runner = attempt.group, attempt.queued, attempt.found, attempt.runner
         self._releases.note(group.key, runner.profile.scheduler_name, now)
-        result = _NOTHING
-        if self._state.plugin(runner.profile.scheduler_name).preempts and not found.problem:
-            way_out = ask_group_post_filter(runner, group.key, attempt.trial)
-            result = self._preemptions.allowed(way_out, queued[0].record)
+        members = attempt.trial.members
+        warnings = self._preemptions.judge(group, members, runner, now)
+        result = self._way_out(attempt, now)
+        if result.states:
+            return [*warnings, *self._go_first(attempt, result, attempting, now)]
         begun = self._preemptions.begin(group, queued, result, attempting, now)
         self._known.forget()
         actions: list[Action] = []
@@ -142,7 +166,18 @@ class GroupAttempts:
             message = self._staying(member, found, result, is_going=each.record.uid in going)
             actions += attempting.not_scheduled(each, self._plugins(found), message, now)
         actions += self._reports.report(group, "False", "Unschedulable", self._group_message(found, result), now)
-        return [*actions, *begun]
+        return [*actions, *warnings, *self._preemptions.note(members), *begun]
+
+    def _way_out(self, attempt: _Attempt, now: int) -> GroupPostFilterResult:
+        """What is proposed for the group; nothing while it must wait before it may preempt."""
+        runner, members = attempt.runner, attempt.trial.members
+        if not self._state.plugin(runner.profile.scheduler_name).preempts or attempt.found.problem:
+            return _NOTHING
+        reason = self._preemptions.wait(members, now)
+        if reason:
+            return GroupPostFilterResult(unschedulable(f"preemption: {reason}"))
+        way_out = ask_group_post_filter(runner, attempt.group.key, attempt.trial)
+        return self._preemptions.allowed(way_out, members[0])
 
     def _failed(
         self, group: PodGroup, queued: list[QueuedPod], problem: str, attempting: Attempting, now: int

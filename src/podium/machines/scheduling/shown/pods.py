@@ -86,8 +86,7 @@ class PodsShown:
         note = note_of(pod)
         if note is None or pod.status.phase != "Failed" or pod.spec.node_name != note.node:
             return
-        controller = pod.metadata.controller
-        self._futile.restore_lost(pod.metadata.uid if controller is None else controller.uid, note, now)
+        self._futile.restore_lost(pod, note, now)
 
     def _assigned(self, record: PodRecord, now: int) -> list[Action]:
         """A pod is on a node: newly seen, bound by us or by others, or changed there."""
