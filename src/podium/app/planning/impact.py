@@ -9,6 +9,7 @@ from typing import Any
 from podium.app.planning.answer import Finding, Held, NodeImpact, WorkloadImpact
 from podium.app.planning.finding_codes import FINDING_CODES
 from podium.app.simulating.timeline import whole_reason
+from podium.machines.grounds import GANG_RELEASE
 from podium.sim.history import seconds
 from podium.sim.results.final_nodes import FinalNode
 from podium.sim.results.readiness import WorkloadReadiness
@@ -22,7 +23,7 @@ _CAUSES = {
     "DeletionByTaintManager": "taint",
     "DeletionByPodGC": "node gone",
 }
-_EVICTORS = {"scenario": "eviction"}
+_EVICTORS = {"scenario": "eviction", GANG_RELEASE: "gang release"}
 _DELETION = "deletion"
 
 

@@ -82,7 +82,7 @@ Result
   ledger?:[Disruption] restsOn:[Caveat]
 Disruption
   id:int time:number pod uid node
-  cause:preemption|eviction|drain|autoscaler|rescheduler|pressure|taint|node-gone|deletion
+  cause:preemption|eviction|drain|autoscaler|rescheduler|gang-release|pressure|taint|node-gone|deletion
   priority:int owner by rule plan alternatives:Alternatives~ beneficiary:Beneficiary~ loss:Loss
   replacement:Replacement~ inVain:str~
 Alternatives
