@@ -58,7 +58,7 @@ def evicted(found: Pod, at_s: int) -> Pod:
 
 def test_who_comes_in_a_victims_place_is_found_though_the_api_servers_clock_is_behind(tmp_path: Path) -> None:
     path = str(tmp_path / "ledger")
-    account = LiveAccount(path, 0, lambda kind, key: None, str)
+    account = LiveAccount(path, 0, lambda kind, key: None, lambda problem: None)
     machine = account.of(Onlooker(), "scheduler")
     victim, sibling = of_web("web-a", 10, on="n"), of_web("web-b", 10, on="n")
     show(machine, victim, 100)
