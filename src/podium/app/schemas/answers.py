@@ -79,7 +79,7 @@ SIMULATE = """
 Result
   schemaVersion:int events:[Event] pods:[Pod] summary:Summary nodes:[FinalNode] workloads:[WorkloadReadiness]
   budgets:[BudgetHealth] holds:[Hold] series:[Sums] disruptions?:DisruptionState recorded?:Comparison
-  ledger?:[Disruption] restsOn:[Caveat]
+  held?:{str} ledger?:[Disruption] restsOn:[Caveat]
 Disruption
   id:int time:number pod uid node
   cause:preemption|eviction|drain|autoscaler|rescheduler|gang-release|pressure|taint|node-gone|deletion
