@@ -161,7 +161,8 @@ def test_many_waiting_pods_are_grouped_by_what_they_wait_for() -> None:
 def test_a_gated_pod_waits_without_an_attempt() -> None:
     text = simulate("-f", "-", stdin=cluster(1, 1, schedulingGates=[{"name": "example.com/quota"}]))
 
-    assert "Still waiting  1 pod\n  default/p000  priority 0  since +0s  not attempted\n" in text
+    why = "waiting for scheduling gates: [example.com/quota]"
+    assert f"Still waiting  1 pod\n  default/p000  priority 0  since +0s  {why}\n" in text
 
 
 @pytest.mark.parametrize(

@@ -279,6 +279,58 @@ class TestTheWay:
 
         assert rig.holds(pods[0]) == ""
 
+    def given_one_that_waits(self) -> tuple[Driver, list[Pod]]:
+        """Two pods of a gang of two, of which one is ready and the other one waits at Permit."""
+        rig = driver(node("n", cpu=8), pod_group("g", 2), plugins=["tests.machines.test_gangs:Slow"])
+        rig.plugin("Slow").waits_for = {"g-1"}
+        rig.see(*(pods := workers(2)))
+        assert bound(ticks(rig)) == []
+        return rig, pods
+
+    def test_a_group_that_is_deleted_turns_back_who_waits_and_lets_nobody_through(self) -> None:
+        rig, pods = self.given_one_that_waits()
+
+        rig.miss(pod_group("g", 2))
+        rig.plugin("Slow").let_go(rig)
+
+        assert bound(ticks(rig)) == []
+        assert [rig.holds(each) for each in pods] == ["", ""]
+        assert not rig.scheduler.bindings.gathered
+        rig.plugin("Slow").waits_for = set()
+        rig.see(pod_group("g", 2))
+        rig.wait(10)
+        assert sorted(bound(ticks(rig))) == ["g-0", "g-1"]
+
+    def test_a_group_that_asks_for_fewer_lets_those_go_who_are_ready(self) -> None:
+        rig, pods = self.given_one_that_waits()
+
+        actions = rig.see(pod_group("g", 1))
+
+        assert bound([*actions, *ticks(rig)]) == ["g-0"]
+        assert rig.holds(pods[1]) == "n"
+
+    def test_a_group_that_asks_for_more_turns_back_who_waits(self) -> None:
+        rig, pods = self.given_one_that_waits()
+
+        actions = rig.see(pod_group("g", 3))
+        rig.plugin("Slow").let_go(rig)
+
+        assert bound([*actions, *ticks(rig)]) == []
+        assert [rig.holds(each) for each in pods] == ["", ""]
+
+    def test_a_group_that_asks_for_more_than_are_bound_leaves_those_that_are(self) -> None:
+        rig = driver(node("n", cpu=8), pod_group("g", 2), *(pods := workers(2)))
+        for bind in all_of(Bind, ticks(rig)):
+            rig.answer(bind)
+        rig.see(*(on(each, "n") for each in pods))
+
+        rig.see(pod_group("g", 4), *workers(1, first=2))
+        assert bound(ticks(rig)) == []
+        rig.see(*workers(1, first=3))
+
+        assert sorted(bound(ticks(rig))) == ["g-2", "g-3"]
+        assert all_of(Evict, ticks(rig)) == []
+
     @pytest.mark.parametrize("problem", [REFUSED, CONFLICT])
     def test_one_whose_binding_is_refused_is_tried_again_beside_the_others(self, problem: Any) -> None:
         rig = driver(node("n", cpu=8), pod_group("g", 2), *(pods := workers(2)))

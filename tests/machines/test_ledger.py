@@ -15,7 +15,7 @@ from podium.api.times import format_time
 from podium.api.workloads import ReplicaSet, ReplicaSetSpec, ReplicaSetStatus
 from podium.app.bench.operations import operations
 from podium.machines.actions import DeleteObject, Evict, Record, ReportStatus
-from podium.machines.grounds import Grounds
+from podium.machines.grounds import GANG_RELEASE, Grounds
 from podium.machines.ledger.disruption import (
     Alternatives,
     Beneficiary,
@@ -250,6 +250,23 @@ def test_the_cause_follows_from_the_condition_and_from_who_asked() -> None:
         assert [record.cause for record in told.records.values()] == [cause]
 
 
+def test_a_gang_that_gives_its_nodes_back_preempts_nobody() -> None:
+    told = Told()
+    found = told.put(running("a", owner="web"))
+    evicted = Evict(found.key, found.metadata.uid, GANG_RELEASE, SCHEDULER, grounds=Grounds("the rule", "2 pods"))
+    told.ledger.asked(evicted, "default-scheduler")
+    told.end(found, 1, "EvictionByEvictionAPI")
+
+    (record,) = told.records.values()
+    assert (record.cause, record.by, record.rule, record.plan) == (
+        "gang-release",
+        "default-scheduler",
+        "the rule",
+        "2 pods",
+    )
+    assert record.beneficiary is None
+
+
 def test_a_pod_that_its_kubelet_ends_has_ended_at_once_and_is_told_once() -> None:
     told = Told()
     found = told.put(running("a"))
@@ -332,6 +349,19 @@ def test_where_nobody_says_who_deletes_only_what_is_known_to_be_wanted_counts() 
     told.end(alone, 1, "")
 
     assert [record.pod for record in told.records.values()] == ["default/c"]
+
+
+def test_where_nobody_says_who_deletes_a_pod_that_is_forced_to_go_counts_and_one_out_of_sight_does_not() -> None:
+    told = Told(hears_requests=False)
+    forced, at_once, out_of_sight = (told.put(running(name)) for name in ("a", "b", "c"))
+    told.go(told.end(forced, 1, ""), 1)
+    told.go(ending(at_once, 2, ""), 2)
+    told.go(out_of_sight, 3)
+
+    assert [(record.pod, record.cause, record.loss.ended_after) for record in told.records.values()] == [
+        ("default/a", "deletion", 0),
+        ("default/b", "deletion", 0),
+    ]
 
 
 def test_a_new_life_follows_what_an_earlier_one_has_left() -> None:

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import io
 import os
+import resource
 import shutil
 import sqlite3
+import subprocess
+import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+import podium
 from podium.api.errors import InputError
 from podium.machines.ledger.disruption import Disruption, Earlier, Replacement, Trail
 from podium.plane.ledger_file import LedgerFile, is_ledger, read_ledger
+
+SOURCES = str(Path(podium.__file__).parents[1])
+WRITER = """
+import sys
+from podium.machines.ledger.disruption import Disruption, Trail
+from podium.plane.ledger_file import LedgerFile
+file = LedgerFile(sys.argv[1])
+for number in range(file.last_id + 1, 1_000_000):
+    found = Disruption(id=number, time=number, pod="default/a", uid="a", node="n" * 500, cause="drain")
+    file.put(found, Trail(began_ns=1))
+    file.flush(0)
+    print(number, flush=True)
+"""
 
 
 def record(number: int, node: str = "n") -> Disruption:
@@ -69,6 +88,84 @@ def test_a_process_that_dies_leaves_whole_records(tmp_path: Path) -> None:
     again = LedgerFile(str(tmp_path / "crashed" / "ledger"))
     assert again.last_id == 1
     again.close()
+
+
+def test_a_process_that_is_killed_at_any_time_leaves_each_record_whole_and_none_out(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    for earlier in range(2):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, env={"PYTHONPATH": SOURCES}
+        )
+        with writer, writer.stdout or io.BytesIO() as said:
+            for _ in range(50):
+                said.readline()
+            writer.kill()
+
+        numbers = kept(path)
+        assert numbers == list(range(1, len(numbers) + 1))
+        assert len(numbers) >= 50 * (earlier + 1)
+
+
+def test_two_programs_do_not_write_one_ledger_and_what_the_first_has_counted_stays(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    file = LedgerFile(str(path))
+    file.put(record(1))
+
+    with pytest.raises(InputError, match="ledger: is written by another program; give each a file of its own"):
+        LedgerFile(str(path))
+
+    file.close()
+    assert kept(path) == [1]
+    LedgerFile(str(path)).close()
+
+
+def test_a_ledger_that_is_refused_is_not_held(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    path.write_bytes(b"not at all" * 600)
+    with pytest.raises(InputError, match="is damaged"):
+        LedgerFile(str(path))
+
+    path.unlink()
+    LedgerFile(str(path)).close()
+
+
+@pytest.mark.parametrize("format_", [0, 2])
+def test_a_ledger_of_another_format_is_named_and_stays_as_it_is(tmp_path: Path, format_: int) -> None:
+    path = tmp_path / "ledger"
+    LedgerFile(str(path)).close()
+    with closing(sqlite3.connect(path)) as other:
+        other.execute(f"PRAGMA user_version = {format_}")
+    content = path.read_bytes()
+
+    for read in (read_ledger, LedgerFile):
+        with pytest.raises(InputError, match=f"it is a ledger of format {format_}, not 1"):
+            read(str(path))
+    assert path.read_bytes() == content
+
+
+def test_a_disk_that_is_full_at_the_start_is_no_damage(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, limit[1]))
+    try:
+        with pytest.raises(InputError) as told:
+            LedgerFile(str(path))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+
+    assert "cannot be written: " in str(told.value)
+    assert "damaged" not in str(told.value)
+
+
+def test_times_that_go_back_keep_records_in_their_order_and_let_go_of_none_for_that(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    file = LedgerFile(str(path), kept_seconds=100)
+    for number, time in enumerate((1_000, 900, 950, 1_010), 1):
+        file.put(replace(record(number), time=time), Trail(began_ns=time))
+        file.flush(0)
+    file.close()
+
+    assert kept(path) == [1, 2, 3, 4]
 
 
 def test_the_oldest_go_where_there_are_too_many_and_it_says_how_many(tmp_path: Path) -> None:

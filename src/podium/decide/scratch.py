@@ -123,6 +123,22 @@ class Scratch:
             self._follower.left(record)
         return record.without_node()
 
+    def join_group(self, pod: PodRecord) -> None:
+        """Let a pod that is on no node be one of the group that it names, as it is written."""
+        groups = self.cluster.pod_groups
+        before = groups.members(pod.pod_class.pod_group).get(pod.uid)
+        if pod.pod_class.pod_group and before is not pod:
+            groups.put_pod(pod)
+            self._undo.append(lambda: groups.drop_pod(pod.uid) if before is None else groups.put_pod(before))
+
+    def leave_group(self, pod: PodRecord) -> None:
+        """Let a pod be none of its group any more."""
+        groups = self.cluster.pod_groups
+        before = groups.members(pod.pod_class.pod_group).get(pod.uid)
+        if before is not None:
+            groups.drop_pod(pod.uid)
+            self._undo.append(lambda: groups.put_pod(before))
+
     def put_claim(self, claim: ResourceClaim) -> None:
         """Let a claim for devices be there, in place of the one of its name."""
         before = self.cluster.devices.claims.get(claim.key)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+GANG_RELEASE = "gang-release"
+"""The cause of an eviction by which a gang that is not whole gives a node back."""
+
 
 class Grounds(msgspec.Struct, frozen=True, gc=False):
     """The rule by which it was chosen, the plan that it is part of, and what else there was to choose from.

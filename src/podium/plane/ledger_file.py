@@ -7,6 +7,7 @@ record (WAL with synchronous=NORMAL).
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sqlite3
 from collections.abc import Callable
@@ -40,6 +41,7 @@ _SPARE = 1_000
 _LONGEST_RECORD = 100_000
 _SECOND = 10**9
 _RETRY_NS = 10 * _SECOND
+_OPENED_WITHIN_S = 5
 _TABLES = """
 CREATE TABLE disruptions (id INTEGER PRIMARY KEY, time REAL NOT NULL, record BLOB NOT NULL) STRICT;
 CREATE TABLE dropped (number INTEGER NOT NULL) STRICT;
@@ -73,7 +75,7 @@ class LedgerFile:
         most_records: int = MOST_RECORDS,
         most_waiting: int = MOST_WAITING,
     ) -> None:
-        """Open the file, or make it. Raises InputError for one that is damaged, or none."""
+        """Open the file, or make it. Raises InputError for one that is damaged, or none, or that another one writes."""
         self._path = path
         self._on_problem = on_problem
         self._kept_seconds = kept_seconds
@@ -82,7 +84,12 @@ class LedgerFile:
         self._waiting: dict[int, tuple[Disruption, Trail | None]] = {}
         self._problem = ""
         self._retry_ns = 0
-        self._connection = _opened(path)
+        self._lock = _locked(path)
+        try:
+            self._connection = _opened(path)
+        except InputError:
+            os.close(self._lock)
+            raise
         self.last_id, self._count = self._connection.execute(
             "SELECT coalesce(max(id), 0), count(*) FROM disruptions"
         ).fetchone()
@@ -141,6 +148,7 @@ class LedgerFile:
             with_problem.close()
         except sqlite3.Error as error:
             self._tell(str(error))
+        os.close(self._lock)
 
     def _write(self) -> None:
         # Of what has been let go nothing is told again.
@@ -252,12 +260,33 @@ def _trail(number: int, trail: bytes, path: str) -> Trail:
         raise InputError(f"is damaged: trail of disruption {number}: {error}", source=path) from None
 
 
+def _locked(path: str) -> int:
+    """A file beside the ledger that is held while this is written: its descriptor. Raises InputError.
+
+    Whoever counts on from the last number that it has read would write over what another one has counted.
+    """
+    try:
+        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error}", source=path) from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise InputError("is written by another program; give each a file of its own", source=path) from None
+    except OSError:
+        # There are file systems that know no locks.
+        pass
+    return lock
+
+
 def _opened(path: str) -> sqlite3.Connection:
     """A connection that writes. Raises InputError."""
     try:
         # For its owner alone, as all that lies in a data directory.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+        # Who reads it just then may hold up what follows upon a crash; later nothing waits.
+        connection = sqlite3.connect(path, timeout=_OPENED_WITHIN_S, isolation_level=None, check_same_thread=False)
     except (OSError, sqlite3.Error) as error:
         raise InputError(f"cannot be written: {error}", source=path) from None
     try:
@@ -272,11 +301,13 @@ def _opened(path: str) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(_TRAILS)
+        connection.execute("PRAGMA busy_timeout = 0")
+    except sqlite3.OperationalError as error:
+        connection.close()
+        raise InputError(f"cannot be written: {error}", source=path) from None
     except sqlite3.Error as error:
         connection.close()
-        raise InputError(
-            f"is damaged, in use, or no ledger: {error}; move it away to begin anew", source=path
-        ) from None
+        raise InputError(f"is damaged, or no ledger: {error}; move it away to begin anew", source=path) from None
     return connection
 
 

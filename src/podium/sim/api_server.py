@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from podium.api.pod import Pod
 from podium.machines.actions import Action, DeleteObject, PatchObject, Record, ReportStatus
@@ -84,13 +85,10 @@ class APIServer:
     def collect_garbage(self, now: int) -> bool:
         """Let objects go whose owners are gone, or whose namespace is going; whether there were any."""
         count = 0
-        version = self.store.version
         for collect, by in self._collectors:
-            steps = collect(now)
-            if steps:
-                count += steps
-                self._hand_on(version, now, by, "")
-                version = self.store.version
+            handing = _Handing(self.store, partial(self._hand_on, now=now, by=by, message=""))
+            count += collect(now, on_step=handing.hand_on_many)
+            handing.hand_on()
         return count > 0
 
     def scheduler_of(self, action: Action) -> str:
@@ -104,6 +102,26 @@ class APIServer:
             for event in self.store.events_since(version):
                 self.written += 1
                 self._on_event(event, now, by, message)
+
+
+class _Handing:
+    """Hands on what is written while somebody writes much: the log holds only so many events."""
+
+    def __init__(self, store: Store, hand_on: Callable[[int], None]) -> None:
+        self._store = store
+        self._hand_on = hand_on
+        self._version = store.version
+        self._most = store.log_capacity // 2
+
+    def hand_on_many(self) -> None:
+        """Hand on what was written, if that is much."""
+        if self._store.version - self._version >= self._most:
+            self.hand_on()
+
+    def hand_on(self) -> None:
+        """Hand on what was written."""
+        version, self._version = self._version, self._store.version
+        self._hand_on(version)
 
 
 def _told(action: Action) -> str:

@@ -161,6 +161,7 @@ def test_an_event_of_an_older_scheduler_names_the_preemptor_by_uid_alone() -> No
             "descheduler",
         ),
         (event(60, "Descheduled", "moved off n", "a", by="podium-rescheduler"), "rescheduler", "podium-rescheduler"),
+        (event(60, "GangReleased", "2 pods of ...", "a", by="default-scheduler"), "gang-release", "default-scheduler"),
     ],
 )
 def test_each_component_tells_why_in_its_own_way(told_by: Raw, cause: str, by: str) -> None:
@@ -180,6 +181,13 @@ def test_an_eviction_that_failed_is_none() -> None:
     failed = event(60, "EvictionFailed", "no", "a", by="descheduler", action="Descheduled", type="Warning")
 
     assert told([pod("a", 0, "n")], failed).records == ()
+
+
+@pytest.mark.parametrize("reason", ["GangReleased", "ScaleDown"])
+def test_an_eviction_that_was_refused_is_none(reason: str) -> None:
+    asked = event(60, reason, "deleting pod for node scale down", "a", by="somebody")
+
+    assert told([pod("a", 0, "n")], placed(10, "a", "n"), asked).records == ()
 
 
 def test_pods_that_end_now_say_themselves_why() -> None:

@@ -236,14 +236,15 @@ def test_a_ledger_says_who_was_disrupted_for_whom_and_metrics_say_how_many(tmp_p
     play(story)
 
 
-def test_a_ledger_tells_of_pods_that_somebody_deletes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("grace_seconds", [None, 0])
+def test_a_ledger_tells_of_pods_that_somebody_deletes_by_force_too(tmp_path: Path, grace_seconds: int | None) -> None:
     path = str(tmp_path / "ledger")
 
     async def story(server: APIServer) -> None:
         server.add(running("alone", node="n1", cpu=1), pod("waits"))
         async with Running(server, msgspec.structs.replace(SETTINGS, ledger=path)) as found:
             await until(lambda: node_of(server, "waits") == "n1")
-            server.store.delete("Pod", "default/alone", now=NOW)
+            server.store.delete("Pod", "default/alone", now=NOW, grace_seconds=grace_seconds)
             await until(lambda: b'podium_disruptions_total{cause="deletion"} 1.0' in found.program.metrics.text())
         [record] = read_ledger(path).records
         assert (record.pod, record.cause, record.by, record.node) == ("default/alone", "deletion", "", "n1")

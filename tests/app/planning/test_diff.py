@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 import podium
@@ -142,6 +143,35 @@ def test_pods_keep_the_priority_of_a_class_that_changes_unless_it_is_renewed(tmp
     assert found(renewed) == {"Pod default/web": "loses", "ReplicaSet default/old": "gains"}
     assert renewed["result"]["summary"]["preempted"] == 0
     assert "priorities-kept" not in [caveat["about"] for caveat in renewed["restsOn"]]
+
+
+@pytest.mark.parametrize(("before", "after", "gains"), [(10, 1_000, "web"), (1_000, 10, "old")])
+def test_a_pod_that_is_yet_to_be_made_is_of_the_class_as_the_setting_has_it(
+    tmp_path: Path, before: int, after: int, gains: str
+) -> None:
+    old = pod("old-0", "3", on="a", owner="old", priority=500)
+    made_at_once = replica_set("web", 1, "3", priorityClassName="service")
+    cluster = written(
+        tmp_path, priority_class("service", before), node("a"), replica_set("old", 1, "3"), old, made_at_once
+    )
+    setting = written(tmp_path, priority_class("service", after), name="after.json")
+
+    answer = told("diff", "-f", cluster, "--after", setting)
+
+    assert found(answer)[f"ReplicaSet default/{gains}"] == "gains"
+    assert len(found(answer)) == 2
+
+
+def test_a_class_whose_pods_state_their_priority_in_no_cluster_is_made_anew(tmp_path: Path) -> None:
+    stated = pod("web", "3", priority=10, priorityClassName="service")
+    del stated["metadata"]["uid"]
+    cluster = written(tmp_path, priority_class("service", 10), node("a"), stated)
+    setting = written(tmp_path, priority_class("service", 100), name="after.json")
+
+    answer = told("diff", "-f", cluster, "--after", setting)
+
+    assert "priorities-kept" in [caveat["about"] for caveat in answer["restsOn"]]
+    assert found(answer) == {}
 
 
 def test_the_priority_of_a_pod_group_is_renewed_as_well(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 import podium
 from podium.app.planning.questions.pending import pending_answer
-from tests.app.planning.small import Raw, node, pod, told, written
+from podium.plugins.gang_scheduling import TOO_FEW
+from tests.app.planning.small import Raw, node, pod, replica_set, told, written
 from tests.app.planning.test_decisions import some_cluster
 
 CONFIGURATION: Raw = {
@@ -42,7 +43,10 @@ def test_a_gang_of_which_too_few_fit_waits_as_a_whole_for_what_the_others_lack(t
 
     answer = pending(tmp_path, node("a"), group("training", 3), *members)
 
-    assert answer["headline"].startswith("3 of 3 pending pods get no node; one more node like a lets 3 in")
+    assert answer["headline"] == (
+        "3 of 3 pending pods get no node; Pod default/w0 and 2 like it requests.cpu 2 -> 1300m lets 3 in"
+    )
+    assert "one more node like a" in [change["change"] for change in answer["changes"]]
     assert [(cause["cause"], cause["pods"], cause["freed"]) for cause in answer["causes"]] == [
         ("1 node: Insufficient cpu", 3, 3)
     ]
@@ -58,6 +62,95 @@ def test_a_gang_preempts_by_one_plan_or_takes_nobody(tmp_path: Path) -> None:
 
     assert {fate["pod"]: fate["node"] for fate in answer["placed"]}.keys() == {"default/w0", "default/w1"}
     assert sum(cause["pods"] for cause in answer["causes"]) == 3
+
+
+def test_so_many_nodes_are_named_as_a_gang_lacks_where_one_more_lets_nobody_in(tmp_path: Path) -> None:
+    members = [member(f"w{number}", "training", "4") for number in range(4)]
+
+    answer = pending(tmp_path, node("a"), group("training", 4), *members)
+
+    assert ("3 more nodes like a", 4) in [(change["change"], change["freed"]) for change in answer["changes"]]
+
+
+def test_a_quota_is_raised_for_whole_gangs(tmp_path: Path) -> None:
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "default"}}
+    quota["spec"] = {"hard": {"pods": "4"}}
+    owners = [replica_set(name, 3, "2", schedulingGroup={"podGroupName": name}) for name in ("red", "blue")]
+    both = [(of, f"{of}-{letter}") for of in ("red", "blue") for letter in "ab"]
+    made = [pod(name, "2", owner=of, schedulingGroup={"podGroupName": of}) for of, name in both]
+
+    answer = pending(tmp_path, node("a", "12"), quota, group("red", 3), group("blue", 3), *owners, *made)
+
+    (change,) = answer["changes"]
+    assert (change["change"], change["freed"]) == ("ResourceQuota default/q pods 4 -> 6", 6)
+    assert [(left["workload"], left["pods"]) for left in answer["notMade"]] == [
+        ("ReplicaSet default/blue", 1),
+        ("ReplicaSet default/red", 1),
+    ]
+
+
+def test_a_pod_of_a_gang_that_is_preempted_counts_for_its_gang_no_more(tmp_path: Path) -> None:
+    urgent = pod("urgent", "4", priority=100)
+
+    answer = pending(tmp_path, node("a"), member_on("a", "red"), group("red", 2), member("w", "red"), urgent)
+
+    assert [fate["pod"] for fate in answer["placed"]] == ["default/urgent"]
+    assert [cause["cause"] for cause in answer["causes"]] == [TOO_FEW]
+
+
+def fit(folder: Path, cluster: list[Raw], *asked: Raw, options: tuple[str, ...] = ()) -> Raw:
+    settings = written(folder, CONFIGURATION, name="scheduler.json")
+    asked_file = written(folder, *asked, name="asked.json")
+    return told("-f", written(folder, *cluster), "fit", "-f", asked_file, "--config", settings, *options)
+
+
+def test_as_many_pods_of_a_gang_fit_as_get_nodes_together(tmp_path: Path) -> None:
+    nodes = [node("a"), node("b"), node("c", "8")]
+    asked = replica_set("red", 3, "3", schedulingGroup={"podGroupName": "red"})
+
+    whole = fit(tmp_path, nodes, group("red", 3), asked)
+    in_part = fit(tmp_path, nodes, group("red", 5), asked)
+    alone = fit(tmp_path, nodes, asked)
+
+    assert whole["fit"]["fits"] == 4
+    assert [end["why"] for end in whole["ends"]] == ["Insufficient cpu"]
+    assert in_part["fit"]["fits"] == 0
+    assert in_part["fit"]["why"] == "its gang waits: 4 of the 5 that it needs would fit; 3 nodes: Insufficient cpu"
+    assert alone["fit"]["why"] == 'waiting for pod\'s pod group "red" to appear in scheduling queue'
+
+
+def test_pods_of_a_gang_fit_beside_those_that_have_nodes(tmp_path: Path) -> None:
+    running = [member_on(name, "red") for name in "ab"]
+
+    answer = fit(tmp_path, [*map(node, "abc"), *running, group("red", 3)], member("more", "red", "3"))
+
+    assert answer["fit"]["fits"] == 1
+
+
+def test_pods_of_a_gang_fit_within_one_domain(tmp_path: Path) -> None:
+    racks = [node(f"{rack}-{n}", labels={"rack": rack}) for rack in ("r1", "r2") for n in range(2 + (rack == "r2"))]
+    gang = group("red", 2)
+    gang["spec"]["schedulingConstraints"] = {"topology": [{"key": "rack"}]}
+
+    answer = fit(tmp_path, racks, gang, member("w", "red", "3"))
+
+    assert answer["fit"]["fits"] == 3
+
+
+def test_pods_of_a_gang_fit_where_others_give_way_for_all_of_them(tmp_path: Path) -> None:
+    batch = [pod(f"batch-{name}", "4", on=name, priority=-10) for name in "abc"]
+    cluster = [*map(node, "abc"), *batch]
+    asked = replica_set("red", 3, "3", schedulingGroup={"podGroupName": "red"})
+
+    counted = fit(tmp_path, cluster, group("red", 3), asked, options=("--preempt",))
+    placed = fit(tmp_path, cluster, group("red", 3), asked, options=("--preempt", "--replicas", "4"))
+
+    assert (counted["fit"]["fits"], counted["fit"]["withPreemption"]) == (0, 3)
+    assert (placed["fit"]["fits"], placed["fit"]["preempting"]) == (3, 3)
+
+
+def member_on(node_name: str, of: str) -> Raw:
+    return pod(f"{of}-on-{node_name}", "3", on=node_name, schedulingGroup={"podGroupName": of})
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -16,7 +16,18 @@ if TYPE_CHECKING:
     from podium.app.accounting.question import Grouping
     from podium.machines.ledger.disruption import Cause
 
-_CAUSES = ("preemption", "eviction", "drain", "autoscaler", "rescheduler", "pressure", "taint", "node-gone", "deletion")
+_CAUSES = (
+    "preemption",
+    "eviction",
+    "drain",
+    "autoscaler",
+    "rescheduler",
+    "gang-release",
+    "pressure",
+    "taint",
+    "node-gone",
+    "deletion",
+)
 _GROUPINGS = ("owner", "namespace", "priority", "cause", "node", "by", "for")
 _EPILOG = """
 \b

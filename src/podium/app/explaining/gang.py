@@ -12,7 +12,7 @@ from podium.app.explaining.gang_plan import gang_plan_values
 from podium.cluster.pods import PodRecord
 from podium.decide.gangs.assumed import AssumedPods
 from podium.decide.gangs.group_placement import GroupPlacement, MemberPlacement
-from podium.decide.gangs.placing import GroupTrial, order_of, place_group
+from podium.decide.gangs.placing import Alike, GroupTrial, order_of, place_group, unlike
 from podium.decide.gangs.ways_out import ask_group_post_filter
 from podium.decide.preempting.gang.gang_plan import GangPlan
 from podium.framework.group_plugin import GroupPostFilterResult
@@ -104,17 +104,23 @@ class GangDecision:
         return found
 
 
-def decide_gang(runner: Runner, pod: PodRecord, *, preempts: bool = True) -> GangDecision | None:
+def gang_plugin(runner: Runner) -> GangScheduling | None:
+    """What places pods of groups together in a scheduler's profile; None where nothing does."""
+    return next((each for each in runner.profile.pre_enqueue if isinstance(each, GangScheduling)), None)
+
+
+def decide_gang(runner: Runner, pod: PodRecord, *, preempts: bool = True, alike: Alike = unlike) -> GangDecision | None:
     """Decide about the group of a pending pod; None where its profile does not place it with others.
 
     The pods of the group that are not gated are tried in the order of a scheduler to which all came as they were made.
-    Unless it ``preempts`` nobody is asked for a way out. Raises PluginError where a plugin fails.
+    Unless it ``preempts`` nobody is asked for a way out; of pods that are ``alike`` one is tried. Raises PluginError
+    where a plugin fails.
     """
     group = runner.cluster.pod_groups.of(pod)
-    plugin = next((each for each in runner.profile.pre_enqueue if isinstance(each, GangScheduling)), None)
+    plugin = gang_plugin(runner)
     if group is None or plugin is None:
         return None
-    trial = _trial(runner, group, pod)
+    trial = _trial(runner, group, pod, alike)
     placement = place_group(runner, trial)
     way_out = None
     if preempts and not placement.is_enough and plugin.preempts and not placement.problem:
@@ -135,7 +141,7 @@ def beside_those_before(runner: Runner, decision: GangDecision, pod: PodRecord) 
         yield
 
 
-def _trial(runner: Runner, group: PodGroup, pod: PodRecord) -> GroupTrial:
+def _trial(runner: Runner, group: PodGroup, pod: PodRecord, alike: Alike) -> GroupTrial:
     cluster = runner.cluster
     members = {**cluster.pod_groups.members(group.key), pod.uid: pod}
     placed = [cluster.placed[uid] for uid, each in members.items() if uid in cluster.placed and not each.terminating]
@@ -149,4 +155,4 @@ def _trial(runner: Runner, group: PodGroup, pod: PodRecord) -> GroupTrial:
     ]
     waiting.sort(key=lambda each: order_of(each, each.created_ns))
     needed = max(group.min_count - len(placed), 0)
-    return GroupTrial(tuple(waiting), needed, group.topology_key, tuple(placed))
+    return GroupTrial(tuple(waiting), needed, group.topology_key, tuple(placed), alike=alike)

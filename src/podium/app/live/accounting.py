@@ -97,6 +97,8 @@ class AccountedMachine:
         self._resume = resume
         # By uid, the pods that have been shown; None once all there are were, and something was due.
         self._shown: dict[str, Pod] | None = {}
+        # By then, the uids of those that are there: whoever else is shown has come since, whatever clocks say.
+        self._there: set[str] = set()
         # When what has been recorded is to be written down, None for nothing.
         self._due_ns: int | None = None
 
@@ -133,6 +135,7 @@ class AccountedMachine:
         if self._shown is None:
             return False
         self._resume(pods=self._shown.values(), now=now)
+        self._there = {*self._shown}
         self._shown = None
         self._plan_writing(now)
         return True
@@ -145,13 +148,21 @@ class AccountedMachine:
         if isinstance(observation, Answered):
             self._ledger.answered(observation.action, observation.problem)
         elif isinstance(observation, Changed) and isinstance(observation.object, Pod):
-            if self._shown is not None:
-                self._show_first(observation.object, self._shown)
-            self._ledger.changed(observation.object, now)
+            self._show_pod(observation.object, now)
         elif isinstance(observation, Gone) and isinstance(observation.object, Pod):
             if self._shown is not None:
                 self._shown.pop(observation.object.metadata.uid, None)
+            self._there.discard(observation.object.metadata.uid)
             self._ledger.gone(observation.object, now)
+
+    def _show_pod(self, pod: Pod, now: int) -> None:
+        is_added = None
+        if self._shown is not None:
+            self._show_first(pod, self._shown)
+        else:
+            is_added = pod.metadata.uid not in self._there
+            self._there.add(pod.metadata.uid)
+        self._ledger.changed(pod, now, is_added=is_added)
 
     def _show_first(self, pod: Pod, shown: dict[str, Pod]) -> None:
         if pod.metadata.uid not in shown and is_disrupted(pod):

@@ -9,6 +9,8 @@ from typing import Any
 from podium.app.planning.answer import Finding, Held, NodeImpact, WorkloadImpact
 from podium.app.planning.finding_codes import FINDING_CODES
 from podium.app.simulating.timeline import whole_reason
+from podium.decide.gangs.group_placement import UNSCHEDULABLE
+from podium.machines.grounds import GANG_RELEASE
 from podium.sim.history import seconds
 from podium.sim.results.final_nodes import FinalNode
 from podium.sim.results.readiness import WorkloadReadiness
@@ -22,7 +24,7 @@ _CAUSES = {
     "DeletionByTaintManager": "taint",
     "DeletionByPodGC": "node gone",
 }
-_EVICTORS = {"scenario": "eviction"}
+_EVICTORS = {"scenario": "eviction", GANG_RELEASE: "gang release"}
 _DELETION = "deletion"
 
 
@@ -173,6 +175,7 @@ class _Reasons:
         for pod in result.pods:
             self._pods.setdefault(pod["workload"], []).append(pod)
         self._failed = {event.pod: event.message for event in result.events if event.reason == "FailedScheduling"}
+        self._held = result.held
         self._refused: dict[str, str] = {}
         for short in result.summary["short"]:
             workload = result.measures.top_of.get(short["workload"], short["workload"])
@@ -181,19 +184,26 @@ class _Reasons:
         self._down = {node.name for node in result.nodes if {"down", "not ready", "gone"} & set(node.marks)}
 
     def of(self, workload: str) -> str:
-        """The reason, of the most pods that are not ready; pods that end count where none else is on its way."""
+        """The reason, of the most pods that are not ready.
+
+        Pods that wait for others of their gang count where none says why these do not fit; pods that end where none
+        else is on its way.
+        """
         if workload in self._refused:
             return self._refused[workload]
         pods = self._pods.get(workload, [])
         for ends in (False, True):
             alike = Counter(filter(None, (self._why(pod) for pod in pods if (pod["state"] == "terminating") is ends)))
+            telling = [why for why in alike if not why.startswith(UNSCHEDULABLE)]
             if alike:
-                return min(alike, key=lambda why: (-alike[why], why))
+                return min(telling or alike, key=lambda why: (-alike[why], why))
         return "nobody makes its pods again" if pods else "it has no pods"
 
     def _why(self, pod: dict[str, Any]) -> str:
         match pod["state"]:
             case "pending":
+                if pod["pod"] in self._held:
+                    return self._held[pod["pod"]]
                 message = self._failed.get(pod["pod"])
                 return whole_reason(message) if message else "no scheduler has tried its pods"
             case "lost":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from podium.api.basis import Caveat
@@ -57,11 +57,13 @@ class Setting:
     def input(self, read: Input, *, renews_priorities: bool = False) -> Input:
         """The cluster with this setting.
 
-        A priority class is made anew at the start, since no update changes it, and pods keep what they have of it; with
-        ``renews_priorities`` they have what it says. Raises InputError for what cannot be read then.
+        Pods that have been in a cluster keep what they have of a priority class; with ``renews_priorities`` they have
+        what it says. The class is what it is to be before anybody acts. Only where pods that have been in none state
+        what they have of it, which it would refuse, it is made anew at the start. Raises InputError for what cannot be
+        read then.
         """
         later, steps = list(self.objects), list[Raw]()
-        if not renews_priorities:
+        if not renews_priorities and _state_priorities(read, self.classes):
             classes = objects_of(read, _CLASS)
             made_anew = [document for document in later if _changes_class(document, classes)]
             later = [document for document in later if document not in made_anew]
@@ -129,6 +131,17 @@ def kept_priorities(read: Input, settings: Sequence[Setting]) -> tuple[Caveat, .
     what = "1 pod keeps the priority" if len(pods) == 1 else f"{len(pods):,} pods keep the priority"
     message = f"{what} of before, as in a cluster, though the classes change; --renew-priorities gives the new one"
     return (Caveat("priorities-kept", message, len(pods), tuple(pods[:20])),)
+
+
+def _state_priorities(read: Input, classes: Collection[str]) -> bool:
+    """Whether some pod or group of one of the classes states its priority, and has been in no cluster."""
+    return any(
+        isinstance(item, Pod | PodGroup)
+        and not item.metadata.uid
+        and item.spec.priority is not None
+        and item.spec.priority_class_name in classes
+        for item in (document.object for document in read.documents)
+    )
 
 
 def _changes_class(document: Document, classes: dict[str, Document]) -> bool:

@@ -79,10 +79,10 @@ SIMULATE = """
 Result
   schemaVersion:int events:[Event] pods:[Pod] summary:Summary nodes:[FinalNode] workloads:[WorkloadReadiness]
   budgets:[BudgetHealth] holds:[Hold] series:[Sums] disruptions?:DisruptionState recorded?:Comparison
-  ledger?:[Disruption] restsOn:[Caveat]
+  held?:{str} ledger?:[Disruption] restsOn:[Caveat]
 Disruption
   id:int time:number pod uid node
-  cause:preemption|eviction|drain|autoscaler|rescheduler|pressure|taint|node-gone|deletion
+  cause:preemption|eviction|drain|autoscaler|rescheduler|gang-release|pressure|taint|node-gone|deletion
   priority:int owner by rule plan alternatives:Alternatives~ beneficiary:Beneficiary~ loss:Loss
   replacement:Replacement~ inVain:str~
 Alternatives

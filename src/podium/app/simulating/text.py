@@ -59,6 +59,7 @@ def _write_waiting(page: Page, result: Result) -> None:
     if not waiting:
         return
     messages = {event.pod: whole_reason(event.message) for event in result.events if event.reason == "FailedScheduling"}
+    messages.update(result.held.items())
     page.title("Still waiting", counted(len(waiting), "pod"))
     rows: list[list[Part]]
     same = told_once((pod["pod"], _wait(pod, messages)) for pod in _by_priority(waiting))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from podium.api.disruption_policy import SCHEDULER
 from podium.api.pod import PodCondition
 from podium.machines.actions import Action, DeleteObject, Evict, ReportStatus
-from podium.machines.grounds import Grounds
+from podium.machines.grounds import GANG_RELEASE, Grounds
 from podium.machines.observations import Problem
 
 _TARGET = "DisruptionTarget"
@@ -82,6 +82,9 @@ class Announced:
         # A preemptor is named by its key; workloads are named with their kind.
         is_pod = "/" in cause and " " not in cause and component in ("", SCHEDULER)
         who = (by if by != cause else "") or SCHEDULER
+        if cause == GANG_RELEASE:
+            self.put(uid, Announcement(who, GANG_RELEASE, "", grounds))
+            return
         self.put(uid, Announcement(who if is_pod else cause, component, cause if is_pod else "", grounds))
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from podium.api.left_behind import EVICTED
 from podium.api.pod import Pod, PodCondition
 from podium.cluster.pods import PREEMPTED
+from podium.machines.grounds import GANG_RELEASE
 from podium.machines.ledger.announced import Announcement
 from podium.machines.ledger.disruption import Cause
 
@@ -22,7 +23,12 @@ _BY_REASON: Mapping[str, tuple[Cause, str]] = {
     "DeletionByTaintManager": ("taint", "taint-eviction-controller"),
     "DeletionByPodGC": ("node-gone", "pod-garbage-collector"),
 }
-_BY_COMPONENT: Mapping[str, Cause] = {"drain": "drain", "autoscaler": "autoscaler", "rescheduler": "rescheduler"}
+_BY_COMPONENT: Mapping[str, Cause] = {
+    "drain": "drain",
+    "autoscaler": "autoscaler",
+    "rescheduler": "rescheduler",
+    GANG_RELEASE: "gang-release",
+}
 _RULES: Mapping[Cause, str] = {"drain": "its node is drained", "autoscaler": "its node is to be removed"}
 
 

@@ -9,11 +9,20 @@ import msgspec
 from podium.api.meta import Raw, plain
 
 Cause = Literal[
-    "preemption", "eviction", "drain", "autoscaler", "rescheduler", "pressure", "taint", "node-gone", "deletion"
+    "preemption",
+    "eviction",
+    "drain",
+    "autoscaler",
+    "rescheduler",
+    "gang-release",
+    "pressure",
+    "taint",
+    "node-gone",
+    "deletion",
 ]
 """What brought the disruption about: a pod that needed room, an eviction by a client, a drain, the autoscaler, the
-rescheduler, a node's pressure as its kubelet saw it, a taint that is not tolerated, a node that is gone, and a
-deletion."""
+rescheduler, a gang that is not whole and gives its nodes back, a node's pressure as its kubelet saw it, a taint that is
+not tolerated, a node that is gone, and a deletion."""
 
 Outcome = Literal["waiting", "placed", "elsewhere", "gone", "again"]
 

@@ -16,6 +16,7 @@ from podium.sim.history import PodStory, SimEvent, seconds
 from podium.sim.placement_log import PlacementGrounds
 from podium.sim.results.disruption_state import DISRUPTION_KINDS, DisruptionState, disruption_state
 from podium.sim.results.final_nodes import FinalNode, final_nodes
+from podium.sim.results.held import held_pods
 from podium.sim.results.measures import Measures
 from podium.sim.results.pod_states import POD_STATES, NodeStates, PodState
 from podium.sim.results.shortfalls import shortfalls
@@ -40,6 +41,7 @@ class Result:
     startedAt, endedAt, disruption, evictedBy`: the times in seconds from the start (negative before it), null where it
     has not happened or is not known. `measures` is what was measured on the way, `nodes` how nodes were at the end.
     `disruptions` tells of budgets, caps, quotas and avoid lists at the end; JSON leaves it out where there are none.
+    `held` says of pods, by key, why they are held before any attempt at them; JSON leaves it out where there are none.
     `ledger` has a record of each disruption, in their order; JSON leaves it out where there was none.
     `placements` say why pods are where they are, by uid, as far as that was asked for, and `placements_left_out` counts
     attempts of which nothing was taken down; neither is in JSON.
@@ -54,6 +56,7 @@ class Result:
     recorded: Comparison | None = None
     measures: Measures = field(default_factory=Measures)
     nodes: tuple[FinalNode, ...] = ()
+    held: Mapping[str, str] = field(default_factory=dict)
     ledger: tuple[Disruption, ...] = ()
     placements: Mapping[str, PlacementGrounds] = field(default_factory=dict)
     placements_left_out: int = 0
@@ -70,6 +73,8 @@ class Result:
         }
         if self.disruptions:
             found["disruptions"] = self.disruptions.to_dict()
+        if self.held:
+            found["held"] = dict(self.held)
         if self.ledger:
             found["ledger"] = [record.to_dict() for record in self.ledger]
         if self.recorded is not None:
@@ -92,6 +97,7 @@ def result_of(simulation: Simulation, rests_on: tuple[Caveat, ...] = (), recorde
         recorded=recorded,
         measures=measures,
         nodes=final_nodes(simulation.store, measures, simulation.control_plane.is_down),
+        held=held_pods(simulation),
         ledger=tuple(simulation.account.records),
         placements={} if simulation.placements is None else simulation.placements.found,
         placements_left_out=0 if simulation.placements is None else simulation.placements.left_out,

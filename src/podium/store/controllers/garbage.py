@@ -36,6 +36,9 @@ Step = Collect | Rewrite
 OnRefusal = Callable[[Stored, StoreError], None]
 """Is told of an object about which something was to be done that was refused."""
 
+OnStep = Callable[[], None]
+"""Is called after each step: whoever looks at what is written must not wait for more than the log holds."""
+
 REMEMBERED_NS = 600 * 10**9
 """How long it is known of an object that it was there; whoever acts in its name has been answered by then."""
 
@@ -65,7 +68,7 @@ class GarbageCollector:
         self._dirty: dict[str, None] = {}
         self._begin(0)
 
-    def collect(self, now: int, on_refusal: OnRefusal | None = None) -> int:
+    def collect(self, now: int, on_refusal: OnRefusal | None = None, on_step: OnStep | None = None) -> int:
         """Do what is to be done, and what follows from it; returns the number of steps.
 
         What is refused, and why, is told; without somebody to be told, the StoreError is raised.
@@ -76,6 +79,8 @@ class GarbageCollector:
             for step in steps:
                 try:
                     self._carry_out(step, now)
+                    if on_step is not None:
+                        on_step()
                 except StoreError as error:
                     if error.reason in _PASSING:
                         continue

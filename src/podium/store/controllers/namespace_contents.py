@@ -5,7 +5,7 @@ The rules of pkg/controller/namespace/deletion (namespaced_resources_deleter.go)
 
 from __future__ import annotations
 
-from podium.store.controllers.garbage import OnRefusal
+from podium.store.controllers.garbage import OnRefusal, OnStep
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.stored import Stored
@@ -29,14 +29,14 @@ class NamespaceCleaner:
         # By namespace that is going, whether something has happened to it or in it.
         self._going: dict[str, bool] = {}
 
-    def clean(self, now: int, on_refusal: OnRefusal | None = None) -> int:
+    def clean(self, now: int, on_refusal: OnRefusal | None = None, on_step: OnStep | None = None) -> int:
         """Do what is to be done, and what follows from it; returns the number of steps.
 
         What is refused, and why, is told; without somebody to be told, the StoreError is raised.
         """
         count = 0
         while name := self._next():
-            count += self._work_on(name, now, on_refusal)
+            count += self._work_on(name, now, on_refusal, on_step)
         return count
 
     def look_again(self, name: str) -> None:
@@ -76,7 +76,7 @@ class NamespaceCleaner:
                 self._going[stored.key] = True
         self._version = self._store.version
 
-    def _work_on(self, name: str, now: int, on_refusal: OnRefusal | None) -> int:
+    def _work_on(self, name: str, now: int, on_refusal: OnRefusal | None, on_step: OnStep | None) -> int:
         self._going[name] = False
         namespace = self._store.find("Namespace", name)
         if namespace is None:
@@ -88,6 +88,8 @@ class NamespaceCleaner:
         for stored in deletable:
             try:
                 self._store.delete(stored.kind, stored.key, now=now, uid=stored.uid)
+                if on_step is not None:
+                    on_step()
             except StoreError as error:
                 if error.reason in _PASSING:
                     continue

@@ -173,6 +173,9 @@ class Retelling:
         if is_there and present is not None and not seen.reason:
             # Its containers were started anew, or it ends and is told of already.
             return
+        if is_there and present is not None and not is_disrupted(present.pod):
+            # What was about to be done was refused.
+            return
         if not seen.reason and (
             self._gone.is_let_go(seen.key, seen.time_ns) or not self._gone.is_replaced(seen.key, seen.time_ns)
         ):

@@ -13,7 +13,9 @@ from typing import NamedTuple
 
 from podium.app.accounting.traces.told_events import ToldEvent
 from podium.cluster.pods import PREEMPTED
+from podium.machines.grounds import GANG_RELEASE
 from podium.machines.rescheduling.names import DESCHEDULED
+from podium.machines.scheduling.gangs import releases as released
 
 EVICTED = "EvictionByEvictionAPI"
 ENDED_BY_KUBELET = "TerminationByKubelet"
@@ -73,11 +75,18 @@ def _sighting(event: ToldEvent) -> Sighting | None:
             return usual._replace(reason=ENDED_BY_KUBELET)
         case "TaintManagerEviction" if event.message.startswith(_MARKED):
             return usual._replace(reason=TAINTED, by=event.by or "taint-eviction-controller", message="")
-        case "ScaleDown" if event.message.startswith(_AUTOSCALED):
-            return usual._replace(component="autoscaler", message="its node is to be removed")
-    if event.reason == DESCHEDULED or (event.action == "Descheduled" and not event.is_warning):
-        return usual._replace(component="rescheduler")
-    return None
+    component, message = _component(event)
+    return usual._replace(component=component, message=message) if component else None
+
+
+def _component(event: ToldEvent) -> tuple[str, str]:
+    """Which component evicts the pod, "" for none, and why."""
+    if event.reason == "ScaleDown" and event.message.startswith(_AUTOSCALED):
+        return "autoscaler", "its node is to be removed"
+    if event.reason == released.REASON:
+        return GANG_RELEASE, released.RULE
+    is_descheduled = event.reason == DESCHEDULED or (event.action == "Descheduled" and not event.is_warning)
+    return ("rescheduler", event.message) if is_descheduled else ("", "")
 
 
 def _preemption(event: ToldEvent) -> Sighting:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -45,8 +46,10 @@ def capacity_of(decisions: Decisions, pod: PodRecord, *, preempts: bool = False)
     Where each node answers for itself alone, all nodes are filled at once, a pod on each at a time; otherwise, as with
     spreading, affinity to pods, volumes and devices, pods are placed one after another as the scheduler would. So they
     are where whom they may preempt hangs on whom others did: budgets that are required, caps on disruptions, fairness
-    between equals, victims on other nodes.
+    between equals, victims on other nodes. Pods of a gang are placed together.
     """
+    if decisions.is_of_gang(pod):
+        return _together(decisions, pod, preempts=preempts)
     stopped = blocked(decisions, Settled((), (pod,)))[0]
     if stopped.before is not None:
         return Capacity(before=stopped.before.text)
@@ -133,6 +136,28 @@ def _one_by_one(decisions: Decisions, pod: PodRecord, *, preempts: bool) -> Capa
     for fate in fates:
         counts[row_of[fate.node]] += 1
     return Capacity(counts, ends, is_cut=len(fates) == MOST_PLACED)
+
+
+def _together(decisions: Decisions, pod: PodRecord, *, preempts: bool) -> Capacity:
+    """Let twice as many pods of a gang come as before, until not all of them get a node."""
+    number = min(max(decisions.least_of_gang(pod), 1), MOST_PLACED)
+    while (found := _so_many(decisions, pod, number, preempts=preempts)).is_cut and number < MOST_PLACED:
+        number = min(number * 2, MOST_PLACED)
+    return found
+
+
+def _so_many(decisions: Decisions, pod: PodRecord, number: int, *, preempts: bool) -> Capacity:
+    """So many pods of a gang come."""
+    with decisions.supposing():
+        settled = decisions.settle(copies(pod, number), preempts=preempts)
+        if not settled.fates:
+            told = decisions.told_of_gang(settled.waiting[0])
+            return Capacity(before=f"{told}{blocked(decisions, settled)[0].text}")
+        ends = _told(decisions, settled.waiting[0] if settled.waiting else pod)
+    row_of = decisions.cluster.nodes.row_of
+    placed = Counter(row_of[fate.node] for fate in settled.fates)
+    counts = {row: placed[row] for row in sorted(row_of.values())}
+    return Capacity(counts, ends, is_cut=not settled.waiting)
 
 
 def _told(decisions: Decisions, pod: PodRecord) -> dict[int, str]:

@@ -18,7 +18,7 @@ from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.app.cluster import Cluster as LoadedCluster
-from podium.app.explaining.gang import GangDecision, decide_gang
+from podium.app.explaining.gang import GangDecision, decide_gang, gang_plugin
 from podium.app.planning.chances.draws import Draws
 from podium.app.planning.deciding.fates import LIKENESS, Ending, Fate, Kind, Settled, kind_of
 from podium.app.planning.deciding.gang_fates import fates_of
@@ -146,6 +146,22 @@ class Decisions:
             scheduler_name=found.scheduler_name,
         )
 
+    def is_of_gang(self, pod: PodRecord) -> bool:
+        """Whether the pod's scheduler places it with others of its group, or not at all."""
+        runner = self.runners.get(pod.scheduler_name)
+        return runner is not None and bool(pod.pod_class.pod_group) and gang_plugin(runner) is not None
+
+    def told_of_gang(self, pod: PodRecord) -> str:
+        """How much the gang of a pod that waits lacks, in words to be followed by others; "" where it is not tried."""
+        runner = self.runners[pod.scheduler_name]
+        decision = decide_gang(runner, pod, preempts=False) if runner.pre_enqueue(pod).is_success else None
+        return "" if decision is None or decision.placement.problem else f"its gang {decision.headline}; "
+
+    def least_of_gang(self, pod: PodRecord) -> int:
+        """How many pods of the pod's group get nodes together or not at all; 0 where there is no such group."""
+        group = self.cluster.pod_groups.of(pod)
+        return 0 if group is None else group.min_count
+
     @contextmanager
     def supposing(self) -> Iterator[Scratch]:
         """What is changed and decided within is taken back at its end."""
@@ -189,6 +205,8 @@ class Decisions:
         fates: list[Fate] = []
         left = list(self.in_order(pods))
         while left:
+            for pod in left:
+                self.scratch.join_group(pod)
             tried, left = left, []
             hopeless: set[Kind] = set()
             number = len(fates)
@@ -239,7 +257,7 @@ class Decisions:
         if self._draws is not None:
             self._draws.note(runner, pod, preempts=preempts)
         try:
-            decision = decide_gang(runner, pod, preempts=preempts)
+            decision = decide_gang(runner, pod, preempts=preempts, alike=kind_of)
             if decision is not None:
                 return self._together(runner, decision)
         except PluginError:
@@ -316,6 +334,7 @@ class Decisions:
         self._count(victims)
         for victim in victims:
             self.scratch.take_off(victim.uid)
+            self.scratch.leave_group(victim)
 
     def _count(self, victims: Sequence[PodRecord]) -> None:
         """Count the victims where disruptions are counted: in the caps on schedulers, and in the budgets."""

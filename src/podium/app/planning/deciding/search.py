@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -10,10 +11,10 @@ from podium.app.planning.deciding.causes import FAILED, Blocked
 from podium.app.planning.deciding.change import Change, Verified, verify
 from podium.app.planning.deciding.decisions import Decisions
 from podium.app.planning.deciding.fates import Kind, kind_of
-from podium.app.planning.deciding.node_changes import labelled, one_more, uncordoned, without_taints
+from podium.app.planning.deciding.node_changes import NODE, labelled, one_more, uncordoned, without_taints
 from podium.app.planning.deciding.other_changes import bound_claims, more_important, uncapped
 from podium.app.planning.deciding.pod_changes import rescheduled, rewritten, tolerating, ungated
-from podium.app.planning.deciding.shapes import Shape, add_like
+from podium.app.planning.deciding.shapes import Shape, add_like, add_several
 from podium.cluster.pods import PodRecord
 from podium.decide.scratch import Scratch
 
@@ -22,6 +23,8 @@ MOST_TRIED = 120
 
 MOST_NODES = 1_000
 """So many further nodes are tried at most."""
+
+_MOST_SHAPES_FOR_GANGS = 4
 
 
 def helping(
@@ -48,6 +51,8 @@ def helping(
         if progress is not None:
             progress(place / len(tried))
         verified.append(verify(decisions, change, [pod for pod in pods if change.helps(pod)]))
+    for change in _for_gangs(decisions, waiting, shapes, verified):
+        verified.append(verify(decisions, change, pods))
     helpful = [each for each in verified if each.freed]
     return sorted(helpful, key=lambda each: each.order), len(found) - len(tried)
 
@@ -55,9 +60,12 @@ def helping(
 def nodes_needed(decisions: Decisions, waiting: Sequence[Blocked], shape: Shape) -> tuple[int, int]:
     """How many more nodes of a shape let in all pods that such nodes can, `MOST_NODES` at most; and how many these are.
 
-    The pods come in the order of the queue, each to the first of these nodes that takes it, or to one more.
+    The pods come in the order of the queue, each to the first of these nodes that takes it, or to one more. Where there
+    are gangs among them, it is decided about all of them with so many nodes.
     """
     pods = decisions.in_order(pod for blocked in waiting for pod in blocked.pods)
+    if any(map(decisions.is_of_gang, pods)):
+        return _nodes_for_gangs(decisions, pods, shape)
     rows: list[int] = []
     # By kind, how many of the nodes are known to take no more of it; none does once a further one would not.
     full: dict[Kind, int] = {}
@@ -83,6 +91,36 @@ def nodes_needed(decisions: Decisions, waiting: Sequence[Blocked], shape: Shape)
                 scratch.place(pod, row)
                 freed += 1
     return len(rows), freed
+
+
+def _nodes_for_gangs(decisions: Decisions, pods: Sequence[PodRecord], shape: Shape) -> tuple[int, int]:
+    """The smallest number of nodes of a shape that lets in as many pods as a node for each of them does."""
+
+    def freed(number: int) -> int:
+        with decisions.supposing():
+            add_several(decisions, shape, number)
+            return len(decisions.settle(pods).fates)
+
+    least, enough = 0, min(len(pods), MOST_NODES)
+    most = freed(enough)
+    while least < enough:
+        middle = (least + enough) // 2
+        least, enough = (least, middle) if freed(middle) >= most else (middle + 1, enough)
+    return enough, most
+
+
+def _for_gangs(
+    decisions: Decisions, waiting: Sequence[Blocked], shapes: Sequence[Shape], known: Sequence[Verified]
+) -> Iterator[Change]:
+    """Several nodes of a shape, where gangs wait that none of the changes that are known lets in."""
+    gangs = [blocked for blocked in waiting if decisions.is_of_gang(blocked.pods[0])]
+    if not gangs or any(each.freed and each.change.sort == NODE for each in known):
+        return
+    for shape in shapes[:_MOST_SHAPES_FOR_GANGS]:
+        number, freed = nodes_needed(decisions, gangs, shape)
+        if freed and number > 1:
+            adding = partial(add_several, shape=shape, number=number)
+            yield Change(NODE, f"{number:,} more nodes like {shape.like}", adding, objects=number)
 
 
 def _first_row(scratch: Scratch, pod: PodRecord, rows: Sequence[int], full: dict[Kind, int]) -> int | None:

@@ -128,7 +128,8 @@ def _as_many(
 
 def _headline(decisions: Decisions, asked: Asked, found: Capacity, more: Capacity | None) -> str:
     if found.before:
-        return f"none of {asked.label} fits: {found.before}"
+        helped = f"; {more.total:,} if all that it may preempt gave way" if more is not None and more.total else ""
+        return f"none of {asked.label} fits: {found.before}{helped}"
     least = "at least " if found.is_cut else ""
     if found.total:
         nodes = sum(bool(count) for count in found.counts.values())

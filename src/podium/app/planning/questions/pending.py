@@ -110,7 +110,7 @@ def _further(
 ) -> tuple[str, int, int] | None:
     """Like which node, how many more nodes let in all the pods that such nodes can, and how many these are."""
     nodes = [change for change in changes if change.change.sort == NODE]
-    for shape in shapes if nodes else ():
+    for shape in shapes if nodes and nodes[0].change.objects == 1 else ():
         if nodes[0].change.text.endswith(f" {shape.like}"):
             number, freed = nodes_needed(decisions, waiting, shape)
             return shape.like, number, freed

@@ -15,10 +15,10 @@ const FADED = 0.13;
 
 // The letter of a cause, since no colour stands alone.
 export const LETTERS = {
-  preemption: "P", eviction: "E", drain: "D", autoscaler: "A", rescheduler: "R", pressure: "K", taint: "T", "node-gone": "N", deletion: "X",
+  preemption: "P", eviction: "E", drain: "D", autoscaler: "A", rescheduler: "R", "gang-release": "G", pressure: "K", taint: "T", "node-gone": "N", deletion: "X",
 };
 // By a scheduler; because of a node; by others.
-const COLOURS = { preemption: "disrupted", pressure: "refused", taint: "refused", "node-gone": "refused" };
+const COLOURS = { preemption: "disrupted", "gang-release": "disrupted", pressure: "refused", taint: "refused", "node-gone": "refused" };
 
 export function colourOf(cause) {
   return COLOURS[cause] ?? "other";

@@ -11,12 +11,13 @@ from podium.api.disruption_policy import SCHEDULER
 from podium.api.times import format_duration
 from podium.cluster.cluster import Cluster
 from podium.machines.actions import Action, Evict, Record
-from podium.machines.grounds import Grounds
+from podium.machines.grounds import GANG_RELEASE, Grounds
 from podium.machines.parts.deadlines import Deadlines
 from podium.machines.scheduling.gangs.gang_state import GangState
 from podium.machines.scheduling.queue.queue import SchedulingQueue
 
 REASON = "GangReleased"
+RULE = "a gang that is not whole gives its nodes back"
 
 
 class Releases:
@@ -71,11 +72,11 @@ class Releases:
             f"{len(held):,} pods of the gang {key} have nodes, too few of it, and no place was found for another one "
             f"for {format_duration(after_ns)}: it gives its nodes back"
         )
-        grounds = Grounds("a gang that is not whole gives its nodes back", message)
+        grounds = Grounds(RULE, message)
         actions: list[Action] = []
         for pod in held:
             actions.append(Record(pod.key, pod.uid, "Warning", REASON, message, pod.node_name))
-            actions.append(Evict(pod.key, pod.uid, key, SCHEDULER, grounds=grounds))
+            actions.append(Evict(pod.key, pod.uid, GANG_RELEASE, SCHEDULER, grounds=grounds))
         return actions
 
     def _after_ns(self, key: str) -> int | None:
