@@ -27,7 +27,8 @@ from podium.decide.preempting.gang.gang_plan import GangPlan
 from podium.decide.preempting.gang.gang_planner import plan_gang
 from podium.decide.preempting.preemption import PreemptionOptions
 from podium.decide.preempting.trials import Trials
-from podium.decide.preempting.wide.wide_trials import WideSettings, WideTrials
+from podium.decide.preempting.wide.wide_settings import WideSettings
+from podium.decide.preempting.wide.wide_trials import WideTrials
 from tests.builders import DAY_ONE_NS, ZONE, cluster_of, plain_runner
 from tests.decide.test_wide_preemption_by_twin import dressed
 from tests.fuzzing import Effort, efforts

@@ -15,7 +15,7 @@ from podium.decide.preempting.gang.openings import Ground, Openings, Taking
 from podium.decide.preempting.gang.partners import Partners
 from podium.decide.preempting.gang.play import Play
 from podium.decide.preempting.gang.units import union
-from podium.decide.preempting.wide.wide_settings import Wanted, WideSettings
+from podium.decide.preempting.wide.wide_settings import Wanted
 from podium.decide.preempting.wide.wide_trials import WideTrials
 
 Step = tuple[PodRecord, int]

@@ -17,7 +17,7 @@ from podium.decide.preempting.gang.play import Play
 from podium.decide.preempting.gang.units import Units, union
 from podium.decide.preempting.trial_table import TrialTable
 from podium.decide.preempting.trials import Trials, VictimFilter
-from podium.decide.preempting.wide.wide_trials import WideSettings
+from podium.decide.preempting.wide.wide_settings import WideSettings
 from podium.framework.cycle_state import CycleState
 
 # Of so many openings, the cheapest, it is worked out how many members they make room for.
