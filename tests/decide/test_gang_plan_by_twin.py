@@ -131,7 +131,7 @@ def planned(
     trials = Trials(cluster, "StartTime")
     options = options_of(cluster, args) if args else PreemptionOptions()
     if wide is not None:
-        options = dataclasses.replace(options, wide=WideTrials(cluster, trials, wide))
+        options = replace(options, wide=WideTrials(cluster, trials, wide))
     return plan_gang(plain_runner(cluster), wanted, trials, options, most_steps=most_steps)
 
 
