@@ -38,10 +38,11 @@ from podium.machines.actions import (
     ReserveClaim,
 )
 from podium.machines.machine import UNMOVED
-from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
+from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.parts.deadlines import AT_ONCE, NEVER, Deadline, earliest
 from podium.machines.placement_kinds import PLACEMENT_KINDS
 from podium.machines.scheduling.binding.cycle import FailedBinding
+from podium.machines.scheduling.binding.reservations import told_claim
 from podium.machines.scheduling.fit_error import fit_error
 from podium.machines.scheduling.known_failures import KnownFailure
 from podium.machines.scheduling.parts import Parts
@@ -88,9 +89,12 @@ class Scheduler:
         self.gangs = parts.gangs
         self._has_gangs = parts.gangs.is_on
         self._front = parts.front
+        self._feed = parts.feed
         self._room = parts.room
         self._pods = PodsShown(parts)
-        self._objects = ObjectsShown(parts.feed, self.queue, self.cap, self._room, parts.gangs)
+        self._objects = ObjectsShown(
+            parts.feed, self.queue, self.cap, self._room, parts.gangs, parts.cluster.devices.book
+        )
         self.seed = seed
         # Is shown each pod right before its attempt, for those who write down how decisions were made.
         self.on_attempt: OnAttempt | None = None
@@ -107,8 +111,8 @@ class Scheduler:
                 actions = self._tick(now)
             case Answered(action=Record()):
                 actions = UNMOVED
-            case Answered(action=action, problem=problem):
-                actions = self._answered(action, problem, now)
+            case Answered():
+                actions = self._answered(observation, now)
             case Changed(object=Pod() as pod):
                 actions = self._pods.changed(pod, now)
             case Gone(object=Pod() as pod):
@@ -163,15 +167,16 @@ class Scheduler:
 
     # How actions ended
 
-    def _answered(self, action: Action, problem: Problem | None, now: int) -> list[Action]:
+    def _answered(self, answered: Answered, now: int) -> list[Action]:
+        action, problem = answered.action, answered.problem
         match action:
             case Bind():
                 result = self.bindings.bind_answered(action, problem, now)
                 if problem is None and action.uid in self.bindings.unseen:
                     self.queue.done(action.uid)
                 return self._went(result, now)
-            case BindClaim() | ReserveClaim():
-                return self._went(self.bindings.claim_answered(action, problem, now), now)
+            case BindClaim() | ReserveClaim() | ReleaseClaim():
+                return self._claim_answered(answered, now)
             case ReportStatus() | DeleteObject() | Evict():
                 actions, ended = self.preemptions.answered(action, problem)
                 if ended is not None:
@@ -182,6 +187,24 @@ class Scheduler:
             case PatchObject(kind="PodGroup"):
                 self.gangs.answered(action, problem, now)
         return []
+
+    def _claim_answered(self, answered: Answered, now: int) -> list[Action]:
+        """A claim was written, or not. Where the answer tells what it is like, nobody need wait until that is seen."""
+        action, reservations = answered.action, self.bindings.reservations
+        told = told_claim(answered)
+        if told is not None:
+            self.known.forget()
+            self._objects.claim_told(told, now)
+        if isinstance(action, ReleaseClaim):
+            freed = reservations.released(answered, now)
+            if freed is not None:
+                self.known.forget()
+                self._objects.claim_freed(freed, now)
+            return []
+        actions = self._went(self.bindings.claim_answered(answered, told, now), now)
+        if isinstance(action, ReserveClaim) and action.pod_uid not in self._feed.pods:
+            actions += reservations.forget_pod(action.pod, action.pod_uid)
+        return actions
 
     def _preemption_ended(self, ended: Ended, now: int) -> None:
         """Open the preemptor's gate.

@@ -161,7 +161,7 @@ class PodsShown:
         nominated = self._cluster.nominations.node_of(uid)
         self._known.forget()
         actions = self._bindings.withdraw(uid)
-        self._cluster.devices.forget_pod(uid)
+        actions += self._bindings.reservations.forget_pod(record.key, uid)
         self._forget_pending(uid)
         self._futile.forget(record)
         if record.pod_class.pod_group:
