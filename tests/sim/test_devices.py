@@ -10,6 +10,7 @@ import pytest
 
 from podium.driver.component import Component
 from podium.machines.scheduling.scheduler import Scheduler
+from podium.requests.request import Request
 from podium.sim.faulty.faults import DrawnFaults, Fault, Faults
 from podium.sim.simulation import Simulation
 from tests.devices import (
@@ -159,9 +160,10 @@ def test_a_pod_waits_until_its_devices_are_ready() -> None:
 
     stored = simulation.store.get("ResourceClaim", "default/c")
     status = {**stored.raw["status"], "devices": [said]}
-    simulation.server.edit(
-        lambda store: store.update_status({**stored.raw, "status": status}), "driver", simulation.now
+    report = Request(
+        verb="update", kind=stored.kind, key=stored.key, subresource="status", body={**stored.raw, "status": status}
     )
+    assert simulation.server.ask(report, "driver", simulation.now).error is None
     while simulation.step():
         check_devices(simulation.store)
 

@@ -9,6 +9,8 @@ from podium.machines.actions import Action, DeleteObject, PatchObject, Record, R
 from podium.machines.ledger.ledger import DisruptionLedger
 from podium.machines.observations import Answered
 from podium.requests.actions import carry_out
+from podium.requests.collecting import by_requests
+from podium.requests.request import Request, Response
 from podium.requests.router import Router
 from podium.sim.history import History
 from podium.sim.scenario.changes import SCENARIO
@@ -44,9 +46,10 @@ class APIServer:
         self._history = history
         self._on_event = on_event
         # A cluster may be known in part: an owner that was never seen may be alive.
-        garbage = GarbageCollector(store, absent_is_gone=False)
+        carry_out = by_requests(self._router.answer)
+        garbage = GarbageCollector(store, carry_out, absent_is_gone=False)
         # Who does it without being asked, each with the name under which it does.
-        self._collectors = ((garbage.collect, _COLLECTOR), (NamespaceCleaner(store).clean, _NAMESPACES))
+        self._collectors = ((garbage.collect, _COLLECTOR), (NamespaceCleaner(store, carry_out).clean, _NAMESPACES))
 
     def carry_out(self, action: Action, now: int, by: str = "") -> Answered:
         """Do what a component asks for; how that ends.
@@ -72,12 +75,11 @@ class APIServer:
         finally:
             self._hand_on(version, now, by, _told(action))
 
-    def edit(self, edit: Callable[[Store], object], by: str, now: int) -> None:
-        """Change what the store holds in somebody's name. Raises StoreError."""
+    def ask(self, request: Request, by: str, now: int) -> Response:
+        """Do what somebody asks for who is no component."""
         version = self.store.version
         try:
-            with self.store.transaction():
-                edit(self.store)
+            return self._router.answer(request, now)
         finally:
             self._hand_on(version, now, by, "")
 
