@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from podium.api.devices import DeviceClass, DeviceTaintRule, ResourceSlice
 from podium.api.input.codec import decode
-from podium.api.resource_claims import EXTENDED_RESOURCE_CLAIM, ResourceClaim
+from podium.api.resource_claims import ResourceClaim
 from podium.cluster.devices import NOTHING_OFFERED, Devices
 from tests.devices import DRIVER, allocated, claim, device, device_class, devices_of, resource_slice
 from tests.store.objects import Raw
@@ -131,68 +131,6 @@ def test_nodes_that_offer_the_same_are_alike_and_others_are_not() -> None:
     assert alike.offer("n1") == alike.offer("n2")
     for devices in (other, held, network):
         assert devices.offer("n1") != devices.offer("n2")
-
-
-def test_an_allocation_that_is_decided_counts_until_it_is_given_up() -> None:
-    devices = known(devices_of("n1", device("a")), claim("c"))
-    devices.assume(of("c", status=allocated("n1", "a")))
-    assert (DRIVER, "n1", "a") in devices.allocated
-
-    devices.forget_unwritten("uid-c")
-
-    assert (DRIVER, "n1", "a") not in devices.allocated
-
-
-def test_an_allocation_that_was_written_counts_until_it_is_seen() -> None:
-    devices = known(devices_of("n1", device("a")), claim("c"))
-    devices.assume(of("c", status=allocated("n1", "a")))
-    devices.written("uid-c")
-
-    devices.forget_unwritten("uid-c")
-    assert (DRIVER, "n1", "a") in devices.allocated
-
-    devices.put(of("c", status=allocated("n1", "a")))
-    assert devices.allocated.dedicated == {(DRIVER, "n1", "a"): 1}
-    assert devices.in_flight == {}
-    devices.put(of("c"))
-    assert devices.allocated.dedicated == {}
-
-
-def versioned(raw: Raw, version: int, *finalizers: str) -> DeviceObject:
-    metadata = {**raw["metadata"], "resourceVersion": str(version), "finalizers": list(finalizers)}
-    return read({**raw, "metadata": metadata})
-
-
-def test_a_written_allocation_that_was_over_before_it_was_seen_counts_no_more() -> None:
-    protection = "resource.kubernetes.io/delete-protection"
-    devices = known(devices_of("n1", device("a")))
-    before = versioned(claim("c", status=allocated("n1", "a")), 5)
-    assert isinstance(before, ResourceClaim)
-    devices.assume(before)
-    devices.written("uid-c")
-
-    # On its way: it is protected before it is given its devices.
-    devices.put(versioned(claim("c"), 6, protection))
-    assert (DRIVER, "n1", "a") in devices.allocated
-
-    devices.put(versioned(claim("c"), 9))
-    assert (DRIVER, "n1", "a") not in devices.allocated
-
-
-def test_a_claim_that_was_made_for_a_pod_is_found_by_the_pod() -> None:
-    raw = claim("web-extended")
-    raw["metadata"] |= {
-        "annotations": {EXTENDED_RESOURCE_CLAIM: "true"},
-        "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "web", "uid": "uid-web", "controller": True}],
-    }
-    devices = known(raw)
-
-    found = devices.made_for("uid-web")
-    assert found is not None
-    assert found.metadata.name == "web-extended"
-
-    devices.remove(read(raw))
-    assert devices.made_for("uid-web") is None
 
 
 def test_of_classes_that_stand_for_one_resource_the_newest_does_and_then_the_first_by_name() -> None:

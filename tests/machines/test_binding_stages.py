@@ -17,7 +17,7 @@ from podium.framework.settings.profile import Profile
 from podium.framework.status import SUCCESS, Code, Status
 from podium.framework.waiting_pods import WaitingPods
 from podium.machines.actions import Action, Bind, ReserveClaim
-from podium.machines.observations import Problem
+from podium.machines.observations import Answered, Problem
 from podium.machines.scheduling.binding.cycle import StepResult
 from podium.machines.scheduling.binding.cycles import BindingCycles
 from podium.machines.scheduling.binding.stages import STEPS, Happening, Stage, Step, table
@@ -114,7 +114,7 @@ class Scene:
         return self.bindings.resume("p", self.now)
 
     def claim(self, problem: Problem | None) -> StepResult:
-        return self.bindings.claim_answered(self.reservation, problem, self.now)
+        return self.bindings.claim_answered(Answered(self.reservation, problem), None, self.now)
 
     def bound(self, problem: Problem | None) -> StepResult:
         return self.bindings.bind_answered(self.binding, problem, self.now)

@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import pytest
+
 from podium.api.input.codec import decode
 from podium.api.meta import Kubernetes
-from podium.machines.actions import Bind, ReserveClaim
+from podium.machines.actions import Action, Bind, ReleaseClaim, ReserveClaim
+from podium.machines.observations import Answered, Problem
 from tests.devices import claim, device, device_class, devices_of, request, using
 from tests.machines.driving import CONFLICT, NO_ANSWER, REFUSED, Driver, all_of, the
 from tests.store.objects import node, pod
@@ -61,3 +64,107 @@ def test_a_reading_from_before_a_claim_was_let_go_does_not_spare_its_reservation
 
     assert (again.claim, again.allocation) == ("default/c", None)
     assert the(Bind, driver.answer(again)).pod == "default/a"
+
+
+def written(reserve: ReserveClaim, version: int, *, has_devices: bool = True) -> dict[str, Any]:
+    """The claim as the API server answers that it is once it is reserved, or released again."""
+    raw = claim("c", request())
+    user = {"resource": "pods", "name": "a", "uid": reserve.pod_uid}
+    status = {"allocation": dict(reserve.allocation or {}), "reservedFor": [user]} if has_devices else {}
+    return {**raw, "metadata": {**raw["metadata"], "resourceVersion": str(version)}, "status": status}
+
+
+def at(version: int) -> Kubernetes:
+    """The claim without devices, as the API shows it at a version."""
+    raw = claim("c", request())
+    return read({**raw, "metadata": {**raw["metadata"], "resourceVersion": str(version)}})
+
+
+def is_free(driver: Driver) -> bool:
+    """Whether another pod would get the only device."""
+    driver.see(read(using(pod("b"), "d")))
+    return bool(all_of(ReserveClaim, driver.tick()))
+
+
+def told(driver: Driver, action: ReserveClaim | ReleaseClaim, raw: dict[str, Any] | None) -> list[Action]:
+    return driver.tell(Answered(action, None, raw))
+
+
+def test_a_late_sight_of_an_older_version_does_not_end_what_was_written() -> None:
+    driver, reserve = reserving()
+    told(driver, reserve, written(reserve, 9))
+
+    driver.see(at(7), at(8))
+
+    assert not is_free(driver)
+
+
+def test_what_was_written_is_over_once_its_version_or_a_later_one_was_seen() -> None:
+    driver, reserve = reserving()
+    bind = the(Bind, told(driver, reserve, written(reserve, 9)))
+    driver.answer(bind, REFUSED)
+
+    driver.see(at(10))
+
+    assert is_free(driver)
+
+
+def test_an_answer_that_tells_no_version_leaves_it_to_what_is_seen() -> None:
+    driver, reserve = reserving()
+    told(driver, reserve, None)
+
+    driver.see(at(8))
+
+    assert not is_free(driver)
+
+
+@pytest.mark.parametrize("problem", [None, NO_ANSWER], ids=["on its way", "unanswered"])
+def test_devices_that_a_pod_may_have_got_count_after_it_is_gone_until_that_is_known(problem: Problem | None) -> None:
+    driver, reserve = reserving()
+    if problem is not None:
+        driver.answer(reserve, problem)
+    release = the(ReleaseClaim, driver.miss(read(using(pod("a"), "c"))))
+    assert not is_free(driver)
+
+    driver.answer(release, NO_ANSWER)
+    driver.wait(1)
+    assert the(ReleaseClaim, driver.tick()) == release
+    told(driver, release, written(reserve, 9, has_devices=False))
+
+    assert the(ReserveClaim, driver.tick()).pod == "default/b"
+
+
+def test_devices_that_a_pod_turns_out_to_have_got_stay_its_claim_s() -> None:
+    driver, reserve = reserving()
+    release = the(ReleaseClaim, driver.miss(read(using(pod("a"), "c"))))
+    told(driver, release, written(reserve, 9))
+
+    driver.see(at(8))
+    assert not is_free(driver)
+    driver.see(at(10))
+
+    assert the(ReserveClaim, driver.tick()).pod == "default/b"
+
+
+def test_a_refusal_ends_what_was_in_flight() -> None:
+    driver, reserve = reserving()
+
+    release = the(ReleaseClaim, driver.answer(reserve, CONFLICT))
+
+    assert driver.answer(release, NO_ANSWER) == []
+    assert is_free(driver)
+
+
+def test_what_an_earlier_release_is_answered_says_nothing_of_a_later_reservation() -> None:
+    driver, reserve = reserving()
+    earlier = the(ReleaseClaim, driver.answer(reserve, CONFLICT))
+    driver.wait(2)
+    again = the(ReserveClaim, driver.tick())
+    assert again.pod == "default/a"
+    later = the(ReleaseClaim, driver.miss(read(using(pod("a"), "c"))))
+
+    told(driver, earlier, None)
+    assert not is_free(driver)
+    told(driver, later, written(again, 9, has_devices=False))
+
+    assert the(ReserveClaim, driver.tick()).pod == "default/b"

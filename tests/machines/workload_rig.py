@@ -18,6 +18,7 @@ from podium.store.controllers.garbage import GarbageCollector
 from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
 from tests.pod_statuses import set_pod_status
+from tests.store.collecting import steps_at
 
 SECOND = 10**9
 # 2026-01-01T00:00:00Z
@@ -56,7 +57,7 @@ class Rig:
         self.unseen: list[dict[str, deque[WatchEvent]]] = [{} for _ in make]
         self._answers: list[deque[Answered]] = [deque() for _ in make]
         self._version = 0
-        self._garbage = GarbageCollector(self.store, absent_is_gone=False)
+        self._garbage = GarbageCollector(self.store, steps_at(self.store), absent_is_gone=False)
 
     # What people do
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from random import Random
 from typing import Any
 
 import pytest
 
 from podium.driver.component import Component
 from podium.machines.scheduling.scheduler import Scheduler
+from podium.requests.request import Request
 from podium.sim.faulty.faults import DrawnFaults, Fault, Faults
 from podium.sim.simulation import Simulation
 from tests.devices import (
@@ -22,6 +25,7 @@ from tests.devices import (
     resource_slice,
     using,
 )
+from tests.fuzzing import FUZZ_RUNS, FUZZ_SEED
 from tests.sim.device_invariants import check_devices, claims, held
 from tests.sim.objects import scenario
 from tests.sim.played import pods, simulation_of, told
@@ -38,6 +42,15 @@ RATES = {
     Fault.WATCH_TWICE: 0.1,
     Fault.CRASH_AFTER: 0.02,
 }
+WORSE = {
+    **RATES,
+    Fault.REQUEST_LOST: 0.1,
+    Fault.ANSWER_LATE: 0.2,
+    Fault.WATCH_BREAKS: 0.05,
+    Fault.WATCH_MERGES: 0.1,
+}
+CLAIMING = tuple(f"p{i}" for i in range(5))
+EXTENDED = tuple(f"x{i}" for i in range(3))
 ENDS = {"podium.dev/duration": "30s"}
 
 
@@ -147,9 +160,10 @@ def test_a_pod_waits_until_its_devices_are_ready() -> None:
 
     stored = simulation.store.get("ResourceClaim", "default/c")
     status = {**stored.raw["status"], "devices": [said]}
-    simulation.server.edit(
-        lambda store: store.update_status({**stored.raw, "status": status}), "driver", simulation.now
+    report = Request(
+        verb="update", kind=stored.kind, key=stored.key, subresource="status", body={**stored.raw, "status": status}
     )
+    assert simulation.server.ask(report, "driver", simulation.now).error is None
     while simulation.step():
         check_devices(simulation.store)
 
@@ -201,12 +215,15 @@ def test_a_claim_that_fails_in_every_node_is_an_error_that_is_tried_again() -> N
     assert sum(event.count for event in failed) > 1
 
 
-@pytest.mark.parametrize("seed", [*range(6), 37, 55])
-def test_whatever_fails_no_device_is_given_twice_and_all_pods_get_theirs(seed: int) -> None:
+def random_story(seed: int, rates: Mapping[Fault, float], *steps: Raw) -> Simulation:
+    """Eight pods for five devices, with claims of their own and for extended resources, until nothing happens any more.
+
+    It goes on for longer than the five minutes after which every pod is tried again: kube-scheduler is woken by claims
+    that come and change, and by none that goes. A pod that is tried between the last change of the claim that was made
+    for it and that claim's end, which a late watch brings apart, is turned down, and waits for these five minutes.
+    """
     stands_for = device_class("extended", extendedResourceName="example.com/gpu")
-    extended = [asking(f"x{i}", cpu="1", gpu="1") for i in range(3)]
     network = resource_slice("net", *({"name": f"net-{i}"} for i in range(2)), allNodes=True)
-    faults = DrawnFaults(RATES, seed)
     simulation = simulated(
         node("n1"),
         node("n2"),
@@ -215,16 +232,56 @@ def test_whatever_fails_no_device_is_given_twice_and_all_pods_get_theirs(seed: i
         network,
         stands_for,
         claim_template("gpu"),
-        *(using(lasting(f"p{i}"), template="gpu") for i in range(5)),
-        *extended,
-        faults=faults,
+        *(using(lasting(name), template="gpu") for name in CLAIMING),
+        *(asking(name, cpu="1", gpu="1") for name in EXTENDED),
+        scenario(*steps, until="20m"),
+        faults=DrawnFaults(rates, seed),
         seed=seed,
     )
-    steps = 0
+    count = 0
     while simulation.step():
         check_devices(simulation.store)
-        steps += 1
-        assert steps < 20_000
+        count += 1
+        assert count < 20_000
+    assert held(simulation.store) == {}
+    return simulation
+
+
+def story_with_deletions(seed: int) -> None:
+    """Half of the pods go at some time, some of them at once; requests and watches fare worse."""
+    random = Random(f"deletions:{seed}")
+    times_ms = sorted(random.choices(range(12_000), k=4))
+    names = random.sample((*CLAIMING, *EXTENDED), k=len(times_ms))
+    steps = [
+        {"at": f"{time_ms}ms", "delete": {"kind": "Pod", "name": name, "outright": random.random() < 0.3}}
+        for time_ms, name in zip(times_ms, names, strict=True)
+    ]
+
+    simulation = random_story(seed, WORSE, *steps)
+
+    assert {one.status.phase for one in pods(simulation).values()} <= {"Succeeded"}
+    scheduler = next(one.machine for one in simulation.components if one.name == SCHEDULER)
+    assert isinstance(scheduler, Scheduler)
+    assert not scheduler.bindings.reservations.are_doubted
+    assert scheduler.cluster.devices.in_flight == {}
+
+
+# Besides the first ones, those that have found something.
+@pytest.mark.parametrize("seed", [*range(6), 37, 55, 80, 157, 167, 220, 279])
+def test_whatever_fails_no_device_is_given_twice_and_all_pods_get_theirs(seed: int) -> None:
+    simulation = random_story(seed, RATES)
 
     assert {one.status.phase for one in pods(simulation).values()} == {"Succeeded"}
-    assert held(simulation.store) == {}
+
+
+@pytest.mark.parametrize("seed", [*range(4), 90, 125, 218])
+def test_whatever_fails_and_whoever_goes_no_device_is_given_twice_and_all_come_back(seed: int) -> None:
+    story_with_deletions(seed)
+
+
+@pytest.mark.fuzz
+def test_no_device_is_given_twice_in_many_more_stories() -> None:
+    for seed in range(FUZZ_SEED, FUZZ_SEED + FUZZ_RUNS):
+        simulation = random_story(seed, RATES)
+        assert {one.status.phase for one in pods(simulation).values()} == {"Succeeded"}, seed
+        story_with_deletions(seed)

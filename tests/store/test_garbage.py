@@ -4,10 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.store.controllers.garbage import Collect, GarbageCollector, Rewrite
+from podium.requests.collecting import request_of
+from podium.store.controllers.garbage import GarbageCollector
+from podium.store.controllers.steps import Collect, Rewrite
 from podium.store.store import Store
 from podium.store.stored import Stored
 from podium.store.verbs.deletion import Propagation
+from tests.store.collecting import steps_at
 from tests.store.objects import Raw, pod
 
 
@@ -31,7 +34,7 @@ class Family:
 
     def __init__(self, *, blocks: bool = True) -> None:
         self.store = Store()
-        self.collector = GarbageCollector(self.store)
+        self.collector = GarbageCollector(self.store, steps_at(self.store))
         self.add("grandparent")
         self.add("parent", "grandparent", blocks=blocks)
         self.add("son", "parent", blocks=blocks)
@@ -178,15 +181,15 @@ def test_an_owner_that_was_never_there_counts_as_gone_unless_the_cluster_is_know
     reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u1"}
     store.create(pod("web", metadata={"ownerReferences": [reference]}), now=0)
 
-    assert GarbageCollector(store, absent_is_gone=False).due(0) == []
-    assert [type(step) for step in GarbageCollector(store).due(0)] == [Collect]
+    assert GarbageCollector(store, steps_at(store), absent_is_gone=False).due(0) == []
+    assert [type(step) for step in GarbageCollector(store, steps_at(store)).due(0)] == [Collect]
 
 
 def test_where_the_cluster_is_known_in_part_those_who_were_there_can_go() -> None:
     store = Store()
     owner = store.create(config_map("owner"), now=0)
     store.create(config_map("owned", owner), now=0)
-    collector = GarbageCollector(store, absent_is_gone=False)
+    collector = GarbageCollector(store, steps_at(store), absent_is_gone=False)
 
     store.delete("ConfigMap", "default/owner", now=0)
     collector.collect(0)
@@ -209,7 +212,7 @@ def test_a_uid_alone_makes_no_owner(wrong: Raw, *, absent_is_gone: bool) -> None
     owned["metadata"] |= {"namespace": namespace, "ownerReferences": [reference]}
     store.create(owned, now=0)
 
-    GarbageCollector(store, absent_is_gone=absent_is_gone).collect(0)
+    GarbageCollector(store, steps_at(store), absent_is_gone=absent_is_gone).collect(0)
 
     assert [one.key for one in store.objects("ConfigMap")] == ["default/owner"]
 
@@ -217,7 +220,7 @@ def test_a_uid_alone_makes_no_owner(wrong: Raw, *, absent_is_gone: bool) -> None
 def test_what_is_made_in_the_name_of_an_owner_that_has_just_gone_goes_too() -> None:
     store = Store()
     owned = config_map("owned", store.create(config_map("owner"), now=0))
-    collector = GarbageCollector(store, absent_is_gone=False)
+    collector = GarbageCollector(store, steps_at(store), absent_is_gone=False)
     store.delete("ConfigMap", "default/owner", now=0)
     collector.collect(0)
     store.create(owned, now=60)
@@ -229,7 +232,7 @@ def test_what_is_made_in_the_name_of_an_owner_that_has_just_gone_goes_too() -> N
 
 def test_a_collector_forgets_what_went_long_ago() -> None:
     store = Store()
-    collector = GarbageCollector(store, absent_is_gone=False)
+    collector = GarbageCollector(store, steps_at(store), absent_is_gone=False)
     for minute in range(100):
         now = minute * 60 * 10**9
         owned = config_map("owned", store.create(config_map("owner"), now=now))
@@ -246,7 +249,7 @@ def test_a_collector_that_fell_behind_looks_at_everything_anew() -> None:
     store = Store(log_capacity=2)
     owner = store.create(config_map("owner"), now=0)
     store.create(config_map("owned", owner), now=0)
-    collector = GarbageCollector(store)
+    collector = GarbageCollector(store, steps_at(store))
     store.delete("ConfigMap", "default/owner", now=0)
     for name in ("a", "b", "c"):
         store.create(pod(name), now=0)
@@ -263,7 +266,9 @@ def test_each_step_is_told_once_and_is_conditional() -> None:
     steps = family.collector.due(0)
 
     assert [type(step) for step in steps] == [Rewrite, Rewrite, Rewrite]
-    assert all(isinstance(step, Rewrite) and step.raw["metadata"]["resourceVersion"] for step in steps)
+    for step in steps:
+        metadata = request_of(step).body["metadata"]
+        assert (metadata["uid"], metadata["resourceVersion"]) == (step.stored.uid, str(step.stored.version))
     assert family.collector.due(0) == []
 
 
@@ -276,7 +281,7 @@ def test_what_is_left_in_the_end_has_an_owner_left_or_never_had_one(
     owners: list[set[int]], deleted: list[int], propagation: Propagation
 ) -> None:
     store = Store()
-    collector = GarbageCollector(store)
+    collector = GarbageCollector(store, steps_at(store))
     stored: list[Stored] = []
     for number, above in enumerate(owners):
         parents = [stored[index] for index in sorted(above) if index < number]

@@ -4,6 +4,7 @@ from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
 from podium.store.controllers.namespace_contents import NamespaceCleaner
 from podium.store.store import Store
+from tests.store.collecting import steps_at
 from tests.store.objects import Raw, node, pod
 from tests.store.refusals import answer, refusal
 
@@ -77,7 +78,7 @@ def keys(store: Store) -> list[str]:
 
 def test_a_namespace_that_is_deleted_takes_with_it_what_is_in_it_the_pods_first() -> None:
     store = shop()
-    cleaner = NamespaceCleaner(store)
+    cleaner = NamespaceCleaner(store, steps_at(store))
 
     store.delete("Namespace", "shop", now=0)
     cleaner.clean(0)
@@ -106,7 +107,7 @@ def test_a_finalizer_in_a_namespace_holds_it() -> None:
     store = Store()
     store.create(namespace("shop"), now=0)
     store.create(pod("held", namespace="shop", metadata={"finalizers": ["example.com/a"]}), now=0)
-    cleaner = NamespaceCleaner(store)
+    cleaner = NamespaceCleaner(store, steps_at(store))
     store.delete("Namespace", "shop", now=0)
     cleaner.clean(0)
     assert keys(store) == ["shop", "shop/held"]
@@ -131,13 +132,13 @@ def test_a_namespace_that_others_hold_stays_though_it_is_empty() -> None:
     store.create({**namespace("shop"), "spec": {"finalizers": ["example.com/a", "kubernetes"]}}, now=0)
     store.delete("Namespace", "shop", now=0)
 
-    assert NamespaceCleaner(store).clean(0) == 0
+    assert NamespaceCleaner(store, steps_at(store)).clean(0) == 0
     assert keys(store) == ["shop"]
 
 
 def test_a_cleaner_that_fell_behind_looks_at_all_namespaces() -> None:
     store = Store(log_capacity=2)
-    cleaner = NamespaceCleaner(store)
+    cleaner = NamespaceCleaner(store, steps_at(store))
     store.create(namespace("shop"), now=0)
     for name in "abc":
         store.create(pod(name, namespace="shop"), now=0)

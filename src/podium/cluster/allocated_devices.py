@@ -11,6 +11,9 @@ from podium.api.resource_claims import AllocationResult, DeviceResult
 DeviceID = tuple[str, str, str]
 """A device's driver, pool and name."""
 
+PoolID = tuple[str, str]
+"""A pool's driver and name."""
+
 
 class Allocated:
     """The devices that claims hold. Those for administrators are held by nobody.

@@ -13,18 +13,12 @@ from typing import TypeVar
 import msgspec
 
 from podium.api.devices import Device, DeviceClass, DeviceTaintRule, ResourceSlice
-from podium.api.resource_claims import (
-    DELETE_PROTECTION,
-    DEVICE_CLASS_PREFIX,
-    ResourceClaim,
-)
-from podium.cluster.allocated_devices import Allocated
+from podium.api.resource_claims import DEVICE_CLASS_PREFIX, ResourceClaim
+from podium.cluster.allocated_devices import PoolID
+from podium.cluster.claim_book import ClaimBook
 from podium.cluster.device_taints import tainted
 
 DeviceObject = ResourceClaim | ResourceSlice | DeviceClass | DeviceTaintRule
-PoolID = tuple[str, str]
-"""A pool's driver and name."""
-
 NOTHING_OFFERED = b""
 Key = TypeVar("Key", bound=Hashable)
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
@@ -43,26 +37,23 @@ def device_key(device: Device) -> bytes:
 class Devices:
     """Claims, slices and classes as the scheduler knows them.
 
-    ``in_flight`` are claims by uid as they will be once an allocation that was decided is written: their devices count
-    as taken, from then on until the claim is seen with them. Slices carry the taints of the rules that concern them.
+    ``claims``, those ``in_flight`` and what is ``allocated`` stand in a ``book``. Slices carry the taints of the rules
+    that concern them.
     """
 
     def __init__(self) -> None:
-        self.claims: dict[str, ResourceClaim] = {}
+        self.book = ClaimBook(self._pool_changed)
+        self.claims = self.book.claims
+        self.in_flight = self.book.in_flight
+        self.allocated = self.book.allocated
         self.classes: dict[str, DeviceClass] = {}
         self.slices: dict[str, ResourceSlice] = {}
-        self.in_flight: dict[str, ResourceClaim] = {}
-        self._unseen: dict[str, None] = {}
-        # By the uid of a pod, the uids of claims that it was taken off; readings from before that may still come.
-        self._let_go: dict[str, set[str]] = {}
-        self.allocated = Allocated()
         self.backed: dict[str, DeviceClass] = {}
         self._rules: dict[str, DeviceTaintRule] = {}
         self._written: dict[str, ResourceSlice] = {}
         self._on_node: dict[str, dict[str, None]] = {}
         self._shared: dict[str, None] = {}
         self._in_pool: dict[PoolID, dict[str, None]] = {}
-        self._made_for: dict[str, dict[str, None]] = {}
         self._offers: dict[str, bytes] = {}
 
     def find(self, item: DeviceObject) -> DeviceObject | None:
@@ -73,7 +64,7 @@ class Devices:
         """Add or replace an object; whether that changed which extended resources classes stand for."""
         match item:
             case ResourceClaim():
-                self._put_claim(item)
+                self.book.see(item)
             case ResourceSlice():
                 self._remove_slice(item.key)
                 self._put_slice(item)
@@ -89,8 +80,7 @@ class Devices:
         """Forget an object; whether that changed which extended resources classes stand for."""
         match item:
             case ResourceClaim():
-                self._forget_claim(item.key)
-                self.forget_in_flight(item.metadata.uid)
+                self.book.remove(item)
             case ResourceSlice():
                 self._remove_slice(item.key)
             case DeviceTaintRule():
@@ -100,53 +90,6 @@ class Devices:
                 self.classes.pop(item.key, None)
                 return self._back()
         return False
-
-    def assume(self, claim: ResourceClaim) -> None:
-        """Count an allocation that is decided and yet to be written; ``claim`` is what it will be."""
-        self.forget_in_flight(claim.metadata.uid)
-        self.in_flight[claim.metadata.uid] = claim
-        self._count(claim, 1)
-
-    def written(self, uid: str) -> None:
-        """An allocation was written. It counts until it is seen, or seen to be over."""
-        if uid in self.in_flight:
-            self._unseen[uid] = None
-
-    def let_go(self, uid: str, pod_uid: str) -> None:
-        """A pod is taken off a claim. What is read of that claim does not say any more that the pod may use it."""
-        self._let_go.setdefault(pod_uid, set()).add(uid)
-
-    def reserved(self, uid: str, pod_uid: str) -> None:
-        """A pod was put on a claim."""
-        self._let_go.get(pod_uid, set()).discard(uid)
-
-    def is_reserved_for(self, claim: ResourceClaim, pod_uid: str) -> bool:
-        """Whether the pod may surely use the claim."""
-        return claim.is_reserved_for(pod_uid) and claim.metadata.uid not in self._let_go.get(pod_uid, ())
-
-    def forget_pod(self, uid: str) -> None:
-        """A pod is gone, or not to be bound."""
-        if self.in_flight or self._unseen:
-            self.forget_in_flight(uid)
-        if self._let_go:
-            self._let_go.pop(uid, None)
-
-    def forget_unwritten(self, uid: str) -> None:
-        """Let go of what `assume` counted, unless it was written."""
-        if uid not in self._unseen:
-            self.forget_in_flight(uid)
-
-    def forget_in_flight(self, uid: str) -> None:
-        """Let go of what `assume` counted."""
-        claim = self.in_flight.pop(uid, None)
-        self._unseen.pop(uid, None)
-        if claim is not None:
-            self._count(claim, -1)
-
-    def made_for(self, pod_uid: str) -> ResourceClaim | None:
-        """The claim that a scheduler made for a pod's extended resources, or None."""
-        keys = self._made_for.get(pod_uid)
-        return self.claims[min(keys)] if keys else None
 
     def on_node(self, name: str) -> Iterator[ResourceSlice]:
         """The slices whose devices are one node's, by name."""
@@ -181,42 +124,6 @@ class Devices:
             DeviceTaintRule: self._rules,
         }
         return tables[type(item)]
-
-    # Claims
-
-    def _put_claim(self, claim: ResourceClaim) -> None:
-        self._forget_claim(claim.key)
-        self.claims[claim.key] = claim
-        uid = claim.metadata.uid
-        if claim.is_allocated or (uid in self._unseen and _is_over(self.in_flight[uid], claim)):
-            self.forget_in_flight(uid)
-        self._count(claim, 1)
-        owner = claim.metadata.controller
-        if claim.for_extended_resources and owner is not None:
-            self._made_for.setdefault(owner.uid, {})[claim.key] = None
-            made = self.in_flight.get(owner.uid)
-            # What is seen may be one that was made for the pod before, and is given up.
-            if made is not None and claim.is_allocated and claim.devices == made.devices:
-                self.forget_in_flight(owner.uid)
-
-    def _forget_claim(self, key: str) -> None:
-        claim = self.claims.pop(key, None)
-        if claim is None:
-            return
-        self._count(claim, -1)
-        owner = claim.metadata.controller
-        if owner is not None and key in self._made_for.get(owner.uid, ()):
-            del self._made_for[owner.uid][key]
-            if not self._made_for[owner.uid]:
-                del self._made_for[owner.uid]
-
-    def _count(self, claim: ResourceClaim, sign: int) -> None:
-        allocation = claim.status.allocation
-        if allocation is None:
-            return
-        self.allocated.count(allocation, sign)
-        for pool in {(result.driver, result.pool) for result in allocation.devices.results}:
-            self._pool_changed(pool)
 
     # Slices
 
@@ -286,17 +193,6 @@ class Devices:
             (f"{DEVICE_CLASS_PREFIX}{name}", device_class) for name, device_class in self.classes.items()
         )
         return self.backed.keys() != before.keys()
-
-
-def _is_over(before: ResourceClaim, claim: ResourceClaim) -> bool:
-    """Whether a claim without devices is seen as it was after it had them, and not as it was on its way to them.
-
-    ``before`` is the claim that they were decided for. It is protected before it is given them, if it was not already.
-    """
-    versions = (before.metadata.resource_version, claim.metadata.resource_version)
-    if not all(version.isdecimal() for version in versions) or int(versions[0]) >= int(versions[1]):
-        return False
-    return DELETE_PROTECTION in before.metadata.finalizers or DELETE_PROTECTION not in claim.metadata.finalizers
 
 
 def _drop(index: dict[Key, dict[str, None]], name: Key, key: str) -> None:

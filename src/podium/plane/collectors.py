@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 
 from podium.machines.parts.deadlines import Deadlines
+from podium.requests.collecting import by_requests
+from podium.requests.conversation import Ask
 from podium.store.controllers.garbage import GarbageCollector
 from podium.store.controllers.namespace_contents import NamespaceCleaner
 from podium.store.errors import StoreError
@@ -22,11 +24,19 @@ class Collectors:
     """
 
     def __init__(
-        self, store: Store, *, has_garbage_collector: bool, has_namespace_controller: bool, absent_is_gone: bool
+        self,
+        store: Store,
+        ask: Ask,
+        *,
+        has_garbage_collector: bool,
+        has_namespace_controller: bool,
+        absent_is_gone: bool,
     ) -> None:
         self._store = store
-        self._garbage = GarbageCollector(store, absent_is_gone=absent_is_gone) if has_garbage_collector else None
-        self._namespaces = NamespaceCleaner(store) if has_namespace_controller else None
+        carry_out = by_requests(ask)
+        garbage = GarbageCollector(store, carry_out, absent_is_gone=absent_is_gone) if has_garbage_collector else None
+        self._garbage = garbage
+        self._namespaces = NamespaceCleaner(store, carry_out) if has_namespace_controller else None
         # The version up to which nothing is left to be collected.
         self._collected = -1
         self._refused: list[Stored] = []

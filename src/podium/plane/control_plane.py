@@ -123,6 +123,7 @@ class ControlPlane:
         self._leases = None if KUBELET in settings.without else NodeLeases(store, self._power.is_down)
         self._collectors = Collectors(
             store,
+            self._router.answer,
             has_garbage_collector=GARBAGE_COLLECTOR not in settings.without,
             has_namespace_controller=NAMESPACE_CONTROLLER not in settings.without,
             absent_is_gone=settings.absent_is_gone,

@@ -69,11 +69,13 @@ class EvictionOptions(msgspec.Struct, frozen=True, kw_only=True):
 _PLAIN = DeleteOptions()
 
 
-def delete_options_body(uid: str, grace_seconds: int | None = None) -> Raw:
+def delete_options_body(uid: str, grace_seconds: int | None = None, propagation: str = "") -> Raw:
     """The body of a deletion, for an object of that uid alone."""
     body: Raw = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
     if grace_seconds is not None:
         body["gracePeriodSeconds"] = grace_seconds
+    if propagation:
+        body["propagationPolicy"] = propagation
     return body
 
 

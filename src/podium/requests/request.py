@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from podium.api.meta import Raw
+from podium.api.meta import Kubernetes, Raw
 from podium.store.errors import StoreError
 from podium.store.patches.patching import PatchType
 from podium.store.reads.listing import ListOptions, Page
@@ -29,6 +29,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     `dry_run` makes the answer and leaves no trace. `field_validation` says what becomes of fields that there are not.
     `api_version` is that in which the objects are asked for and given, "" for the one that is stored.
+    `reading` is the typed reading of the body, where who asks has made it: the answer is the same without it.
     `field_manager` is whose fields those are that are written, "" where nobody keeps account of that; `force` lets an
     apply patch take fields from others. `user` is who asks, "" where nobody knows.
     Source: apimachinery (pkg/apis/meta/v1/types.go), apiserver (pkg/endpoints/handlers).
@@ -48,6 +49,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     field_manager: str = ""
     force: bool = False
     user: str = ""
+    reading: Kubernetes | None = None
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from podium.api.pod import Pod
 from podium.machines.actions import Action, DeleteObject, PatchObject, Record, ReportStatus
 from podium.machines.ledger.ledger import DisruptionLedger
 from podium.machines.observations import Answered
 from podium.requests.actions import carry_out
+from podium.requests.collecting import by_requests
+from podium.requests.request import Request, Response
 from podium.requests.router import Router
 from podium.sim.history import History
 from podium.sim.scenario.changes import SCENARIO
 from podium.store.controllers.garbage import GarbageCollector
 from podium.store.controllers.namespace_contents import NamespaceCleaner
+from podium.store.controllers.steps import CarryOut, Step
 from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
 
@@ -45,9 +47,8 @@ class APIServer:
         self._history = history
         self._on_event = on_event
         # A cluster may be known in part: an owner that was never seen may be alive.
-        garbage = GarbageCollector(store, absent_is_gone=False)
-        # Who does it without being asked, each with the name under which it does.
-        self._collectors = ((garbage.collect, _COLLECTOR), (NamespaceCleaner(store).clean, _NAMESPACES))
+        self._garbage = GarbageCollector(store, self._stepping(_COLLECTOR), absent_is_gone=False)
+        self._namespaces = NamespaceCleaner(store, self._stepping(_NAMESPACES))
 
     def carry_out(self, action: Action, now: int, by: str = "") -> Answered:
         """Do what a component asks for; how that ends.
@@ -73,23 +74,17 @@ class APIServer:
         finally:
             self._hand_on(version, now, by, _told(action))
 
-    def edit(self, edit: Callable[[Store], object], by: str, now: int) -> None:
-        """Change what the store holds in somebody's name. Raises StoreError."""
+    def ask(self, request: Request, by: str, now: int) -> Response:
+        """Do what somebody asks for who is no component."""
         version = self.store.version
         try:
-            with self.store.transaction():
-                edit(self.store)
+            return self._router.answer(request, now)
         finally:
             self._hand_on(version, now, by, "")
 
     def collect_garbage(self, now: int) -> bool:
         """Let objects go whose owners are gone, or whose namespace is going; whether there were any."""
-        count = 0
-        for collect, by in self._collectors:
-            handing = _Handing(self.store, partial(self._hand_on, now=now, by=by, message=""))
-            count += collect(now, on_step=handing.hand_on_many)
-            handing.hand_on()
-        return count > 0
+        return self._garbage.collect(now) + self._namespaces.clean(now) > 0
 
     def scheduler_of(self, action: Action) -> str:
         """The scheduler that is responsible for the action's pod, "" where there is none."""
@@ -97,31 +92,24 @@ class APIServer:
         stored = self.store.find("Pod", pod) if pod else None
         return stored.object.spec.scheduler_name if stored and isinstance(stored.object, Pod) else ""
 
+    def _stepping(self, by: str) -> CarryOut:
+        """How a controller of the API server's own does a step. It is handed on at once: the log holds only so much."""
+        do = by_requests(self._router.answer)
+
+        def carry_out(step: Step, now: int) -> None:
+            version = self.store.version
+            try:
+                do(step, now)
+            finally:
+                self._hand_on(version, now, by, "")
+
+        return carry_out
+
     def _hand_on(self, version: int, now: int, by: str, message: str) -> None:
         if version != self.store.version:
             for event in self.store.events_since(version):
                 self.written += 1
                 self._on_event(event, now, by, message)
-
-
-class _Handing:
-    """Hands on what is written while somebody writes much: the log holds only so many events."""
-
-    def __init__(self, store: Store, hand_on: Callable[[int], None]) -> None:
-        self._store = store
-        self._hand_on = hand_on
-        self._version = store.version
-        self._most = store.log_capacity // 2
-
-    def hand_on_many(self) -> None:
-        """Hand on what was written, if that is much."""
-        if self._store.version - self._version >= self._most:
-            self.hand_on()
-
-    def hand_on(self) -> None:
-        """Hand on what was written."""
-        version, self._version = self._version, self._store.version
-        self._hand_on(version)
 
 
 def _told(action: Action) -> str:

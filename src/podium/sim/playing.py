@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 from podium.api.errors import InputError
 from podium.api.kinds import WORKLOADS
@@ -24,6 +25,7 @@ from podium.machines.disruption import drain
 from podium.machines.kubelets.node_trouble import TROUBLE
 from podium.machines.kubelets.pod_annotations import CPU_USAGE, MEMORY_USAGE
 from podium.machines.observations import ContainersExited
+from podium.requests.request import Request, Verb
 from podium.sim.api_server import APIServer
 from podium.sim.control_plane import ControlPlane, News
 from podium.sim.history import History
@@ -48,8 +50,6 @@ from podium.sim.scenario.changes import (
 from podium.sim.scenario.steps import Step
 from podium.store.admission.budget_bounds import TOO_STRICT
 from podium.store.errors import StoreError
-from podium.store.patches.patching import patched
-from podium.store.store import Store
 from podium.store.stored import Stored
 
 _FORBIDDEN = 403
@@ -137,25 +137,30 @@ class Player:
         if stored is None:
             self._create(step, apply, now)
             return
-        try:
-            self._server.edit(lambda store: _bring(store, stored, apply.raw), SCENARIO, now)
-        except StoreError as error:
-            raise step.error(error.message) from None
+        error = self._ask(stored, now, body=_applied(stored, apply.raw))
+        if error is None and "status" in apply.raw:
+            raw = self._server.store.get(stored.kind, stored.key).raw
+            status = {**raw.get("status", {}), **apply.raw["status"]}
+            error = self._ask(stored, now, subresource="status", body={**raw, "status": status})
+        if error is not None:
+            raise step.error(error.message)
 
     def _create(self, step: Step, apply: Apply, now: int) -> None:
         """Create an object, which was read and judged with the scenario."""
-        try:
-            self._server.edit(lambda store: store.create(apply.raw, now=now, reading=apply.object), SCENARIO, now)
-        except StoreError as error:
+        kind = apply.object.kind
+        request = Request(verb="create", kind=kind, body=apply.raw, reading=apply.object)
+        error = self._server.ask(request, SCENARIO, now).error
+        if error is not None:
             self._refused(step, apply.object.key, error.code, error.message, now)
 
     def _change_by_patch(self, step: Step, change: Patch, now: int) -> None:
         stored = self._find(step, change.kind, change.key, now)
         if stored is None:
             return
-        try:
-            self._server.edit(lambda store: _patch(store, stored, change), SCENARIO, now)
-        except StoreError as error:
+        error = self._ask(
+            stored, now, verb="patch", subresource=change.subresource, body=change.patch, patch_type=change.type
+        )
+        if error is not None:
             self._refused(step, change.key, error.code, error.message, now)
 
     def _each(self, step: Step, selected: Selected, now: int) -> News:
@@ -305,6 +310,11 @@ class Player:
         self._skip(key, "it is gone" if self._history.has_seen(kind, key) else "it was never created", now)
         return None
 
+    def _ask(self, stored: Stored, now: int, *, verb: Verb = "update", **fields: Any) -> StoreError | None:
+        """Ask for a change of an object, and tell why it is refused."""
+        request = Request(verb=verb, kind=stored.kind, key=stored.key, **fields)
+        return self._server.ask(request, SCENARIO, now).error
+
     def _do(self, step: Step, action: Action, key: str, now: int) -> None:
         """Carry out an action; what quotas and bounds forbid is skipped, since that may change."""
         problem = self._server.carry_out(action, now).problem
@@ -334,23 +344,6 @@ def _subject(change: Change) -> str:
         case EvictPod() | Finish() | Use():
             return change.pod
     return change.node
-
-
-def _bring(store: Store, stored: Stored, raw: Raw) -> None:
-    """Bring an object to what `raw` says, its status included."""
-    store.update(_applied(stored, raw))
-    if "status" in raw:
-        current = store.get(stored.kind, stored.key)
-        store.update_status({**current.raw, "status": {**current.raw.get("status", {}), **raw["status"]}})
-
-
-def _patch(store: Store, stored: Stored, change: Patch) -> None:
-    """Patch an object, or its status, as the API does it."""
-    raw = patched(stored.resource, stored.raw, change.patch, change.type, change.subresource)
-    if change.subresource:
-        store.update_status(raw)
-    else:
-        store.update(raw)
 
 
 def _applied(stored: Stored, raw: Raw) -> Raw:

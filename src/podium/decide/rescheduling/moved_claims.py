@@ -44,7 +44,7 @@ class MovedClaims:
             claim = self._devices.claims.get(f"{pod.namespace}/{name}")
             if claim is not None and claim.is_allocated:
                 self._scratch.put_claim(replace(claim, status=ResourceClaimStatus()))
-        extended = self._devices.made_for(pod.uid)
+        extended = self._devices.book.made_for(pod.uid)
         if extended is not None:
             self._scratch.drop_claim(extended)
 

@@ -39,10 +39,11 @@ from podium.machines.actions import (
     ReserveClaim,
 )
 from podium.machines.machine import UNMOVED
-from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
+from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.parts.deadlines import AT_ONCE, NEVER, Deadline, earliest
 from podium.machines.placement_kinds import PLACEMENT_KINDS
 from podium.machines.scheduling.binding.cycle import FailedBinding
+from podium.machines.scheduling.binding.reservations import told_claim
 from podium.machines.scheduling.fit_error import fit_error
 from podium.machines.scheduling.known_failures import KnownFailure
 from podium.machines.scheduling.parts import Parts
@@ -56,7 +57,7 @@ from podium.machines.scheduling.shown.pods import PodsShown
 OnAttempt = Callable[[QueuedPod, Runner], None]
 """Is shown a pod, and who decides about it."""
 
-OnAnswer = Callable[[Any, Problem | None, int], list[Action]]
+OnAnswer = Callable[[Any, Answered, int], list[Action]]
 """Takes in how an action of its kind ended."""
 
 
@@ -93,9 +94,12 @@ class Scheduler:
         self.gangs = parts.gangs
         self._has_gangs = parts.gangs.is_on
         self._front = parts.front
+        self._feed = parts.feed
         self._room = parts.room
         self._pods = PodsShown(parts)
-        self._objects = ObjectsShown(parts.feed, self.queue, self.cap, self._room, parts.gangs)
+        self._objects = ObjectsShown(
+            parts.feed, self.queue, self.cap, self._room, parts.gangs, parts.cluster.devices.book
+        )
         self._on_answers = self._handlers_of_answers()
         self.seed = seed
         # Is shown each pod right before its attempt, for those who write down how decisions were made.
@@ -110,7 +114,7 @@ class Scheduler:
         # The most frequent first.
         if isinstance(observation, Answered):
             take = self._on_answers.get(type(observation.action))
-            actions = UNMOVED if take is None else take(observation.action, observation.problem, now)
+            actions = UNMOVED if take is None else take(observation.action, observation, now)
         elif isinstance(observation, Changed):
             shown = observation.object
             actions = self._pods.changed(shown, now) if isinstance(shown, Pod) else self._changed(shown, now)
@@ -193,40 +197,55 @@ class Scheduler:
         """Who takes in how an action ended, by its kind. Nothing comes of the others."""
         return {
             Bind: self._bind_answered,
-            **dict.fromkeys((BindClaim, ReserveClaim), self._claim_answered),
+            **dict.fromkeys((BindClaim, ReserveClaim, ReleaseClaim), self._claim_answered),
             **dict.fromkeys((ReportStatus, DeleteObject, Evict), self._victim_answered),
             **dict.fromkeys((ReportUnschedulable, Nominate), self._report_answered),
             PatchObject: self._patch_answered,
         }
 
-    def _bind_answered(self, action: Bind, problem: Problem | None, now: int) -> list[Action]:
-        result = self.bindings.bind_answered(action, problem, now)
-        if problem is None and action.uid in self.bindings.unseen:
+    def _bind_answered(self, action: Bind, answered: Answered, now: int) -> list[Action]:
+        result = self.bindings.bind_answered(action, answered.problem, now)
+        if answered.problem is None and action.uid in self.bindings.unseen:
             self.queue.done(action.uid)
         return self._went(result, now)
 
-    def _claim_answered(self, action: BindClaim | ReserveClaim, problem: Problem | None, now: int) -> list[Action]:
-        return self._went(self.bindings.claim_answered(action, problem, now), now)
-
     def _victim_answered(
-        self, action: ReportStatus | DeleteObject | Evict, problem: Problem | None, now: int
+        self, action: ReportStatus | DeleteObject | Evict, answered: Answered, now: int
     ) -> list[Action]:
-        actions, ended = self.preemptions.answered(action, problem)
+        actions, ended = self.preemptions.answered(action, answered.problem)
         if ended is not None:
             self._preemption_ended(ended, now)
         return actions
 
-    def _report_answered(
-        self, action: ReportUnschedulable | Nominate, problem: Problem | None, now: int
-    ) -> list[Action]:
-        if problem is not None:
-            self.reports.failed(action, problem, now)
+    def _report_answered(self, action: ReportUnschedulable | Nominate, answered: Answered, now: int) -> list[Action]:
+        if answered.problem is not None:
+            self.reports.failed(action, answered.problem, now)
         return []
 
-    def _patch_answered(self, action: PatchObject, problem: Problem | None, now: int) -> list[Action]:
+    def _patch_answered(self, action: PatchObject, answered: Answered, now: int) -> list[Action]:
         if action.kind == "PodGroup":
-            self.gangs.answered(action, problem, now)
+            self.gangs.answered(action, answered.problem, now)
         return []
+
+    def _claim_answered(
+        self, action: BindClaim | ReserveClaim | ReleaseClaim, answered: Answered, now: int
+    ) -> list[Action]:
+        """A claim was written, or not. Where the answer tells what it is like, nobody need wait until that is seen."""
+        reservations = self.bindings.reservations
+        told = told_claim(answered)
+        if told is not None:
+            self.known.forget()
+            self._objects.claim_told(told, now)
+        if isinstance(action, ReleaseClaim):
+            freed = reservations.released(answered, now)
+            if freed is not None:
+                self.known.forget()
+                self._objects.claim_freed(freed, now)
+            return []
+        actions = self._went(self.bindings.claim_answered(answered, told, now), now)
+        if isinstance(action, ReserveClaim) and action.pod_uid not in self._feed.pods:
+            actions += reservations.forget_pod(action.pod, action.pod_uid)
+        return actions
 
     def _preemption_ended(self, ended: Ended, now: int) -> None:
         """Open the preemptor's gate.

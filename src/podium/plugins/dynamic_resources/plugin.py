@@ -106,7 +106,9 @@ class DynamicResources:
                 return problem
             if allocation is not None and allocation.node_selector is not None:
                 terms[number] = compile_node_selector(allocation.node_selector)
-        extended = (self._devices.made_for(pod.uid) or empty_claim(pod)) if backed else None
+        if backed and pod.uid in self._devices.in_flight:
+            return unresolvable("the resource claim for extended resources is in the process of being allocated")
+        extended = (self._devices.book.made_for(pod.uid) or empty_claim(pod)) if backed else None
         lost = frozenset(number for number, claim in enumerate(claims) if self._is_lost(claim))
         state[self.name] = Fitting(pod, cluster, self._selectors, Asked(claims, extended, backed, lost), terms)
         return SUCCESS
@@ -162,15 +164,15 @@ class DynamicResources:
         """Count the devices found on the node as taken, so that no other pod gets them meanwhile."""
         for claim, allocation in self.allocations(state, node_name):
             status = msgspec.structs.replace(claim.status, allocation=allocation)
-            self._devices.assume(msgspec.structs.replace(claim, status=status))
+            self._devices.book.assume(msgspec.structs.replace(claim, status=status))
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodRecord, node_name: str) -> None:
-        """Let go of what `reserve` counted."""
+        """Let go of what `reserve` counted, unless it may have been written."""
         fitting: Fitting | None = state.get(self.name)
         if fitting is not None:
             for claim in (*fitting.asked.claims, *filter(None, (fitting.asked.extended,))):
-                self._devices.forget_unwritten(claim.metadata.uid)
+                self._devices.book.give_back(claim.metadata.uid)
 
     def pre_bind(self, state: CycleState, pod: PodRecord, node_name: str) -> Sequence[DeviceReservation]:
         """Have the devices written into the claims, and the pod among those who use them."""
@@ -180,7 +182,7 @@ class DynamicResources:
         found = {claim.metadata.uid: (claim, allocation) for claim, allocation in self.allocations(state, node_name)}
         wanted = []
         for claim in fitting.asked.claims:
-            if claim.metadata.uid in found or not self._devices.is_reserved_for(claim, pod.uid):
+            if claim.metadata.uid in found or not self._devices.book.is_reserved_for(claim, pod.uid):
                 _, allocation = found.pop(claim.metadata.uid, (claim, None))
                 wanted.append(DeviceReservation(claim.key, claim.metadata.uid, _raw(allocation)))
         for claim, allocation in found.values():
@@ -212,7 +214,7 @@ class DynamicResources:
         if fitting is None:
             return []
         known = (self._devices.claims.get(claim.key) for claim in fitting.asked.claims)
-        made = self._devices.made_for(pod.uid) if fitting.asked.extended is not None else None
+        made = self._devices.book.made_for(pod.uid) if fitting.asked.extended is not None else None
         return [claim for claim in (*known, made) if claim is not None]
 
     def allocations(self, state: CycleState, node_name: str) -> list[tuple[ResourceClaim, AllocationResult]]:

@@ -14,8 +14,8 @@ from podium.api.node import Node
 from podium.api.quantity import parse_quantity
 from podium.api.selection import NodeSelector
 from podium.api.selectors import NodeTerm, compile_node_selector, node_selector_matches
-from podium.cluster.allocated_devices import DeviceID
-from podium.cluster.devices import Devices, PoolID, pool_of
+from podium.cluster.allocated_devices import DeviceID, PoolID
+from podium.cluster.devices import Devices, pool_of
 
 Counters = dict[str, dict[str, int]]
 """Amounts in nano units, by counter set and counter."""

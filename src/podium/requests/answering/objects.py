@@ -38,7 +38,8 @@ def watch(context: Context, request: Request, now: int) -> Response:
 def create(context: Context, request: Request, now: int) -> Response:
     """A new object."""
     raw, warnings = known(context, request, context.object_of(request))
-    return written(context.store.create(raw, now=now, is_new=context.creates_new), 201, warnings)
+    reading = request.reading if raw is request.body else None
+    return written(context.store.create(raw, now=now, reading=reading, is_new=context.creates_new), 201, warnings)
 
 
 def update(context: Context, request: Request, now: int) -> Response:

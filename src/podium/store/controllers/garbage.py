@@ -5,45 +5,16 @@ The rules of pkg/controller/garbagecollector (attemptToDeleteItem, processDeleti
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from podium.api.kinds import group_of
 from podium.api.meta import OwnerReference, Raw
+from podium.store.controllers.steps import CarryOut, Collect, OnRefusal, Rewrite, Step, take
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.stored import Stored
-from podium.store.verbs.deletion import FOREGROUND, ORPHAN, Propagation
-
-
-@dataclass(frozen=True, slots=True)
-class Collect:
-    """Delete an object whose owners are gone, or wait for it to go."""
-
-    stored: Stored
-    propagation: Propagation
-
-
-@dataclass(frozen=True, slots=True)
-class Rewrite:
-    """Update an object: it leaves an owner behind, or waits no longer."""
-
-    stored: Stored
-    raw: Raw
-
-
-Step = Collect | Rewrite
-OnRefusal = Callable[[Stored, StoreError], None]
-"""Is told of an object about which something was to be done that was refused."""
-
-OnStep = Callable[[], None]
-"""Is called after each step: whoever looks at what is written must not wait for more than the log holds."""
+from podium.store.verbs.deletion import FOREGROUND, ORPHAN
 
 REMEMBERED_NS = 600 * 10**9
 """How long it is known of an object that it was there; whoever acts in its name has been answered by then."""
-
-# What another writer did meanwhile shows as an event, and is judged then.
-_PASSING = frozenset(("NotFound", "Conflict"))
 
 
 class GarbageCollector:
@@ -52,11 +23,12 @@ class GarbageCollector:
     An owner is the object of the reference's API group, kind and name, in the namespace of what it owns or in none, if
     that has the reference's uid. `absent_is_gone` says whether owners that were never there count as gone, as they do
     for Kubernetes; in a cluster that is known in part they may be alive. Who went is remembered for `REMEMBERED_NS`,
-    since something may be made in its name that was on its way.
+    since something may be made in its name that was on its way. What it wants done, ``carry_out`` does.
     """
 
-    def __init__(self, store: Store, *, absent_is_gone: bool = True) -> None:
+    def __init__(self, store: Store, carry_out: CarryOut, *, absent_is_gone: bool = True) -> None:
         self._store = store
+        self._carry_out = carry_out
         self._absent_is_gone = absent_is_gone
         self._version = 0
         self._objects: dict[str, Stored] = {}
@@ -68,7 +40,7 @@ class GarbageCollector:
         self._dirty: dict[str, None] = {}
         self._begin(0)
 
-    def collect(self, now: int, on_refusal: OnRefusal | None = None, on_step: OnStep | None = None) -> int:
+    def collect(self, now: int, on_refusal: OnRefusal | None = None) -> int:
         """Do what is to be done, and what follows from it; returns the number of steps.
 
         What is refused, and why, is told; without somebody to be told, the StoreError is raised.
@@ -77,16 +49,7 @@ class GarbageCollector:
         while steps := self.due(now):
             count += len(steps)
             for step in steps:
-                try:
-                    self._carry_out(step, now)
-                    if on_step is not None:
-                        on_step()
-                except StoreError as error:
-                    if error.reason in _PASSING:
-                        continue
-                    if on_refusal is None:
-                        raise
-                    on_refusal(step.stored, error)
+                take(step, self._carry_out, now, on_refusal)
         return count
 
     def look_again(self, uid: str) -> None:
@@ -164,9 +127,9 @@ class GarbageCollector:
         meta = stored.object.metadata
         if meta.deletion_timestamp is not None:
             if ORPHAN in meta.finalizers:
-                return [*self._orphaned(stored), Rewrite(stored, _without_finalizer(stored, ORPHAN))]
+                return [*self._orphaned(stored), _without_finalizer(stored, ORPHAN)]
             if FOREGROUND in meta.finalizers and not self._blocking(stored):
-                return [Rewrite(stored, _without_finalizer(stored, FOREGROUND))]
+                return [_without_finalizer(stored, FOREGROUND)]
             return []
         return self._judged(stored) if _owners(stored) else []
 
@@ -178,14 +141,17 @@ class GarbageCollector:
             return []
         if any(solid):
             kept = [one for one, is_solid in zip(_references(stored), solid, strict=True) if is_solid]
-            return [Rewrite(stored, _with_metadata(stored, "ownerReferences", kept))]
+            return [Rewrite(stored, "ownerReferences", kept)]
         waiting = any(self._owner(stored, reference) is not None for reference in references)
         dependents = [self._objects[uid] for uid in self._owned.get(stored.uid, ())]
         if waiting and dependents:
             # Two that wait for one another would wait for ever: this one stops holding up its owners.
             circle = any(_waits(dependent) for dependent in dependents)
-            unblocked = [Rewrite(stored, _unblocked(stored))] if circle and _unblocked(stored) != stored.raw else []
-            return [*unblocked, Collect(stored, "Foreground")]
+            unblocked = _unblocked(stored) if circle else _references(stored)
+            return [
+                *([Rewrite(stored, "ownerReferences", unblocked)] if unblocked != _references(stored) else []),
+                Collect(stored, "Foreground"),
+            ]
         finalizers = stored.object.metadata.finalizers
         if ORPHAN in finalizers:
             return [Collect(stored, "Orphan")]
@@ -209,8 +175,8 @@ class GarbageCollector:
         steps: list[Step] = []
         for uid in self._owned.get(stored.uid, ()):
             dependent = self._objects[uid]
-            left = [owner for owner in _owners(dependent) if owner != stored.uid]
-            steps.append(Rewrite(dependent, _with_owners(dependent, left)))
+            left = [reference for reference in _references(dependent) if reference.get("uid") != stored.uid]
+            steps.append(Rewrite(dependent, "ownerReferences", left))
         return steps
 
     def _blocking(self, stored: Stored) -> list[str]:
@@ -221,13 +187,6 @@ class GarbageCollector:
             for reference in _references(self._objects[uid])
             if reference.get("uid") == stored.uid and reference.get("blockOwnerDeletion")
         ]
-
-    def _carry_out(self, step: Step, now: int) -> None:
-        stored = step.stored
-        if isinstance(step, Rewrite):
-            self._store.update(step.raw)
-        else:
-            self._store.delete(stored.kind, stored.key, now=now, uid=stored.uid, propagation=step.propagation)
 
 
 def _references(stored: Stored) -> list[Raw]:
@@ -258,20 +217,9 @@ def _waits(stored: Stored) -> bool:
     return stored.object.metadata.deletion_timestamp is not None and FOREGROUND in stored.object.metadata.finalizers
 
 
-def _with_owners(stored: Stored, kept: list[str]) -> Raw:
-    references = [reference for reference in _references(stored) if reference.get("uid") in kept]
-    return _with_metadata(stored, "ownerReferences", references)
+def _unblocked(stored: Stored) -> list[Raw]:
+    return [{**reference, "blockOwnerDeletion": False} for reference in _references(stored)]
 
 
-def _unblocked(stored: Stored) -> Raw:
-    references = [{**reference, "blockOwnerDeletion": False} for reference in _references(stored)]
-    return _with_metadata(stored, "ownerReferences", references)
-
-
-def _without_finalizer(stored: Stored, finalizer: str) -> Raw:
-    left = [one for one in stored.object.metadata.finalizers if one != finalizer]
-    return _with_metadata(stored, "finalizers", left)
-
-
-def _with_metadata(stored: Stored, field: str, value: object) -> Raw:
-    return {**stored.raw, "metadata": {**stored.raw["metadata"], field: value}}
+def _without_finalizer(stored: Stored, finalizer: str) -> Rewrite:
+    return Rewrite(stored, "finalizers", [one for one in stored.object.metadata.finalizers if one != finalizer])

@@ -5,38 +5,36 @@ The rules of pkg/controller/namespace/deletion (namespaced_resources_deleter.go)
 
 from __future__ import annotations
 
-from podium.store.controllers.garbage import OnRefusal, OnStep
+from podium.store.controllers.steps import CarryOut, Collect, LetGo, OnRefusal, take
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.stored import Stored
 from podium.store.verbs.namespaces import FINALIZER, is_going
-
-# What another writer did meanwhile shows in the next round.
-_PASSING = frozenset(("NotFound", "Conflict"))
 
 
 class NamespaceCleaner:
     """Empties the namespaces that are being deleted, and lets them go once they are empty.
 
     Pods go first, each with its own grace period, and all else when none is left: what they need stays for as long as
-    they run. What has finalizers is waited for.
+    they run. What has finalizers is waited for. What it wants done, ``carry_out`` does.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, carry_out: CarryOut) -> None:
         self._store = store
+        self._carry_out = carry_out
         self._version = 0
         self._changes = -1
         # By namespace that is going, whether something has happened to it or in it.
         self._going: dict[str, bool] = {}
 
-    def clean(self, now: int, on_refusal: OnRefusal | None = None, on_step: OnStep | None = None) -> int:
+    def clean(self, now: int, on_refusal: OnRefusal | None = None) -> int:
         """Do what is to be done, and what follows from it; returns the number of steps.
 
         What is refused, and why, is told; without somebody to be told, the StoreError is raised.
         """
         count = 0
         while name := self._next():
-            count += self._work_on(name, now, on_refusal, on_step)
+            count += self._work_on(name, now, on_refusal)
         return count
 
     def look_again(self, name: str) -> None:
@@ -76,26 +74,17 @@ class NamespaceCleaner:
                 self._going[stored.key] = True
         self._version = self._store.version
 
-    def _work_on(self, name: str, now: int, on_refusal: OnRefusal | None, on_step: OnStep | None) -> int:
+    def _work_on(self, name: str, now: int, on_refusal: OnRefusal | None) -> int:
         self._going[name] = False
         namespace = self._store.find("Namespace", name)
         if namespace is None:
             return 0
         pods, others = self._contents(name)
         if not pods and not others:
-            return self._let_go(namespace)
+            return self._let_go(namespace, now, on_refusal)
         deletable = [pod for pod in pods or others if pod.object.metadata.deletion_timestamp is None]
         for stored in deletable:
-            try:
-                self._store.delete(stored.kind, stored.key, now=now, uid=stored.uid)
-                if on_step is not None:
-                    on_step()
-            except StoreError as error:
-                if error.reason in _PASSING:
-                    continue
-                if on_refusal is None:
-                    raise
-                on_refusal(stored, error)
+            take(Collect(stored), self._carry_out, now, on_refusal)
         return len(deletable)
 
     def _contents(self, name: str) -> tuple[list[Stored], list[Stored]]:
@@ -107,10 +96,10 @@ class NamespaceCleaner:
                 (pods if resource.name == "Pod" else others).extend(self._store.objects(resource.name, name))
         return pods, others
 
-    def _let_go(self, namespace: Stored) -> int:
-        spec = namespace.raw.get("spec", {})
-        left = [finalizer for finalizer in spec.get("finalizers", []) if finalizer != FINALIZER]
-        if left == spec.get("finalizers", []):
+    def _let_go(self, namespace: Stored, now: int, on_refusal: OnRefusal | None) -> int:
+        finalizers = namespace.raw.get("spec", {}).get("finalizers", [])
+        left = [finalizer for finalizer in finalizers if finalizer != FINALIZER]
+        if left == finalizers:
             return 0
-        self._store.update({**namespace.raw, "spec": {**spec, "finalizers": left}})
+        take(LetGo(namespace, left), self._carry_out, now, on_refusal)
         return 1

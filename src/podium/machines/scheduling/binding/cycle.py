@@ -25,9 +25,10 @@ class BindingCycle(msgspec.Struct, eq=False):
     """One pod on its way to one node.
 
     ``claims`` are the claim bindings that are still to be answered. ``reservations`` are all of devices that were asked
-    for, ``unanswered`` those that may have been carried out without a word, and ``ready_by_ns`` is until when they are
-    waited for. ``sent`` is the binding that was asked for, None before. ``is_together``: it is not asked for before
-    enough pods of the pod's gang are ready for theirs.
+    for: ``unanswered`` those that may have been carried out without a word, ``settled`` those of which it is known
+    whether they were carried out. ``ready_by_ns`` is until when they are waited for. ``sent`` is the binding that was
+    asked for, None before. ``is_together``: it is not asked for before enough pods of the pod's gang are ready for
+    theirs.
     """
 
     queued: QueuedPod
@@ -38,6 +39,7 @@ class BindingCycle(msgspec.Struct, eq=False):
     claims: frozenset[ClaimAction] = frozenset()
     reservations: tuple[ReserveClaim, ...] = ()
     unanswered: frozenset[ReserveClaim] = frozenset()
+    settled: frozenset[ReserveClaim] = frozenset()
     ready_by_ns: int | None = None
     sent: Bind | None = None
     is_together: bool = False

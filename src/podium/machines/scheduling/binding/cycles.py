@@ -10,26 +10,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from podium.api.resource_claims import ResourceClaim
 from podium.cluster.cluster import Cluster
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import PluginError
 from podium.framework.runner import Runner
 from podium.framework.status import Code, Status
 from podium.framework.waiting_pods import WaitingPod, WaitingPods
-from podium.machines.actions import Action, Bind, Nominate, ReleaseClaim, ReserveClaim
+from podium.machines.actions import Action, Bind, BindClaim, Nominate, ReserveClaim
 from podium.machines.answers import Answer
 from podium.machines.observations import Answered, Problem
 from podium.machines.parts.deadlines import Deadlines, earliest
 from podium.machines.scheduling.binding import plugins
 from podium.machines.scheduling.binding.cycle import (
     BindingCycle,
-    ClaimAction,
     FailedBinding,
     StepResult,
     claim_action,
     error_status,
     unbound_claims,
 )
+from podium.machines.scheduling.binding.reservations import Reservations
 from podium.machines.scheduling.binding.stages import Stage
 from podium.machines.scheduling.queue.queued_pod import SECOND_NS, QueuedPod
 
@@ -59,6 +60,7 @@ class BindingCycles:
         self._retries: Deadlines[str] = Deadlines()
         # When to see again whether devices are ready.
         self._preparing: Deadlines[str] = Deadlines()
+        self.reservations = Reservations(cluster.devices.book)
         # The cycles that have some of these times: most are through before the clock moves.
         self._timed: set[str] = set()
         # Pods, by uid, that wait for others of their gang; and how often, while any did, a pod came a step further.
@@ -87,7 +89,7 @@ class BindingCycles:
     @property
     def has_deadlines(self) -> bool:
         """Whether any cycle waits for a time."""
-        return bool(self._timed)
+        return bool(self._timed) or self.reservations.are_doubted
 
     def is_assumed(self, uid: str) -> bool:
         """Whether a pod counts as placed though the API does not show it yet."""
@@ -132,25 +134,28 @@ class BindingCycles:
             raise ValueError(f"pod {cycle.queued.record.key} does not wait for its gang")
         return self._guarded(self._ask_for_binding, cycle, now)
 
-    def claim_answered(self, action: ClaimAction, problem: Problem | None, now: int) -> StepResult:
+    def claim_answered(self, answered: Answered, told: ResourceClaim | None, now: int) -> StepResult:
         """A claim was bound, or could not be; when the last one is, the pod's own binding follows.
+
+        ``told`` is the claim for devices that the answer tells, None for none.
 
         A reservation of devices without an answer may have been carried out. They count as taken, and the same is asked
         for again, until that is known. An answer that only puts it off says nothing about it, and neither does one that
         the claim has changed, while it is such that the reservation could be made.
         """
+        action, problem = answered.action, answered.problem
+        if not isinstance(action, BindClaim | ReserveClaim):
+            raise TypeError(f"{type(action).__name__} is not about a claim that a pod waits for")
         cycle = self._cycles.get(action.pod_uid)
         if cycle is None or action not in cycle.claims:
             return [], None
         if isinstance(action, ReserveClaim):
-            answer = Answered(action, problem).answer
-            if answer is Answer.UNKNOWN or (action in cycle.unanswered and self._is_in_doubt(action, answer)):
+            answer, was_unknown = answered.answer, action in cycle.unanswered
+            if answer is Answer.UNKNOWN or (was_unknown and self.reservations.is_in_doubt(action, answer)):
                 cycle.unanswered |= {action}
                 self._ask_again(cycle, now)
                 return [], None
-            if problem is None:
-                self._cluster.devices.written(action.uid or action.pod_uid)
-                self._cluster.devices.reserved(action.uid, action.pod_uid)
+            self.reservations.answered(cycle, answered, told)
         cycle.claims -= {action}
         if problem is not None:
             return self._fail(cycle, error_status(f"binding claim {action.claim or _UNNAMED}: {problem.message}"))
@@ -206,8 +211,8 @@ class BindingCycles:
         return self._fail(cycle, error_status(f"binding to {cycle.node_name}: {problem.message}"))
 
     def retries(self, now: int) -> list[Action]:
-        """The bindings to send again, and the reservations of devices."""
-        due: list[Action] = []
+        """The bindings to send again, and the reservations and releases of devices."""
+        due = self.reservations.retries(now)
         while (uid := self._retries.take_due(now)) is not None:
             cycle = self._cycles[uid]
             if cycle.sent is not None:
@@ -242,9 +247,9 @@ class BindingCycles:
     def next_deadline(self) -> int | None:
         """When a wait at Permit or for claims ends, or a binding is to be sent again; None where none of that is."""
         waiting = self._waiting.next_deadline()
-        if not self._timed:
+        if not self.has_deadlines:
             return waiting
-        deadlines = (self._retries, self._claim_deadlines, self._preparing)
+        deadlines = (self._retries, self._claim_deadlines, self._preparing, self.reservations)
         return earliest([*(times.next_time() for times in deadlines), waiting])
 
     def _guarded(self, step: Callable[[BindingCycle, int], StepResult], cycle: BindingCycle, now: int) -> StepResult:
@@ -319,18 +324,6 @@ class BindingCycles:
         cycle.sent = Bind(pod.key, pod.uid, cycle.node_name)
         return [cycle.sent], None
 
-    def _is_in_doubt(self, action: ReserveClaim, answer: Answer) -> bool:
-        """Whether a reservation may have been carried out that had no answer at first and then this one."""
-        if answer is not Answer.STALE:
-            return answer is Answer.PASSING
-        devices = self._cluster.devices
-        claim = devices.made_for(action.pod_uid) if action.made is not None else devices.claims.get(action.claim)
-        if claim is None or (action.uid and claim.metadata.uid != action.uid):
-            return claim is None and action.made is not None
-        if claim.metadata.deletion_timestamp is not None:
-            return False
-        return claim.is_reserved_for(action.pod_uid) or claim.is_allocated is (action.allocation is None)
-
     def _ask_again(self, cycle: BindingCycle, now: int) -> None:
         """Send what had no answer once more, in a while."""
         uid = cycle.queued.record.uid
@@ -343,10 +336,8 @@ class BindingCycles:
     def _undo(self, cycle: BindingCycle) -> list[Action]:
         """Unreserve, and take the pod off its node and off its claims for devices."""
         pod = cycle.queued.record
-        actions = plugins.unreserve(cycle)
-        for reservation in cycle.reservations:
-            self._cluster.devices.let_go(reservation.uid, pod.uid)
-            actions.append(ReleaseClaim(reservation.claim, reservation.uid, pod.key, pod.uid))
+        releases = self.reservations.give_up(cycle)
+        actions = plugins.unreserve(cycle) + releases
         self._drop(cycle)
         self._cluster.remove_pod(pod.uid)
         pod.node_name = ""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod_group import PodGroup
+from podium.api.resource_claims import ResourceClaim
+from podium.cluster.claim_book import ClaimBook
 from podium.cluster.feed import Feed
 from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.machines.actions import Action
@@ -23,12 +27,15 @@ _EVERY_PRIORITY = 2**63
 class ObjectsShown:
     """Brings the cluster up to date with changes of objects, and wakes the pods in the queue that they may help."""
 
-    def __init__(self, feed: Feed, queue: SchedulingQueue, cap: CapWaits, room: Room, gangs: Gangs) -> None:
+    def __init__(
+        self, feed: Feed, queue: SchedulingQueue, cap: CapWaits, room: Room, gangs: Gangs, book: ClaimBook
+    ) -> None:
         self._feed = feed
         self._queue = queue
         self._cap = cap
         self._room = room
         self._gangs = gangs
+        self._book = book
 
     def changed(self, changed: Kubernetes, now: int) -> list[Action]:
         """An object was added or changed."""
@@ -39,10 +46,23 @@ class ObjectsShown:
             return self._group_changed(changed, now)
         if isinstance(changed, DisruptionPolicy):
             self._cap.observe(changed)
-        event = object_event(*self._feed.changed(changed))
-        if event is not None:
-            self._queue.move(event, now)
+        if isinstance(changed, ResourceClaim) and self._book.is_late(changed):
+            self._feed.changed(changed)
+            return []
+        self._move(*self._feed.changed(changed), now)
         return []
+
+    def claim_told(self, claim: ResourceClaim, now: int) -> None:
+        """An answer tells a claim as it was written. That is news before it is seen, and then no more."""
+        before = self._book.claims.get(claim.key)
+        if self._book.tell(claim):
+            self._move(before, claim, now)
+
+    def claim_freed(self, claim: ResourceClaim, now: int) -> None:
+        """The devices of a claim count as taken no more, but for those that it is known to have."""
+        known = self._book.claims.get(claim.key)
+        if known is None or not known.is_allocated:
+            self._move(claim, replace(claim, status=replace(claim.status, allocation=None)), now)
 
     def gone(self, gone: Kubernetes, now: int) -> list[Action]:
         """An object is no more; nominations to a node go with it."""
@@ -57,13 +77,16 @@ class ObjectsShown:
         if change is None:
             return []
         if not isinstance(gone, Node):
-            event = object_event(*change)
-            if event is not None:
-                self._queue.move(event, now)
+            self._move(*change, now)
             return []
         name = gone.metadata.name
         self._queue.move(ClusterEvent(EventResource.NODE, ActionType.DELETE, gone, None, "NodeDelete"), now)
         return self._room.taken(name, _EVERY_PRIORITY, f"node {name} is gone", now)
+
+    def _move(self, before: Kubernetes | None, after: Kubernetes | None, now: int) -> None:
+        event = object_event(before, after)
+        if event is not None:
+            self._queue.move(event, now)
 
     def _group_changed(self, group: PodGroup, now: int) -> list[Action]:
         before = self._gangs.state.group(group.key)

@@ -175,7 +175,7 @@ class PodsShown:
         if placed is None or nominated or self._may_be_pending(uid):
             actions = self._bindings.withdraw(uid)
             self._forget_pending(uid)
-        self._cluster.devices.forget_pod(uid)
+        actions = actions + self._bindings.reservations.forget_pod(record.key, uid)
         self._futile.forget(record)
         if record.pod_class.pod_group:
             self._gangs.left(record, now)

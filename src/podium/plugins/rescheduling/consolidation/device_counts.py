@@ -67,7 +67,7 @@ def claims_of(pod: PodRecord, cluster: Cluster) -> list[ResourceClaim]:
         for each in pod.spec.resource_claims
     ]
     found = [devices.claims.get(f"{pod.namespace}/{name}") for name in names if name is not None]
-    return [claim for claim in (*found, devices.made_for(pod.uid)) if claim is not None]
+    return [claim for claim in (*found, devices.book.made_for(pod.uid)) if claim is not None]
 
 
 def _is_in(device_class: DeviceClass, candidate: Candidate, selectors: Selectors) -> bool:

@@ -1,0 +1,29 @@
+"""Which of two versions was written first."""
+
+import pytest
+
+from podium.api.resource_version import is_comparable, is_older
+
+
+@pytest.mark.parametrize("version", ["", "0", "07", "-1", "1.5", "abc", "12a", "\uff11\uff12", "\u00b2"])
+def test_what_is_no_number_as_versions_are_cannot_be_compared(version: str) -> None:
+    assert not is_comparable(version)
+    assert not is_older("1", version)
+
+
+@pytest.mark.parametrize(
+    ("version", "other", "is_so"),
+    [
+        ("9", "10", True),
+        ("10", "9", False),
+        ("10", "10", False),
+        ("19", "20", True),
+        ("9" * 6_000, "1" + "0" * 6_000, True),
+        ("1" + "0" * 6_000, "9" * 6_000, False),
+        ("", "1", True),
+        ("abc", "1", False),
+        ("", "abc", False),
+    ],
+)
+def test_of_two_numbers_the_smaller_was_written_first(version: str, other: str, is_so: bool) -> None:
+    assert is_older(version, other) is is_so
