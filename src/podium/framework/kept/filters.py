@@ -20,7 +20,7 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.kept.class_cache import ClassCache, KeptByClass, KeptRows, as_many_as
 from podium.framework.kept.outcome import KeptOutcome
 from podium.framework.kept.row_filters import FEW_ROWS, RowFilters, has_one_row_form
-from podium.framework.plugin import ArrayFilterPlugin, FilterPlugin, OneRowFilterPlugin, Scope
+from podium.framework.plugin import ArrayFilterPlugin, FilterPlugin, OneRowFilterPlugin, Scope, is_own
 from podium.framework.verdicts import Outcome
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class KeptFilters:
         # By the plugins that are skipped.
         self._one_by_one: dict[frozenset[str], list[tuple[int, OneRowFilterPlugin]] | None] = {}
         self.few_rows = FEW_ROWS
+        self._are_own = all(is_own(placed.plugin) for placed in filters)
         # Those asked for last, with the class and the plugins that are skipped.
         self._newest: tuple[Callable[[], PodClass | None], frozenset[str], RowFilters | None] = (
             _nobody,
@@ -190,8 +191,11 @@ class KeptFilters:
             if rows is not None and filters is not None:
                 filters.explain(pod, by_row.decoders)
                 return np.array([filters.refused(pod, row) for row in rows.tolist()], dtype=np.int64)
-            part = self._runner.filter_view(state, pod, View(self._cluster, rows), Scope.ROW)
-            part.merge(by_node.values if rows is None else by_node.values[rows])
+            return self._in_pieces(rows, of_view)
+
+        def of_view(view: View) -> Int64s:
+            part = self._runner.filter_view(state, pod, view, Scope.ROW)
+            part.merge(view.take(by_node.values))
             by_row.decoders.update(part.decoders)
             return part.refused
 
@@ -203,15 +207,20 @@ class KeptFilters:
         nodes = self._cluster.nodes
         by_node = self._cache.rows(pod.pod_class, (Scope.NODE, frozenset(state.skip_filter)))
 
-        def from_nodes(rows: Int64s | None) -> Int64s:
-            view = View(self._cluster, rows)
+        def of_view(view: View) -> Int64s:
             part = self._runner.filter_view(state, pod, view, Scope.NODE)
             part.refused[~view.take(nodes.present)] = Outcome.ABSENT
             by_node.decoders.update(part.decoders)
             return part.refused
 
-        by_node.refresh(nodes.node_changes, nodes.count, from_nodes)
+        by_node.refresh(nodes.node_changes, nodes.count, lambda rows: self._in_pieces(rows, of_view))
         return by_node
+
+    def _in_pieces(self, rows: Int64s | None, of_view: Callable[[View], Int64s]) -> Int64s:
+        """What is said of some rows; of all (None) in pieces, but where others' plugins answer."""
+        if rows is not None or not self._are_own:
+            return of_view(View(self._cluster, rows))
+        return np.concatenate([of_view(view) for view in View.pieces(self._cluster)])
 
     def _with_one_row_form(self, state: CycleState) -> list[tuple[int, OneRowFilterPlugin]] | None:
         """The filters of scope ROW with their places, for pods whose state skips these; None where some cannot."""
