@@ -111,6 +111,8 @@ class History:
         self._events: list[SimEvent] = []
         # How often something happened: the events with what they count.
         self._happened = 0
+        self.at_most = 0
+        """As `happened`, or more, and known at once."""
         # By the key of a pod, or the name of a workload whose pods could not be made, the place of its last event.
         self._latest: dict[str, int] = {}
         # How often something was written that others may look at; and how often when a subject's last event was told.
@@ -138,15 +140,13 @@ class History:
     def happened(self) -> int:
         """How often something happened: the events with what they count."""
         self._backlog.clear()
+        self.at_most = self._happened
         return self._happened
-
-    def has_happened(self, most: int) -> bool:
-        """Whether something happened more often than so many times."""
-        return self._happened + _MOST_EVENTS_A_WRITE * len(self._backlog) > most and self.happened > most
 
     def add(self, now: int, reason: str, pod: str | None, node: str | None, by: str | None, message: str = "") -> None:
         """Add an event; "" stands for None."""
         self._backlog.clear()
+        self.at_most += 1
         self._add(now, reason, pod, node, by, message)
 
     def _add(self, now: int, reason: str, pod: str | None, node: str | None, by: str | None, message: str = "") -> None:
@@ -202,6 +202,7 @@ class History:
 
     def observe(self, event: WatchEvent, now: int, by: str, message: str) -> None:
         """Take in a write."""
+        self.at_most += _MOST_EVENTS_A_WRITE
         self._backlog.put(event, now, by, message)
 
     def _observe(self, event: WatchEvent, now: int, by: str, message: str) -> None:

@@ -357,8 +357,8 @@ class Simulation:
             self._meter.gone(stored.uid)
 
     def _call(self, components: Sequence[Component]) -> None:
-        if self._meter.called(len(components)) or self.history.has_happened(self._meter.most_events):
-            self._meter.refuse(components, self.history.happened, self.elapsed_ns)
+        if self._meter.called(len(components), self.history.at_most):
+            self._meter.check(components, self.history.happened, self.elapsed_ns)
 
 
 def _kubelets(scenario: Scenario, settings: Settings) -> KubeletSettings:
