@@ -67,7 +67,7 @@ class APIServer:
         version = self.store.version
         who = by or self.scheduler_of(action)
         by = getattr(action, "cause", "") or who
-        if isinstance(action, DeleteObject) and action.kind == "Pod" and by == SCENARIO:
+        if by == SCENARIO and isinstance(action, DeleteObject) and action.kind == "Pod":
             self._ledger.wanted(action.uid, by)
         else:
             self._ledger.asked(action, who)
