@@ -14,7 +14,7 @@ from podium.requests.request import Request, Response
 from podium.requests.router import Router
 from podium.sim.history import History
 from podium.sim.scenario.changes import SCENARIO
-from podium.store.controllers.garbage import GarbageCollector
+from podium.store.controllers.garbage import GarbageCollector, is_alone
 from podium.store.controllers.namespace_contents import NamespaceCleaner
 from podium.store.controllers.steps import CarryOut, Step
 from podium.store.log.watch_event import WatchEvent
@@ -23,6 +23,8 @@ from podium.store.store import Store
 _COLLECTOR = "garbage-collector"
 _NAMESPACES = "namespace-controller"
 _TELLING = frozenset((ReportStatus, PatchObject, DeleteObject))
+# So many writes of which nothing follows the collectors may be behind.
+_MOST_BEHIND = 1_000
 
 
 class APIServer:
@@ -48,7 +50,10 @@ class APIServer:
         self._on_event = on_event
         # A cluster may be known in part: an owner that was never seen may be alive.
         self._garbage = GarbageCollector(store, self._stepping(_COLLECTOR), absent_is_gone=False)
-        self._namespaces = NamespaceCleaner(store, self._stepping(_NAMESPACES))
+        self._cleaner = NamespaceCleaner(store, self._stepping(_NAMESPACES))
+        # Whether something was written since they looked that may concern them; and what was written then.
+        self._may_collect = True
+        self._looked_at = 0
 
     def carry_out(self, action: Action, now: int, by: str = "") -> Answered:
         """Do what a component asks for; how that ends.
@@ -63,7 +68,7 @@ class APIServer:
         version = self.store.version
         who = by or self.scheduler_of(action)
         by = getattr(action, "cause", "") or who
-        if isinstance(action, DeleteObject) and action.kind == "Pod" and by == SCENARIO:
+        if by == SCENARIO and isinstance(action, DeleteObject) and action.kind == "Pod":
             self._ledger.wanted(action.uid, by)
         else:
             self._ledger.asked(action, who)
@@ -84,7 +89,10 @@ class APIServer:
 
     def collect_garbage(self, now: int) -> bool:
         """Let objects go whose owners are gone, or whose namespace is going; whether there were any."""
-        return self._garbage.collect(now) + self._namespaces.clean(now) > 0
+        if not self._may_collect and self.written - self._looked_at < _MOST_BEHIND:
+            return False
+        self._may_collect, self._looked_at = False, self.written
+        return self._garbage.collect(now) + self._cleaner.clean(now) > 0
 
     def scheduler_of(self, action: Action) -> str:
         """The scheduler that is responsible for the action's pod, "" where there is none."""
@@ -109,7 +117,18 @@ class APIServer:
         if version != self.store.version:
             for event in self.store.events_since(version):
                 self.written += 1
+                self._may_collect = self._may_collect or self._concerns_collectors(event)
                 self._on_event(event, now, by, message)
+
+    def _concerns_collectors(self, event: WatchEvent) -> bool:
+        stored, before = event.stored, event.previous
+        return (
+            event.type == "DELETED"
+            or not is_alone(stored)
+            or (before is not None and not is_alone(before))
+            or stored.resource.name == "Namespace"
+            or self._cleaner.has_work
+        )
 
 
 def _told(action: Action) -> str:

@@ -14,9 +14,9 @@ MOST = 256
 class Backlog(Generic[*Arguments]):
     """Calls that are made in their order, many at a time.
 
-    What is recorded and measured of a write is little, and done between all else that follows from it, each time, it
-    takes three times as long as many times in a row: a processor's caches then hold what it takes. Whoever is asked for
-    what comes of the calls has those made first that wait.
+    What is recorded and measured of a write is little. Done each time between all else that follows from the write, it
+    takes half as long again as many times in a row, when the processor's caches hold what it takes. Whoever is asked
+    for what comes of the calls has those made first that wait.
     """
 
     __slots__ = ("_call", "_waiting")

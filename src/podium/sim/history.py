@@ -111,9 +111,13 @@ class History:
         self._events: list[SimEvent] = []
         # How often something happened: the events with what they count.
         self._happened = 0
+        self.at_most = 0
+        """As `happened`, or more, and known at once."""
         # By the key of a pod, or the name of a workload whose pods could not be made, the place of its last event.
         self._latest: dict[str, int] = {}
-        # How often something was written that others may look at; and how often when a subject's last event was told.
+        # Since something failed first, how often something was written that others may look at; and how often that was
+        # when a subject's last failure was told.
+        self._has_failures = False
         self._changes = 0
         self._changes_at: dict[str, int] = {}
         # By kind and key, what exists or has existed.
@@ -138,15 +142,13 @@ class History:
     def happened(self) -> int:
         """How often something happened: the events with what they count."""
         self._backlog.clear()
+        self.at_most = self._happened
         return self._happened
-
-    def has_happened(self, most: int) -> bool:
-        """Whether something happened more often than so many times."""
-        return self._happened + _MOST_EVENTS_A_WRITE * len(self._backlog) > most and self.happened > most
 
     def add(self, now: int, reason: str, pod: str | None, node: str | None, by: str | None, message: str = "") -> None:
         """Add an event; "" stands for None."""
         self._backlog.clear()
+        self.at_most += 1
         self._add(now, reason, pod, node, by, message)
 
     def _add(self, now: int, reason: str, pod: str | None, node: str | None, by: str | None, message: str = "") -> None:
@@ -156,7 +158,17 @@ class History:
         time = self._elapsed[1]
         self._happened += 1
         event = SimEvent(time, reason, pod or None, node or None, by or None, message, 1, time)
-        if subject := pod or subject_of(event):
+        if reason in _REPEATED:
+            self._add_failure(event)
+            return
+        if pod:
+            self._latest[pod] = len(self._events)
+        self._events.append(event)
+
+    def _add_failure(self, event: SimEvent) -> None:
+        """Add what may be the same once more."""
+        self._has_failures = True
+        if subject := subject_of(event):
             place = self._latest.get(subject)
             nothing_changed = self._changes_at.get(subject) == self._changes
             if place is not None and nothing_changed and is_repeated(self._events[place], event):
@@ -202,18 +214,20 @@ class History:
 
     def observe(self, event: WatchEvent, now: int, by: str, message: str) -> None:
         """Take in a write."""
+        self.at_most += _MOST_EVENTS_A_WRITE
         self._backlog.put(event, now, by, message)
 
     def _observe(self, event: WatchEvent, now: int, by: str, message: str) -> None:
         object_ = event.stored.object
-        self._changes += not _is_mere_report(event)
+        if self._has_failures:
+            self._changes += not _is_mere_report(event)
         if event.type == "ADDED":
             self._named.add((event.stored.kind, event.stored.key))
-        if isinstance(object_, Node):
+        if isinstance(object_, Pod):
+            self._observe_pod(object_, event, now, by, message)
+        elif isinstance(object_, Node):
             what = {"ADDED": "NodeAdded", "MODIFIED": "NodeChanged", "DELETED": "NodeRemoved"}[event.type]
             self._add(now, what, None, object_.metadata.name, by, message or _avoided_anew(event, object_))
-        elif isinstance(object_, Pod):
-            self._observe_pod(object_, event, now, by, message)
 
     def _observe_pod(self, pod: Pod, event: WatchEvent, now: int, by: str, message: str) -> None:
         node = pod.spec.node_name
@@ -247,19 +261,18 @@ class History:
 
     def _changed(self, old: Pod, pod: Pod, event: WatchEvent, now: int, by: str) -> None:
         story = self._stories[pod.metadata.uid]
-        node = pod.spec.node_name
-        story.nominated_node = "" if node else pod.nominated_node_name
+        node, nominated = pod.spec.node_name, pod.nominated_node_name
+        story.nominated_node = "" if node else nominated
         _note_disruption(story, pod, by)
         if node and not old.spec.node_name:
             story.node, story.scheduled_ns, story.bound_in_run = node, now, True
             self._add(now, "Scheduled", pod.key, node, by, f"Successfully assigned {pod.key} to {node}")
-        elif pod.nominated_node_name != old.nominated_node_name:
-            cleared = not pod.nominated_node_name
-            reason = "NominationCleared" if cleared else "Nominated"
-            self._add(now, reason, pod.key, pod.nominated_node_name or old.nominated_node_name, by)
-        restarts = read_restarts(event.stored.raw).count
-        if restarts and event.previous is not None and restarts > read_restarts(event.previous.raw).count:
-            self._add(now, "Restarted", pod.key, node, by, f"restart {restarts}")
+        elif nominated != (before := old.nominated_node_name):
+            self._add(now, "Nominated" if nominated else "NominationCleared", pod.key, nominated or before, by)
+        if pod.status.container_statuses and event.previous is not None:
+            restarts = read_restarts(event.stored.raw).count
+            if restarts and restarts > read_restarts(event.previous.raw).count:
+                self._add(now, "Restarted", pod.key, node, by, f"restart {restarts}")
         grace = pod.metadata.deletion_grace_period_seconds
         if pod.is_terminating and grace != old.metadata.deletion_grace_period_seconds:
             self._add(now, "Killing", pod.key, node, by, f"grace period {grace}s")

@@ -49,8 +49,7 @@ class Meter:
         self._limits = limits
         self._objects: set[str] = set()
         self._calls = 0
-        self.most_events = limits.events
-        """So many events may happen."""
+        self._most_calls, self._most_events = limits.calls, limits.events
 
     def wanted(self, object_: Kubernetes, elapsed_ns: int) -> None:
         """An object was written that may ask for pods; more than may exist are not waited for."""
@@ -70,13 +69,13 @@ class Meter:
         """An object is no more."""
         self._objects.discard(uid)
 
-    def called(self, number: int) -> bool:
-        """So many components are called upon; whether that is too much."""
+    def called(self, number: int, events: int) -> bool:
+        """So many components are called upon, and so many events have happened at most; whether to `check`."""
         self._calls += number
-        return self._calls > self._limits.calls
+        return self._calls > self._most_calls or events > self._most_events
 
-    def refuse(self, components: Sequence[Component], events: int, elapsed_ns: int) -> None:
-        """Say which limit was reached when these components were called upon last."""
+    def check(self, components: Sequence[Component], events: int, elapsed_ns: int) -> None:
+        """See whether a limit was reached when these components were called upon last, and so many events happened."""
         limits = self._limits
         if self._calls > limits.calls:
             name = components[len(components) + limits.calls - self._calls].name

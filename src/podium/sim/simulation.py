@@ -333,18 +333,19 @@ class Simulation:
 
     def _note(self, event: WatchEvent, now: int, by: str, message: str) -> None:
         """Something was written: tell everybody."""
-        self._measure(event, by)
+        stored, before = event.stored, event.previous
+        if before is None or event.type == "DELETED" or stored.resource.type is not Pod:
+            self._measure(event, by)
         self.history.observe(event, now, by, message)
         self.meters.observe(event, now)
         self.account.observe(event, now)
-        if self._informers is None:
-            stored, before = event.stored, event.previous
-            is_owned = bool(stored.object.metadata.owner_references) or (
-                before is not None and bool(before.object.metadata.owner_references)
-            )
-            self.driver.show(stored.resource.name, observation_of(event), is_owned=is_owned)
-        else:
+        if self._informers is not None:
             self._informers.see(event, now)
+            return
+        is_owned = bool(stored.object.metadata.owner_references) or (
+            before is not None and bool(before.object.metadata.owner_references)
+        )
+        self.driver.show(stored.resource.name, observation_of(event), is_owned=is_owned)
 
     def _measure(self, event: WatchEvent, by: str) -> None:
         """See to it that what is made, and what has happened before, stays within the limits."""
@@ -357,8 +358,8 @@ class Simulation:
             self._meter.gone(stored.uid)
 
     def _call(self, components: Sequence[Component]) -> None:
-        if self._meter.called(len(components)) or self.history.has_happened(self._meter.most_events):
-            self._meter.refuse(components, self.history.happened, self.elapsed_ns)
+        if self._meter.called(len(components), self.history.at_most):
+            self._meter.check(components, self.history.happened, self.elapsed_ns)
 
 
 def _kubelets(scenario: Scenario, settings: Settings) -> KubeletSettings:
