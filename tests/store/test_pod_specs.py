@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import convert
 
+from podium.api import pod_specs
 from podium.api.input.codec import decode
 from podium.api.pod import PodSpec
+from podium.api.pod_specs import shared_spec
 from podium.api.policy import POLICY_ANNOTATION
 from podium.store.errors import StoreError
 from podium.store.store import Store
-from podium.store.verbs import pod_specs
-from podium.store.verbs.pod_specs import shared_spec
 from tests.store.json_values import OBJECTS
 from tests.store.objects import Raw, pod, priority_class
 from tests.store.refusals import refusal

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from podium.api.errors import InputError, MalformedError, shown
 from podium.api.kinds import Kind, group_of, known_names, read_kind, right_group, right_name
 from podium.api.meta import Kubernetes, Raw
+from podium.api.plain_pods import plain_pod
 from podium.api.pod_group_forms import OLDER_VERSION, from_older_form
 from podium.api.reading import read
 from podium.api.schemas.slips import slips
@@ -41,6 +42,12 @@ def read_object(raw: Raw, validation: Validation | None = None) -> ReadObject:
     wrote, a field that there is not is an error in pods and in templates of pods, where it changes what happens, and a
     warning elsewhere. Raises InputError.
     """
+    plain = plain_pod(raw)
+    return ReadObject(*plain) if plain is not None else read_closely(raw, validation)
+
+
+def read_closely(raw: Raw, validation: Validation | None = None) -> ReadObject:
+    """As `read_object`, whatever the object is like. Raises InputError."""
     kind = kind_of(raw)
     if kind is None:
         return ReadObject(raw, None, tuple(_judged(_unknown_kind(raw), raw, validation)))

@@ -269,6 +269,10 @@ SOURCE_ANNOTATION = "kubernetes.io/config.source"
 NOMINATED_NODE_ANNOTATION = "scheduler.kubernetes.io/nominated-node-name"
 
 
+TERMINAL_PHASES = ("Succeeded", "Failed")
+"""The phases of pods whose containers have all ended for good."""
+
+
 class Pod(Kubernetes, frozen=True, kw_only=True):
     """A pod (core/v1)."""
 
@@ -288,7 +292,7 @@ class Pod(Kubernetes, frozen=True, kw_only=True):
     @property
     def is_terminal(self) -> bool:
         """Whether all containers have ended for good."""
-        return self.status.phase in ("Succeeded", "Failed")
+        return self.status.phase in TERMINAL_PHASES
 
     @property
     def is_terminating(self) -> bool:

@@ -137,13 +137,13 @@ class Driver:
 
         ``most`` is how many observations are told at this time, None for all.
         """
-        inbox, called = self._inbox, self._called
+        inbox, called, on_call = self._inbox, self._called, self._on_call
         for _ in repeat(None) if most is None else repeat(None, most):
             if not inbox:
                 return
             targets, newest, observation = inbox.popleft()
-            if self._on_call is not None:
-                self._on_call(targets)
+            if on_call is not None:
+                on_call(targets)
             for component in targets:
                 machine = component.machine
                 if machine is not None and component.began <= newest:

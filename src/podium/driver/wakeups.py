@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
+from podium.api.times import MAX_TIME_NS
 from podium.machines.parts.deadlines import Deadlines
 
 
@@ -19,6 +20,8 @@ class Wakeups:
         # Places that were due, each once; those that are not any more are dropped when they come up.
         self._due: list[int] = []
         self._is_among_due: set[int] = set()
+        # Before this time nothing is due.
+        self._quiet_until_ns = 0
 
     def set(self, place: int, time_ns: int | None, now: int) -> None:
         """The place is due at that time and no other; None: never."""
@@ -29,6 +32,7 @@ class Wakeups:
             self._later.set(place, None)
             return
         self._times[place] = time_ns
+        self._quiet_until_ns = min(self._quiet_until_ns, time_ns)
         if time_ns > now:
             self._later.set(place, time_ns)
         else:
@@ -37,6 +41,8 @@ class Wakeups:
 
     def first_due(self, now: int) -> int | None:
         """The first place that is due, None for none. It is due until it is set to another time."""
+        if now < self._quiet_until_ns:
+            return None
         while (place := self._later.take_due(now)) is not None:
             self._add(place)
         while self._due:
@@ -46,6 +52,8 @@ class Wakeups:
                 return place
             heappop(self._due)
             self._is_among_due.discard(place)
+        next_ns = self._later.next_time()
+        self._quiet_until_ns = MAX_TIME_NS + 1 if next_ns is None else next_ns
         return None
 
     def next_time(self, now: int) -> int | None:

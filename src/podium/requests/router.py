@@ -68,12 +68,31 @@ class Router:
     def __init__(self, store: Store, *, takes_history: bool = False, rules: Rules = PLAIN) -> None:
         self.store = store
         self._context = Context(store, rules, creates_new=not takes_history)
+        # What answers plain requests, by verb, kind and subresource, at that version of the kinds.
+        self._plain: dict[tuple[str, str, str], _Handle] = {}
+        self._kinds_version = -1
 
     def answer(self, request: Request, now: int) -> Response:
         """Do what the request asks for. It never raises StoreError: a refusal is an answer."""
+        if request.field_manager or request.api_version or request.dry_run or request.patch_type == "apply":
+            return self._answer_in_full(request, now)
+        if self._kinds_version != self.store.resources.version:
+            self._plain, self._kinds_version = {}, self.store.resources.version
+        handle = self._plain.get((request.verb, request.kind, request.subresource))
+        if handle is None:
+            return self._answer_in_full(request, now)
+        try:
+            return handle(self._context, request, now)
+        except StoreError as error:
+            return Response(code=error.code, error=error)
+
+    def _answer_in_full(self, request: Request, now: int) -> Response:
+        """Answer any request, and take note of what answers plain ones that are like it."""
         try:
             resource = self.store.resources.named(request.kind)
             handle = _handle_of(resource, request)
+            if not resource.is_custom and request.kind != DEFINITION and request.patch_type != "apply":
+                self._plain[request.verb, request.kind, request.subresource] = handle
             if resource.is_custom and not request.api_version and not request.key:
                 # The objects may be of another version: of the one that was stored when they were written.
                 request = msgspec.structs.replace(request, api_version=_version_of(resource, request))

@@ -49,9 +49,10 @@ _ENDLESS = {
 def check_annotations(object_: Kubernetes) -> None:
     """Raise InputError where a pod, a workload's pod template or a node has an annotation that cannot be read."""
     for metadata, path in _pod_metadata(object_):
-        for name, read in _READERS.items():
+        annotations = metadata.annotations
+        for name in [name for name in _READERS if name in annotations]:
             try:
-                read(metadata.annotations)
+                _READERS[name](annotations)
             except ValueError as error:
                 raise InputError(str(error), path=_path(path, name)) from None
     if isinstance(object_, Node):

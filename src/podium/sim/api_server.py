@@ -12,7 +12,7 @@ from podium.requests.actions import carry_out
 from podium.requests.router import Router
 from podium.sim.history import History
 from podium.sim.scenario.changes import SCENARIO
-from podium.store.controllers.garbage import GarbageCollector
+from podium.store.controllers.garbage import GarbageCollector, is_alone
 from podium.store.controllers.namespace_contents import NamespaceCleaner
 from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
@@ -20,6 +20,8 @@ from podium.store.store import Store
 _COLLECTOR = "garbage-collector"
 _NAMESPACES = "namespace-controller"
 _TELLING = frozenset((ReportStatus, PatchObject, DeleteObject))
+# So many writes of which nothing follows the collectors may be behind.
+_MOST_BEHIND = 1_000
 
 
 class APIServer:
@@ -45,8 +47,12 @@ class APIServer:
         self._on_event = on_event
         # A cluster may be known in part: an owner that was never seen may be alive.
         garbage = GarbageCollector(store, absent_is_gone=False)
+        self._cleaner = NamespaceCleaner(store)
         # Who does it without being asked, each with the name under which it does.
-        self._collectors = ((garbage.collect, _COLLECTOR), (NamespaceCleaner(store).clean, _NAMESPACES))
+        self._collectors = ((garbage.collect, _COLLECTOR), (self._cleaner.clean, _NAMESPACES))
+        # Whether something was written since they looked that may concern them; and what was written then.
+        self._may_collect = True
+        self._looked_at = 0
 
     def carry_out(self, action: Action, now: int, by: str = "") -> Problem | None:
         """Do what a component asks for; the problem when it is refused.
@@ -61,7 +67,7 @@ class APIServer:
         version = self.store.version
         who = by or self.scheduler_of(action)
         by = getattr(action, "cause", "") or who
-        if isinstance(action, DeleteObject) and action.kind == "Pod" and by == SCENARIO:
+        if by == SCENARIO and isinstance(action, DeleteObject) and action.kind == "Pod":
             self._ledger.wanted(action.uid, by)
         else:
             self._ledger.asked(action, who)
@@ -83,6 +89,9 @@ class APIServer:
 
     def collect_garbage(self, now: int) -> bool:
         """Let objects go whose owners are gone, or whose namespace is going; whether there were any."""
+        if not self._may_collect and self.written - self._looked_at < _MOST_BEHIND:
+            return False
+        self._may_collect, self._looked_at = False, self.written
         count = 0
         version = self.store.version
         for collect, by in self._collectors:
@@ -103,7 +112,18 @@ class APIServer:
         if version != self.store.version:
             for event in self.store.events_since(version):
                 self.written += 1
+                self._may_collect = self._may_collect or self._concerns_collectors(event)
                 self._on_event(event, now, by, message)
+
+    def _concerns_collectors(self, event: WatchEvent) -> bool:
+        stored, before = event.stored, event.previous
+        return (
+            event.type == "DELETED"
+            or not is_alone(stored)
+            or (before is not None and not is_alone(before))
+            or stored.resource.name == "Namespace"
+            or self._cleaner.has_work
+        )
 
 
 def _told(action: Action) -> str:

@@ -18,6 +18,7 @@ from podium.api.times import parse_time
 from podium.cluster.pods import PREEMPTED
 from podium.machines.actions import Record
 from podium.machines.kubelets.container_statuses import read_restarts
+from podium.sim.backlog import Backlog
 from podium.store.log.watch_event import WatchEvent
 
 # What the store's own log tells better: it also knows of bindings whose answer was lost.
@@ -95,44 +96,87 @@ class PodStory:
         return self.disruption == PREEMPTED
 
 
+# A write to a pod is told as its binding or nomination, a restart, its killing and another phase at most.
+_MOST_EVENTS_A_WRITE = 4
+
+
 class History:
     """Takes in every write, with who made it, and every Event that a scheduler records."""
 
     def __init__(self, start_ns: int) -> None:
         self._start_ns = start_ns
+        self._backlog = Backlog(self._observe)
         # How much time had passed when something happened last, in nanoseconds and in seconds.
         self._elapsed: tuple[int, int | float] = (0, 0)
-        self.events: list[SimEvent] = []
-        self.happened = 0
-        """How often something happened: the events with what they count."""
+        self._events: list[SimEvent] = []
+        # How often something happened: the events with what they count.
+        self._happened = 0
+        self.at_most = 0
+        """As `happened`, or more, and known at once."""
         # By the key of a pod, or the name of a workload whose pods could not be made, the place of its last event.
         self._latest: dict[str, int] = {}
-        # How often something was written that others may look at; and how often when a subject's last event was told.
+        # Since something failed first, how often something was written that others may look at; and how often that was
+        # when a subject's last failure was told.
+        self._has_failures = False
         self._changes = 0
         self._changes_at: dict[str, int] = {}
         # By kind and key, what exists or has existed.
         self._named: set[tuple[str, str]] = set()
         # The keys of what quotas and bounds have kept from being created.
         self._refused: set[str] = set()
-        self.stories: dict[str, PodStory] = {}
+        self._stories: dict[str, PodStory] = {}
+
+    @property
+    def events(self) -> list[SimEvent]:
+        """What happened, in order."""
+        self._backlog.clear()
+        return self._events
+
+    @property
+    def stories(self) -> dict[str, PodStory]:
+        """By uid, the story of each pod that was ever there."""
+        self._backlog.clear()
+        return self._stories
+
+    @property
+    def happened(self) -> int:
+        """How often something happened: the events with what they count."""
+        self._backlog.clear()
+        self.at_most = self._happened
+        return self._happened
 
     def add(self, now: int, reason: str, pod: str | None, node: str | None, by: str | None, message: str = "") -> None:
         """Add an event; "" stands for None."""
+        self._backlog.clear()
+        self.at_most += 1
+        self._add(now, reason, pod, node, by, message)
+
+    def _add(self, now: int, reason: str, pod: str | None, node: str | None, by: str | None, message: str = "") -> None:
         elapsed_ns = now - self._start_ns
         if elapsed_ns != self._elapsed[0]:
             self._elapsed = elapsed_ns, seconds(elapsed_ns)
         time = self._elapsed[1]
-        self.happened += 1
+        self._happened += 1
         event = SimEvent(time, reason, pod or None, node or None, by or None, message, 1, time)
-        if subject := pod or subject_of(event):
+        if reason in _REPEATED:
+            self._add_failure(event)
+            return
+        if pod:
+            self._latest[pod] = len(self._events)
+        self._events.append(event)
+
+    def _add_failure(self, event: SimEvent) -> None:
+        """Add what may be the same once more."""
+        self._has_failures = True
+        if subject := subject_of(event):
             place = self._latest.get(subject)
             nothing_changed = self._changes_at.get(subject) == self._changes
-            if place is not None and nothing_changed and is_repeated(self.events[place], event):
-                self.events[place] = again(self.events[place], event)
+            if place is not None and nothing_changed and is_repeated(self._events[place], event):
+                self._events[place] = again(self._events[place], event)
                 return
-            self._latest[subject] = len(self.events)
+            self._latest[subject] = len(self._events)
             self._changes_at[subject] = self._changes
-        self.events.append(event)
+        self._events.append(event)
 
     def elapsed(self, now: int) -> int | float:
         """The seconds from the start."""
@@ -140,6 +184,7 @@ class History:
 
     def has_seen(self, kind: str, key: str) -> bool:
         """Whether there is or was an object of that kind and key."""
+        self._backlog.clear()
         return (kind, key) in self._named
 
     def refuse(self, key: str) -> None:
@@ -169,21 +214,26 @@ class History:
 
     def observe(self, event: WatchEvent, now: int, by: str, message: str) -> None:
         """Take in a write."""
+        self.at_most += _MOST_EVENTS_A_WRITE
+        self._backlog.put(event, now, by, message)
+
+    def _observe(self, event: WatchEvent, now: int, by: str, message: str) -> None:
         object_ = event.stored.object
-        self._changes += not _is_mere_report(event)
+        if self._has_failures:
+            self._changes += not _is_mere_report(event)
         if event.type == "ADDED":
             self._named.add((event.stored.kind, event.stored.key))
-        if isinstance(object_, Node):
-            what = {"ADDED": "NodeAdded", "MODIFIED": "NodeChanged", "DELETED": "NodeRemoved"}[event.type]
-            self.add(now, what, None, object_.metadata.name, by, message or _avoided_anew(event, object_))
-        elif isinstance(object_, Pod):
+        if isinstance(object_, Pod):
             self._observe_pod(object_, event, now, by, message)
+        elif isinstance(object_, Node):
+            what = {"ADDED": "NodeAdded", "MODIFIED": "NodeChanged", "DELETED": "NodeRemoved"}[event.type]
+            self._add(now, what, None, object_.metadata.name, by, message or _avoided_anew(event, object_))
 
     def _observe_pod(self, pod: Pod, event: WatchEvent, now: int, by: str, message: str) -> None:
         node = pod.spec.node_name
         if event.type == "ADDED":
             self._tell(pod, now, now)
-            self.add(now, "Created", pod.key, node, by, message)
+            self._add(now, "Created", pod.key, node, by, message)
         elif event.type == "DELETED":
             self._gone(pod, now, by, message)
         elif event.previous is not None and isinstance(event.previous.object, Pod):
@@ -207,47 +257,46 @@ class History:
         if pod.spec.node_name and status.phase != "Pending":
             story.started_ns = parse_time(status.start_time) if status.start_time else now
             story.scheduled_ns = story.started_ns
-        self.stories[meta.uid] = story
+        self._stories[meta.uid] = story
 
     def _changed(self, old: Pod, pod: Pod, event: WatchEvent, now: int, by: str) -> None:
-        story = self.stories[pod.metadata.uid]
-        node = pod.spec.node_name
-        story.nominated_node = "" if node else pod.nominated_node_name
+        story = self._stories[pod.metadata.uid]
+        node, nominated = pod.spec.node_name, pod.nominated_node_name
+        story.nominated_node = "" if node else nominated
         _note_disruption(story, pod, by)
         if node and not old.spec.node_name:
             story.node, story.scheduled_ns, story.bound_in_run = node, now, True
-            self.add(now, "Scheduled", pod.key, node, by, f"Successfully assigned {pod.key} to {node}")
-        elif pod.nominated_node_name != old.nominated_node_name:
-            cleared = not pod.nominated_node_name
-            reason = "NominationCleared" if cleared else "Nominated"
-            self.add(now, reason, pod.key, pod.nominated_node_name or old.nominated_node_name, by)
-        restarts = read_restarts(event.stored.raw).count
-        if restarts and event.previous is not None and restarts > read_restarts(event.previous.raw).count:
-            self.add(now, "Restarted", pod.key, node, by, f"restart {restarts}")
+            self._add(now, "Scheduled", pod.key, node, by, f"Successfully assigned {pod.key} to {node}")
+        elif nominated != (before := old.nominated_node_name):
+            self._add(now, "Nominated" if nominated else "NominationCleared", pod.key, nominated or before, by)
+        if pod.status.container_statuses and event.previous is not None:
+            restarts = read_restarts(event.stored.raw).count
+            if restarts and restarts > read_restarts(event.previous.raw).count:
+                self._add(now, "Restarted", pod.key, node, by, f"restart {restarts}")
         grace = pod.metadata.deletion_grace_period_seconds
         if pod.is_terminating and grace != old.metadata.deletion_grace_period_seconds:
-            self.add(now, "Killing", pod.key, node, by, f"grace period {grace}s")
+            self._add(now, "Killing", pod.key, node, by, f"grace period {grace}s")
 
     def _phase_changed(self, pod: Pod, status: Raw, now: int, by: str) -> None:
-        story = self.stories[pod.metadata.uid]
+        story = self._stories[pod.metadata.uid]
         story.phase = pod.status.phase
         if story.phase == "Running":
             story.started_ns = now
-            self.add(now, "Started", pod.key, pod.spec.node_name, by)
+            self._add(now, "Started", pod.key, pod.spec.node_name, by)
         elif pod.is_terminal:
             story.ended_ns = now
             reason = "Finished" if story.phase == "Succeeded" else "Failed"
             message = ": ".join(str(status[name]) for name in ("reason", "message") if status.get(name))
-            self.add(now, reason, pod.key, pod.spec.node_name, by, message)
+            self._add(now, reason, pod.key, pod.spec.node_name, by, message)
 
     def _gone(self, pod: Pod, now: int, by: str, message: str) -> None:
-        story = self.stories[pod.metadata.uid]
+        story = self._stories[pod.metadata.uid]
         _note_disruption(story, pod, by, is_gone=not pod.is_terminal)
         story.nominated_node = ""
         was_alive = bool(pod.spec.node_name) and not pod.is_terminal
         if not pod.is_terminal:
             story.phase, story.ended_ns = "Terminated", now
-        self.add(now, "Terminated" if was_alive else "Deleted", pod.key, pod.spec.node_name, by, message)
+        self._add(now, "Terminated" if was_alive else "Deleted", pod.key, pod.spec.node_name, by, message)
 
 
 def _maker(pod: Pod) -> str:

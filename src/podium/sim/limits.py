@@ -49,6 +49,7 @@ class Meter:
         self._limits = limits
         self._objects: set[str] = set()
         self._calls = 0
+        self._most_calls, self._most_events = limits.calls, limits.events
 
     def wanted(self, object_: Kubernetes, elapsed_ns: int) -> None:
         """An object was written that may ask for pods; more than may exist are not waited for."""
@@ -69,12 +70,12 @@ class Meter:
         self._objects.discard(uid)
 
     def called(self, number: int, events: int) -> bool:
-        """So many components are called upon, and so many events have happened before; whether that is too much."""
+        """So many components are called upon, and so many events have happened at most; whether to `check`."""
         self._calls += number
-        return self._calls > self._limits.calls or events > self._limits.events
+        return self._calls > self._most_calls or events > self._most_events
 
-    def refuse(self, components: Sequence[Component], events: int, elapsed_ns: int) -> None:
-        """Say which limit was reached when these components were called upon last."""
+    def check(self, components: Sequence[Component], events: int, elapsed_ns: int) -> None:
+        """See whether a limit was reached when these components were called upon last, and so many events happened."""
         limits = self._limits
         if self._calls > limits.calls:
             name = components[len(components) + limits.calls - self._calls].name

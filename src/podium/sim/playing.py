@@ -16,7 +16,6 @@ from podium.api.times import format_time
 from podium.driver.component import Component
 from podium.machines.actions import (
     Action,
-    CreateObject,
     DeleteObject,
     Evict,
     PatchObject,
@@ -136,12 +135,19 @@ class Player:
     def _apply(self, step: Step, apply: Apply, now: int) -> None:
         stored = self._server.store.find(apply.object.kind, apply.object.key)
         if stored is None:
-            self._do(step, CreateObject(apply.raw, SCENARIO), apply.object.key, now)
+            self._create(step, apply, now)
             return
         try:
             self._server.edit(lambda store: _bring(store, stored, apply.raw), SCENARIO, now)
         except StoreError as error:
             raise step.error(error.message) from None
+
+    def _create(self, step: Step, apply: Apply, now: int) -> None:
+        """Create an object, which was read and judged with the scenario."""
+        try:
+            self._server.edit(lambda store: store.create(apply.raw, now=now, reading=apply.object), SCENARIO, now)
+        except StoreError as error:
+            self._refused(step, apply.object.key, error.code, error.message, now)
 
     def _change_by_patch(self, step: Step, change: Patch, now: int) -> None:
         stored = self._find(step, change.kind, change.key, now)

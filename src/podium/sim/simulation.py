@@ -31,9 +31,7 @@ from podium.sim.limits import Limits, Meter
 from podium.sim.placement_log import PlacementLog
 from podium.sim.playing import Player
 from podium.sim.results.account import Account
-from podium.sim.results.disruption_counts import DisruptionCounts
 from podium.sim.results.measures import Meters
-from podium.sim.results.usage import Usage
 from podium.sim.scenario.changes import NodeDown, NodeUp
 from podium.sim.scenario.scenario import Scenario
 from podium.sim.scenario.steps import Step
@@ -105,9 +103,7 @@ class Simulation:
         self.now = settings.start_ns
         self.store = Store(seed=settings.seed)
         self.history = History(self.now)
-        self.usage = Usage(self.now)
-        self.disruptions = DisruptionCounts()
-        self.meters = Meters(self.now, self.usage, self.store)
+        self.meters = Meters(self.now, self.store)
         self.bind_attempts = 0
         self.steps_played = 0
         self._meter = Meter(settings.limits)
@@ -194,8 +190,6 @@ class Simulation:
         for event in self._there_at_first():
             self.history.begin(event, self.now)
             self._meter.wanted(event.stored.object, self.elapsed_ns)
-            self.usage.observe(event, self.now)
-            self.disruptions.observe(event, self.now)
             self.meters.observe(event, self.now)
             self.account.begin(event)
         self.meters.start()
@@ -254,7 +248,6 @@ class Simulation:
         if next_ns is None or next_ns > (MAX_TIME_NS if end is None else end):
             self.meters.sample(self.now)
             self.now = self.now if end is None else end
-            self.usage.pass_time(self.now)
             return False
         if next_ns > self.now:
             self.meters.sample(self.now)
@@ -340,20 +333,19 @@ class Simulation:
 
     def _note(self, event: WatchEvent, now: int, by: str, message: str) -> None:
         """Something was written: tell everybody."""
-        self._measure(event, by)
+        stored, before = event.stored, event.previous
+        if before is None or event.type == "DELETED" or stored.resource.type is not Pod:
+            self._measure(event, by)
         self.history.observe(event, now, by, message)
-        self.usage.observe(event, now)
-        self.disruptions.observe(event, now)
         self.meters.observe(event, now)
         self.account.observe(event, now)
-        if self._informers is None:
-            stored, before = event.stored, event.previous
-            is_owned = bool(stored.object.metadata.owner_references) or (
-                before is not None and bool(before.object.metadata.owner_references)
-            )
-            self.driver.show(stored.resource.name, observation_of(event), is_owned=is_owned)
-        else:
+        if self._informers is not None:
             self._informers.see(event, now)
+            return
+        is_owned = bool(stored.object.metadata.owner_references) or (
+            before is not None and bool(before.object.metadata.owner_references)
+        )
+        self.driver.show(stored.resource.name, observation_of(event), is_owned=is_owned)
 
     def _measure(self, event: WatchEvent, by: str) -> None:
         """See to it that what is made, and what has happened before, stays within the limits."""
@@ -366,8 +358,8 @@ class Simulation:
             self._meter.gone(stored.uid)
 
     def _call(self, components: Sequence[Component]) -> None:
-        if self._meter.called(len(components), self.history.happened):
-            self._meter.refuse(components, self.history.happened, self.elapsed_ns)
+        if self._meter.called(len(components), self.history.at_most):
+            self._meter.check(components, self.history.happened, self.elapsed_ns)
 
 
 def _kubelets(scenario: Scenario, settings: Settings) -> KubeletSettings:

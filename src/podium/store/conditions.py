@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from podium.api.meta import Raw
 from podium.api.times import format_time
@@ -14,13 +14,21 @@ def with_condition(conditions: Sequence[Raw], condition: Raw, now: int) -> list[
     `lastTransitionTime` moves to `now` only when the condition's status changes (pkg/api/v1/pod/util.go,
     UpdatePodCondition).
     """
-    updated = {**condition, "lastTransitionTime": format_time(now)}
+    return with_conditions(conditions, (condition,), now)
+
+
+def with_conditions(conditions: Sequence[Raw], changed: Iterable[Raw], now: int) -> list[Raw]:
+    """The same with one condition after the other."""
     result = list(conditions)
-    for index, old in enumerate(result):
-        if old.get("type") == condition["type"]:
-            if old.get("status") == condition["status"] and "lastTransitionTime" in old:
-                updated["lastTransitionTime"] = old["lastTransitionTime"]
-            result[index] = updated
-            return result
-    result.append(updated)
+    time = format_time(now)
+    for condition in changed:
+        type_, updated = condition["type"], {**condition, "lastTransitionTime": time}
+        for index, old in enumerate(result):
+            if old.get("type") == type_:
+                if old.get("status") == condition["status"] and "lastTransitionTime" in old:
+                    updated["lastTransitionTime"] = old["lastTransitionTime"]
+                result[index] = updated
+                break
+        else:
+            result.append(updated)
     return result

@@ -118,8 +118,15 @@ class Revisions:
         stored = at_version(self.version + 1, resource, raw, object_, key)
         type_: Literal["ADDED", "MODIFIED", "DELETED"] = "ADDED" if previous is None else "MODIFIED"
         self._set(resource.name, stored.key, None if is_gone else stored)
-        self._staged.append(WatchEvent("DELETED" if is_gone else type_, stored, previous))
+        event = WatchEvent("DELETED" if is_gone else type_, stored, previous)
         self.version += 1
+        if not self._depth and self._recorder is None and resource.name not in self._told:
+            # Nothing that follows can fail.
+            self.log.append(event)
+            if self.log.woken:
+                self._wake()
+            return stored
+        self._staged.append(event)
         if not self._depth:
             try:
                 self._publish()

@@ -23,6 +23,7 @@ from podium.store.definitions.definitions import Definitions
 from podium.store.definitions.lives import DefinitionLives
 from podium.store.errors import already_exists, invalid, unknown_kind
 from podium.store.journal.journal import Journal, revisions_of
+from podium.store.patches.made_patch import MadePatch
 from podium.store.patches.patching import PatchType, patched
 from podium.store.reads.listing import ListOptions, Page
 from podium.store.stored import Stored
@@ -45,6 +46,7 @@ from podium.store.verbs.replacement import key_of, replaced
 from podium.store.verbs.scale import SCALE, scale_of, scaled
 
 Subresource = Literal["", "status", "scale"]
+_UNSAID = object()
 
 
 def _as_it_is(raw: Raw) -> Raw:
@@ -156,21 +158,22 @@ class Store(Commits):
 
         A pod that has ended never changes its phase (422). Kinds without a status have no such subresource (404).
         """
-        return self._replace_status(self._precondition(raw), raw)
+        previous = self._precondition(raw)
+        return self._replace_status(previous, raw.get("status", _UNSAID))
 
-    def _replace_status(self, previous: Stored, raw: Raw) -> Stored:
-        """Write the status of `raw`, if it has one."""
+    def _replace_status(self, previous: Stored, status: Any) -> Stored:
+        """Write the status, where one is given."""
         resource = previous.resource
         if not resource.has_status:
             raise unknown_kind(f"{resource.name}/status")
-        if "status" not in raw:
+        if status is _UNSAID:
             return self.commit(resource, previous, previous.raw, previous.object)
-        updated = {**previous.raw, "status": raw["status"]}
+        updated = {**previous.raw, "status": status}
         if resource.is_custom:
             updated = self._definitions.shaped(resource, updated)
             self._definitions.check(resource, updated, previous.raw)
         else:
-            check_shape(previous, raw["status"])
+            check_shape(previous, status)
         object_ = with_status(previous, updated)
         check_status(previous, object_)
         return self.commit(resource, previous, updated, object_)
@@ -201,6 +204,8 @@ class Store(Commits):
         as `complete` makes it. Raises StoreError as `patched` and `complete` do, and as the update of the result does.
         """
         stored = self.get(kind, key)
+        if subresource == "status" and isinstance(patch, MadePatch) and patch.before is stored.raw:
+            return self._replace_status(stored, patch.after)
         if subresource == "scale":
             return self.update(scaled(stored, patched(SCALE, scale_of(stored), patch, type_)))
         seen = converted(stored.resource, stored.raw, api_version)
@@ -209,7 +214,7 @@ class Store(Commits):
         metadata = result["metadata"]
         check_preconditions(stored, str(metadata.get("uid") or ""), str(metadata.get("resourceVersion") or ""))
         if subresource == "status":
-            return self._replace_status(stored, result)
+            return self._replace_status(stored, result.get("status", _UNSAID))
         return self._replace(stored, complete(result))
 
     def scale(self, kind: str, key: str) -> Raw:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from podium.api.names import label_key_problem, label_name_problem, subdomain_problem
+from podium.api.pod import MIRROR_ANNOTATION
 from podium.api.validation import finding
 from podium.api.validation.place import Place
 from podium.api.validation.selectors import check_labels
@@ -13,6 +14,9 @@ _MAX_ANNOTATIONS_BYTES = 262_144
 _FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _UNOWNING = ("v1", "Event")
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+JUDGED_ANNOTATIONS = frozenset((MIRROR_ANNOTATION, _DELETION_COST))
+"""Annotations of pods that may be wrong by what they say."""
+
 _MAX_INT32 = 2**31 - 1
 
 
@@ -53,9 +57,9 @@ def check_pod_annotations(metadata: Place, spec: Place) -> None:
     if not isinstance(annotations, dict):
         return
     place = metadata.child_or_empty("annotations")
-    mirror = annotations.get("kubernetes.io/config.mirror")
+    mirror = annotations.get(MIRROR_ANNOTATION)
     if mirror is not None and not spec.text("nodeName"):
-        place.invalid("kubernetes.io/config.mirror", mirror, "must set spec.nodeName if mirror pod annotation is set")
+        place.invalid(MIRROR_ANNOTATION, mirror, "must set spec.nodeName if mirror pod annotation is set")
     cost = annotations.get(_DELETION_COST)
     if isinstance(cost, str) and not _is_int32(cost):
         place.invalid(_DELETION_COST, cost, "must be a 32bit integer")

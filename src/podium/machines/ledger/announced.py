@@ -42,14 +42,13 @@ class Announced:
 
     def asked(self, action: Action, by: str) -> None:
         """An action is about to be carried out; ``by`` is who asks for it where the action does not say."""
-        match action:
-            case Evict(uid=uid, cause=cause, component=component, grounds=grounds):
-                self._put(uid, cause or by, component, by, grounds)
-            case ReportStatus(kind="Pod", uid=uid, cause=cause, grounds=grounds) if _marks(action.conditions):
-                self._put(uid, cause or by, "", by, grounds)
-            case DeleteObject(kind="Pod", uid=uid, cause=cause) if action.grace_seconds != 0:
-                if uid not in self._found:
-                    self._put(uid, cause or by, "", by, None)
+        if isinstance(action, ReportStatus):
+            if action.kind == "Pod" and action.conditions and _marks(action.conditions):
+                self._put(action.uid, action.cause or by, "", by, action.grounds)
+        elif isinstance(action, Evict):
+            self._put(action.uid, action.cause or by, action.component, by, action.grounds)
+        elif isinstance(action, DeleteObject) and self._is_first_word(action):
+            self._put(action.uid, action.cause or by, "", by, None)
 
     def answered(self, action: Action, problem: Problem | None) -> None:
         """How that ended: who was refused an eviction disrupts nobody."""
@@ -77,6 +76,10 @@ class Announced:
         self._found.move_to_end(uid)
         if len(self._found) > _MOST:
             self._found.popitem(last=False)
+
+    def _is_first_word(self, action: DeleteObject) -> bool:
+        """Whether nothing was said of a pod before it is deleted; a kubelet that ends a deletion says nothing."""
+        return action.kind == "Pod" and action.grace_seconds != 0 and action.uid not in self._found
 
     def _put(self, uid: str, cause: str, component: str, by: str, grounds: Grounds | None) -> None:
         # A preemptor is named by its key; workloads are named with their kind.

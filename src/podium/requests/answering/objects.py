@@ -14,7 +14,6 @@ from podium.store.conversion.conversion import stored_selector
 from podium.store.definitions.definition import KIND as DEFINITION
 from podium.store.definitions.definition import unheeded
 from podium.store.reads.listing import ListOptions
-from podium.store.store import Subresource
 from podium.store.stored import Stored
 
 
@@ -56,7 +55,9 @@ def update_status(context: Context, request: Request, now: int) -> Response:
 def patch(context: Context, request: Request, now: int) -> Response:
     """The object as a patch changes it, or its status."""
     store = context.store
-    part: Subresource = "status" if request.subresource == "status" else ""
+    if request.subresource == "status":
+        body, type_ = request.body, request.patch_type
+        return written(store.patch(request.kind, request.key, body, type_, "status", request.api_version), 200, ())
     resource = store.resources.named(request.kind)
     warnings: tuple[str, ...] = ()
 
@@ -68,9 +69,7 @@ def patch(context: Context, request: Request, now: int) -> Response:
         raw, warnings = known(context, request, raw)
         return context.completed(resource, raw) if context.creates_new else raw
 
-    stored = store.patch(
-        request.kind, request.key, request.body, request.patch_type, part, request.api_version, complete
-    )
+    stored = store.patch(request.kind, request.key, request.body, request.patch_type, "", request.api_version, complete)
     return written(stored, 200, warnings)
 
 
@@ -87,7 +86,7 @@ def known(context: Context, request: Request, raw: Raw) -> tuple[Raw, tuple[str,
 
 def written(stored: Stored, code: int, warnings: tuple[str, ...]) -> Response:
     """The answer to a write, with what is to be known about a definition that was written."""
-    if stored.kind == DEFINITION:
+    if stored.resource.name == DEFINITION:
         warnings = (*warnings, *unheeded(stored.raw))
     return done(stored, code, warnings)
 

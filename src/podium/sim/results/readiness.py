@@ -11,7 +11,7 @@ from typing import Any
 
 from podium.api.node import Node
 from podium.api.node_health import is_ready
-from podium.api.pod import Pod
+from podium.api.pod import TERMINAL_PHASES, Pod
 from podium.machines.disruption.covered_pods import is_healthy
 from podium.sim.history import seconds
 from podium.sim.results.series import Series
@@ -75,11 +75,15 @@ class WorkloadReadiness:
 
 @dataclass(slots=True)
 class _Pod:
-    workload: str
-    node: str
-    is_healthy: bool
-    is_ready: bool
-    is_pending: bool
+    found: WorkloadReadiness
+    node: str = ""
+    is_healthy: bool = False
+    is_ready: bool = False
+    is_pending: bool = False
+
+    @property
+    def is_daemon(self) -> bool:
+        return self.found.workload.startswith(_DAEMONS)
 
 
 @dataclass(slots=True)
@@ -168,20 +172,24 @@ class Readiness:
             if uid in self._workload_of:
                 # It has ended before, and only goes now.
                 return
-            known = _Pod(self._tops.of(pod), "", is_healthy=False, is_ready=False, is_pending=False)
-            self._pods[uid] = known
-            self._workload_of[uid] = known.workload
-            self._count(known, now, 1, pod)
-        if is_gone or pod.is_terminal:
+            known = self._begin(pod, now)
+        if is_gone or pod.status.phase in TERMINAL_PHASES:
             self._end(uid, known, pod, now)
             return
-        if pod.spec.node_name and not known.node:
-            known.node = pod.spec.node_name
-            self._on.setdefault(known.node, set()).add(uid)
+        node = pod.spec.node_name
+        if node and not known.node:
+            known.node = node
+            self._on.setdefault(node, set()).add(uid)
             self._count_on_node(known, 1)
         known.is_healthy = pod.status.phase == "Running" and is_healthy(pod)
-        waits = not known.node and not pod.is_terminating
-        self._judge(known, now, waits=waits)
+        self._judge(known, now, waits=not known.node and not pod.is_terminating)
+
+    def _begin(self, pod: Pod, now: int) -> _Pod:
+        uid, label = pod.metadata.uid, self._tops.of(pod)
+        known = self._pods[uid] = _Pod(self._of(label, now))
+        self._workload_of[uid] = label
+        self._count(known.found, now, 1, pod)
+        return known
 
     def _end(self, uid: str, known: _Pod, pod: Pod, now: int) -> None:
         known.is_healthy = False
@@ -193,13 +201,13 @@ class Readiness:
             if not on_node:
                 del self._on[known.node]
             self._count_on_node(known, -1)
-        self._count(known, now, -1, pod)
+        self._count(known.found, now, -1, pod)
 
-    def _count(self, known: _Pod, now: int, number: int, pod: Pod) -> None:
+    def _count(self, found: WorkloadReadiness, now: int, number: int, pod: Pod) -> None:
         """A pod comes or ends. Of a workload of which nothing but pods is known they are what it wants."""
-        found = self._of(known.workload, now)
+        found.pass_time(now)
         found.pods += number
-        if self._tops.wanted(known.workload) is None:
+        if self._tops.wanted(found.workload) is None:
             found.wanted = max(found.wanted, found.pods)
             if number < 0 and pod.status.phase == "Succeeded":
                 found.wanted -= 1
@@ -217,7 +225,7 @@ class Readiness:
             if life is None:
                 self.nodes[name] = NodeLife(name, was_there=False, added_ns=now)
                 on_node = (self._pods[uid] for uid in self._on.get(name, ()))
-                self.nodes[name].pods = sum(not known.workload.startswith(_DAEMONS) for known in on_node)
+                self.nodes[name].pods = sum(not known.is_daemon for known in on_node)
             elif life.gone_ns is not None:
                 life.gone_ns = None
         self._judge_node(name, now)
@@ -238,11 +246,13 @@ class Readiness:
         is_up = known.is_healthy and known.node in self._well
         if is_up is known.is_ready and waits is known.is_pending:
             return
-        found = self._of(known.workload, now)
-        found.ready += is_up - known.is_ready
-        found.pending += waits - known.is_pending
-        self.ready += is_up - known.is_ready
-        self.pending += waits - known.is_pending
+        found = known.found
+        found.pass_time(now)
+        more_ready, more_pending = is_up - known.is_ready, waits - known.is_pending
+        found.ready += more_ready
+        found.pending += more_pending
+        self.ready += more_ready
+        self.pending += more_pending
         known.is_ready, known.is_pending = is_up, waits
         self._note(found, now)
 
@@ -258,5 +268,5 @@ class Readiness:
 
     def _count_on_node(self, known: _Pod, number: int) -> None:
         life = self.nodes.get(known.node)
-        if life is not None and not known.workload.startswith(_DAEMONS):
+        if life is not None and not known.is_daemon:
             life.pods += number

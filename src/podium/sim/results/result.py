@@ -88,7 +88,7 @@ def result_of(simulation: Simulation, rests_on: tuple[Caveat, ...] = (), recorde
         pods=[_pod(story, states[story.uid], measures) for _, story in in_order],
         summary=_summary(simulation, stories, Counter(states.values())),
         rests_on=rests_on,
-        disruptions=disruption_state(_objects(simulation), simulation.now, simulation.disruptions),
+        disruptions=disruption_state(_objects(simulation), simulation.now, simulation.meters.disruptions),
         recorded=recorded,
         measures=measures,
         nodes=final_nodes(simulation.store, measures, simulation.control_plane.is_down),
@@ -141,7 +141,7 @@ def _since(start_ns: int, time_ns: int | None) -> int | float | None:
 
 def _summary(simulation: Simulation, stories: list[PodStory], states: Counter[PodState]) -> dict[str, Any]:
     failed_attempts = sum(event.count for event in simulation.history.events if event.reason == "FailedScheduling")
-    simulation.usage.pass_time(simulation.now)
+    usage = simulation.meters.usage(simulation.now)
     return {
         "end": seconds(simulation.elapsed_ns),
         "pods": {
@@ -154,8 +154,8 @@ def _summary(simulation: Simulation, stories: list[PodStory], states: Counter[Po
         "bindings": sum(story.bound_in_run for story in stories),
         "attempts": simulation.bind_attempts + failed_attempts,
         "waiting": _waiting(stories, simulation.settings.start_ns),
-        "use": simulation.usage.shares(),
-        "nodeHours": simulation.usage.node_hours,
+        "use": usage.shares(),
+        "nodeHours": usage.node_hours,
         "short": [asdict(shortfall) for shortfall in shortfalls(simulation.store, simulation.history)],
         "drains": [_drain(report) for report in simulation.control_plane.drain_reports()],
     }

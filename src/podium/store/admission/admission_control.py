@@ -15,6 +15,7 @@ from podium.api.limit_range import LimitRange
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.pod_group import PodGroup
+from podium.api.pod_specs import SharedSpec, shared_spec
 from podium.api.policy import PodDisruptionBudget, PriorityClass
 from podium.api.runtime_class import RuntimeClass
 from podium.api.storage import PersistentVolumeClaim
@@ -26,7 +27,6 @@ from podium.store.admission.priority_classes import check_default_class, check_p
 from podium.store.api_resource import APIResource
 from podium.store.revisions import Revisions
 from podium.store.stored import Stored
-from podium.store.verbs.pod_specs import SharedSpec, shared_spec
 from podium.store.verbs.readings import filled_in
 
 _ADMITTING = ("LimitRange", "PriorityClass", "RuntimeClass")

@@ -113,7 +113,7 @@ class GarbageCollector:
             stored = event.stored
             uid = stored.object.metadata.uid
             before = self._objects.get(uid)
-            if event.type != "DELETED" and _is_alone(stored) and (before is None or _is_alone(before)):
+            if event.type != "DELETED" and is_alone(stored) and (before is None or is_alone(before)):
                 # Nothing is to be done about it, whatever else changed.
                 self._objects[uid] = stored
             else:
@@ -242,8 +242,8 @@ def _is_meant(stored: Stored, reference: OwnerReference, owner: Stored) -> bool:
     return meta.name == reference.name and meta.namespace in ("", stored.object.metadata.namespace)
 
 
-def _is_alone(stored: Stored) -> bool:
-    """Whether the object has no owners and is not deleted."""
+def is_alone(stored: Stored) -> bool:
+    """Whether the object has no owners and is not deleted: of a change that leaves it so nothing follows."""
     metadata = stored.object.metadata
     return not metadata.owner_references and metadata.deletion_timestamp is None
 

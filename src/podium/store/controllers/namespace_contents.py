@@ -29,6 +29,11 @@ class NamespaceCleaner:
         # By namespace that is going, whether something has happened to it or in it.
         self._going: dict[str, bool] = {}
 
+    @property
+    def has_work(self) -> bool:
+        """Whether a namespace is going, and waits for what is in it."""
+        return bool(self._going)
+
     def clean(self, now: int, on_refusal: OnRefusal | None = None) -> int:
         """Do what is to be done, and what follows from it; returns the number of steps.
 

@@ -10,6 +10,7 @@ import msgspec
 from podium.api.errors import InputError, MalformedError, shown
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod, PodSpec
+from podium.api.pod_specs import SharedSpec, shared_spec
 from podium.api.reading import read
 from podium.api.schemas import structure
 from podium.api.soundness.objects import check_metadata, validate
@@ -19,7 +20,6 @@ from podium.api.validation.objects import find_problems
 from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError, bad_request, invalid, invalid_fields, unreadable
 from podium.store.stored import Stored, reread, status_type
-from podium.store.verbs.pod_specs import SharedSpec, shared_spec
 
 Reading = TypeVar("Reading", bound=Kubernetes)
 

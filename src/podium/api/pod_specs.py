@@ -16,6 +16,8 @@ from podium.api.soundness.pod import check_pod_spec
 
 _CACHE = 1_024
 _ENCODER = msgspec.msgpack.Encoder()
+# By the identity of their wire forms, the specifications that were found last.
+_SHARED: dict[int, SharedSpec] = {}
 
 
 class SharedSpec:
@@ -41,6 +43,10 @@ def shared_spec(raw: object) -> SharedSpec | None:
 
     What is wrong with such a one is found by reading and judging it (`podium.store.verbs.readings`).
     """
+    # A wire form that is shared already is told by its identity: what is kept cannot be that of anything else.
+    shared = _SHARED.get(id(raw))
+    if shared is not None and shared.raw is raw:
+        return shared
     try:
         # What is packed alike is equal, as far as it can be JSON; unlike JSON, this tells null from what is no number.
         found = _known(_ENCODER.encode(raw))
@@ -54,4 +60,8 @@ def _known(packed: bytes) -> SharedSpec:
     raw = msgspec.msgpack.decode(packed)
     spec = msgspec.convert(raw, PodSpec)
     check_pod_spec(spec, ".spec")
-    return SharedSpec(raw, spec)
+    shared = SharedSpec(raw, spec)
+    if len(_SHARED) >= _CACHE:
+        _SHARED.clear()
+    _SHARED[id(raw)] = shared
+    return shared
