@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant
 
 from podium.api.pod import Pod
+from podium.cluster import view as view_module
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
@@ -31,10 +34,19 @@ EQUALS = Traits(equals=True, terminating=True, nominated=True, budgets=True)
 FAIR = configuration({"DefaultPreemption": {"equalPriorityPreemption": True}})
 
 
+@contextmanager
+def in_small_pieces() -> Iterator[None]:
+    """Whatever is worked out of all rows is worked out of two at a time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(view_module, "PIECE_ROWS", 2)
+        yield
+
+
 class DecidingCluster(ChangingCluster):
     """The same pods are decided about after every change, by a scheduler that has been there all the time.
 
-    It asks about few rows one by one and about more in arrays; one that has just started asks in arrays.
+    It asks about few rows one by one and about more in arrays, of all rows in small pieces; one that has just started
+    asks in arrays of all.
     """
 
     traits = ROW_LOCAL
@@ -63,7 +75,9 @@ class DecidingCluster(ChangingCluster):
         runner = self.new_runner_on(cluster)
         runner.kept.few_rows = 0
         for target in self.targets:
-            assert answers(self.runner, self.cluster.read(target)) == answers(runner, cluster.read(target))
+            with in_small_pieces():
+                kept = answers(self.runner, self.cluster.read(target))
+            assert kept == answers(runner, cluster.read(target))
         fresh = {pod.uid: pod for pod, _ in cluster.nominations.all()}
         for pod, _ in self.cluster.nominations.all():
             assert answers(self.runner, pod) == answers(runner, fresh[pod.uid])

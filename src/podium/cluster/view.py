@@ -6,7 +6,7 @@ that row alone were gone or added.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Elsewhere", "NodeView", "View"]
 
+PIECE_ROWS = 1 << 14
+
 Elsewhere = tuple[Int64s, Int64s, int]
 """Pods that are not on a position's own row: position and pod's row of each; 1 if they joined, -1 if they left."""
 
@@ -34,11 +36,18 @@ class View:
     made without rows shows all of them, free rows included.
     """
 
-    def __init__(self, cluster: Cluster, rows: Int64s | None = None) -> None:
+    def __init__(self, cluster: Cluster, rows: Int64s | slice | None = None) -> None:
+        """``rows`` may be a slice of all rows: their entries are looked at where they are, and not gathered."""
         self.cluster = cluster
-        self.is_whole = rows is None
         self._slice: slice | Int64s = slice(cluster.nodes.count) if rows is None else rows
-        self.rows: Int64s = cluster.nodes.all_rows() if rows is None else rows
+        self.rows: Int64s = rows if isinstance(rows, np.ndarray) else cluster.nodes.all_rows()[self._slice]
+
+    @classmethod
+    def pieces(cls, cluster: Cluster) -> Iterator[View]:
+        """Views of all rows, in order, of so many each that what is worked out of one fits a processor's cache."""
+        count = cluster.nodes.count
+        for start in range(0, max(count, 1), PIECE_ROWS):
+            yield cls(cluster, slice(start, min(start + PIECE_ROWS, count)))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -62,7 +71,8 @@ class View:
     def _cells(self, table: Int64s, resource: int | Int64s) -> Int64s:
         if isinstance(resource, int):
             return self.take(table[resource])
-        cells: Int64s = table[resource, : len(self)] if self.is_whole else table[resource[:, None], self.rows]
+        is_slice = isinstance(self._slice, slice)
+        cells: Int64s = table[resource, self._slice] if is_slice else table[resource[:, None], self.rows]
         return cells
 
     def pod_count(self) -> Int64s:

@@ -123,7 +123,7 @@ def place(
         return Placement(pod, state, pre_filter, _NO_ROWS, Outcome(0), _NO_ROWS, None, None, cursor)
     extenders = runner.extenders_of(pod)
     if nominated_first and (pod.nominated_node_name or runner.cluster.replacements.awaited):
-        tried = _try_first(runner, extenders, state, pod, pre_filter, cursor)
+        tried = _try_first(runner, extenders, state, pod, pre_filter, cursor, detailed=detailed)
         if tried is not None:
             return tried
     if not detailed and pre_filter.rows is None and extenders is None:
@@ -178,6 +178,8 @@ def _try_first(
     pod: PodRecord,
     pre_filter: PreFiltered,
     cursor: int,
+    *,
+    detailed: bool,
 ) -> Placement | None:
     """The placement on a node that is tried before the others, where the pod fits there (evaluateNominatedNode).
 
@@ -186,6 +188,11 @@ def _try_first(
     for node_name in tried_first(runner.cluster, pod):
         row = runner.cluster.nodes.row_of.get(node_name)
         if row is None or (pre_filter.rows is not None and row not in pre_filter.rows):
+            continue
+        fits = None if detailed or extenders is not None else runner.kept.fits(state, pod, row)
+        if fits:
+            return Placement(pod, state, pre_filter, _NO_ROWS, _NOT_TOLD, _NO_ROWS, None, row, cursor)
+        if fits is not None:
             continue
         rows = np.array([row], dtype=np.int64)
         outcome = runner.filter(state, pod, rows)

@@ -68,10 +68,10 @@ class PreFilters:
             except BaseException as error:
                 _tell(error, plugin, pod)
                 raise
-            if answer is SUCCESS:
-                continue
             if answer is SKIP:
                 state.skip_filter.add(plugin.name)
+                continue
+            if answer is SUCCESS:
                 continue
             status, named = (
                 (answer.status, answer.node_names) if isinstance(answer, PreFilterResult) else (answer, None)

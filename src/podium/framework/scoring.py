@@ -193,9 +193,14 @@ class Scoring:
 
         Infeasible rows are rated too, and there a rater may answer what it likes: whoever takes a row must look.
         """
+        all_own = not any(rater.checked for rater in raters)
 
         def compute(rows: Int64s | None) -> Int64s:
-            view = View(self._cluster, rows)
+            if rows is not None or not all_own:
+                return compute_on(View(self._cluster, rows))
+            return np.concatenate([compute_on(view) for view in View.pieces(self._cluster)])
+
+        def compute_on(view: View) -> Int64s:
             total = np.zeros(len(view), dtype=np.int64)
             broken = np.zeros(len(view), dtype=np.bool_)
             for rater in raters:

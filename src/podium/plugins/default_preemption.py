@@ -188,7 +188,8 @@ class DefaultPreemption:
             nominated_node = None if plan.keeps_nomination else ""
             return PostFilterResult(unschedulable(plan.message), nominated_node, plan=plan, retry_ns=retry_ns)
         victims = ", ".join(victim.key for victim in plan.chosen.victims)
-        status = Status(reasons=(f"preemption: node {plan.chosen.node_name} is nominated; victims: {victims}",))
+        reason = f"preemption: node {plan.chosen.node_name} is nominated; victims: {victims}"
+        status = Status(reasons=(reason,), plugin=self.name)
         evicts = self._protection.required
         return PostFilterResult(
             status,

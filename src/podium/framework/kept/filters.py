@@ -20,7 +20,7 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.kept.class_cache import ClassCache, KeptByClass, KeptRows, as_many_as
 from podium.framework.kept.outcome import KeptOutcome
 from podium.framework.kept.row_filters import FEW_ROWS, RowFilters, has_one_row_form
-from podium.framework.plugin import ArrayFilterPlugin, FilterPlugin, OneRowFilterPlugin, Scope
+from podium.framework.plugin import ArrayFilterPlugin, FilterPlugin, OneRowFilterPlugin, Scope, is_own
 from podium.framework.verdicts import Outcome
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class KeptFilters:
         # By the plugins that are skipped.
         self._one_by_one: dict[frozenset[str], list[tuple[int, OneRowFilterPlugin]] | None] = {}
         self.few_rows = FEW_ROWS
+        self._are_own = all(is_own(placed.plugin) for placed in filters)
         # Those asked for last, with the class and the plugins that are skipped.
         self._newest: tuple[Callable[[], PodClass | None], frozenset[str], RowFilters | None] = (
             _nobody,
@@ -137,13 +138,17 @@ class KeptFilters:
             kept.decoders.update(outcome.decoders)
         return refused
 
+    def fits(self, state: CycleState, pod: PodRecord, row: int) -> bool | None:
+        """What `filter_few` comes to for one row: whether no filter refuses it."""
+        filters = self._filters_of_few(state, pod, 1)
+        return None if filters is None else not filters.refused_at_last(pod, row, (), pod.uid)
+
     def filter_few(self, state: CycleState, pod: PodRecord, rows: Int64s) -> Outcome | None:
         """Filter few rows one by one, with regard to nominated pods; None where arrays are needed, or quicker.
 
         So they are where nothing is kept of the class: few rows are no reason to look at all nodes.
         """
-        by_node = self._cache.rows(pod.pod_class, (Scope.NODE, frozenset(state.skip_filter)))
-        filters = None if by_node.position < 0 else self.row_filters(state, pod, len(rows))
+        filters = self._filters_of_few(state, pod, len(rows))
         if filters is None:
             return None
         entries = [filters.refused_at_last(pod, row, (), pod.uid) for row in rows.tolist()]
@@ -151,6 +156,10 @@ class KeptFilters:
         if any(entries):
             filters.explain(pod, outcome.decoders)
         return outcome
+
+    def _filters_of_few(self, state: CycleState, pod: PodRecord, rows: int) -> RowFilters | None:
+        by_node = self._cache.rows(pod.pod_class, (Scope.NODE, frozenset(state.skip_filter)))
+        return None if by_node.position < 0 else self.row_filters(state, pod, rows)
 
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int) -> RowFilters | None:
         """The filters for one row at a time, to be asked about so many; None where arrays are needed, or quicker."""
@@ -182,8 +191,11 @@ class KeptFilters:
             if rows is not None and filters is not None:
                 filters.explain(pod, by_row.decoders)
                 return np.array([filters.refused(pod, row) for row in rows.tolist()], dtype=np.int64)
-            part = self._runner.filter_view(state, pod, View(self._cluster, rows), Scope.ROW)
-            part.merge(by_node.values if rows is None else by_node.values[rows])
+            return self._in_pieces(rows, of_view)
+
+        def of_view(view: View) -> Int64s:
+            part = self._runner.filter_view(state, pod, view, Scope.ROW)
+            part.merge(view.take(by_node.values))
             by_row.decoders.update(part.decoders)
             return part.refused
 
@@ -195,15 +207,20 @@ class KeptFilters:
         nodes = self._cluster.nodes
         by_node = self._cache.rows(pod.pod_class, (Scope.NODE, frozenset(state.skip_filter)))
 
-        def from_nodes(rows: Int64s | None) -> Int64s:
-            view = View(self._cluster, rows)
+        def of_view(view: View) -> Int64s:
             part = self._runner.filter_view(state, pod, view, Scope.NODE)
             part.refused[~view.take(nodes.present)] = Outcome.ABSENT
             by_node.decoders.update(part.decoders)
             return part.refused
 
-        by_node.refresh(nodes.node_changes, nodes.count, from_nodes)
+        by_node.refresh(nodes.node_changes, nodes.count, lambda rows: self._in_pieces(rows, of_view))
         return by_node
+
+    def _in_pieces(self, rows: Int64s | None, of_view: Callable[[View], Int64s]) -> Int64s:
+        """What is said of some rows; of all (None) in pieces, but where others' plugins answer."""
+        if rows is not None or not self._are_own:
+            return of_view(View(self._cluster, rows))
+        return np.concatenate([of_view(view) for view in View.pieces(self._cluster)])
 
     def _with_one_row_form(self, state: CycleState) -> list[tuple[int, OneRowFilterPlugin]] | None:
         """The filters of scope ROW with their places, for pods whose state skips these; None where some cannot."""

@@ -38,6 +38,7 @@ class Ranking:
 
     def __init__(self, order: NameOrder, count: int) -> None:
         self._order = order
+        self._rank_of = order.rank_of
         self._shelf_of: npt.NDArray[Any] = np.full(count, None, dtype=object)
         self.cells: dict[Key, Cell] = {}
 
@@ -57,13 +58,13 @@ class Ranking:
     def put(self, row: int, key: Key, total: int) -> None:
         """Let a row be in a cell, with a total."""
         shelf: Shelf | None = self._shelf_of[row]
+        rank = self._rank_of[row]
         if shelf is not None:
             if shelf.total == total and shelf.cell == key:
                 return
-            self._take(shelf, row)
+            self._take(shelf, rank)
         cell = self.cells.get(key)
         found = None if cell is None else cell.shelves.get(total)
-        rank = self._order.rank_of[row]
         if cell is None or found is None:
             found = self._open(key, total, np.array([rank]))
         else:
@@ -76,11 +77,11 @@ class Ranking:
         shelf: Shelf | None = self._shelf_of[row]
         if shelf is not None:
             self._shelf_of[row] = None
-            self._take(shelf, row)
+            self._take(shelf, self._rank_of[row])
 
-    def _take(self, shelf: Shelf, row: int) -> None:
-        """Take a row off its shelf."""
-        shelf.remove(self._order.rank_of[row])
+    def _take(self, shelf: Shelf, rank: int) -> None:
+        """Take a row, by its rank, off its shelf."""
+        shelf.remove(rank)
         cell = self.cells[shelf.cell]
         cell.size -= 1
         if not cell.size:

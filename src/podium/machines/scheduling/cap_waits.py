@@ -35,6 +35,8 @@ class CapWaits:
     def take(self, pod: PodRecord, victims: Iterable[PodRecord]) -> str:
         """Take a token for each victim that counts, and return ""; where too few are left, why ``pod`` must wait."""
         caps, budgets = self._cluster.caps, self._cluster.budgets
+        if not caps.limits:
+            return ""
         counted = Counter(
             victim.namespace for victim in victims if victim.is_healthy and budgets.counts(victim.pod_class)
         )

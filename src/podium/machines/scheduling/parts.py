@@ -83,7 +83,7 @@ class Parts:
 
     def _pre_enqueue(self, pod: PodRecord) -> Status:
         status = self.runners[pod.scheduler_name].pre_enqueue(pod)
-        if not status.is_success:
+        if status is not SUCCESS:
             return status
         group = pod.pod_class.pod_group
         if self.preemptions.holds(pod.uid) or (group and self.gangs.preemptions.holds(group)):

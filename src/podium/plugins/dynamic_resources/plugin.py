@@ -39,7 +39,7 @@ from podium.plugins.dynamic_resources.fitting import Asked, Fitting
 from podium.plugins.dynamic_resources.selectors import Selectors
 
 _SECOND = 10**9
-_NOTHING_TO_DEALLOCATE = PostFilterResult(unschedulable("no new claims to deallocate"))
+_NOTHING_TO_DEALLOCATE = PostFilterResult(unschedulable("no new claims to deallocate").by("DynamicResources"))
 
 
 class DynamicResourcesArgs(Arguments, frozen=True, kw_only=True):

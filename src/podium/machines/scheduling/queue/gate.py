@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Mapping
 
 from podium.cluster.pods import PodRecord
 from podium.framework.errors import PluginError
-from podium.framework.status import Status, unresolvable
+from podium.framework.status import SUCCESS, Status, unresolvable
 from podium.machines.scheduling.queue.queued_pod import QueuedPod
 
 # A pod's place in the active queue, from the pod and its time of entry; the smallest goes first.
@@ -36,7 +36,7 @@ class QueueGate:
     def holds(self, queued: QueuedPod) -> bool:
         """Whether a PreEnqueue plugin holds the pod, or QueueSort has no place for it."""
         status = self._pre_enqueue(queued.record)
-        if not status.is_success:
+        if status is not SUCCESS and not status.is_success:
             self._hold(queued, status)
             return True
         if not self.sorts(queued):

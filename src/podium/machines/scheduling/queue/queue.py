@@ -327,7 +327,7 @@ class SchedulingQueue(QueuePlaces):
         is_held = bool(wake or queued.gated_by) and self._gate.holds(queued)
         if wake:
             queued.woken_by = reason
-        may_back_off = wake is Wake.AFTER_BACKOFF or self._settings.must_pause(queued, now)
+        may_back_off = not is_held and (wake is Wake.AFTER_BACKOFF or self._settings.must_pause(queued, now))
         backs_off = may_back_off and self._settings.backoff_end_ns(queued) > now
         self._put(queued, landing(wake, is_held=is_held, backs_off=backs_off), now)
 
