@@ -50,6 +50,7 @@ class Kubelet:
     """
 
     watches = frozenset(("Node", "Pod"))
+    placed_alone = frozenset(("Pod",))
 
     def __init__(self, settings: KubeletSettings = KubeletSettings()) -> None:  # noqa: B008 - an immutable value
         self._settings = settings

@@ -60,6 +60,7 @@ class NodeLifecycle:
     """
 
     watches = frozenset(("Node", "Pod"))
+    placed_alone = frozenset(("Pod",))
 
     def __init__(
         self, settings: NodeLifecycleSettings = NodeLifecycleSettings(), given: Mapping[str, Node] | None = None

@@ -36,6 +36,7 @@ class PodGarbageCollector:
     """
 
     watches = frozenset(("Node", "Pod"))
+    placed_alone = frozenset(("Pod",))
 
     def __init__(self) -> None:
         # By name, whether the node is out of service.

@@ -47,6 +47,7 @@ class TaintEviction:
     """
 
     watches = frozenset(("Node", "Pod"))
+    placed_alone = frozenset(("Pod",))
 
     def __init__(self) -> None:
         self._taints: dict[str, tuple[_Driving, ...]] = {}
