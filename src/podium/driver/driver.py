@@ -47,8 +47,8 @@ class Driver:
         self._lives = 0
         # For whom an entry is, the newest of the lives that it is for, and what it says.
         self._inbox: deque[tuple[Sequence[Component], int, Observation]] = deque()
-        # By kind, and by whether an object of it is owned and placed, those who are told; made when they are first asked
-        # for, and anew when somebody comes or goes.
+        # By kind, and by whether an object of it is owned and is placed, those who are told; made when they are first
+        # asked for, and anew when somebody comes or goes.
         self._watchers: dict[tuple[str, bool, bool], Sequence[Component]] = {}
         self._called: dict[Component, None] = {}
         # What each said when it was last asked; many say the same again, which concerns nobody.
