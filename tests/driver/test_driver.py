@@ -30,6 +30,7 @@ class Noting:
         self.notes = notes
         self.watches = frozenset(watches.split())
         self.owned_alone: frozenset[str] = frozenset()
+        self.placed_alone: frozenset[str] = frozenset()
         self.next = NEVER
         self.plan: list[Action] = []
         self.questions = 0
@@ -110,6 +111,17 @@ def test_what_belongs_to_nobody_is_shown_to_those_alone_whom_it_concerns() -> No
 
     rig.driver.show("Pod", Changed(THING), is_owned=False)
     rig.driver.show("Pod", Changed(THING))
+    rig.driver.deliver(7)
+
+    assert rig.told() == ["b Changed 7", "a Changed 7", "b Changed 7"]
+
+
+def test_a_pod_that_waits_for_a_node_is_shown_to_those_alone_whom_it_concerns() -> None:
+    rig = Rig("Pod", "Pod Node")
+    rig.machine(0).placed_alone = frozenset(("Pod",))
+
+    rig.driver.show("Pod", Changed(THING), is_placed=False)
+    rig.driver.show("Pod", Changed(THING), is_owned=False)
     rig.driver.deliver(7)
 
     assert rig.told() == ["b Changed 7", "a Changed 7", "b Changed 7"]

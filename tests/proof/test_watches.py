@@ -6,12 +6,13 @@ import pytest
 from msgspec.structs import replace
 
 from podium.api.kinds import KIND_OF
-from podium.api.meta import Kubernetes
+from podium.api.meta import Kubernetes, ObjectMeta
+from podium.api.pod import Pod
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.machines.autoscaling.autoscaler import Autoscaler
 from podium.machines.disruption.drain import Drain
 from podium.machines.kubelets.kubelet_settings import KubeletSettings
-from podium.machines.machine import CUSTOM_KINDS, UNMOVED, Machine, does_watch, heeds_unowned
+from podium.machines.machine import CUSTOM_KINDS, UNMOVED, Machine, does_watch, heeds_unowned, heeds_unplaced
 from podium.machines.observations import Changed, Gone
 from podium.machines.rescheduling.rescheduler import Rescheduler
 from podium.machines.scheduling.scheduler import Scheduler
@@ -71,6 +72,23 @@ def test_what_belongs_to_nobody_changes_nothing_for_a_machine_that_heeds_what_is
             assert machine.handle(Changed(unowned, raw), NOW) is UNMOVED
             assert machine.handle(Gone(unowned), NOW) is UNMOVED
             assert there(machine) == before
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_pod_that_waits_for_a_node_changes_nothing_for_a_machine_that_heeds_what_is_placed_alone(name: str) -> None:
+    machine = MAKERS[name]()
+    for object_, raw in OBJECTS:
+        if does_watch(machine, object_.kind):
+            machine.handle(Changed(object_, raw), NOW)
+    before, deadline = there(machine), machine.deadline()
+
+    if does_watch(machine, "Pod") and not heeds_unplaced(machine, "Pod"):
+        waiting = Pod(kind="Pod", metadata=ObjectMeta(namespace="default", name="waits", uid="waits"))
+        assert waiting.waits_for_node
+        assert machine.handle(Changed(waiting, {}), NOW) is UNMOVED
+        assert machine.handle(Gone(waiting), NOW) == []
+        assert there(machine) == before
+        assert machine.deadline() == deadline
 
 
 @pytest.mark.parametrize("name", MAKERS)

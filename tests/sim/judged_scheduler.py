@@ -81,7 +81,8 @@ class JudgedScheduler(Scheduler):
 
     def deadline(self) -> Deadline:
         """Where faults come to an end, errors do too: whatever is tried again is news."""
-        time_ns, is_news = super().deadline()
+        deadline = super().deadline()
+        time_ns, is_news = deadline.time_ns, deadline.is_news
         owes = bool(self.queue.count(Place.BACKOFF)) or self.reports.next_deadline() is not None
         return Deadline(time_ns, is_news or owes or self.is_patient)
 

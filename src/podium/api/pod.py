@@ -298,3 +298,8 @@ class Pod(Kubernetes, frozen=True, kw_only=True):
     def is_terminating(self) -> bool:
         """Whether the pod was deleted and is within its grace period."""
         return self.metadata.deletion_timestamp is not None
+
+    @property
+    def waits_for_node(self) -> bool:
+        """Whether the pod has no node, and is not being deleted."""
+        return not self.spec.node_name and self.metadata.deletion_timestamp is None

@@ -147,6 +147,9 @@ def parse_duration(text: str | int | float) -> int:
 @lru_cache(maxsize=_DAYS)
 def _duration(text: str) -> int | None:
     """The nanoseconds of an unsigned duration, or None when it is not one."""
+    seconds = text.removesuffix("s")
+    if seconds.isdecimal() and seconds.isascii():
+        return int(seconds) * _SECOND
     bare = _BARE_NUMBER.fullmatch(text)
     if bare is not None:
         return _amount(bare[1], bare[2] or "", _SECOND)

@@ -13,7 +13,7 @@ from podium.driver.component import Component
 from podium.driver.transport import Asked, Transport
 from podium.driver.wakeups import Wakeups
 from podium.machines.actions import Action
-from podium.machines.machine import UNMOVED, does_watch, heeds_unowned
+from podium.machines.machine import UNMOVED, does_watch, heeds_unowned, heeds_unplaced
 from podium.machines.observations import Answered, Observation, Tick
 from podium.machines.parts.deadlines import Deadline
 
@@ -47,9 +47,9 @@ class Driver:
         self._lives = 0
         # For whom an entry is, the newest of the lives that it is for, and what it says.
         self._inbox: deque[tuple[Sequence[Component], int, Observation]] = deque()
-        # By kind, and by whether an object of it is owned, those who are told; made when they are first asked for, and
-        # anew when somebody comes or goes.
-        self._watchers: dict[tuple[str, bool], Sequence[Component]] = {}
+        # By kind, and by whether an object of it is owned and is placed, those who are told; made when they are first
+        # asked for, and anew when somebody comes or goes.
+        self._watchers: dict[tuple[str, bool, bool], Sequence[Component]] = {}
         self._called: dict[Component, None] = {}
         # What each said when it was last asked; many say the same again, which concerns nobody.
         self._deadlines: dict[Component, Deadline] = {}
@@ -106,14 +106,16 @@ class Driver:
 
     # What happens
 
-    def show(self, kind: str, observation: Observation, *, is_owned: bool = True) -> None:
+    def show(self, kind: str, observation: Observation, *, is_owned: bool = True, is_placed: bool = True) -> None:
         """Something has happened to an object of a kind: tell all who watch it.
 
-        Of one that is known not to be owned, and not to have been, those are not told who heed what is owned alone.
+        Of one that is known not to be owned, and not to have been, those are not told who heed what is owned alone; and
+        of a pod without a node that is not being deleted those who heed what is placed alone.
         """
-        watchers = self._watchers.get((kind, is_owned))
+        concern = kind, is_owned, is_placed
+        watchers = self._watchers.get(concern)
         if watchers is None:
-            watchers = self._watchers[kind, is_owned] = self._watching(kind, is_owned)
+            watchers = self._watchers[concern] = self._watching(*concern)
         if watchers:
             self._inbox.append((watchers, self._lives, observation))
 
@@ -242,11 +244,12 @@ class Driver:
         self.stop(component)
         self._on_failure(component, error)
 
-    def _watching(self, kind: str, is_owned: bool) -> Sequence[Component]:
+    def _watching(self, kind: str, is_owned: bool, is_placed: bool) -> Sequence[Component]:
         return tuple(
             component
             for component in self._components.values()
             if (machine := component.machine) is not None
             and does_watch(machine, kind)
             and (is_owned or heeds_unowned(machine, kind))
+            and (is_placed or heeds_unplaced(machine, kind))
         )

@@ -345,7 +345,8 @@ class Simulation:
         is_owned = bool(stored.object.metadata.owner_references) or (
             before is not None and bool(before.object.metadata.owner_references)
         )
-        self.driver.show(stored.resource.name, observation_of(event), is_owned=is_owned)
+        is_placed = not (isinstance(stored.object, Pod) and stored.object.waits_for_node)
+        self.driver.show(stored.resource.name, observation_of(event), is_owned=is_owned, is_placed=is_placed)
 
     def _measure(self, event: WatchEvent, by: str) -> None:
         """See to it that what is made, and what has happened before, stays within the limits."""

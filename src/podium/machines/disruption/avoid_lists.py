@@ -79,10 +79,10 @@ class AvoidLists:
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now``; on a Tick, say what to take off."""
+        # Most of what a cluster shows are pods: they are told without asking what else it might be.
+        if isinstance(observation, Changed) and isinstance(pod := observation.object, Pod):
+            return [] if self._look_at(self._awaited.put_pod(pod)) else UNMOVED
         match observation:
-            case Changed(object=Pod() as pod):
-                if not self._look_at(self._awaited.put_pod(pod)):
-                    return UNMOVED
             case Changed(object=changed):
                 self._put(changed)
             case Gone(object=gone):

@@ -17,7 +17,8 @@ class Coverage:
         self.budgets: dict[str, TrackedBudget] = {}
         self._selectors: SelectorIndex[str] = SelectorIndex()
         self._pods: dict[str, Pod] = {}
-        self._labels: LabelIndex[str] = LabelIndex()
+        # The pods by their labels, kept from the first budget on: nobody asks before.
+        self._labels: LabelIndex[str] | None = None
         # The names of the budgets over each pod, and of the pods of each controller.
         self._covering: dict[str, list[str]] = {}
         self._of_controller: dict[str, dict[str, None]] = {}
@@ -34,10 +35,17 @@ class Coverage:
         self._pods[name] = pod
         if pod.metadata.owner_references or (old is not None and old.metadata.owner_references):
             self._note_controller(name, old, pod)
-        before = after = self._covering.get(name, [])
-        if old is None or old.metadata.labels != labels:
+        is_labelled_anew = old is None or old.metadata.labels != labels
+        if is_labelled_anew and self._labels is not None:
             self._labels.put(name, labels)
-            after = sorted(self._selectors.matching(labels))
+        return self._put_covered(pod, is_labelled_anew=is_labelled_anew) if self.budgets else []
+
+    def _put_covered(self, pod: Pod, *, is_labelled_anew: bool) -> list[str]:
+        """Tell the budgets over a pod of it; their names, with those of budgets that cover it no more."""
+        name = pod.metadata.name
+        before = after = self._covering.get(name, [])
+        if is_labelled_anew:
+            after = sorted(self._selectors.matching(pod.metadata.labels))
             self._cover(name, after)
         if not before and not after:
             return []
@@ -56,7 +64,8 @@ class Coverage:
             return []
         del self._pods[name]
         self._note_controller(name, known, None)
-        self._labels.remove(name)
+        if self._labels is not None:
+            self._labels.remove(name)
         covering = self._covering.pop(name, [])
         for budget in covering:
             self.budgets[budget].lose(pod)
@@ -72,9 +81,13 @@ class Coverage:
         self._remove(meta.name)
         budget = self.budgets[meta.name] = TrackedBudget(object_, raw)
         self._selectors.put(meta.name, budget.selector)
-        for pod in self._labels.matching(budget.selector):
-            self._cover(pod, sorted((*self._covering.get(pod, ()), meta.name)))
-            budget.put(self._pods[pod])
+        if self._labels is None:
+            self._labels = LabelIndex()
+            for name, pod in self._pods.items():
+                self._labels.put(name, pod.metadata.labels)
+        for name in self._labels.matching(budget.selector):
+            self._cover(name, sorted((*self._covering.get(name, ()), meta.name)))
+            budget.put(self._pods[name])
 
     def remove_budget(self, object_: PodDisruptionBudget) -> None:
         """Forget a budget that is gone."""

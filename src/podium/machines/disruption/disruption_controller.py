@@ -61,12 +61,13 @@ class DisruptionController:
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now``; on a Tick, say what to write."""
-        match observation:
-            case Changed(object=Pod() as pod, raw=raw):
-                budgets = self._in(pod).put_pod(pod)
+        # Most of what a cluster shows are pods: they are told without asking what else it might be.
+        if isinstance(observation, Changed) and isinstance(pod := observation.object, Pod):
+            budgets = self._in(pod).put_pod(pod)
+            if budgets:
                 self._touch(pod.metadata.namespace, budgets)
-                if not self._stale.put(pod, raw) and not budgets:
-                    return UNMOVED
+            return [] if self._stale.put(pod, observation.raw) or budgets else UNMOVED
+        match observation:
             case Gone(object=Pod() as pod):
                 self._touch(pod.metadata.namespace, self._in(pod).remove_pod(pod))
                 self._drop_empty(pod.metadata.namespace)

@@ -50,6 +50,7 @@ class Kubelet:
     """
 
     watches = frozenset(("Node", "Pod"))
+    placed_alone = frozenset(("Pod",))
 
     def __init__(self, settings: KubeletSettings = KubeletSettings()) -> None:  # noqa: B008 - an immutable value
         self._settings = settings
@@ -65,9 +66,12 @@ class Kubelet:
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now`` and say what to write."""
+        # Most of what a cluster shows are pods, and what became of reports about them.
+        if isinstance(observation, Changed) and isinstance(pod := observation.object, Pod):
+            return self._asked_for() if self._pod_changed(pod, observation.raw, now) else UNMOVED
+        if isinstance(observation, Answered):
+            return self._asked_for() if self._answered(observation.action, observation, now) else UNMOVED
         match observation:
-            case Changed(object=Pod() as pod, raw=raw):
-                return self._asked_for() if self._pod_changed(pod, raw, now) else UNMOVED
             case Changed(object=Node() as node, raw=raw):
                 self._node(node.metadata.name).show_node(node, raw, now)
                 self._look_at(node.metadata.name)
@@ -75,8 +79,6 @@ class Kubelet:
                 self._node_gone(node)
             case Gone(object=Pod() as pod):
                 self._hide(pod.key)
-            case Answered(action=action):
-                return self._asked_for() if self._answered(action, observation, now) else UNMOVED
             case Tick():
                 self._tick(now)
             case NodeStopped(node=name):

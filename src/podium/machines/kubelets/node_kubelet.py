@@ -83,16 +83,16 @@ class NodeKubelet:
         return not (self._arrivals or self._there.runs or self._workers.ended)
 
     def tick(self, now: int) -> Deadline:
-        """Do what is due; says when to `tick` again."""
+        """Do what is due, as something is; says when to `tick` again."""
         while True:
-            deadline = self.deadline()
-            if deadline.time_ns is None or deadline.time_ns > now:
-                return deadline
             self._move_on(now)
             self._has_news = self._workers.has_freed = False
             self._start_waiting(now)
             if self._evictions.synchronize(now) and self._there.node is not None:
                 self._report_condition(self._there.node, reports.memory_pressure(is_short=self._evictions.is_short))
+            deadline = self.deadline()
+            if deadline.time_ns is None or deadline.time_ns > now:
+                return deadline
 
     def is_running(self, uid: str) -> bool:
         """Whether a pod's containers run."""
@@ -223,11 +223,11 @@ class NodeKubelet:
         self._workers.ended.pop(uid, None)
 
     def _pod_changed(self, run: PodRun, pod: Pod, raw: Raw, now: int) -> bool:
-        before, was_over_limit = run.pod, run.is_over_limit
-        run.read(pod, raw)
+        was_over_limit = run.is_over_limit
         is_ending = pod.is_terminal or pod.is_terminating
-        concerns_others = self._concerns_others(before, pod, is_ending=is_ending)
+        concerns_others = self._concerns_others(run.pod, pod, is_ending=is_ending)
         self._has_news = self._has_news or concerns_others
+        run.read(pod, raw)
         exceeds = run.is_over_limit and not was_over_limit and run.is_running
         if exceeds:
             self._workers.exceed(run, now)
@@ -271,7 +271,9 @@ class NodeKubelet:
             if self._is_room_wanted():
                 return True
         was, meta = before.metadata, pod.metadata
-        if meta is not was and (was.annotations != meta.annotations or was.labels != meta.labels):
+        if was.annotations is not meta.annotations and was.annotations != meta.annotations:
+            return True
+        if was.labels is not meta.labels and was.labels != meta.labels:
             return True
         return before.spec is not pod.spec and before.spec != pod.spec
 
@@ -286,31 +288,41 @@ class NodeKubelet:
         """
         if self._arrivals:
             arrivals = list(self._arrivals.values())
-            if len(arrivals) > 1:
-                arrivals.sort(key=lambda arrival: arrival.pod.metadata.creation_timestamp or "")
             self._arrivals.clear()
-            self._take_in([arrival for arrival in arrivals if arrival.has_run], now)
+            is_alone = len(arrivals) == 1
+            if not is_alone:
+                arrivals.sort(key=lambda arrival: arrival.pod.metadata.creation_timestamp or "")
+            for arrival in arrivals:
+                if arrival.has_run:
+                    self._take_in(arrival, now, is_alone=is_alone)
             self._workers.move_on(now)
-            self._take_in([arrival for arrival in arrivals if not arrival.has_run], now)
+            for arrival in arrivals:
+                if not arrival.has_run:
+                    self._take_in(arrival, now, is_alone=is_alone)
         self._workers.move_on(now)
 
-    def _take_in(self, arrivals: list[_Arrival], now: int) -> None:
-        for arrival in arrivals:
-            run = PodRun(
-                arrival.pod,
-                arrival.raw,
-                deletion_ns(arrival.pod),
-                arrival.restarts,
-                is_admitted=arrival.has_run,
-                termination_ns=self._termination_ns,
-                trouble_ns=self._there.trouble_ns(arrival.pod),
-            )
-            if self._hosts is not None and self._there.node is not None:
-                run.addresses = self._hosts.addresses_of(run.pod, run.raw, self._there.node.metadata.uid)
-            self._there.put(run)
+    def _take_in(self, arrival: _Arrival, now: int, *, is_alone: bool) -> None:
+        """Look at a pod that has come; ``is_alone``: no other has come with it."""
+        pod = arrival.pod
+        run = PodRun(
+            pod,
+            arrival.raw,
+            deletion_ns(pod),
+            arrival.restarts,
+            is_admitted=arrival.has_run,
+            termination_ns=self._termination_ns,
+            trouble_ns=self._there.trouble_ns(pod),
+        )
+        if self._hosts is not None and self._there.node is not None:
+            run.addresses = self._hosts.addresses_of(pod, run.raw, self._there.node.metadata.uid)
+        self._there.put(run)
+        if arrival.has_run or pod.is_terminal or pod.is_terminating:
             self._arrive(run, arrival, now)
+        else:
+            self._admit(run, now, is_alone=is_alone)
 
     def _arrive(self, run: PodRun, arrival: _Arrival, now: int) -> None:
+        """A pod has come that has run already, or is to run no more."""
         pod = run.pod
         if pod.is_terminal:
             self._workers.release(run)
@@ -320,8 +332,6 @@ class NodeKubelet:
             self._workers.resume(run, now)
         if pod.is_terminating:
             self._workers.stop_deleted(run, now)
-        elif not arrival.has_run:
-            self._admit(run, now)
         elif not arrival.is_lost:
             self._assert_ready(run)
         elif (refusal := self._there.judge_again(run).refusal) is not None:
@@ -329,7 +339,7 @@ class NodeKubelet:
         else:
             self._workers.restart(run, now)
 
-    def _admit(self, run: PodRun, now: int) -> None:
+    def _admit(self, run: PodRun, now: int, *, is_alone: bool) -> None:
         is_short, waits = self._evictions.is_short, self._waits_for_victims
         verdict = self._there.judge(run, is_short=is_short, waits_for_victims=waits)
         if verdict.refusal is not None:
@@ -341,7 +351,7 @@ class NodeKubelet:
             return
         self._there.admit(run, must_wait=verdict.must_wait)
         if not verdict.must_wait:
-            self._workers.start(run, now)
+            self._workers.start(run, now, is_alone=is_alone)
         for victim in verdict.victims:
             victim.outcome = reports.preempted(victim)
             self._workers.stop(victim, now, max(victim.pod.spec.termination_grace_period_seconds, 0))

@@ -126,7 +126,8 @@ class PodRun(msgspec.Struct, eq=False):
 
     def read(self, pod: Pod, raw: Raw) -> None:
         """Take in a newer reading of the pod."""
-        if pod.metadata.annotations != self.pod.metadata.annotations:
+        annotations, before = pod.metadata.annotations, self.pod.metadata.annotations
+        if annotations is not before and annotations != before:
             self.behaviour = behaviour_of(pod.metadata.annotations)
         self.pod, self.raw = pod, raw
 

@@ -79,10 +79,13 @@ class PodWorkers:
 
     # Beginnings
 
-    def start(self, run: PodRun, now: int) -> None:
-        """Let an admitted pod start."""
+    def start(self, run: PodRun, now: int, *, is_alone: bool = False) -> None:
+        """Let an admitted pod start. One that ``is_alone`` starts before anything else is due, if it need not wait."""
         run.is_waiting = False
-        run.start_ns = now + self._start_delay_ns
+        if is_alone and not self._start_delay_ns:
+            self._start(run, now)
+        else:
+            run.start_ns = now + self._start_delay_ns
         self._plan(run)
 
     def resume(self, run: PodRun, now: int) -> None:

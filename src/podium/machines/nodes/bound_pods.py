@@ -28,6 +28,8 @@ class BoundPods:
         """Take in a pod as it is now; one without a node takes the place of a namesake all the same."""
         key, name = pod.key, pod.spec.node_name
         known = self._pods.get(key)
+        if known is None and not name:
+            return
         if known is not None:
             if known.pod.metadata.uid != pod.metadata.uid:
                 self.remove(key)

@@ -60,6 +60,7 @@ class NodeLifecycle:
     """
 
     watches = frozenset(("Node", "Pod"))
+    placed_alone = frozenset(("Pod",))
 
     def __init__(
         self, settings: NodeLifecycleSettings = NodeLifecycleSettings(), given: Mapping[str, Node] | None = None
@@ -77,10 +78,10 @@ class NodeLifecycle:
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now``; on a Tick, say what to write."""
+        # Most of what a cluster shows are pods: they are told without asking what else it might be.
+        if isinstance(observation, Changed) and isinstance(pod := observation.object, Pod):
+            return [] if self._pod_changed(pod, observation.raw) else UNMOVED
         match observation:
-            case Changed(object=Pod() as pod, raw=raw):
-                if not self._pod_changed(pod, raw):
-                    return UNMOVED
             case Changed(object=Node() as node, raw=raw):
                 self._node_changed(node, raw)
             case Gone(object=Node() as node):

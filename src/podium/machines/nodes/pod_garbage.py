@@ -36,6 +36,7 @@ class PodGarbageCollector:
     """
 
     watches = frozenset(("Node", "Pod"))
+    placed_alone = frozenset(("Pod",))
 
     def __init__(self) -> None:
         # By name, whether the node is out of service.
@@ -52,10 +53,10 @@ class PodGarbageCollector:
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now``; on a Tick, say what to do."""
+        # Most of what a cluster shows are pods: they are told without asking what else it might be.
+        if isinstance(observation, Changed) and isinstance(pod := observation.object, Pod):
+            return [] if self._pod_changed(pod, observation.raw, now) else UNMOVED
         match observation:
-            case Changed(object=Pod() as pod, raw=raw):
-                if not self._pod_changed(pod, raw, now):
-                    return UNMOVED
             case Changed(object=Node() as node):
                 self._node_changed(node)
             case Gone(object=Node() as node):

@@ -47,6 +47,7 @@ class TaintEviction:
     """
 
     watches = frozenset(("Node", "Pod"))
+    placed_alone = frozenset(("Pod",))
 
     def __init__(self) -> None:
         self._taints: dict[str, tuple[_Driving, ...]] = {}
@@ -57,12 +58,14 @@ class TaintEviction:
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now``; on a Tick, say what to do."""
+        # Most of what a cluster shows are pods: they are told without asking what else it might be.
+        if isinstance(observation, Changed) and isinstance(pod := observation.object, Pod):
+            self._pods.put(pod, observation.raw)
+            if pod.spec.node_name not in self._taints:
+                return UNMOVED
+            self._queue.add(pod.key)
+            return []
         match observation:
-            case Changed(object=Pod() as pod, raw=raw):
-                self._pods.put(pod, raw)
-                if pod.spec.node_name not in self._taints:
-                    return UNMOVED
-                self._queue.add(pod.key)
             case Changed(object=Node() as node, raw=raw):
                 self._set_taints(node.metadata.name, self._driving(node, raw, now))
             case Gone(object=Node() as node):

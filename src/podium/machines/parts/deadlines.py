@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
+
+import msgspec
 
 from podium.api.times import MAX_TIME_NS
 
@@ -13,7 +15,7 @@ Key = TypeVar("Key")
 SLACK = 32
 
 
-class Deadline(NamedTuple):
+class Deadline(msgspec.Struct, frozen=True, gc=False):
     """When something is next due, and whether news is to be expected.
 
     ``time_ns`` 0 means at once, None that nothing is due. ``is_news``: something is likely to happen, then or later,

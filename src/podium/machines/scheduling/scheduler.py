@@ -155,6 +155,9 @@ class Scheduler:
         if self.queue.can_pop:
             self._told = AT_ONCE
             return AT_ONCE
+        if self._waits_for_nothing:
+            self._told = NEVER
+            return NEVER
         bindings_ns = self.bindings.next_deadline()
         times: tuple[int | None, ...] = (
             *(bindings_ns, self.queue.next_deadline(), self.reports.next_deadline()),
@@ -170,18 +173,22 @@ class Scheduler:
         return told
 
     @property
-    def _is_at_rest(self) -> bool:
-        """Whether there is nothing to wait for, and was nothing when the deadline was told last."""
+    def _waits_for_nothing(self) -> bool:
+        """Whether nothing is due at any time, and none is expected, but what pods in the active queue make due."""
         return not (
-            self._told is not NEVER
-            or self.queue
-            or self._waiting
+            self._waiting
             or self._has_gangs
             or self.bindings.has_deadlines
+            or self.queue.has_deadlines
             or self.reports.has_failed
             or self.cap.is_awaited
             or self.futile.next_deadline() is not None
         )
+
+    @property
+    def _is_at_rest(self) -> bool:
+        """Whether nothing is due at any time, and nothing was when the deadline was told last."""
+        return self._told is NEVER and not self.queue.can_pop and self._waits_for_nothing
 
     def _look_at(self, changed: Kubernetes, now: int) -> list[Action]:
         """Where a volume or claim has changed, pods may have waited for that; and a group may be whole already."""

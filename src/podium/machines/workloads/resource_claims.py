@@ -55,9 +55,10 @@ class ResourceClaims:
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now``; on a Tick, say what to do."""
+        # Most of what a cluster shows are pods: they are told without asking what else it might be.
+        if isinstance(observation, Changed) and isinstance(pod := observation.object, Pod):
+            return [] if self._pod_changed(pod) else UNMOVED
         match observation:
-            case Changed(object=Pod() as pod):
-                return [] if self._pod_changed(pod) else UNMOVED
             case Gone(object=Pod() as pod):
                 self._pod_gone(pod)
             case Changed(object=ResourceClaim() as claim):

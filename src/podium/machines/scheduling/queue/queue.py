@@ -311,6 +311,11 @@ class SchedulingQueue(QueuePlaces):
         next_ns = self.next_deadline()
         self._due_ns = MAX_TIME_NS if next_ns is None else next_ns
 
+    @property
+    def has_deadlines(self) -> bool:
+        """Whether any pod backs off, or waits for an event."""
+        return bool(self._pods) and (self._waiting.has_any or len(self._backoff) > 0)
+
     def next_deadline(self) -> int | None:
         """When `flush` next has something to do; None if only a call can change anything."""
         if not self._pods:
