@@ -17,6 +17,8 @@ from podium.api.times import format_duration, format_time
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.fitting import fits_without
+from podium.decide.preempting.wide.in_the_way import in_the_way_elsewhere
+from podium.framework.cycle_state import CycleState
 from podium.framework.runner import Runner
 from podium.machines.actions import PatchObject, Record
 from podium.machines.parts.deadlines import Deadlines
@@ -52,9 +54,10 @@ class _History:
 class FutilePreemptions:
     """Counts them by owner, and says who must wait. ``most`` in a row are borne; with 0 nobody ever waits.
 
-    A preemption is futile if all its victims are gone and the pod, which fits nowhere, would fit their node but for
-    other owners' pods that came there since and are not more important. So a room that a more important pod has taken,
-    or a node that is gone or has changed, does not count.
+    A preemption is futile if all its victims are gone and the pod, which fits nowhere, would fit its node but for
+    other owners' pods that came since and are not more important: to the node itself, or to others where they are in
+    the way, as by anti-affinity over the node's rack. So a room that a more important pod has taken, or a node that is
+    gone or has changed, does not count.
 
     What is known stands in the pods as well (`futile_notes`), and is taken up from there by whoever begins anew.
     """
@@ -76,12 +79,23 @@ class FutilePreemptions:
         """Whether preemptions for the pod's owner are judged."""
         return bool(self._histories) and pod.owner_uid in self._histories
 
-    def begin(self, pod: PodRecord, node_name: str, victims: Iterable[PodRecord], now: int) -> None:
-        """Victims are being deleted for a pod; whatever was begun for it before is not judged any more."""
+    def begin(
+        self,
+        runner: Runner,
+        state: CycleState,
+        pod: PodRecord,
+        node_name: str,
+        victims: Iterable[PodRecord],
+        now: int,
+    ) -> None:
+        """Victims are being deleted for a pod; whatever was begun for it before is not judged any more.
+
+        ``state`` is that of the attempt at the pod.
+        """
         uids = frozenset(victim.uid for victim in victims)
         row = self._cluster.nodes.row_of.get(node_name)
         if self._most and uids and row is not None:
-            present = self._cluster.pods_on(row)
+            present = [*self._cluster.pods_on(row), *self._come_elsewhere(runner, state, pod, row, now)]
             self._has_begun = True
             history = self._histories.setdefault(pod.owner_uid, _History())
             history.rounds[pod.uid] = Round(node_name, uids, frozenset(other.uid for other in present), now)
@@ -219,12 +233,29 @@ class FutilePreemptions:
         row = self._cluster.nodes.row_of.get(ended.node_name)
         if row is None:
             return []
+        state = CycleState()
+        if not runner.pre_filter(state, pod).status.is_success:
+            return []
+        come = [*self._cluster.pods_on(row), *self._come_elsewhere(runner, state, pod, row, ended.began_ns)]
         takers = [
             other
-            for other in self._cluster.pods_on(row)
+            for other in come
             if other.uid not in ended.present and other.priority <= pod.priority and other.owner_uid != pod.owner_uid
         ]
         return [other.key for other in takers] if takers and fits_without(runner, pod, row, takers) else []
+
+    def _come_elsewhere(
+        self, runner: Runner, state: CycleState, pod: PodRecord, row: int, since_ns: int
+    ) -> list[PodRecord]:
+        """The pods on other nodes that keep ``pod`` off a row, but for those that had started before a time.
+
+        There may be thousands of these, more than can be noted. Start times are in whole seconds.
+        """
+        if runner.is_row_local(state):
+            return []
+        second_ns = since_ns - since_ns % SECOND_NS
+        found = in_the_way_elsewhere(self._cluster, runner.reaches(state, pod), row)
+        return [other for other in found if other.start_ns >= second_ns]
 
 
 def _annotate(pod: PodRecord, text: str | None) -> PatchObject:
