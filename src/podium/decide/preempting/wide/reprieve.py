@@ -61,9 +61,12 @@ class Reprieve:
             pods = order[starts[playing] + turn]
             trial = worlds.at(playing)
             trial.add_anywhere(np.arange(len(playing)), slots[pods])
-            fits = asking.said(trial) == 0
+            fits = asking.said(trial, are_known=True) == 0
             left[pods[fits]] = False
-            worlds.add_anywhere(playing[fits], slots[pods[fits]])
+            if len(playing) == len(worlds) and fits.all():
+                worlds = trial
+            elif fits.any():
+                worlds.add_anywhere(playing[fits], slots[pods[fits]])
             if fixed is not None:
                 fixed.add(playing[~fits], pods[~fits])
         return left

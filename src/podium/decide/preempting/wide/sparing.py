@@ -9,6 +9,7 @@ import numpy as np
 
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.worlds import Worlds
+from podium.decide.preempting.trial_table import NOT_TRIED
 from podium.decide.preempting.wide.dependents import Dependents
 from podium.decide.preempting.wide.potential import Pairs
 from podium.decide.preempting.wide.reprieve import Reprieve
@@ -55,7 +56,9 @@ class Sparing:
         if not self._is_monotone:
             return Beginning(pairs, needed, self._asking.refused(pairs.rows, needed), None)
         worlds = self._asking.worlds(pairs.rows, needed)
-        return Beginning(pairs, needed, self._asking.said(worlds), worlds)
+        # Of rows on which nobody has to go it is known that they do not take the pod as they are.
+        refused = self._asking.said(worlds) if forced.any() else np.full(len(pairs.rows), NOT_TRIED, dtype=np.int64)
+        return Beginning(pairs, needed, refused, worlds)
 
     def go_on(self, begun: Beginning, limit: Int64s | None) -> tuple[Int64s, MemberSets]:
         """Let all others go too, and spare those who need not, where that costs no more than ``limit``.
