@@ -79,9 +79,17 @@ def distinct(values: Int64s, size: int) -> tuple[Int64s, Int64s]:
 
     They are marked, not sorted, which `numpy.unique` takes far longer for.
     """
+    found = occurring(values, size)
+    places = np.empty(size, dtype=np.int64)
+    places[found] = np.arange(len(found))
+    return found, places[values]
+
+
+def occurring(values: Int64s, size: int) -> Int64s:
+    """The different ones alone."""
     occurs = np.zeros(size, dtype=np.bool_)
     occurs[values] = True
-    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[values]
+    return np.flatnonzero(occurs)
 
 
 def stable_hash(text: str) -> int:

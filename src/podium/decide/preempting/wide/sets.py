@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.cluster.arrays import Bools, Int64s, distinct, in_order, pieces
+from podium.cluster.arrays import Bools, Int64s, in_order, occurring, pieces
 from podium.cluster.pods import PodRecord
 from podium.cluster.worlds import Worlds
 from podium.decide.preempting.costs.criteria import CRITERIA
@@ -150,7 +150,7 @@ class Asking:
         """``[criteria, members]``: what each by itself costs, wherever the pod goes."""
         unknown = members[~self._is_known_alone[members]]
         if len(unknown):
-            some, _ = distinct(unknown, len(self.take))
+            some = occurring(unknown, len(self.take))
             sets = MemberSets(np.arange(len(some) + 1), some, np.ones(len(some), dtype=np.bool_))
             self._alone[:, some] = self._columns(sets, np.zeros(len(self.criteria), dtype=np.int64))
             self._is_known_alone[some] = True
