@@ -18,7 +18,8 @@ from podium.cluster.pods import PodRecord
 from podium.decide.placement import full_outcome, place
 from podium.decide.preempting.costs.criteria import CRITERIA
 from podium.decide.preempting.costs.victim_sets import VictimSets
-from podium.decide.preempting.preemption import NOT_ELIGIBLE_TERMINATING_ELSEWHERE, PreemptionPlan
+from podium.decide.preempting.eligibility import NOT_ELIGIBLE_TERMINATING_ELSEWHERE
+from podium.decide.preempting.preemption_plan import PreemptionPlan
 from podium.framework.cycle_state import CycleState
 from podium.framework.plugin import PluginContext
 from podium.framework.runner import Runner
