@@ -10,7 +10,7 @@ import pytest
 
 from podium.app.explaining.explanation import Explanation
 from podium.decide.placement import full_outcome, place
-from podium.decide.preempting.preemption import Candidate
+from podium.decide.preempting.preemption_plan import Candidate
 from podium.plugins.default_preemption import DefaultPreemption
 from tests.conformance.measured import Case, all_cases, disagreement, explained, may_take, ranked_node
 

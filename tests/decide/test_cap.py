@@ -9,7 +9,7 @@ from podium.api.disruption_cap import Cap, CapStatus
 from podium.api.disruption_policy import DisruptionPolicy, DisruptionPolicySpec, DisruptionPolicyStatus
 from podium.api.meta import Kubernetes, ObjectMeta
 from podium.api.pod import Pod
-from podium.decide.preempting.preemption import PreemptionPlan
+from podium.decide.preempting.preemption_plan import PreemptionPlan
 from tests.builders import budget, configuration, explain, node, pod, scheduler_cap
 
 DB = {"app": "db"}

@@ -19,7 +19,7 @@ from podium.api.resource_requests import node_allocatable, pod_requests
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import full_outcome, place
-from podium.decide.preempting.preemption import PreemptionPlan
+from podium.decide.preempting.preemption_plan import PreemptionPlan
 from podium.framework.plugin import PluginContext
 from podium.framework.runner import Runner
 from podium.plugins.default_preemption import DefaultPreemption

@@ -14,9 +14,9 @@ from podium.api.pod import MIRROR_ANNOTATION, Pod
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.gangs.domains import domains_of
+from podium.decide.preempting.eligibility import NOT_ELIGIBLE_TERMINATING
 from podium.decide.preempting.gang.gang import gang_priority
 from podium.decide.preempting.gang.gang_plan import GangPlan
-from podium.decide.preempting.preemption import NOT_ELIGIBLE_TERMINATING
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import PluginError
 from podium.framework.group_plugin import GroupDemand

@@ -14,7 +14,7 @@ import pytest
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.decide.preempting.preemption import PreemptionPlan
+from podium.decide.preempting.preemption_plan import PreemptionPlan
 from podium.decide.preempting.trial_table import CRITERIA
 from podium.framework.settings.configuration import Configuration
 from podium.framework.status import Code

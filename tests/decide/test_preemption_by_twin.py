@@ -10,7 +10,7 @@ from hypothesis import event, given, settings
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
 from podium.decide.placement import full_outcome, place
-from podium.decide.preempting.preemption import PreemptionPlan
+from podium.decide.preempting.preemption_plan import PreemptionPlan
 from podium.framework.runner import Runner
 from podium.plugins.default_preemption import DefaultPreemption
 from tests.builders import cluster_of, plain_runner

@@ -14,7 +14,7 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.decide.lost_work import CHECKPOINT_TIME
 from podium.decide.preempting.costs.criteria import CRITERIA, CriterionName
-from podium.decide.preempting.preemption import PreemptionPlan
+from podium.decide.preempting.preemption_plan import PreemptionPlan
 from podium.framework.settings.configuration import Configuration
 from tests.builders import DAY_ONE_NS, ZONE, at, budget, configuration, explain, node, pod, term
 

@@ -18,7 +18,8 @@ from podium.cluster.pods import PodRecord
 from podium.decide.placement import full_outcome, place
 from podium.decide.preempting.costs.criteria import CRITERIA
 from podium.decide.preempting.costs.victim_sets import VictimSets
-from podium.decide.preempting.preemption import NOT_ELIGIBLE_TERMINATING_ELSEWHERE, PreemptionPlan
+from podium.decide.preempting.eligibility import NOT_ELIGIBLE_TERMINATING_ELSEWHERE
+from podium.decide.preempting.preemption_plan import PreemptionPlan
 from podium.framework.cycle_state import CycleState
 from podium.framework.plugin import PluginContext
 from podium.framework.runner import Runner
@@ -309,8 +310,38 @@ def test_sets_are_not_tried_on_full_nodes_where_nothing_better_is_to_be_found(fa
     assert found.search is not None
     assert found.search.is_complete
     assert [len(each.victims) for each in found.candidates.values()] == [number] * len(nodes)
-    # Whoever has to go in any case, all, and all without each one.
-    assert found.search.steps == (2 + number) * len(nodes)
+    # All, and all but one; nobody has to go in any case.
+    assert found.search.steps == 2 * len(nodes)
+
+
+def test_pods_that_nothing_tells_apart_are_counted_and_no_sets_of_them_are_tried() -> None:
+    """On each node four alike, of which two have to go beside one in the zone: more sets than there are steps."""
+    nodes = [node(f"{zone}{place}", zone=zone, cpu=4) for zone in "abc" for place in range(10)]
+    alike = [pod(f"{each.metadata.name}-{k}", on=each.metadata.name, cpu=1) for each in nodes for k in range(4)]
+    web = [pod(f"web-{zone}", on=f"{zone}0", labels=WEB) for zone in "abc"]
+    target = pod("p", priority=9, cpu=2, apart=[term("app=web", ZONE)])
+
+    found = plan(target, [*nodes, *alike, *web], **ACROSS, maxSearchSteps=300)
+
+    assert found.search is not None
+    assert found.search.is_complete
+    assert [len(each.victims) for each in found.candidates.values()] == [3] * len(nodes)
+    # Whoever has to go in any case, all, and with two and one of the four given back.
+    assert found.search.steps == (2 + 2) * len(nodes)
+
+
+def test_one_older_pod_among_those_alike_is_reason_to_try_their_sets() -> None:
+    """Giving back the oldest first takes both small ones, where the oldest alone is enough."""
+    nodes = [node("a0", zone="a", cpu=4), node("a1", zone="a", cpu=0)]
+    small = [pod(f"small-{k}", on="a0", cpu=1, started=5) for k in range(2)]
+    objects = [*nodes, *small, pod("large", on="a0", cpu=2, started=1), pod("web", on="a1", labels=WEB)]
+
+    found = plan(pod("p", priority=9, cpu=2, apart=[term("app=web", ZONE)]), objects, **ACROSS)
+
+    assert found.search is not None
+    assert found.search.is_complete
+    assert found.chosen is not None
+    assert [victim.name for victim in found.chosen.victims] == ["large", "web"]
 
 
 # Bounds

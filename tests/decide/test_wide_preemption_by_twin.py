@@ -15,7 +15,7 @@ from podium.api.pod import Pod
 from podium.api.times import parse_duration
 from podium.decide.placement import full_outcome, place
 from podium.decide.preempting.costs.criteria import CriterionName
-from podium.decide.preempting.preemption import PreemptionPlan
+from podium.decide.preempting.preemption_plan import PreemptionPlan
 from podium.plugins.default_preemption import DefaultPreemption
 from tests.builders import DAY_ONE_NS, cluster_of, configuration, runner_on
 from tests.fuzzing import Effort, efforts

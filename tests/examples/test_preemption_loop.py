@@ -8,7 +8,10 @@ import podium
 from podium.framework.settings.configuration import API_VERSION, KIND, read_configuration
 from podium.sim.results.result import Result
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "preemption-loop.yaml"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLE = EXAMPLES / "preemption-loop.yaml"
+ACROSS = EXAMPLES / "preemption" / "loop-across.yaml"
+ACROSS_SETTINGS = EXAMPLES / "preemption" / "loop-across-config.yaml"
 
 
 def times(result: Result, reason: str) -> list[int | float]:
@@ -43,6 +46,19 @@ def test_without_the_waits_a_pod_dies_for_it_every_ten_seconds() -> None:
     assert times(result, "Killing") == [10 * turn for turn in range(1, 61)]
     assert times(result, "PreemptionBackoff") == []
     assert all(pod["phase"] == "Pending" for pod in result.pods if pod["pod"] == "default/urgent")
+
+
+@pytest.mark.failure(12)
+def test_it_waits_as_long_where_its_victims_and_those_who_come_after_them_are_on_another_node() -> None:
+    result = podium.simulate(ACROSS, configuration=ACROSS_SETTINGS)
+
+    assert times(result, "Killing") == [10, 20, 30, 40 + 60, 110 + 120, 240 + 240]
+    assert times(result, "PreemptionBackoff") == [40, 110, 240, 490]
+    [first, *_] = [event for event in result.events if event.reason == "PreemptionBackoff"]
+    assert (first.pod, first.node) == ("default/urgent", "r1-a")
+    assert first.message.startswith(
+        "3 preemptions were futile: other pods took the room, last on node r1-a default/bat"
+    )
 
 
 def last_rejection(result: Result) -> str:

@@ -38,6 +38,9 @@ class NarrowHandle:
     def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: Worlds, own_uid: str) -> Outcome:
         return self._runner.filter_worlds(state, pod, worlds, own_uid)
 
+    def for_known_nodes(self, state: CycleState) -> CycleState:
+        return self._runner.for_known_nodes(state)
+
     def feasible_rows(self, pod: PodRecord) -> Int64s:
         return self._runner.feasible_rows(pod)
 

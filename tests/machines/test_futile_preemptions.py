@@ -5,16 +5,18 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
+from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
 from podium.machines.actions import Action, Bind, PatchObject, Record
 from podium.machines.scheduling.futile_notes import ANNOTATION
-from tests.builders import node, pod
+from tests.builders import DAY_ONE_NS, node, pod, spread_over, term
 from tests.machines.driving import SECOND, Driver, all_of, deletions, events, nominated, on, terminating, the
 
 N1 = node("n1", cpu=4)
 HIGH = pod("high", cpu=4, priority=100, owner="ReplicaSet/high")
 FOREIGN = "another"
+BATCH = {"app": "batch"}
 
 
 def batch(number: int, *, priority: int = 1) -> Pod:
@@ -40,9 +42,16 @@ def loses(driver: Driver, numbers: Sequence[int]) -> None:
         driver.wait(0.001)
 
 
-def bearing(most: int = 3) -> Configuration:
-    """A configuration in which so many futile preemptions are borne."""
-    return read_configuration({"apiVersion": API_VERSION, "kind": KIND, "maxFutilePreemptions": most}, "test")
+def bearing(most: int = 3, **args: bool) -> Configuration:
+    """A configuration in which so many futile preemptions are borne; with arguments of DefaultPreemption."""
+    profile = {"pluginConfig": [{"name": "DefaultPreemption", "args": args}]} if args else {}
+    written = {"apiVersion": API_VERSION, "kind": KIND, "maxFutilePreemptions": most, "profiles": [profile]}
+    return read_configuration(written, "test")
+
+
+def racked(name: str, rack: str) -> Node:
+    """A node of a rack."""
+    return node(name, cpu=4, labels={"rack": rack, "name": name})
 
 
 def losing(times: int, settings: int = 3) -> Driver:
@@ -252,6 +261,95 @@ class TestWhatDoesNotCount:
         sibling = pod("sibling", cpu=4, priority=100, owner="ReplicaSet/high", scheduler=FOREIGN, on="n1")
         driver.see(sibling)
         assert events(driver.tick()) == [("FailedScheduling", "default/high")]
+
+
+class TestVictimsOnOtherNodes:
+    """The preemptor fits on a1 alone, and keeps batch out of the rack; another scheduler puts it on a2 again."""
+
+    NODES = (racked("a1", "a"), racked("a2", "a"), racked("b1", "b"))
+    HIGH = pod("high", cpu=1, priority=100, node_selector={"name": "a1"}, apart=[term("app=batch", "rack")])
+
+    def batch(self, number: int, *, on: str = "a2", priority: int = 1) -> Pod:
+        return pod(f"batch-{number}", labels=BATCH, priority=priority, scheduler=FOREIGN, on=on)
+
+    def losing(self, times: int, *further: Pod) -> Driver:
+        """A scheduler whose preemptor has preempted in vain so often, but for its last attempt."""
+        driver = Driver(*self.NODES, settings=bearing(acrossNodes=True))
+        driver.now = DAY_ONE_NS
+        driver.see(*further, self.batch(0), self.HIGH)
+        for number in range(times):
+            preempts(driver, self.batch(number), self.HIGH)
+            driver.see(self.batch(number + 1))
+            driver.wait(1)
+        return driver
+
+    def test_after_the_third_in_vain_a_pod_waits(self) -> None:
+        actions = self.losing(3).tick()
+
+        assert deletions(actions) == []
+        assert events(actions) == [("FailedScheduling", "default/high"), ("PreemptionBackoff", "default/high")]
+        assert all_of(Record, actions)[1].message == (
+            "3 preemptions were futile: other pods took the room, last on node a1 default/batch-3; "
+            "no further preemption for 1m"
+        )
+
+    def test_who_comes_to_another_node_of_the_rack_than_the_victim_was_on_counts(self) -> None:
+        driver = self.losing(2)
+        preempts(driver, self.batch(2), self.HIGH)
+
+        driver.see(racked("a3", "a"), self.batch(3, on="a3"))
+
+        assert ("PreemptionBackoff", "default/high") in events(attempts(driver))
+
+    def test_a_more_important_pod_in_the_rack_does_not_count(self) -> None:
+        driver = self.losing(2)
+        preempts(driver, self.batch(2), self.HIGH)
+
+        driver.see(self.batch(3, priority=500))
+
+        assert events(attempts(driver)) == [("FailedScheduling", "default/high")]
+
+    def test_who_comes_to_another_rack_does_not_count(self) -> None:
+        driver = self.losing(2)
+        preempts(driver, self.batch(2), self.HIGH)
+
+        driver.see(self.batch(3, on="b1"), pod("first", cpu=4, priority=500, on="a1"))
+
+        assert set(events(attempts(driver))) == {("FailedScheduling", "default/high")}
+
+    def test_who_was_running_there_before_and_is_in_the_way_since_by_its_labels_does_not_count(self) -> None:
+        driver = self.losing(2, pod("other", priority=1, scheduler=FOREIGN, on="a2", started=-5))
+        preempts(driver, self.batch(2), self.HIGH)
+
+        driver.see(pod("other", labels=BATCH, priority=1, scheduler=FOREIGN, on="a2", started=-5))
+
+        assert deletions(attempts(driver)) == ["mark default/other"]
+
+    def test_a_scheduler_that_begins_anew_goes_on_with_the_count(self) -> None:
+        driver = self.losing(2)
+        annotated = noted(self.HIGH, preempts(driver, self.batch(2), self.HIGH))
+
+        successor = Driver(*self.NODES, self.batch(3), annotated, settings=bearing(acrossNodes=True))
+
+        assert ("PreemptionBackoff", "default/high") in events(attempts(successor))
+
+
+@pytest.mark.parametrize("most", [2, 3])
+def test_pods_that_are_there_and_may_stay_are_told_from_those_who_come(most: int) -> None:
+    """By topology spread some pods of a rack may stay; one that was there before does not take the room."""
+    evenly = spread_over("rack", "app=batch", honors_affinity=False)
+    high = pod("high", labels=BATCH, priority=100, node_selector={"name": "a1"}, spread=[evenly])
+    stays = [pod(f"{name}-old", labels=BATCH, priority=200, scheduler=FOREIGN, on=f"{name}2") for name in ("a", "b")]
+    driver = Driver(*(racked(name, name[0]) for name in ("a1", "a2", "b2")), settings=bearing(most, acrossNodes=True))
+    driver.see(*stays, TestVictimsOnOtherNodes().batch(0), high)
+    for number in range(most):
+        preempts(driver, TestVictimsOnOtherNodes().batch(number), high)
+        driver.see(TestVictimsOnOtherNodes().batch(number + 1))
+        driver.wait(1)
+
+    [_, waits] = all_of(Record, driver.tick())
+
+    assert f"on node a1 default/batch-{most};" in waits.message
 
 
 def test_it_can_be_switched_off() -> None:

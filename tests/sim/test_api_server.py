@@ -1,8 +1,8 @@
 """The store as simulated components reach it."""
 
-from functools import partial
 from typing import Any
 
+from podium.requests.request import Request
 from podium.sim.api_server import APIServer
 from podium.sim.history import History
 from podium.sim.results.account import Account
@@ -19,7 +19,11 @@ def server_of(store: Store) -> APIServer:
 
 def create(server: APIServer, *objects: dict[str, Any]) -> None:
     for raw in objects:
-        server.edit(partial(Store.create, raw=raw, now=0), "scenario", 0)
+        ask(server, Request(verb="create", kind=raw["kind"], body=raw))
+
+
+def ask(server: APIServer, request: Request) -> None:
+    assert server.ask(request, "scenario", 0).error is None
 
 
 def test_what_is_owned_goes_with_its_owner_however_much_was_written_before() -> None:
@@ -31,7 +35,7 @@ def test_what_is_owned_goes_with_its_owner_however_much_was_written_before() -> 
         create(server, pod(f"plain-{number}"))
         assert not server.collect_garbage(0)
 
-    server.edit(lambda store: store.delete("ConfigMap", "default/owner", now=0), "scenario", 0)
+    ask(server, Request(verb="delete", kind="ConfigMap", key="default/owner"))
 
     assert server.collect_garbage(0)
     assert store.find("Pod", "default/owned") is None
@@ -43,13 +47,13 @@ def test_a_namespace_that_goes_takes_along_what_comes_in_it_meanwhile() -> None:
     server = server_of(store)
     create(server, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}})
     create(server, {**pod("a"), "metadata": {"name": "a", "namespace": "n", "finalizers": ["podium.dev/test"]}})
-    server.edit(lambda store: store.delete("Namespace", "n", now=0), "scenario", 0)
+    ask(server, Request(verb="delete", kind="Namespace", key="n"))
     assert server.collect_garbage(0)
     assert store.find("Namespace", "n") is not None
 
     held = store.get("Pod", "n/a")
     freed = {**held.raw, "metadata": {**held.raw["metadata"], "finalizers": []}}
-    server.edit(lambda store: store.update(freed), "scenario", 0)
+    ask(server, Request(verb="update", kind="Pod", key="n/a", body=freed))
     while server.collect_garbage(0):
         pass
 

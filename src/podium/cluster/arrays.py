@@ -13,6 +13,11 @@ Int32s = npt.NDArray[np.int32]
 UInt64s = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]
 
+# What goes into a number that is not negative.
+_BITS = 63
+# Values of so small a range count as they are.
+_FEW = 1 << 20
+
 
 def grown(array: npt.NDArray[Any], capacity: int) -> npt.NDArray[Any]:
     """A copy of ``array`` whose last axis holds ``capacity`` entries; new entries are zero."""
@@ -42,14 +47,49 @@ def in_order(keys: Int64s) -> Int64s:
     return places
 
 
+def in_order_of(*keys: Int64s) -> Int64s:
+    """The places of some rows in the order of several keys, the first the weightiest; equal ones stay in order.
+
+    It is `numpy.lexsort`, but that numbers are sorted where all keys of a row go into one.
+    """
+    size = len(keys[0])
+    packed, bits = np.zeros(size, dtype=np.int64), size.bit_length()
+    for key in keys if size else ():
+        ranks, most = _ranks(key)
+        bits += most.bit_length()
+        if bits >= _BITS:
+            return np.lexsort(keys[::-1])
+        packed = (packed << most.bit_length()) | ranks
+    places: Int64s = np.sort((packed << size.bit_length()) | np.arange(size)) & ((1 << size.bit_length()) - 1)
+    return places
+
+
+def _ranks(values: Int64s) -> tuple[Int64s, int]:
+    """Numbers from 0 on, in the order of the values, and the largest of them."""
+    least, most = int(values.min()), int(values.max())
+    if most - least < _FEW:
+        return values - least, most - least
+    ascending = np.sort(values)
+    levels = ascending[np.append(True, ascending[1:] != ascending[:-1])]
+    return np.searchsorted(levels, values), len(levels) - 1
+
+
 def distinct(values: Int64s, size: int) -> tuple[Int64s, Int64s]:
     """The different ones of some values from 0 up to below ``size``, ascending, and the place of each among them.
 
     They are marked, not sorted, which `numpy.unique` takes far longer for.
     """
+    found = occurring(values, size)
+    places = np.empty(size, dtype=np.int64)
+    places[found] = np.arange(len(found))
+    return found, places[values]
+
+
+def occurring(values: Int64s, size: int) -> Int64s:
+    """The different ones alone."""
     occurs = np.zeros(size, dtype=np.bool_)
     occurs[values] = True
-    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[values]
+    return np.flatnonzero(occurs)
 
 
 def stable_hash(text: str) -> int:

@@ -49,6 +49,13 @@ class CycleState:
                 return True
         return False
 
+    def skipping(self, names: Iterable[str]) -> CycleState:
+        """The same state, of which further Filter plugins are not asked."""
+        copy = CycleState()
+        copy.skip_filter, copy.skip_score = self.skip_filter.union(names), self.skip_score
+        copy._values = self._values
+        return copy
+
     def clone(self) -> CycleState:
         """A copy in which cloneable values are independent."""
         copy = CycleState()

@@ -39,6 +39,10 @@ class Handle(Protocol):
         """The Filters' answer for each world, with regard to nominated pods but for the one of ``own_uid``."""
         ...
 
+    def for_known_nodes(self, state: CycleState) -> CycleState:
+        """The same attempt for nodes that those Filters have let in whose answers hang on the node object alone."""
+        ...
+
     def feasible_rows(self, pod: PodRecord) -> Int64s:
         """The rows that the Filters would let another pod like ``pod`` onto, as things are."""
         ...

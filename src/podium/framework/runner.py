@@ -84,6 +84,7 @@ class Runner:
             _Filter(index, plugin, cluster, self._pod_change) for index, plugin in enumerate(profile.filter, 1)
         ]
         self._wide_filters = {placed.plugin.name for placed in self._filters if placed.scope is Scope.CLUSTER}
+        self._node_filters = {placed.plugin.name for placed in self._filters if placed.scope is Scope.NODE}
         self.kept = KeptFilters(self, self.cache, self._filters)
         self._simple = [placed.array for placed in self._filters if isinstance(placed.array, FilterByNode)]
         if any(map(_may_look_at_any_pod, (*profile.filter, *profile.score))):
@@ -159,6 +160,10 @@ class Runner:
         if self.cluster.nominations.uids:
             outcome.override(*self.beside(state, pod, worlds, own_uid))
         return outcome
+
+    def for_known_nodes(self, state: CycleState) -> CycleState:
+        """The same attempt for nodes that the filters of scope NODE have let in, which are not asked again."""
+        return state.skipping(self._node_filters)
 
     def feasible_rows(self, pod: PodRecord) -> Int64s:
         """The rows that the Filters would let another pod like ``pod`` onto, as things are."""

@@ -21,24 +21,22 @@ from podium.cluster.worlds import Worlds
 from podium.decide.preempting.costs.criteria import CriterionName
 from podium.decide.preempting.costs.protection import Protection
 from podium.decide.preempting.costs.victim_cost import VictimCost
+from podium.decide.preempting.eligibility import (
+    NOT_ELIGIBLE_TERMINATING,
+    NOT_ELIGIBLE_TERMINATING_ELSEWHERE,
+    NOT_ELIGIBLE_YET,
+    ineligible_reason,
+    is_hopeful,
+    waits_for_victims,
+)
 from podium.decide.preempting.fair_trials import FairTrials
 from podium.decide.preempting.gang.bind_first import bound_first
 from podium.decide.preempting.gang.gang import Gang, gang_priority
 from podium.decide.preempting.gang.gang_plan import GangPlan
 from podium.decide.preempting.gang.gang_planner import plan_gang
 from podium.decide.preempting.group_priorities import below_their_groups
-from podium.decide.preempting.preemption import (
-    NOT_ELIGIBLE_TERMINATING,
-    NOT_ELIGIBLE_TERMINATING_ELSEWHERE,
-    NOT_ELIGIBLE_YET,
-    PreemptionOptions,
-    PreemptionPlan,
-    ineligible_reason,
-    is_hopeful,
-    plan_exchange,
-    plan_preemption,
-    waits_for_victims,
-)
+from podium.decide.preempting.preemption import PreemptionOptions, plan_exchange, plan_preemption
+from podium.decide.preempting.preemption_plan import PreemptionPlan
 from podium.decide.preempting.trials import Trials, VictimFilter
 from podium.decide.preempting.whole_groups import running_members
 from podium.decide.preempting.wide.potential import takeable

@@ -15,7 +15,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView
 from podium.cluster.worlds import Worlds
 from podium.decide.preempting import trial_table, trials
-from podium.decide.preempting.preemption import PreemptionPlan
+from podium.decide.preempting.preemption_plan import PreemptionPlan
 from podium.decide.preempting.trial_table import TrialTable
 from podium.decide.preempting.trials import Trials
 from podium.decide.preempting.victims import Victims

@@ -31,7 +31,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.decide.placement import Placement, full_outcome, left_out, place, tried_first
 from podium.decide.preempting.deferred import Deferred
-from podium.decide.preempting.preemption import PreemptionPlan
+from podium.decide.preempting.preemption_plan import PreemptionPlan
 from podium.framework.errors import PluginError
 from podium.framework.extenders import EXTENDER
 from podium.framework.runner import Runner

@@ -14,7 +14,7 @@ from podium.app.explaining.gang_plan import gang_caveat
 from podium.app.shown import Shown
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import LEFT_OUT
-from podium.decide.preempting.preemption import Candidate, PreemptionPlan
+from podium.decide.preempting.preemption_plan import Candidate, PreemptionPlan
 from podium.framework.runner import Runner
 from podium.framework.status import Status
 from podium.plugins.dynamic_resources.plugin import DynamicResources

@@ -13,7 +13,7 @@ from podium.app.explaining.remedies import protected_pods
 from podium.app.explaining.victim_facts import victim_facts
 from podium.cluster.pods import PodRecord
 from podium.decide.preempting.costs.criteria import Column
-from podium.decide.preempting.preemption import Candidate, PreemptionPlan
+from podium.decide.preempting.preemption_plan import Candidate, PreemptionPlan
 
 _MOST_NODES = 5
 _MOST_VICTIMS = 20

@@ -11,7 +11,7 @@ from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.obstacle_facts import facts
 from podium.app.explaining.obstacles import NodeObstacles
 from podium.cluster.pods import PodRecord
-from podium.decide.preempting.preemption import NOT_ELIGIBLE_YET
+from podium.decide.preempting.eligibility import NOT_ELIGIBLE_YET
 
 HIGHEST_USER_PRIORITY = 1_000_000_000
 """The highest priority that pods but the system's own can have (pkg/apis/scheduling/types.go)."""

@@ -9,7 +9,7 @@ from podium.app.console.page import Cell, Page, Part, counted, listed, names_of
 from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.obstacles import NodeObstacles
 from podium.app.explaining.remedies import PodRemedy, ProtectionRemedy, Remedies, find_remedies
-from podium.decide.preempting.preemption import NOT_ELIGIBLE_TERMINATING, NOT_ELIGIBLE_TERMINATING_ELSEWHERE
+from podium.decide.preempting.eligibility import NOT_ELIGIBLE_TERMINATING, NOT_ELIGIBLE_TERMINATING_ELSEWHERE
 
 _MOST_ROWS = 6
 _MOST_NAMES = 3

@@ -20,7 +20,7 @@ from podium.app.explaining.placed_text import write_placed
 from podium.app.explaining.preemption_text import write_preemption
 from podium.app.explaining.reasons import write_by_reason
 from podium.app.explaining.remedies_text import write_remedies
-from podium.decide.preempting.preemption import PreemptionPlan
+from podium.decide.preempting.preemption_plan import PreemptionPlan
 
 _MOST_VICTIMS = 3
 _MOST_ROWS = 5

@@ -17,7 +17,7 @@ from podium.app.explaining.text import facts_of, headline_of
 from podium.app.explaining.workload import WorkloadExplanation
 from podium.app.explaining.workload_text import write_workload
 from podium.app.reporting.picture import Candidate, Decision, Picture, Table, told
-from podium.decide.preempting.preemption import PreemptionPlan
+from podium.decide.preempting.preemption_plan import PreemptionPlan
 from podium.framework.scoring import Score
 from podium.framework.status import Status
 

@@ -7,28 +7,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import msgspec
 import numpy as np
 
-from podium.api.policy import NEVER_PREEMPTS
-from podium.cluster.arrays import Int64s, stable_hash
+from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.pods import PodRecord
-from podium.decide.cap import CappedTable, PutOff, is_capped, within_cap, without_budgets
-from podium.decide.preempting.costs.criteria import AFFINITY, Column
-from podium.decide.preempting.costs.facts import Facts
+from podium.decide.cap import CappedTable, is_capped, within_cap, without_budgets
+from podium.decide.preempting.choosing import best_by_criteria, cheapest, columns_of, limited, with_stated_cost
 from podium.decide.preempting.costs.protection import alone_within_budgets, within_budgets
 from podium.decide.preempting.costs.victim_cost import VictimCost
-from podium.decide.preempting.costs.victim_sets import VictimSets
 from podium.decide.preempting.deferred import Deferred
 from podium.decide.preempting.extended import NO_CANDIDATE, ask_extenders
 from podium.decide.preempting.fair_trials import FairTrials
-from podium.decide.preempting.trial_table import AFFINITY_KEPT, CRITERIA, TrialTable
+from podium.decide.preempting.preemption_plan import Candidate, Choice, PreemptionPlan
+from podium.decide.preempting.trial_table import TrialTable
 from podium.decide.preempting.trials import MOST_EQUALS, BestTrial, Trials, VictimFilter
-from podium.decide.preempting.wide.wide_search import Search
 from podium.decide.preempting.wide.wide_settings import Wanted, WideSettings
 from podium.decide.preempting.wide.wide_trials import WideTrials
 from podium.decide.ties import lot, pick
@@ -37,14 +34,6 @@ from podium.framework.extenders import Extender, ExtenderError
 from podium.framework.handle import Handle
 from podium.framework.status import Code, Status
 from podium.framework.verdicts import Outcome
-
-_SUM = CRITERIA.index("smallest sum of victims' priorities")
-_NUMBER = CRITERIA.index("fewest victims")
-
-NOT_ELIGIBLE_TERMINATING = "not eligible due to a terminating pod on the nominated node."
-NOT_ELIGIBLE_TERMINATING_ELSEWHERE = "not eligible due to a terminating pod that keeps it off the nominated node."
-NOT_ELIGIBLE_YET = (NOT_ELIGIBLE_TERMINATING, NOT_ELIGIBLE_TERMINATING_ELSEWHERE)
-"""Why a pod may not preempt that waits for its victims to end."""
 
 
 class PreemptionOptions(msgspec.Struct, frozen=True):
@@ -61,108 +50,6 @@ class PreemptionOptions(msgspec.Struct, frozen=True):
     cost: VictimCost | None = None
     wide: WideTrials | None = None
     requires_budgets: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One way out: the node, its victims (most important first), and how many of them violate a budget.
-
-    Victims may be on other nodes, where the configuration says so (see `podium.decide.preempting.wide`); ``reasons``
-    then says, by their uids, why those have to go whom more than that node knows of, in the chosen way out. ``cost`` is
-    what the criteria by which candidates are compared say of the victims, the smaller the better, filled in where
-    candidates were compared in detail.
-    """
-
-    node_name: str
-    victims: tuple[PodRecord, ...]
-    budget_violations: int
-    cost: tuple[int, ...] = field(default=(), compare=False)
-    reasons: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def elsewhere(self) -> tuple[PodRecord, ...]:
-        """The victims on other nodes."""
-        return tuple(victim for victim in self.victims if victim.node_name != self.node_name)
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """Among how many ``candidates`` one was chosen, and the first nodes among its ``equals``, itself included.
-
-    It is known of every plan, whether or not details were asked for. ``criterion`` is the last that told nodes apart,
-    "" where it was not looked for.
-    """
-
-    candidates: int = 0
-    equals: tuple[str, ...] = ()
-    criterion: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PreemptionPlan:
-    """What preemption found.
-
-    ``reason`` says why the pod is not eligible. ``chosen`` is None where no candidate was found. ``selected`` names
-    every node that the criteria leave tied with the chosen one, and ``criterion`` the last of `CRITERIA` that told
-    nodes apart ("" with a single candidate, or none; the number of victims where the sum of their priorities does so
-    only because they are fewer). ``candidates`` and ``rejected`` are by node name. These four are filled in only where
-    the plan was asked for in detail. ``is_exchange``: among the victims are pods of the
-    preemptor's own priority, for the sake of fairer shares. ``put_off`` says that preemption would work, and which cap
-    it has to wait for; ``error`` what failed while nodes were tried, where no candidate was found among the others, or
-    an extender that did not answer. ``keeps_nomination``: extenders have left no candidate, which ends no nomination.
-    ``criteria`` are those of a cost that is stated; () where kube-scheduler's hold.
-    ``search`` says how victims were looked for that may be on other nodes, None where that was not done. ``choice``
-    says what the chosen one was chosen from.
-    """
-
-    eligible: bool
-    reason: str = ""
-    chosen: Candidate | None = None
-    selected: tuple[str, ...] = ()
-    criterion: str = ""
-    candidates: Mapping[str, Candidate] = field(default_factory=dict)
-    rejected: Mapping[str, Status] = field(default_factory=dict)
-    message: str = ""
-    is_exchange: bool = False
-    put_off: PutOff | None = None
-    error: str = ""
-    keeps_nomination: bool = False
-    criteria: tuple[Column, ...] = ()
-    search: Search | None = None
-    choice: Choice = field(default_factory=Choice, compare=False)
-
-
-def ineligible_reason(
-    cluster: Cluster, pod: PodRecord, nominated_status: Status | None, *, evicts: bool = False
-) -> str:
-    """Why ``pod`` may not preempt now; "" where it may (PodEligibleToPreemptOthers).
-
-    ``nominated_status`` is the filters' answer for the node that it is nominated to, None without such a node. A pod
-    whose victims are still terminating there waits for them, unless the node cannot take it any more whatever
-    happens. With ``evicts`` these are not marked as victims: all that terminate and are less important count.
-    """
-    if pod.preemption_policy in NEVER_PREEMPTS:
-        return f"not eligible due to preemptionPolicy={pod.preemption_policy}."
-    is_waiting = waits_for_victims(cluster, pod, nominated_status, pod.priority - 1, evicts=evicts)
-    return NOT_ELIGIBLE_TERMINATING if is_waiting else ""
-
-
-def waits_for_victims(
-    cluster: Cluster, pod: PodRecord, nominated_status: Status | None, most: int, *, evicts: bool = False
-) -> bool:
-    """Whether pods of at most that priority, which were preempted, are still terminating where ``pod`` is nominated.
-
-    ``nominated_status`` and ``evicts`` as for `ineligible_reason`.
-    """
-    row = cluster.nodes.row_of.get(pod.nominated_node_name)
-    if row is None or not is_hopeful(nominated_status):
-        return False
-    return any(pod.terminating and (pod.preempted or evicts) and pod.priority <= most for pod in cluster.pods_on(row))
-
-
-def is_hopeful(nominated_status: Status | None) -> bool:
-    """Whether a pod may yet fit the node that it is nominated to, by the filters' answer for that."""
-    return nominated_status is not None and nominated_status.code is not Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
 
 def plan_preemption(
@@ -281,10 +168,10 @@ def _planned(
     """The plan that follows from the trials."""
     nodes, table, put_off = runner.cluster.nodes, capped.table, capped.put_off
     if options.minimum_candidates is not None:
-        table = _limited(nodes, table, options.minimum_candidates, len(table.rows), f"{options.seed}/{pod.uid}")
+        table = limited(nodes, table, options.minimum_candidates, len(table.rows), f"{options.seed}/{pod.uid}")
     if detailed and options.cost is not None and not table.is_stated:
-        table = _stated(runner, table, options.cost)
-    columns = () if options.cost is None else _columns(table, options.cost)
+        table = with_stated_cost(runner, table, options.cost)
+    columns = () if options.cost is None else columns_of(table, options.cost)
     candidates, rejected = _details(runner, capped, table) if detailed else ({}, {})
     extenders = _preempting(runner, pod) if len(table.candidates) else ()
     if extenders:
@@ -293,9 +180,9 @@ def _planned(
         except ExtenderError as unanswered:
             return PreemptionPlan(True, candidates=candidates, rejected=rejected, error=str(unanswered))
     if options.cost is None or table.is_stated:
-        tied, criterion = _best(table)
+        tied, criterion = best_by_criteria(table)
     else:
-        tied, criterion = _cheapest(runner, table, options.cost)
+        tied, criterion = cheapest(runner, table, options.cost)
     if extenders and not len(tied):
         return PreemptionPlan(
             True, message=NO_CANDIDATE, candidates=candidates, rejected=rejected, keeps_nomination=True
@@ -323,79 +210,10 @@ def _planned(
     )
 
 
-def _cheapest(runner: Handle, table: TrialTable, cost: VictimCost) -> tuple[Int64s, str]:
-    """The positions that cost least, and the last criterion that told some apart."""
-    tied, deciding = cost.cheapest(_victim_sets(runner, table))
-    return table.candidates[tied], deciding
-
-
-def _stated(runner: Handle, table: TrialTable, cost: VictimCost) -> TrialTable:
-    """The trials with what their victims cost."""
-    found = np.zeros((len(cost.criteria), len(table.rows)), dtype=np.int64)
-    if len(table.candidates):
-        found[:, table.candidates] = cost.columns(_victim_sets(runner, table))
-    violations = table.budget_violations
-    return replace(table, criteria=found, criteria_names=cost.words, violations=violations, is_stated=True)
-
-
-def _columns(table: TrialTable, cost: VictimCost) -> tuple[Column, ...]:
-    """What is told of candidates where their cost is stated."""
-    keeps_partners = table.is_stated and table.criteria_names[0] == AFFINITY_KEPT
-    return (AFFINITY, *cost.criteria) if keeps_partners else cost.criteria
-
-
-def _victim_sets(runner: Handle, table: TrialTable) -> VictimSets:
-    starts, slots = table.victim_slots(table.candidates)
-    return VictimSets(Facts(runner), starts, slots, table.budget_violations[table.candidates])
-
-
 def _preempting(runner: Handle, pod: PodRecord) -> Sequence[Extender]:
     """The extenders that want to be asked about the pod's victims."""
     extenders = runner.extenders_of(pod)
     return () if extenders is None else extenders.preempting(pod)
-
-
-def _best(table: TrialTable) -> tuple[Int64s, str]:
-    """The positions that the criteria leave, and the last criterion that told them apart (pickOneNodeForPreemption)."""
-    left, deciding = table.candidates, ""
-    for name, values in zip(table.criteria_names, table.criteria, strict=True):
-        if len(left) < 2:
-            break
-        found = values[left]
-        best = left[found == found.min()]
-        if len(best) < len(left):
-            others = np.setdiff1d(left, best, assume_unique=True)
-            left, deciding = best, _effective(name, table, best, others)
-    return left, deciding
-
-
-def _effective(criterion: str, table: TrialTable, best: Int64s, others: Int64s) -> str:
-    """What people call the criterion that told the best candidates from others.
-
-    The sum of priorities is shifted so that it is smaller wherever there are fewer victims.
-    """
-    if table.is_stated or criterion != CRITERIA[_SUM]:
-        return criterion
-    numbers = table.criteria[table.criteria_names.index(CRITERIA[_NUMBER])]
-    return CRITERIA[_NUMBER] if numbers[best].max() < numbers[others].min() else criterion
-
-
-def _limited(nodes: NodeColumns, table: TrialTable, minimum: tuple[int, int], examined: int, salt: str) -> TrialTable:
-    """Leave as many candidates as upstream would have found (DryRunPreemption, GetOffsetAndNumCandidates).
-
-    From some node on, in order of names, until there are enough and one of them violates no budget.
-    """
-    percentage, absolute = minimum
-    wanted = min(max(examined * percentage // 100, absolute), examined)
-    order = sorted(table.candidates.tolist(), key=lambda position: nodes.name(int(table.rows[position])))
-    if len(order) <= wanted:
-        return table
-    offset = stable_hash(salt) % len(order)
-    order = order[offset:] + order[:offset]
-    kept = wanted
-    while kept < len(order) and all(table.budget_violations[position] for position in order[:kept]):
-        kept += 1
-    return table.only(np.array(sorted(order[:kept]), dtype=np.int64))
 
 
 def _candidate(cluster: Cluster, table: TrialTable, position: int) -> Candidate:

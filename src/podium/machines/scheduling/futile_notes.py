@@ -19,7 +19,10 @@ ANNOTATION = "podium.dev/futile-preemptions"
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One preemption on a node: when it began, the uids of its victims, and of all pods that were there then."""
+    """One preemption for a node: when it began, the uids of its victims, and of the pods that were there then.
+
+    These are all on the node itself; and on other nodes those who are in the pod's way, and had not started before.
+    """
 
     node_name: str
     victims: frozenset[str]

@@ -18,13 +18,14 @@ from podium.api.pod_group import group_of_pod
 from podium.api.times import format_duration, format_time
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.decide.fitting import fits_without
 from podium.decide.preempting.gang.gang import Gang
+from podium.framework.cycle_state import CycleState
 from podium.framework.runner import Runner
 from podium.machines.actions import PatchObject, Record
 from podium.machines.parts.deadlines import Deadlines
 from podium.machines.scheduling.futile_history import History
 from podium.machines.scheduling.futile_notes import ANNOTATION, Note, Round, written
+from podium.machines.scheduling.futile_takers import FutileTakers
 from podium.machines.scheduling.gangs.futile_plans import would_fit
 from podium.machines.scheduling.queue.queued_pod import SECOND_NS
 
@@ -37,9 +38,10 @@ _MOST_NAMES = 3
 class FutilePreemptions:
     """Counts them by owner, and says who must wait. ``most`` in a row are borne; with 0 nobody ever waits.
 
-    A preemption is futile if all its victims are gone and the pod, which fits nowhere, would fit their node but for
-    other owners' pods that came there since and are not more important. So a room that a more important pod has taken,
-    or a node that is gone or has changed, does not count.
+    A preemption is futile if all its victims are gone and the pod, which fits nowhere, would fit its node but for
+    other owners' pods that came since and are not more important: to the node itself, or to others where they are in
+    the way, as by anti-affinity over the node's rack. So a room that a more important pod has taken, or a node that is
+    gone or has changed, does not count.
 
     What is known stands in the pods as well (`futile_notes`), and is taken up from there by whoever begins anew.
     """
@@ -47,6 +49,7 @@ class FutilePreemptions:
     def __init__(self, cluster: Cluster, most: int) -> None:
         self._cluster = cluster
         self._most = most
+        self._takers = FutileTakers(cluster)
         self._histories: dict[str, History] = {}
         self._waiting: Deadlines[str] = Deadlines()
         # By owner, when rounds that were lost are forgotten if none of its pods has come to judge them.
@@ -59,60 +62,71 @@ class FutilePreemptions:
 
     def knows(self, pod: PodRecord) -> bool:
         """Whether preemptions for the pod's owner are judged."""
-        return bool(self._histories) and self._owner(pod) in self._histories
+        return bool(self._histories) and self._takers.owner(pod) in self._histories
 
-    def begin(self, pod: PodRecord, node_name: str, victims: Iterable[PodRecord], now: int) -> None:
-        """Victims are being deleted for a pod; whatever was begun for it before is not judged any more."""
+    def begin(
+        self,
+        runner: Runner,
+        state: CycleState,
+        pod: PodRecord,
+        node_name: str,
+        victims: Iterable[PodRecord],
+        now: int,
+    ) -> None:
+        """Victims are being deleted for a pod; whatever was begun for it before is not judged any more.
+
+        ``state`` is that of the attempt at the pod.
+        """
         uids = frozenset(victim.uid for victim in victims)
-        if uids:
-            self._begin(pod, node_name, uids, now)
+        row = self._cluster.nodes.row_of.get(node_name)
+        if self._most and uids and row is not None:
+            self._begin(pod, Round(node_name, uids, _uids(self._takers.present(runner, state, pod, row, now)), now))
 
     def begin_plan(self, steps: Iterable[tuple[PodRecord, str]], victims: Iterable[PodRecord], now: int) -> None:
         """Victims are being deleted for pods of one group, each of which is to go to a node."""
         victims_on: dict[str, set[str]] = {}
         for victim in victims:
             victims_on.setdefault(victim.node_name, set()).add(victim.uid)
-        if not victims_on:
+        if not victims_on or not self._most:
             return
         theirs = [(pod, node_name, victims_on.pop(node_name, set())) for pod, node_name in steps]
         # Those who go where no member comes are waited for as well.
         theirs[0][2].update(uid for uids in victims_on.values() for uid in uids)
         for pod, node_name, uids in theirs:
-            self._begin(pod, node_name, frozenset(uids), now)
+            row = self._cluster.nodes.row_of.get(node_name)
+            if row is not None:
+                self._begin(pod, Round(node_name, frozenset(uids), _uids(self._cluster.pods_on(row)), now))
 
     def judge(self, runner: Runner, pod: PodRecord, now: int) -> list[Record]:
         """Judge what was begun for a pod that fits nowhere; says so if that is why it must wait from now on."""
-        history = self._histories.get(self._owner(pod))
+        history = self._histories.get(self._takers.owner(pod))
         if history is None:
             return []
         rounds = [*history.take_lost(), *history.take_ended(self._cluster, [pod]).values()]
-        taken = [(each, takers) for each in rounds if (takers := self._takers(runner, pod, each))]
+        taken = [(each, takers) for each in rounds if (takers := self._takers.of(runner, pod, each))]
         return self._count(history, pod, rounds, taken, now)
 
     def judge_plan(self, runner: Runner, gang: Gang, now: int) -> list[Record]:
         """The same for the members of a group of which too few fit: what was begun for them at once counts once."""
         first = gang.members[0]
-        history = self._histories.get(self._owner(first))
+        history = self._histories.get(self._takers.owner(first))
         if history is None:
             return []
         lost, ended = history.take_lost(), history.take_ended(self._cluster, gang.members)
-        taken = {each.began_ns: (each, takers) for each in lost if (takers := self._takers(runner, first, each))}
+        taken = {each.began_ns: (each, takers) for each in lost if (takers := self._takers.of(runner, first, each))}
         for began_ns in sorted({each.began_ns for each in ended.values()}):
             theirs = {uid: each for uid, each in ended.items() if each.began_ns == began_ns}
-            others = self._others(first, theirs.values(), gang.priority)
+            others = self._takers.on_nodes(first, theirs.values(), gang.priority)
             if others and would_fit(runner, gang, theirs, others):
                 round_on = {each.node_name: each for each in theirs.values()}
                 taken[began_ns] = round_on[others[0].node_name], [other.key for other in others]
         return self._count(history, first, [*lost, *ended.values()], list(taken.values()), now)
 
-    def _begin(self, pod: PodRecord, node_name: str, victims: frozenset[str], now: int) -> None:
-        row = self._cluster.nodes.row_of.get(node_name)
-        if self._most and row is not None:
-            present = self._cluster.pods_on(row)
-            self._has_begun = True
-            history = self._histories.setdefault(self._owner(pod), History())
-            history.rounds[pod.uid] = Round(node_name, victims, frozenset(other.uid for other in present), now)
-            history.is_noted = False
+    def _begin(self, pod: PodRecord, begun: Round) -> None:
+        self._has_begun = True
+        history = self._histories.setdefault(self._takers.owner(pod), History())
+        history.rounds[pod.uid] = begun
+        history.is_noted = False
 
     def _count(
         self,
@@ -139,7 +153,7 @@ class FutilePreemptions:
 
     def note_all(self, pods: Sequence[PodRecord]) -> list[PatchObject]:
         """What is to be noted in the pods of one group after their attempt: in each what it waits for."""
-        history = self._histories.get(self._owner(pods[0])) if self._histories else None
+        history = self._histories.get(self._takers.owner(pods[0])) if self._histories else None
         if history is None or history.is_noted:
             return []
         found: list[PatchObject] = []
@@ -151,7 +165,7 @@ class FutilePreemptions:
 
     def note(self, pod: PodRecord) -> list[PatchObject]:
         """What is to be noted in a pod after its attempt: nothing where it says so already."""
-        history = self._histories.get(self._owner(pod))
+        history = self._histories.get(self._takers.owner(pod))
         if history is None or history.is_noted or pod.uid not in history.rounds:
             return []
         history.is_noted = True
@@ -161,7 +175,7 @@ class FutilePreemptions:
 
     def wait(self, pod: PodRecord, now: int) -> str:
         """Why a pod may not preempt now, "" where it may. One that may not is handed out when it may again."""
-        history = self._histories.get(self._owner(pod))
+        history = self._histories.get(self._takers.owner(pod))
         if history is None or history.until_ns <= now:
             return ""
         self._waiting.set(pod.uid, history.until_ns)
@@ -186,7 +200,7 @@ class FutilePreemptions:
     def restore(self, pod: PodRecord, note: Note) -> None:
         """A pod is seen for the first time, and carries what was known of its owner: go on from there."""
         if self._most:
-            history = self._taken_up(self._owner(pod), note)
+            history = self._taken_up(self._takers.owner(pod), note)
             history.rounds.setdefault(pod.uid, note.round)
             history.noted[pod.uid] = pod
 
@@ -196,7 +210,7 @@ class FutilePreemptions:
         if self._most and lost is not None:
             meta, controller = pod.metadata, pod.metadata.controller
             group = group_of_pod(meta.namespace, meta.labels, pod.spec)
-            owner = self._owner_of(group, meta.uid if controller is None else controller.uid)
+            owner = self._takers.owner_of(group, meta.uid if controller is None else controller.uid)
             self._taken_up(owner, note).taken_up.append(lost)
             self._expiries.set(owner, now + _LONGEST_WAIT_NS)
 
@@ -215,7 +229,7 @@ class FutilePreemptions:
         """
         if not self._histories:
             return []
-        history = self._histories.get(self._owner(pod))
+        history = self._histories.get(self._takers.owner(pod))
         if history is None or pod.uid not in history.rounds:
             return []
         del history.rounds[pod.uid]
@@ -224,7 +238,7 @@ class FutilePreemptions:
                 self._waiting.set(uid, now)
         cleared = [_annotate(noted, None) for _, noted in sorted(history.noted.items())]
         history.lost, history.taken_up, history.noted, history.futile, history.until_ns = [], [], {}, 0, 0
-        self._tidy(self._owner(pod))
+        self._tidy(self._takers.owner(pod))
         return cleared
 
     def rejected(self, pod: PodRecord, node_name: str, now: int) -> None:
@@ -232,11 +246,11 @@ class FutilePreemptions:
 
         Unless there is none: then the loss is forgotten after a while.
         """
-        history = self._histories.get(self._owner(pod))
+        history = self._histories.get(self._takers.owner(pod))
         last = None if history is None else history.rounds.get(pod.uid)
         if history is not None and last is not None and last.node_name == node_name:
             history.lost.append(last)
-            self._expiries.set(self._owner(pod), now + _LONGEST_WAIT_NS)
+            self._expiries.set(self._takers.owner(pod), now + _LONGEST_WAIT_NS)
 
     def forget(self, pod: PodRecord) -> None:
         """A pod is gone."""
@@ -244,47 +258,17 @@ class FutilePreemptions:
             self._waiting.set(pod.uid, None)
         if not self._histories:
             return
-        history = self._histories.get(self._owner(pod))
+        history = self._histories.get(self._takers.owner(pod))
         if history is not None:
             history.rounds.pop(pod.uid, None)
             history.noted.pop(pod.uid, None)
-            self._tidy(self._owner(pod))
+            self._tidy(self._takers.owner(pod))
 
     def _tidy(self, owner: str) -> None:
         history = self._histories[owner]
         if not history.rounds and not history.lost and not history.taken_up:
             del self._histories[owner]
             self._expiries.set(owner, None)
-
-    def _takers(self, runner: Runner, pod: PodRecord, ended: Round) -> list[str]:
-        """The keys of the pods that took the room which a preemption had made for ``pod``; none where it is not so."""
-        row = self._cluster.nodes.row_of.get(ended.node_name)
-        if row is None:
-            return []
-        takers = self._others(pod, [ended], pod.priority)
-        return [other.key for other in takers] if takers and fits_without(runner, pod, row, takers) else []
-
-    def _others(self, pod: PodRecord, rounds: Iterable[Round], priority: int) -> list[PodRecord]:
-        """Pods of other owners on the nodes of some rounds, of no more than a priority, that came there since."""
-        present: dict[str, frozenset[str]] = {}
-        for each in rounds:
-            present[each.node_name] = present.get(each.node_name, frozenset()) | each.present
-        owner = self._owner(pod)
-        rows = self._cluster.nodes.row_of
-        return [
-            other
-            for node_name in sorted(present)
-            if node_name in rows
-            for other in self._cluster.pods_on(rows[node_name])
-            if other.uid not in present[node_name] and other.priority <= priority and self._owner(other) != owner
-        ]
-
-    def _owner(self, pod: PodRecord) -> str:
-        """For whom a pod's preemptions count: its group, where groups are placed together, or else its owner."""
-        return self._owner_of(pod.pod_class.pod_group, pod.owner_uid)
-
-    def _owner_of(self, group: str, owner_uid: str) -> str:
-        return f"PodGroup/{group}" if group and self._cluster.pod_groups.are_scheduled else owner_uid
 
 
 def _annotate(pod: PodRecord, text: str | None) -> PatchObject:
@@ -295,3 +279,7 @@ def _annotate(pod: PodRecord, text: str | None) -> PatchObject:
 def _some(names: list[str]) -> str:
     shown = ", ".join(names[:_MOST_NAMES])
     return f"{shown} and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else shown
+
+
+def _uids(pods: Iterable[PodRecord]) -> frozenset[str]:
+    return frozenset(pod.uid for pod in pods)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.decide.preempting.preemption import PreemptionPlan
+from podium.decide.preempting.preemption_plan import PreemptionPlan
 from podium.machines.grounds import Grounds
 
 

@@ -372,7 +372,7 @@ class Scheduler:
             self.cluster.nominations.remove(pod.uid)
         node_name = pod.nominated_node_name
         victims, called_back = self.call_back(pod, result.victims, now)
-        self.futile.begin(pod, node_name, victims, now)
+        self.futile.begin(runner, placement.state, pod, node_name, victims, now)
         deletions = self.preemptions.start(
             pod,
             node_name,

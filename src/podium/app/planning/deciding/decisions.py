@@ -26,7 +26,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.decide.cap import PutOff
 from podium.decide.placement import Placement, full_outcome, place
-from podium.decide.preempting.preemption import NOT_ELIGIBLE_TERMINATING
+from podium.decide.preempting.eligibility import NOT_ELIGIBLE_TERMINATING
 from podium.decide.scratch import Scratch
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import PluginError

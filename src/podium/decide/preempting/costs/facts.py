@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from podium.cluster.arrays import Bools, Int64s, distinct
+from podium.cluster.arrays import Bools, Int64s, occurring
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.framework.handle import Handle
@@ -39,7 +39,7 @@ class Facts:
         values, is_known = known
         missing = slots[~is_known[slots]]
         if len(missing):
-            missing, _ = distinct(missing, len(values))
+            missing = occurring(missing, len(values))
             values[missing] = numbers(self, missing)
             is_known[missing] = True
         found: Int64s = values[slots]

@@ -9,7 +9,7 @@ from podium.api.policy import NEVER_PREEMPTS
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.decide.preempting.preemption import NOT_ELIGIBLE_TERMINATING
+from podium.decide.preempting.eligibility import NOT_ELIGIBLE_TERMINATING
 
 EVERYWHERE: tuple[tuple[str, Int64s | None], ...] = (("", None),)
 """Members may be on any nodes."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, PodRecord
-from podium.decide.preempting.wide.reasons import stands_in_the_way
+from podium.decide.preempting.wide.in_the_way import stands_in_the_way
 from podium.framework.reach import Reaches
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.cluster.arrays import Bools, Int32s, Int64s, in_order
+from podium.cluster.arrays import Bools, Int32s, Int64s, in_order, in_order_of
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.ranking import Ranking
@@ -49,7 +49,7 @@ def takeable(cluster: Cluster, ranking: Ranking, pod: PodRecord, may_disrupt: Vi
     table, node_ranks = cluster.pods, cluster.nodes.name_order().ranks
     priority = table.priority[slots]
     on_nodes = node_ranks[rows] * ranking.slots.shape[1] + places
-    order = np.lexsort((on_nodes, table.start_ns[slots], *ranking.qos_ranks(slots), -priority))
+    order = in_order_of(-priority, *ranking.qos_ranks(slots), table.start_ns[slots], on_nodes)
     slots = slots[order]
     index_of = np.full(table.count, NOBODY, dtype=np.int64)
     index_of[slots] = np.arange(len(slots))

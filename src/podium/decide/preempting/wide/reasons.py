@@ -9,19 +9,9 @@ import numpy as np
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.preempting.wide.dependents import Dependents
+from podium.decide.preempting.wide.in_the_way import stands_in_the_way
 from podium.decide.preempting.wide.potential import Takeable
-from podium.framework.reach import ANYWHERE, Reach, Reaches
-
-
-def stands_in_the_way(cluster: Cluster, reach: Reach, row: int, victim: PodRecord) -> bool:
-    """Whether a filter's answer for a row hangs on a pod so far that the pod may have to go."""
-    if reach.effect == "Stay" or (reach.predicate.live_only and victim.terminating):
-        return False
-    if reach.key != ANYWHERE:
-        codes = cluster.nodes.labels(reach.key).codes
-        if not codes[row] or codes[row] != codes[victim.row]:
-            return False
-    return victim.pod_class.id in cluster.matcher(reach.predicate).classes
+from podium.framework.reach import Reaches
 
 
 def reasons(

@@ -61,11 +61,42 @@ class Reprieve:
             pods = order[starts[playing] + turn]
             trial = worlds.at(playing)
             trial.add_anywhere(np.arange(len(playing)), slots[pods])
-            fits = asking.said(trial) == 0
+            fits = asking.said(trial, are_known=True) == 0
             left[pods[fits]] = False
-            worlds.add_anywhere(playing[fits], slots[pods[fits]])
+            if len(playing) == len(worlds) and fits.all():
+                worlds = trial
+            elif fits.any():
+                worlds.add_anywhere(playing[fits], slots[pods[fits]])
             if fixed is not None:
                 fixed.add(playing[~fits], pods[~fits])
+        return left
+
+    def left_of_alike(self, worlds: Worlds, pairs: Pairs, may_all_stay: Bools) -> Bools:
+        """The same where nothing tells the pods of a row apart that may stay, so that it is their number that counts.
+
+        ``may_all_stay`` is ``[rows]``: where it is not known that the pod does not fit beside all of these. Half of
+        those in doubt are given back together.
+        """
+        asking, left = self._asking, np.ones(len(pairs.owners), dtype=np.bool_)
+        order, starts = self._order(pairs, np.flatnonzero(~pairs.forced))
+        slots = asking.take.slots[pairs.members[order]]
+        lengths = np.diff(starts)
+        # As many may stay, and so many may not.
+        stay, too_many = np.zeros(len(pairs.rows), dtype=np.int64), lengths + may_all_stay
+        while len(playing := np.flatnonzero(too_many - stay > 1)):
+            middle = (stay[playing] + too_many[playing]) // 2
+            back = middle - stay[playing]
+            owners = np.repeat(np.arange(len(playing)), back)
+            firsts = starts[playing] + stay[playing] - (np.cumsum(back) - back)
+            pods = slots[firsts[owners] + np.arange(len(owners))]
+            trial = worlds.at(playing)
+            trial.add_anywhere(owners, pods)
+            fits = asking.said(trial, are_known=True) == 0
+            stay[playing[fits]], too_many[playing[~fits]] = middle[fits], middle[~fits]
+            given = fits[owners]
+            worlds.add_anywhere(playing[owners[given]], pods[given])
+        in_row = np.arange(len(order)) - np.repeat(starts[:-1], lengths)
+        left[order[in_row < np.repeat(stay, lengths)]] = False
         return left
 
     def _order(self, pairs: Pairs, may_stay: Int64s) -> tuple[Int64s, Int64s]:

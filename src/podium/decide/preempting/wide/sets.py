@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.cluster.arrays import Bools, Int64s, distinct, in_order, pieces
+from podium.cluster.arrays import Bools, Int64s, in_order, occurring, pieces
 from podium.cluster.pods import PodRecord
 from podium.cluster.worlds import Worlds
 from podium.decide.preempting.costs.criteria import CRITERIA
@@ -93,6 +93,7 @@ class Asking:
         """Whether nothing counts of a pod but its priority and its start."""
         self._runner = runner
         self._state = state
+        self._for_known = runner.for_known_nodes(state)
         self._pod = pod
         self._kept = kept
         self._cost = UPSTREAM_COST if cost is None else cost
@@ -123,10 +124,11 @@ class Asking:
             refused[some] = self.said(self.worlds(rows[some], sets.only(some)))
         return refused
 
-    def said(self, worlds: Worlds) -> Int64s:
-        """``[n]``: the same of some worlds."""
+    def said(self, worlds: Worlds, *, are_known: bool = False) -> Int64s:
+        """``[n]``: the same of some worlds; ``are_known``: the pod has been found to fit their rows without others."""
         self.steps += len(worlds)
-        outcome = self._runner.filter_worlds(self._state, self._pod, worlds, self._pod.uid)
+        state = self._for_known if are_known else self._state
+        outcome = self._runner.filter_worlds(state, self._pod, worlds, self._pod.uid)
         self.decoders.update(outcome.decoders)
         return outcome.refused
 
@@ -148,7 +150,7 @@ class Asking:
         """``[criteria, members]``: what each by itself costs, wherever the pod goes."""
         unknown = members[~self._is_known_alone[members]]
         if len(unknown):
-            some, _ = distinct(unknown, len(self.take))
+            some = occurring(unknown, len(self.take))
             sets = MemberSets(np.arange(len(some) + 1), some, np.ones(len(some), dtype=np.bool_))
             self._alone[:, some] = self._columns(sets, np.zeros(len(self.criteria), dtype=np.int64))
             self._is_known_alone[some] = True

@@ -16,15 +16,17 @@ def all_alike(asking: Asking, pairs: Pairs) -> Bools:
     Then it counts alone how many of them go. Where a pod less never keeps the preemptor off, sparing one after the
     other leaves the fewest.
     """
-    free = np.flatnonzero(~pairs.forced)
-    owners, slots = pairs.owners[free], asking.take.slots[pairs.members[free]]
+    number = len(pairs.rows)
+    free = ~pairs.forced
+    alike: Bools = np.bincount(pairs.owners[free & ~pairs.own], minlength=number) == 0
+    places = np.flatnonzero(free & alike[pairs.owners])
+    owners, slots = pairs.owners[places], asking.take.slots[pairs.members[places]]
+    # Those of a row stand together.
+    mates = owners[1:] == owners[:-1]
     pods = asking.cluster.pods
-    same = np.ones(len(free), dtype=np.bool_)
-    firsts = np.searchsorted(owners, owners)
-    for column in (pods.row, pods.pod_class, pods.priority, pods.start_ns, pods.terminating):
+    for column in (pods.pod_class, pods.priority, pods.start_ns, pods.terminating):
         values = column[slots]
-        same &= values == values[firsts]
-    alike: Bools = np.bincount(owners[~same], minlength=len(pairs.rows)) == 0
+        alike[owners[1:][mates & (values[1:] != values[:-1])]] = False
     return alike
 
 

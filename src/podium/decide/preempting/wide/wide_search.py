@@ -21,7 +21,7 @@ from podium.decide.preempting.wide.dependents import Dependents
 from podium.decide.preempting.wide.potential import Potential
 from podium.decide.preempting.wide.results import WideResults
 from podium.decide.preempting.wide.sets import Asking, MemberSets
-from podium.decide.preempting.wide.settled import all_alike, cost_least_alone
+from podium.decide.preempting.wide.settled import cost_least_alone
 from podium.decide.preempting.wide.sparing import Beginning, Sparing
 from podium.decide.preempting.wide.subsets import MOST_FREE, best_sets
 from podium.decide.preempting.wide.wide_settings import WideSettings
@@ -164,14 +164,10 @@ class WideSearch:
         pairs = begun.pairs
         self._members[positions] = np.bincount(pairs.owners, minlength=len(positions))
         self._free[positions] = np.bincount(pairs.owners[~pairs.forced], minlength=len(positions))
-        refused, sets = self._sparing.go_on(begun, limit)
-        self._results.refused[positions] = refused
-        self._results.put(positions[refused == 0], sets)
-        if self._is_monotone:
-            known = refused != 0
-            if self._asking.is_plain:
-                known |= all_alike(self._asking, pairs)
-            self._proven[positions[known]] = True
+        spared = self._sparing.go_on(begun, limit)
+        self._results.refused[positions] = spared.refused
+        self._results.put(positions[spared.refused == 0], spared.sets)
+        self._proven[positions[spared.is_settled]] = True
 
     def _improve(self, order: Int64s, best: Int64s | None, *, detailed: bool) -> None:
         """Try all sets where a cheaper one may be, if the steps are enough for all of these."""
