@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from podium.api.pod_group import PodGroup
@@ -104,17 +104,20 @@ class GangDecision:
         return found
 
 
-def decide_gang(runner: Runner, pod: PodRecord, *, preempts: bool = True) -> GangDecision | None:
+def decide_gang(
+    runner: Runner, pod: PodRecord, *, preempts: bool = True, seed: int = 0, detailed: bool = False
+) -> GangDecision | None:
     """Decide about the group of a pending pod; None where its profile does not place it with others.
 
     The pods of the group that are not gated are tried in the order of a scheduler to which all came as they were made.
-    Unless it ``preempts`` nobody is asked for a way out. Raises PluginError where a plugin fails.
+    Unless it ``preempts`` nobody is asked for a way out. ``seed`` and ``detailed`` are as in
+    `podium.decide.placement.place`. Raises PluginError where a plugin fails.
     """
     group = runner.cluster.pod_groups.of(pod)
     plugin = next((each for each in runner.profile.pre_enqueue if isinstance(each, GangScheduling)), None)
     if group is None or plugin is None:
         return None
-    trial = _trial(runner, group, pod)
+    trial = replace(_trial(runner, group, pod), seed=seed, detailed=detailed)
     placement = place_group(runner, trial)
     way_out = None
     if preempts and not placement.is_enough and plugin.preempts and not placement.problem:
