@@ -93,6 +93,8 @@ class GangDecision:
         if self.placement.domains:
             found["domain"] = self.placement.domain
             found["domains"] = self.placement.domains
+        if self.placement.is_arranged:
+            found["isArranged"] = True
         if self.placement.problem:
             found["problem"] = self.placement.problem
         if self.way_out is not None:
@@ -117,7 +119,7 @@ def decide_gang(
     plugin = next((each for each in runner.profile.pre_enqueue if isinstance(each, GangScheduling)), None)
     if group is None or plugin is None:
         return None
-    trial = replace(_trial(runner, group, pod), seed=seed, detailed=detailed)
+    trial = replace(_trial(runner, group, pod), seed=seed, detailed=detailed, most_steps=plugin.most_arrangement_steps)
     placement = place_group(runner, trial)
     way_out = None
     if preempts and not placement.is_enough and plugin.preempts and not placement.problem:
@@ -151,5 +153,4 @@ def _trial(runner: Runner, group: PodGroup, pod: PodRecord) -> GroupTrial:
         and runner.pre_enqueue(each).is_success
     ]
     waiting.sort(key=lambda each: order_of(each, each.created_ns))
-    needed = max(group.min_count - len(placed), 0)
-    return GroupTrial(tuple(waiting), needed, group.topology_key, tuple(placed))
+    return GroupTrial.of(group, waiting, placed)
