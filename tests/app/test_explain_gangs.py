@@ -12,13 +12,19 @@ from podium.api.meta import Kubernetes, ObjectMeta, Raw
 from podium.api.policy import PriorityClass
 from podium.app.explaining.explainer import Explainer
 from podium.app.explaining.explanation import Explanation
+from podium.framework.settings.configuration import Configuration
 from tests.builders import configuration, member, node, pod, pod_group
 
 SETTINGS = configuration(plugins={"multiPoint": {"enabled": ["GangScheduling"]}})
 
 
-def told(pod: str, *objects: Kubernetes) -> Explanation:
-    return Explainer(objects, SETTINGS, now_ns=0).explain(f"default/{pod}")
+def told(pod: str, *objects: Kubernetes, settings: Configuration = SETTINGS) -> Explanation:
+    return Explainer(objects, settings, now_ns=0).explain(f"default/{pod}")
+
+
+def arranging(most_steps: int) -> Configuration:
+    args = {"GangScheduling": {"maxArrangementSteps": most_steps}}
+    return configuration(args, plugins={"multiPoint": {"enabled": ["GangScheduling"]}})
 
 
 def workers(number: int, cpu: int = 2) -> list[Kubernetes]:
@@ -48,6 +54,28 @@ def test_a_pod_that_does_not_fit_is_told_what_would_have_to_change() -> None:
     found = told("w1", node("a", cpu=2), pod_group("g", 2), *workers(2)).to_dict()
 
     assert found["remedies"]["nodes"][0]["obstacles"] == ["cpu short by 2 (2 asked, 0 of 2 free)"]
+
+
+def test_a_gang_that_fits_in_another_arrangement_says_so_and_that_scores_did_not_decide() -> None:
+    objects = [node("a", cpu=4), node("b", cpu=4), pod_group("g", 3), *workers(2), member("g", "x", cpu=4)]
+
+    found = told("w0", *objects, settings=arranging(10_000))
+
+    assert found.outcome == "schedulable"
+    assert found.node == told("w1", *objects, settings=arranging(10_000)).node
+    assert found.to_dict()["gang"]["isArranged"] is True
+    assert found.totals == {}
+    assert "isArranged" not in told("w0", *objects).to_dict()["gang"]
+
+
+def test_that_not_all_arrangements_were_tried_is_said() -> None:
+    objects = [node("a", cpu=4), node("b", cpu=4), pod_group("g", 3), *workers(2), member("g", "x", cpu=4)]
+
+    found = told("w0", *objects, settings=arranging(1))
+
+    assert "the search for another arrangement of a gang was cut at maxArrangementSteps" in [
+        caveat.message for caveat in found.caveats
+    ]
 
 
 def test_a_gang_of_which_too_few_are_there_is_not_attempted() -> None:

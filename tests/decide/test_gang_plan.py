@@ -180,6 +180,20 @@ def test_members_of_different_shapes_have_one_plan() -> None:
     assert places(planned(objects, members)) == {"worker-0": "wide", "s": "a"}
 
 
+def test_nobody_goes_on_many_nodes_where_members_would_fit_in_another_order() -> None:
+    """The two small ones come first, and each alone would have a node that the large one needs."""
+    names = [f"n{number}" for number in range(200)]
+    objects = [*full(*names), node("wide-0", cpu=8), node("wide-1", cpu=8)]
+    large = of_gang(pod("worker-2", priority=HIGH, cpu=8), "work")
+
+    plan = planned(objects, [*workers(2), large])
+
+    assert victims(plan) == []
+    assert places(plan)["worker-0"] == places(plan)["worker-1"] != places(plan)["worker-2"]
+    assert plan.search is not None
+    assert plan.search.is_complete
+
+
 # Who may go
 
 

@@ -8,8 +8,8 @@ TOLD = ("Nominated", "Preempted", "Terminated", "Scheduled", "Finished", "GangRe
 FOLDER = EXAMPLES / "gangs"
 
 
-def played(name: str, *, settings: bool = True) -> Result:
-    configuration = FOLDER / "scheduler.yaml" if settings else None
+def played(name: str, *, settings: bool = True, by: str = "scheduler") -> Result:
+    configuration = FOLDER / f"{by}.yaml" if settings else None
     return podium.simulate(FOLDER / f"{name}.yaml", configuration=configuration)
 
 
@@ -46,6 +46,15 @@ def test_a_gang_comes_into_the_rack_that_takes_all_of_it() -> None:
         "10 Scheduled worker-0 r2-b",
         "10 Scheduled worker-1 r2-b",
         "10 Scheduled worker-2 r2-a",
+    ]
+
+
+def test_a_gang_that_fits_in_another_arrangement_starts_where_one_is_looked_for() -> None:
+    assert told(played("arranges")) == []
+    assert told(played("arranges", by="arranging")) == [
+        "10 Scheduled worker-0 node-2",
+        "10 Scheduled worker-1 node-2",
+        "10 Scheduled x-leader node-1",
     ]
 
 

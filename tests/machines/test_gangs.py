@@ -378,6 +378,31 @@ class TestTheWay:
         assert condition(actions) == ("True", "Scheduled", "")
 
 
+class TestAnotherArrangement:
+    def given(self, **args: Any) -> tuple[Driver, list[Pod]]:
+        """Two small pods, which come first, and a large one that needs a node of its own; none preempts."""
+        rig = driver(node("a", cpu=4), node("b", cpu=4), pod_group("g", 3), args=args)
+        pods = [*workers(2, policy="Never"), member("g", "g-2", cpu=4, policy="Never")]
+        rig.see(*pods)
+        return rig, pods
+
+    def test_one_by_one_they_wait_as_in_kube_scheduler(self) -> None:
+        rig, _ = self.given()
+
+        assert bound(ticks(rig)) == []
+
+    def test_they_go_where_another_arrangement_is_looked_for(self) -> None:
+        rig, pods = self.given(maxArrangementSteps=1_000)
+
+        assert bound(ticks(rig)) == ["g-0", "g-1", "g-2"]
+        assert rig.holds(pods[0]) == rig.holds(pods[1]) != rig.holds(pods[2])
+
+    def test_too_few_steps_find_none(self) -> None:
+        rig, _ = self.given(maxArrangementSteps=1)
+
+        assert bound(ticks(rig)) == []
+
+
 class TestPreemption:
     def given(self) -> tuple[Driver, list[Pod], list[Action]]:
         """A gang of two for which one pod goes on each of two nodes."""

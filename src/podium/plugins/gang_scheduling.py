@@ -10,6 +10,9 @@ Source: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Meta
 
 from podium.api.times import parse_duration
 from podium.cluster.pods import PodRecord
@@ -28,12 +31,15 @@ class GangSchedulingArgs(Arguments, frozen=True, kw_only=True):
     ``preemption``: whether a group of which too few pods fit may have other pods go, by one plan for all of them.
     ``scheduleTimeout``: how long pods of a gang wait for one another between their decision and their bindings, where
     their group does not say. ``releaseAfter``: a gang of which fewer pods than minCount have a node, while others of it
-    find none for so long, gives its nodes back: those pods are evicted. ``0s`` keeps them.
+    find none for so long, gives its nodes back: those pods are evicted. ``0s`` keeps them. ``maxArrangementSteps``:
+    where too few pods of a group fit one after the other, other ways to place them are looked for within so many steps;
+    0 is for none, as in kube-scheduler.
     """
 
     preemption: bool = True
     schedule_timeout: str = "5m"
     release_after: str = "5m"
+    max_arrangement_steps: Annotated[int, Meta(ge=0, le=100_000_000)] = 0
 
     def __post_init__(self) -> None:
         if parse_duration(self.schedule_timeout) <= 0:
@@ -52,6 +58,7 @@ class GangScheduling:
         self._cluster = context.cluster
         context.cluster.pod_groups.are_scheduled = True
         self.preempts = args.preemption
+        self.most_arrangement_steps = args.max_arrangement_steps
         self.schedule_timeout_ns = parse_duration(args.schedule_timeout)
         self.release_after_ns = parse_duration(args.release_after) or None
 

@@ -165,14 +165,65 @@ def test_no_more_stories_are_told_than_were_asked_for_nor_than_a_hundred() -> No
 
 
 def test_a_pod_of_a_gang_is_not_said_to_preempt_by_itself(tmp_path: Path) -> None:
-    group = {
-        "apiVersion": "scheduling.k8s.io/v1alpha2",
-        "kind": "PodGroup",
-        "metadata": {"name": "g", "namespace": "default"},
-        "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}},
-    }
     traits: dict[str, Any] = {"priority": 100, "priorityClassName": "high", "schedulingGroup": {"podGroupName": "g"}}
     members = written(tmp_path, *(pod(f"g-{place}", "3", **traits) for place in range(2)), name="members.json")
+    question = ("-f", two_full(tmp_path, group("g", 2)), "deploy", "-f", members, "--outcomes", "--stories", "2")
+
+    answer = told(*question, "--config", placing_groups(tmp_path))
+
+    assert list(suffering(answer)) == ["ReplicaSet default/sum, ReplicaSet default/web"]
+    assert answer.get("leftToChance", {}).get("deciding", 0) == 0
+
+
+def test_where_a_gang_goes_among_equals_decides_who_suffers_next(tmp_path: Path) -> None:
+    """`urgent` may not preempt the gang, so that it takes the room of whoever runs where that is not."""
+    answer = told(*beside_a_gang(tmp_path, gang_member("g-0", "2")), "--config", placing_groups(tmp_path))
+
+    assert suffering(answer).keys() == {"ReplicaSet default/web", "ReplicaSet default/sum"}
+
+
+def test_each_member_of_a_gang_draws_beside_those_before_it(tmp_path: Path) -> None:
+    first = gang_member("g-0", "1", nodeSelector={"name": "c"})
+    question = beside_a_gang(tmp_path, first, gang_member("g-1", "2"), node("c", labels={"name": "c"}, cpu="1"))
+
+    answer = told(*question, "--config", placing_groups(tmp_path))
+
+    assert suffering(answer).keys() == {"ReplicaSet default/web", "ReplicaSet default/sum"}
+    assert answer["leftToChance"]["decisions"] == 1
+
+
+def gang_member(name: str, cpu: str, **spec: Any) -> Raw:
+    return pod(name, cpu, priority=300, schedulingGroup={"podGroupName": "g"}, **spec)
+
+
+def beside_a_gang(folder: Path, *members: Raw) -> tuple[str, ...]:
+    """Two nodes with a pod of another workload each, a gang that has a choice, and `urgent`, which preempts."""
+    least = sum(each["kind"] == "Pod" for each in members)
+    cluster = written(
+        folder,
+        HIGH,
+        group("g", least),
+        *(node(name, cpu="4") for name in "ab"),
+        *(replica_set(name, 1, "2") for name in ("web", "sum")),
+        pod("web-1", "2", on="a", owner="web"),
+        pod("sum-1", "2", on="b", owner="sum"),
+        *members,
+        pod("urgent", "3", priority=100, priorityClassName="high"),
+    )
+    return "-f", cluster, "pending", "--outcomes", "--stories", "8"
+
+
+def group(name: str, least: int) -> Raw:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": least}}},
+    }
+
+
+def placing_groups(folder: Path) -> str:
+    """The name of a file with a configuration that places groups together."""
     profile = {
         "schedulerName": "default-scheduler",
         "plugins": {"multiPoint": {"enabled": [{"name": "GangScheduling"}]}},
@@ -182,10 +233,5 @@ def test_a_pod_of_a_gang_is_not_said_to_preempt_by_itself(tmp_path: Path) -> Non
         "kind": "KubeSchedulerConfiguration",
         "profiles": [profile],
     }
-    (tmp_path / "scheduler.json").write_text(json.dumps(settings), encoding="utf-8")
-    question = ("-f", two_full(tmp_path, group), "deploy", "-f", members, "--outcomes", "--stories", "2")
-
-    answer = told(*question, "--config", str(tmp_path / "scheduler.json"))
-
-    assert list(suffering(answer)) == ["ReplicaSet default/sum, ReplicaSet default/web"]
-    assert answer.get("leftToChance", {}).get("deciding", 0) == 0
+    (folder / "scheduler.json").write_text(json.dumps(settings), encoding="utf-8")
+    return str(folder / "scheduler.json")

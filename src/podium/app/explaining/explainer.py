@@ -317,7 +317,8 @@ def explain_with_group(runner: Runner, pod: PodRecord) -> Explanation:
         outcome = "error"
     told = replace(alone, outcome=outcome, node=node, plan=None, gang=gang, as_decided=before)
     # What nodes are worth to a pod says nothing where it does not go by that.
-    return told if outcome == "schedulable" else replace(told, scores={}, totals={}, best=())
+    is_by_scores = outcome == "schedulable" and not gang.placement.is_arranged
+    return told if is_by_scores else replace(told, scores={}, totals={}, best=())
 
 
 def _attempted(runner: Runner, pod: PodRecord) -> Explanation:

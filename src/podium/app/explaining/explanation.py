@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from podium.api.basis import Caveat
 from podium.app.explaining.devices import NO_DEVICES, DeviceFindings, shown_claims
 from podium.app.explaining.gang import GangDecision
-from podium.app.explaining.gang_plan import gang_caveat
+from podium.app.explaining.gang_plan import arrangement_caveat, gang_caveat
 from podium.app.shown import Shown
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import LEFT_OUT
@@ -150,9 +150,10 @@ class Explanation(Shown):
     def caveats(self) -> tuple[Caveat, ...]:
         """What the decision rests on: what it could not know, and what was not looked at."""
         search = None if self.plan is None else self.plan.search
-        of_gang = None if self.gang is None or self.gang.plan is None else gang_caveat(self.gang.plan)
-        if of_gang is not None:
-            return (*self.rests_on, of_gang)
+        if self.gang is not None:
+            of_plan = None if self.gang.plan is None else gang_caveat(self.gang.plan)
+            of_gang = (arrangement_caveat(self.gang.placement), of_plan)
+            return (*self.rests_on, *(caveat for caveat in of_gang if caveat is not None))
         if search is None or search.is_complete:
             return self.rests_on
         what = f"{search.left_out:,} nodes were not looked at" if search.left_out else "there may be cheaper ones"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from podium.api.pod_group import PodGroup
@@ -12,7 +12,8 @@ from podium.app.explaining.gang_plan import gang_plan_values
 from podium.cluster.pods import PodRecord
 from podium.decide.gangs.assumed import AssumedPods
 from podium.decide.gangs.group_placement import GroupPlacement, MemberPlacement
-from podium.decide.gangs.placing import Alike, GroupTrial, order_of, place_group, unlike
+from podium.decide.gangs.group_trial import Alike, GroupTrial, unlike
+from podium.decide.gangs.placing import order_of, place_group
 from podium.decide.gangs.ways_out import ask_group_post_filter
 from podium.decide.preempting.gang.gang_plan import GangPlan
 from podium.framework.group_plugin import GroupPostFilterResult
@@ -93,6 +94,8 @@ class GangDecision:
         if self.placement.domains:
             found["domain"] = self.placement.domain
             found["domains"] = self.placement.domains
+        if self.placement.is_arranged:
+            found["isArranged"] = True
         if self.placement.problem:
             found["problem"] = self.placement.problem
         if self.way_out is not None:
@@ -109,18 +112,32 @@ def gang_plugin(runner: Runner) -> GangScheduling | None:
     return next((each for each in runner.profile.pre_enqueue if isinstance(each, GangScheduling)), None)
 
 
-def decide_gang(runner: Runner, pod: PodRecord, *, preempts: bool = True, alike: Alike = unlike) -> GangDecision | None:
+def decide_gang(
+    runner: Runner,
+    pod: PodRecord,
+    *,
+    preempts: bool = True,
+    alike: Alike = unlike,
+    seed: int = 0,
+    detailed: bool = False,
+) -> GangDecision | None:
     """Decide about the group of a pending pod; None where its profile does not place it with others.
 
     The pods of the group that are not gated are tried in the order of a scheduler to which all came as they were made.
-    Unless it ``preempts`` nobody is asked for a way out; of pods that are ``alike`` one is tried. Raises PluginError
-    where a plugin fails.
+    Unless it ``preempts`` nobody is asked for a way out; of pods that are ``alike`` one is tried. ``seed`` and
+    ``detailed`` are as in `podium.decide.placement.place`. Raises PluginError where a plugin fails.
     """
     group = runner.cluster.pod_groups.of(pod)
     plugin = gang_plugin(runner)
     if group is None or plugin is None:
         return None
-    trial = _trial(runner, group, pod, alike)
+    trial = replace(
+        _trial(runner, group, pod),
+        alike=alike,
+        seed=seed,
+        detailed=detailed,
+        most_steps=plugin.most_arrangement_steps,
+    )
     placement = place_group(runner, trial)
     way_out = None
     if preempts and not placement.is_enough and plugin.preempts and not placement.problem:
@@ -141,7 +158,7 @@ def beside_those_before(runner: Runner, decision: GangDecision, pod: PodRecord) 
         yield
 
 
-def _trial(runner: Runner, group: PodGroup, pod: PodRecord, alike: Alike) -> GroupTrial:
+def _trial(runner: Runner, group: PodGroup, pod: PodRecord) -> GroupTrial:
     cluster = runner.cluster
     members = {**cluster.pod_groups.members(group.key), pod.uid: pod}
     placed = [cluster.placed[uid] for uid, each in members.items() if uid in cluster.placed and not each.terminating]
@@ -154,5 +171,4 @@ def _trial(runner: Runner, group: PodGroup, pod: PodRecord, alike: Alike) -> Gro
         and runner.pre_enqueue(each).is_success
     ]
     waiting.sort(key=lambda each: order_of(each, each.created_ns))
-    needed = max(group.min_count - len(placed), 0)
-    return GroupTrial(tuple(waiting), needed, group.topology_key, tuple(placed), alike=alike)
+    return GroupTrial.of(group, waiting, placed)

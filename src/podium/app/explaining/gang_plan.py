@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from podium.api.basis import Caveat
+from podium.decide.gangs.group_placement import GroupPlacement
 from podium.decide.preempting.gang.gang_plan import GangPlan, Way
 
 
@@ -42,6 +43,13 @@ def gang_caveat(plan: GangPlan) -> Caveat | None:
         )
     message = f"of the victims that a gang may take not all sets were tried: {what}"
     return Caveat("search-cut", message, search.left_out)
+
+
+def arrangement_caveat(placement: GroupPlacement) -> Caveat | None:
+    """That no arrangement of a group was found, and not all were tried; None where that is not so."""
+    if not placement.is_cut:
+        return None
+    return Caveat("search-cut", "the search for another arrangement of a gang was cut at maxArrangementSteps", 1)
 
 
 def _way(plan: GangPlan, way: Way) -> dict[str, Any]:

@@ -21,6 +21,8 @@ def write_gang(page: Page, decision: GangDecision) -> None:
     if placement.domains:
         shown = f"all in one of {placement.domains:,} domains; shown is {placement.domain}"
         page.paragraph(Cell(shown, "dim"), indent=2)
+    if placement.is_arranged:
+        page.paragraph(Cell("one by one too few fit; another arrangement was found", "dim"), indent=2)
     rows = [_row(decision, member) for member in placement.members[:_MOST_ROWS]]
     page.columns(rows, indent=2)
     further = len(placement.members) - len(rows)

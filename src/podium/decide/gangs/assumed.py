@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from types import TracebackType
 
@@ -47,6 +47,11 @@ class AssumedPods:
             while len(self._undo) > mark:
                 self._undo.pop()()
         return status
+
+    def end_nominations(self, pods: Iterable[PodRecord]) -> None:
+        """No room is kept for some pods, as they are about to be put elsewhere."""
+        for pod in pods:
+            self._end_nomination(pod)
 
     def _end_nomination(self, pod: PodRecord) -> None:
         """Whoever is on a node waits for none; what it waited for comes back with the rest."""

@@ -37,7 +37,8 @@ class GroupPlacement:
     ``needed`` of them have to fit, or none goes anywhere. ``domain`` is the topology domain that was taken, or the
     first that was tried where none will do; of ``domains`` there are so many, 0 without a topology. ``node_count`` are
     the nodes that there were to choose from, ``rejected_by`` the plugins that turned some member down in some domain.
-    ``problem`` says why nothing could be tried, "" where something was.
+    ``problem`` says why nothing could be tried, "" where something was. ``is_arranged``: they fit in another way than
+    one after the other where each would rather be; ``is_cut``: for such a way not all could be tried.
     """
 
     members: tuple[MemberPlacement, ...]
@@ -48,6 +49,8 @@ class GroupPlacement:
     domains: int = 0
     cursor: int = 0
     problem: str = ""
+    is_arranged: bool = False
+    is_cut: bool = False
 
     @property
     def fitting(self) -> int:

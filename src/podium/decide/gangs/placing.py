@@ -5,53 +5,32 @@ Source: pkg/scheduler/schedule_one_podgroup.go (podGroupSchedulingDefaultAlgorit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.pods import PodRecord
+from podium.decide.gangs.arranging import arranged, taken
 from podium.decide.gangs.assumed import AssumedPods
 from podium.decide.gangs.domains import Domain, domains_of
 from podium.decide.gangs.group_placement import GroupPlacement, MemberPlacement
+from podium.decide.gangs.group_trial import GroupTrial
 from podium.decide.placement import Placement, place, rejecting_plugins
 from podium.framework.errors import PluginError
 from podium.framework.runner import Runner
 
-Alike = Callable[[PodRecord], Hashable | None]
-"""What pods have in common of which an attempt says the same; None for a pod that is like no other."""
-
-
-def unlike(_pod: PodRecord) -> None:
-    """Each pod is tried by itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class GroupTrial:
-    """The pods of a group that are to get places together, and how they are tried.
-
-    ``members`` are pending, in their order; ``needed`` of them have to fit, beside those that are ``placed`` already.
-    With a ``topology_key`` all have to be in one of its domains. ``seed`` and ``cursor`` are as in
-    `podium.decide.placement.place`, and so is ``detailed``.
-    """
-
-    members: Sequence[PodRecord]
-    needed: int
-    topology_key: str = ""
-    placed: Sequence[PodRecord] = ()
-    seed: int = 0
-    cursor: int = 0
-    alike: Alike = unlike
-    detailed: bool = False
+__all__ = ("GroupTrial", "order_of", "place_group")
 
 
 def place_group(runner: Runner, trial: GroupTrial) -> GroupPlacement:
     """Find nodes for the pending pods of a group, one after the other, each beside those before it.
 
-    Of several domains the one is taken where most of them fit, then the fullest, then the first by name. Nothing
-    changes by being asked. Raises PluginError where a plugin fails.
+    Of several domains the one is taken where most of them fit, then the fullest, then the first by name. Where too few
+    fit, and the trial wants it, they are tried in other ways (`podium.decide.gangs.arranging`). Nothing changes by
+    being asked. Raises PluginError where a plugin fails.
     """
     if not trial.topology_key:
-        return _together(runner, trial, None)
+        return arranged(runner, trial, _together(runner, trial, None))
     domains, problem = domains_of(runner.cluster, trial.topology_key, trial.placed)
     if problem:
         return GroupPlacement((), trial.needed, len(runner.cluster.nodes), cursor=trial.cursor, problem=problem)
@@ -66,7 +45,8 @@ def place_group(runner: Runner, trial: GroupTrial) -> GroupPlacement:
             break
     if best is None:
         raise AssertionError("there is no domain, and no problem with that")
-    return replace(best, domains=len(domains), rejected_by=tuple(rejected_by))
+    found = replace(best, domains=len(domains), rejected_by=tuple(rejected_by))
+    return arranged(runner, trial, found, domains)
 
 
 def order_of(pod: PodRecord, first_attempt_ns: int) -> tuple[int, int, str, str]:
@@ -93,7 +73,7 @@ def _together(runner: Runner, trial: GroupTrial, domain: Domain | None) -> Group
             if placement.error:
                 raise PluginError(placement.error)
             if placement.row is not None:
-                found.append(_taken(assumed, placement, runner.cluster.nodes.name(placement.row)))
+                found.append(taken(runner, assumed, placement))
                 in_vain.clear()
                 continue
             found.append(MemberPlacement(pod, placement))
@@ -117,9 +97,3 @@ def _rejecting(members: Sequence[MemberPlacement]) -> tuple[str, ...]:
         names.update(dict.fromkeys(rejecting_plugins(placement)))
     names.update((member.reserved.plugin, None) for member in members if member.reserved.plugin)
     return tuple(names)
-
-
-def _taken(assumed: AssumedPods, placement: Placement, node_name: str) -> MemberPlacement:
-    """A member on the node that was found for it, unless a plugin has no more of what it needs there."""
-    reserved = assumed.put(placement.pod, placement.state, node_name)
-    return MemberPlacement(placement.pod, placement, node_name if reserved.is_success else "", reserved)

@@ -26,7 +26,12 @@ _ARGUMENTS: dict[str, dict[str, object]] = {
         "includeDependents": False,
         "wholeGroups": False,
     },
-    "GangScheduling": {"preemption": True, "releaseAfter": "5m", "scheduleTimeout": "5m"},
+    "GangScheduling": {
+        "preemption": True,
+        "releaseAfter": "5m",
+        "scheduleTimeout": "5m",
+        "maxArrangementSteps": 0,
+    },
     "InterPodAffinity": {"nominatedPodsRepel": False},
 }
 

@@ -12,7 +12,8 @@ import numpy as np
 from podium.app.explaining.outcomes import MOST_OUTCOMES, Outcome, grouped
 from podium.cluster.arrays import stable_hash
 from podium.cluster.pods import PodRecord
-from podium.decide.placement import full_outcome, place
+from podium.decide.gangs.group_placement import GroupPlacement
+from podium.decide.placement import Placement, full_outcome, place
 from podium.decide.ties import lot
 from podium.framework.errors import PluginError
 from podium.framework.runner import Runner
@@ -79,6 +80,18 @@ class Draws:
             ways = _ways(runner, pod, self._seed, preempts=preempts)
         except PluginError:
             return
+        self._note(runner, pod, ways)
+
+    def note_group(self, runner: Runner, placement: GroupPlacement) -> None:
+        """Note what equals the pods of a group have to choose from that go together, each beside those before it.
+
+        Whom a group preempts is not left to chance.
+        """
+        for member in placement.members if placement.is_enough else ():
+            if member.fits:
+                self._note(runner, member.pod, _equals(runner, member.placement))
+
+    def _note(self, runner: Runner, pod: PodRecord, ways: Mapping[str, tuple[PodRecord, ...]]) -> None:
         if len(ways) < 2:
             return
         self.number += 1
@@ -95,14 +108,18 @@ def _schedules_gangs(runner: Runner) -> bool:
 def _ways(runner: Runner, pod: PodRecord, seed: int, *, preempts: bool) -> Mapping[str, tuple[PodRecord, ...]]:
     """The nodes that are equal to the one that is chosen, and whom each would cost; fewer than two for no choice."""
     placement = place(runner, pod, seed)
-    nodes = runner.cluster.nodes
     if placement.row is not None:
-        totals = placement.totals
-        if totals is None:
-            return {}
-        return dict.fromkeys((nodes.name(int(row)) for row in placement.feasible[totals == np.max(totals)]), ())
+        return _equals(runner, placement)
     plugin = next((each for each in runner.profile.post_filter if isinstance(each, DefaultPreemption)), None)
     if plugin is None or placement.error or not preempts:
         return {}
     plan = plugin.plan(placement.state, pod, runner, full_outcome(runner.cluster, placement), detailed=True)
     return {name: plan.candidates[name].victims for name in plan.selected if name in plan.candidates}
+
+
+def _equals(runner: Runner, placement: Placement) -> Mapping[str, tuple[PodRecord, ...]]:
+    """The nodes that are equal to the one that a pod gets, none of which costs anybody."""
+    totals, nodes = placement.totals, runner.cluster.nodes
+    if totals is None:
+        return {}
+    return dict.fromkeys((nodes.name(int(row)) for row in placement.feasible[totals == np.max(totals)]), ())

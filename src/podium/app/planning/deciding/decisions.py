@@ -254,14 +254,19 @@ class Decisions:
         runner = self.runners.get(pod.scheduler_name)
         if runner is None or pod.terminating or not runner.pre_enqueue(pod).is_success:
             return ()
-        if self._draws is not None:
-            self._draws.note(runner, pod, preempts=preempts)
+        draws = self._draws
         try:
-            decision = decide_gang(runner, pod, preempts=preempts, alike=kind_of)
+            decision = decide_gang(
+                runner, pod, preempts=preempts, alike=kind_of, seed=self._seed, detailed=draws is not None
+            )
             if decision is not None:
+                if draws is not None:
+                    draws.note_group(runner, decision.placement)
                 return self._together(runner, decision)
         except PluginError:
             return ()
+        if draws is not None:
+            draws.note(runner, pod, preempts=preempts)
         fate = self._fate(runner, pod, preempts=preempts)
         return () if fate is None else (fate,)
 

@@ -10,10 +10,10 @@ from podium.cluster.arrays import Bools
 from podium.decide.preempting.costs.upstream import at_most
 from podium.decide.preempting.gang.costing import Costing
 from podium.decide.preempting.gang.descent import Step
-from podium.decide.preempting.gang.gang import Gang
 from podium.decide.preempting.gang.packing import Packing
 from podium.decide.preempting.gang.partners import Partners
 from podium.decide.preempting.gang.play import Play
+from podium.decide.preempting.gang.shapes import Shapes
 from podium.decide.preempting.gang.units import Unit, Units, union
 from podium.decide.preempting.gang.ways import Rank
 from podium.decide.preempting.gang.world import World
@@ -35,7 +35,7 @@ class AllSets:
     def __init__(
         self,
         play: Play,
-        gang: Gang,
+        shapes: Shapes,
         units: Units,
         costing: Costing,
         worlds: Sequence[World],
@@ -46,7 +46,7 @@ class AllSets:
         self.grows = True
         self._found: dict[int, Found | None] = {}
         self._play = play
-        self._gang = gang
+        self._shapes = shapes
         self._units = units
         self._costing = costing
         self._worlds = worlds
@@ -55,10 +55,7 @@ class AllSets:
         self._most_steps = most_steps
 
     def best(self, limit: Rank | None) -> Found | None:
-        """The best one; None where none is better than ``limit``."""
-        nobody = self._fitting([])
-        if nobody is not None or self.is_cut:
-            return nobody
+        """The best one that takes somebody; None where none is better than ``limit``."""
         units = self._units.few(MOST_UNITS)
         if units is None:
             self.is_cut = True
@@ -109,7 +106,7 @@ class AllSets:
         for world in self._worlds:
             play.take(union(units))
             partners = self._partners if self._keeps else None
-            packing = Packing(play, self._gang, world.allowed, self._most_steps, partners)
+            packing = Packing(play, self._shapes, world.allowed, self._most_steps, partners)
             steps = packing.run()
             play.roll_back(play.base)
             self.is_cut |= packing.is_cut

@@ -15,10 +15,11 @@ from podium.decide.preempting.gang.gang import EVERYWHERE, Gang
 from podium.decide.preempting.gang.gang_plan import GangPlan, Way
 from podium.decide.preempting.gang.openings import Taking
 from podium.decide.preempting.gang.own import sparing_own, without
-from podium.decide.preempting.gang.packing import Packing, any_place_will_do
+from podium.decide.preempting.gang.packing import Packing
 from podium.decide.preempting.gang.partners import Partners
 from podium.decide.preempting.gang.play import LEAST_STEPS, Play
 from podium.decide.preempting.gang.reprieve import is_local, stands
+from podium.decide.preempting.gang.shapes import Shapes
 from podium.decide.preempting.gang.units import Unit, Units, filter_of, union
 from podium.decide.preempting.gang.ways import Found, Ways
 from podium.decide.preempting.gang.world import World, worlds_of
@@ -30,6 +31,8 @@ from podium.decide.preempting.wide.wide_settings import WideSettings
 _LOWEST = np.iinfo(np.int64).min
 # After so many domains that were no better, the others are left out.
 _MOST_IN_VAIN = 8
+# Of the steps at first so many parts' one is for looking for a way where nobody has to go.
+_SHARE_WITHOUT = 4
 # So often another way is looked for whose victims budgets let go.
 _MOST_ROUNDS = 8
 
@@ -60,22 +63,27 @@ class GangSearch:
         )
         self._partners = Partners(play, gang, are_kept=self._wide.keeps_partners)
         self._ways = Ways(play, self._units, self._costing, self._partners)
+        self._shapes = Shapes(play, gang)
         self._grounds = Grounds(play, self._taking(frozenset()), gang)
         self._worlds = worlds_of(play.cluster, gang)
         # Whether a way down that ends too early says that there is none, and in how many worlds there is none.
         # Nominated pods may count for a member that do not count for the gang's priority.
         self._is_proof = (
-            any_place_will_do(play, gang)
+            self._shapes.any_place_will_do
             and gang.members[0].priority == gang.priority
             and not self._units.go_along
             and not self._costing.requires_budgets
         )
+        # Whether it is certain that somebody has to go.
+        self._is_needed = False
         self._without_a_way = 0
         self._left_out = 0
         self._is_complete = False
 
     def run(self) -> None:
-        """Look for ways out."""
+        """Look for ways out: at first for one where nobody has to go."""
+        if not self._shapes.any_place_will_do and self._rearranged(self._most_steps // _SHARE_WITHOUT):
+            return
         in_vain = 0
         for number, world in enumerate(self._in_order()):
             if self._is_over or (self._ways and in_vain >= _MOST_IN_VAIN):
@@ -87,11 +95,19 @@ class GangSearch:
         if self._without_a_way == len(self._worlds) or self._ways.are_without_victims:
             self._is_complete = True
             return
+        if not self._is_needed and self._rearranged(self._most_steps):
+            return
         sets = AllSets(
-            self._play, self._gang, self._units, self._costing, self._worlds, self._partners, self._most_steps
+            self._play,
+            self._shapes,
+            self._units,
+            self._costing,
+            self._worlds,
+            self._partners,
+            self._most_steps,
         )
         found = sets.best(self._ways.best_rank)
-        self._is_complete = not sets.is_cut
+        self._is_complete = self._is_needed and not sets.is_cut
         if found is not None and (self._is_complete or sets.grows):
             units, steps, world = found
             self._ways.proven = self._ways.add(units, steps, world, None)
@@ -110,6 +126,20 @@ class GangSearch:
             criteria=ways.criteria,
             search=search,
         )
+
+    def _rearranged(self, most_steps: int) -> bool:
+        """Whether members fit as things are, placed otherwise than one by one where each would rather be."""
+        self._is_needed = True
+        for world in self._worlds:
+            packing = Packing(self._play, self._shapes, world.allowed, most_steps)
+            steps = packing.run()
+            self._play.roll_back(self._play.base)
+            if steps is not None:
+                self._ways.proven = self._ways.add([], steps, world, None)
+                self._is_complete = True
+                return True
+            self._is_needed = self._is_needed and not packing.is_cut
+        return False
 
     @property
     def _is_over(self) -> bool:
@@ -180,7 +210,7 @@ class GangSearch:
             if victims is None or any(pod.uid in spared for pod in victims):
                 return None
             play.take(victims)
-            steps = Packing(play, gang, world.allowed, self._most_steps, partners).run()
+            steps = Packing(play, self._shapes, world.allowed, self._most_steps, partners).run()
             play.roll_back(play.base)
             if steps is not None:
                 return self._ways.add(gone, steps, world, {pod.row for pod in victims})

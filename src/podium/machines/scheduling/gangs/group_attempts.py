@@ -5,7 +5,7 @@ Source: pkg/scheduler/schedule_one_podgroup.go (podGroupCycle, submitPodGroupAlg
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from podium.api.pod_group import PodGroup
 from podium.decide.gangs.group_placement import UNSCHEDULABLE, WAITING, GroupPlacement, MemberPlacement
@@ -97,15 +97,14 @@ class GroupAttempts:
         return group.is_gang and self._cluster.pod_groups.live(group.key) < group.min_count
 
     def _trial(self, group: PodGroup, queued: list[QueuedPod], attempting: Attempting) -> GroupTrial:
-        placed = self._state.placed(group.key)
-        return GroupTrial(
-            tuple(each.record for each in queued),
-            max(group.min_count - len(placed), 0),
-            group.topology_key,
-            tuple(placed),
-            attempting.seed,
-            attempting.cursor,
-            self._known.likeness,
+        trial = GroupTrial.of(group, [each.record for each in queued], self._state.placed(group.key))
+        plugin = self._state.plugin(queued[0].record.scheduler_name)
+        return replace(
+            trial,
+            seed=attempting.seed,
+            cursor=attempting.cursor,
+            alike=self._known.likeness,
+            most_steps=plugin.most_arrangement_steps,
         )
 
     def _go(self, attempt: _Attempt, attempting: Attempting, now: int) -> list[Action]:
