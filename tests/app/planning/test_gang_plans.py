@@ -98,6 +98,42 @@ def test_a_pod_of_a_gang_that_is_preempted_counts_for_its_gang_no_more(tmp_path:
     assert [cause["cause"] for cause in answer["causes"]] == [TOO_FEW]
 
 
+@pytest.mark.parametrize(("owner", "after"), [("red", 300), ("", None)])
+def test_a_pod_that_survives_is_told_with_what_is_left_of_its_gang(
+    tmp_path: Path, owner: str, after: int | None
+) -> None:
+    gang = [pod(f"red-{name}", "3", on=name, owner=owner, schedulingGroup={"podGroupName": "red"}) for name in "abc"]
+    urgent = pod("urgent", "4", priority=100, nodeSelector={"kubernetes.io/hostname": "c"})
+    settings = written(tmp_path, CONFIGURATION, name="scheduler.json")
+    cluster = written(tmp_path, *map(node, "abc"), group("red", 3), *gang, urgent)
+
+    answer = told("survive", "red-a", "-f", cluster, "--config", settings)
+
+    assert answer["survives"] is True
+    assert answer["gangs"] == [
+        {
+            "group": "default/red",
+            "left": 2,
+            "minCount": 3,
+            "releasedAfterSeconds": after,
+            "survivors": ["default/red-a"],
+        }
+    ]
+    assert [finding["code"] for finding in answer["findings"]] == (["evict"] if after else [])
+
+
+def test_a_gang_that_stays_whole_is_not_told_of(tmp_path: Path) -> None:
+    gang = [pod(f"red-{name}", "3", on=name, owner="red", schedulingGroup={"podGroupName": "red"}) for name in "abc"]
+    urgent = pod("urgent", "4", priority=100, nodeSelector={"kubernetes.io/hostname": "c"})
+    settings = written(tmp_path, CONFIGURATION, name="scheduler.json")
+    cluster = written(tmp_path, *map(node, "abcd"), group("red", 3), *gang, urgent)
+
+    answer = told("survive", "red-a", "-f", cluster, "--config", settings)
+
+    assert "gangs" not in answer
+    assert answer["headline"].startswith("Pod default/red-a survives")
+
+
 def fit(folder: Path, cluster: list[Raw], *asked: Raw, options: tuple[str, ...] = ()) -> Raw:
     settings = written(folder, CONFIGURATION, name="scheduler.json")
     asked_file = written(folder, *asked, name="asked.json")
