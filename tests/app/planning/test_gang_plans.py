@@ -204,3 +204,19 @@ def test_gangs_get_the_nodes_that_a_simulation_gives_them(seed: int) -> None:
     on_node = {found["pod"]: found["node"] for found in played if found["pod"].split("/")[1][0] in "xyz"}
     (placed,) = (section.data for section in answer.sections if section.name == "placed")
     assert {fate["pod"]: fate["node"] for fate in placed} == {key: name for key, name in on_node.items() if name}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_as_many_fit_as_are_placed_where_one_more_comes(tmp_path: Path, seed: int) -> None:
+    random = Random(seed)
+    cluster = [found for found in some_cluster(random) if found["kind"] != "PodGroup"]
+    least = random.randint(1, 6)
+    asked = [group("red", least), member("w", "red", str(random.randint(1, 3)), priority=random.choice((0, 50)))]
+
+    for options in ((), ("--preempt",)):
+        counted = fit(tmp_path, cluster, *asked, options=options)["fit"]
+        number = counted["withPreemption" if options else "fits"]
+        more = fit(tmp_path, cluster, *asked, options=(*options, "--replicas", str(max(number, least) + 1)))["fit"]
+
+        assert more["fits"] == number
+        assert number == 0 or number >= least
