@@ -255,7 +255,9 @@ def cordoned(time: int, reason: str = "NodeNotSchedulable") -> Raw:
     [
         ([cordoned(50)], True),
         ([cordoned(50), cordoned(55, "NodeSchedulable")], False),
-        ([cordoned(70)], False),
+        # A kubelet notices it some seconds later.
+        ([cordoned(68)], True),
+        ([cordoned(75)], False),
     ],
 )
 def test_a_pod_that_was_stopped_on_a_cordoned_node_is_told_with_that(said: list[Raw], is_as_a_drain: bool) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from podium.app.accounting.traces.told_events import ToldEvent
 
 _CORDONED = {"NodeNotSchedulable": True, "NodeSchedulable": False}
+# A kubelet notices it when it next reports how its node is, and whoever drains does not wait for that.
+_NOTICED_WITHIN_NS = 10 * 10**9
 
 
 class Cordons:
@@ -20,7 +22,9 @@ class Cordons:
         self._said: dict[str, list[tuple[int, bool]]] = {}
         for event in events:
             if event.kind == "Node" and event.host and event.reason in _CORDONED:
-                self._said.setdefault(event.host, []).append((event.time_ns, _CORDONED[event.reason]))
+                is_cordoned = _CORDONED[event.reason]
+                since_ns = event.time_ns - (_NOTICED_WITHIN_NS if is_cordoned else 0)
+                self._said.setdefault(event.host, []).append((since_ns, is_cordoned))
 
     def was_cordoned(self, node: str, time_ns: int) -> bool:
         """Whether a node was cordoned at a time; False where nobody says so."""
