@@ -320,7 +320,7 @@ def test_a_record_of_a_later_podium_is_no_damage_alone_and_its_further_fields_ar
     file._connection.execute("UPDATE disruptions SET record = ?", (later % b"meteor",))
     file.close()
 
-    with pytest.raises(InputError, match="or of a later Podium: disruption 7: .*meteor"):
+    with pytest.raises(InputError, match=r"or of a later Podium: disruption 7: .*meteor"):
         read_ledger(str(path))
 
 
