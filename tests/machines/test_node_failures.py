@@ -192,6 +192,22 @@ def test_the_end_of_a_deletion_is_not_told_by_a_machine_that_is_down() -> None:
     assert [type(one) for one in rig.actions[asked:]] == [DeleteObject]
 
 
+def test_a_deletion_whose_end_could_not_be_told_before_the_machine_stopped_is_told_when_it_is_back() -> None:
+    rig = rig_of(pod("a", node="n1", annotations={"podium.dev/duration": "5s"}))
+    rig.pass_to(4)
+    rig.fault = lambda action: BROKEN if isinstance(action, DeleteObject) else None
+    rig.delete("Pod", "a")
+    rig.pass_to(5.5)
+    assert rig.pod("a")["status"]["phase"] == "Succeeded"
+
+    rig.fail("n1")
+    rig.pass_to(60)
+    rig.fault = lambda action: None
+    rig.recover("n1")
+
+    assert rig.store.find("Pod", "default/a") is None
+
+
 def test_a_node_s_condition_that_the_api_was_not_told_of_is_nothing_to_the_next_kubelet() -> None:
     rig = Rig(Kubelet)
     small = node("n1")

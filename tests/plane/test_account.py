@@ -271,3 +271,24 @@ def test_a_scheduler_that_runs_elsewhere_says_by_an_event_for_whom_it_has_preemp
         "waiting",
     )
     cluster.plane.close()
+
+
+def test_more_deletions_at_once_than_are_told_one_by_one_leave_nothing_that_is_waited_for(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path / "ledger", Store(require_namespaces=True, log_capacity=30))
+    cluster.make(node("n", cpu=90), deployment("web", 12))
+    cluster.pass_time(60)
+    first = cluster.store.objects("Pod")[0]
+    cluster.ask("delete", "Pod", first.key, user="alice")
+
+    # Nobody is told of what is written beyond what the log holds.
+    for stored in cluster.store.objects("Pod"):
+        cluster.store.delete("Pod", stored.key, now=cluster.clock.now(), grace_seconds=0)
+    for number in range(40):
+        cluster.store.create(pod(f"p{number}", cpu=1), now=cluster.clock.now())
+    cluster.pass_time(60)
+
+    (record,) = cluster.records()
+    assert (record.pod, record.by, record.loss.ended_after is not None) == (first.key, "alice", True)
+    assert record.replacement is not None
+    assert cluster.plane.account is not None
+    assert cluster.plane.account._ledger._ending == set()

@@ -308,6 +308,22 @@ def test_a_record_that_is_none_is_named(tmp_path: Path, damage: bytes) -> None:
         read_ledger(str(path))
 
 
+def test_a_record_of_a_later_podium_is_no_damage_alone_and_its_further_fields_are_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    file = LedgerFile(str(path))
+    file.put(record(7))
+    file.flush(0)
+    later = b'{"id": 7, "time": 7, "pod": "default/a", "uid": "a", "node": "n", "cause": "%s", "mood": 1}'
+    file._connection.execute("UPDATE disruptions SET record = ?", (later % b"drain",))
+    assert read_ledger(str(path)).records == (record(7),)
+
+    file._connection.execute("UPDATE disruptions SET record = ?", (later % b"meteor",))
+    file.close()
+
+    with pytest.raises(InputError, match=r"or of a later Podium: disruption 7: .*meteor"):
+        read_ledger(str(path))
+
+
 def test_it_is_read_where_nothing_can_be_written(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     file = LedgerFile(str(path))

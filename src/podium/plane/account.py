@@ -30,7 +30,7 @@ class PlaneAccount:
         self._rules = rules
         self._ledger = DisruptionLedger(self._keep, self._find, last_id=file.last_id)
         self.tallies = Tallies(file.last_id)
-        pods = [stored.object for stored in store.objects(_POD) if isinstance(stored.object, Pod)]
+        pods = self._pods()
         for pod in pods:
             self._ledger.known(pod)
         earlier = file.earlier()
@@ -87,6 +87,10 @@ class PlaneAccount:
             room = str(raw.get("message") or "").partition(" on node ")[2]
             self._ledger.benefits(uid, f"{namespace}/{name}", room)
 
+    def catch_up(self, now: int) -> None:
+        """More was written at once than can be told one by one."""
+        self._ledger.catch_up(self._pods(), self._since, now)
+
     def flush(self, now: int) -> None:
         """Write down what has come."""
         self._file.flush(now)
@@ -104,6 +108,9 @@ class PlaneAccount:
     def _keep(self, record: Disruption, trail: Trail | None) -> None:
         self._file.put(record, trail)
         self.tallies.put(record)
+
+    def _pods(self) -> list[Pod]:
+        return [stored.object for stored in self._store.objects(_POD) if isinstance(stored.object, Pod)]
 
     def _since(self, pod: Pod, condition: str) -> int | None:
         stored = self._store.find(_POD, pod.key)

@@ -298,6 +298,8 @@ class ControlPlane:
         except StoreError:
             # More was written at once than the log holds.
             self._expiry = EventExpiry(self.store, now)
+            if self.account is not None:
+                self.account.catch_up(now)
             for component in self._components.values():
                 self._live.restart(component)
             return

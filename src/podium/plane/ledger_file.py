@@ -248,7 +248,7 @@ def _record(number: int, record: bytes, path: str) -> Disruption:
             raise ValueError("it is too long")
         return disruption_of(msgspec.json.decode(record))
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise InputError(f"is damaged: disruption {number}: {error}", source=path) from None
+        raise InputError(f"is damaged, or of a later Podium: disruption {number}: {error}", source=path) from None
 
 
 def _trail(number: int, trail: bytes, path: str) -> Trail:
@@ -257,7 +257,8 @@ def _trail(number: int, trail: bytes, path: str) -> Trail:
             raise ValueError("it is too long")
         return msgspec.json.decode(trail, type=Trail)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise InputError(f"is damaged: trail of disruption {number}: {error}", source=path) from None
+        problem = f"is damaged, or of a later Podium: trail of disruption {number}: {error}"
+        raise InputError(problem, source=path) from None
 
 
 def _locked(path: str) -> int:

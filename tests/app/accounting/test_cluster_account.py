@@ -241,6 +241,36 @@ def test_a_pod_that_was_stopped_and_came_again_was_deleted_or_evicted_and_nobody
     assert [(caveat.about, caveat.names) for caveat in found.caveats[1:]] == [("unsaid", ("shop/web-a",))]
 
 
+def cordoned(time: int, reason: str = "NodeNotSchedulable") -> Raw:
+    """What a kubelet says of its node."""
+    about = {
+        "involvedObject": {"kind": "Node", "name": "n", "uid": "n"},
+        "source": {"component": "kubelet", "host": "n"},
+    }
+    return {**event(time, reason, f"Node n status is now: {reason}", "n"), **about}
+
+
+@pytest.mark.parametrize(
+    ("said", "is_as_a_drain"),
+    [
+        ([cordoned(50)], True),
+        ([cordoned(50), cordoned(55, "NodeSchedulable")], False),
+        # A kubelet notices it some seconds later.
+        ([cordoned(68)], True),
+        ([cordoned(75)], False),
+    ],
+)
+def test_a_pod_that_was_stopped_on_a_cordoned_node_is_told_with_that(said: list[Raw], is_as_a_drain: bool) -> None:
+    stopped = event(60, "Killing", "Stopping container main", "web-a", by="kubelet")
+    stopped["source"]["host"] = "n"
+    story = (made(0, "web-a"), placed(1, "web-a", "n"), stopped, made(61, "web-b"))
+
+    (record,) = told([pod("web-b", 61, owner="web-5d")], *story, *said).records
+
+    assert record.cause == "deletion"
+    assert ("its node was cordoned then, as it is for a drain" in record.rule) is is_as_a_drain
+
+
 def test_a_container_that_is_started_anew_ends_no_pod() -> None:
     stopped = event(60, "Killing", "Stopping container main", "a", by="kubelet")
 

@@ -98,6 +98,42 @@ def test_a_pod_of_a_gang_that_is_preempted_counts_for_its_gang_no_more(tmp_path:
     assert [cause["cause"] for cause in answer["causes"]] == [TOO_FEW]
 
 
+@pytest.mark.parametrize(("owner", "after"), [("red", 300), ("", None)])
+def test_a_pod_that_survives_is_told_with_what_is_left_of_its_gang(
+    tmp_path: Path, owner: str, after: int | None
+) -> None:
+    gang = [pod(f"red-{name}", "3", on=name, owner=owner, schedulingGroup={"podGroupName": "red"}) for name in "abc"]
+    urgent = pod("urgent", "4", priority=100, nodeSelector={"kubernetes.io/hostname": "c"})
+    settings = written(tmp_path, CONFIGURATION, name="scheduler.json")
+    cluster = written(tmp_path, *map(node, "abc"), group("red", 3), *gang, urgent)
+
+    answer = told("survive", "red-a", "-f", cluster, "--config", settings)
+
+    assert answer["survives"] is True
+    assert answer["gangs"] == [
+        {
+            "group": "default/red",
+            "left": 2,
+            "minCount": 3,
+            "releasedAfterSeconds": after,
+            "survivors": ["default/red-a"],
+        }
+    ]
+    assert [finding["code"] for finding in answer["findings"]] == (["evict"] if after else [])
+
+
+def test_a_gang_that_stays_whole_is_not_told_of(tmp_path: Path) -> None:
+    gang = [pod(f"red-{name}", "3", on=name, owner="red", schedulingGroup={"podGroupName": "red"}) for name in "abc"]
+    urgent = pod("urgent", "4", priority=100, nodeSelector={"kubernetes.io/hostname": "c"})
+    settings = written(tmp_path, CONFIGURATION, name="scheduler.json")
+    cluster = written(tmp_path, *map(node, "abcd"), group("red", 3), *gang, urgent)
+
+    answer = told("survive", "red-a", "-f", cluster, "--config", settings)
+
+    assert "gangs" not in answer
+    assert answer["headline"].startswith("Pod default/red-a survives")
+
+
 def fit(folder: Path, cluster: list[Raw], *asked: Raw, options: tuple[str, ...] = ()) -> Raw:
     settings = written(folder, CONFIGURATION, name="scheduler.json")
     asked_file = written(folder, *asked, name="asked.json")
@@ -168,3 +204,19 @@ def test_gangs_get_the_nodes_that_a_simulation_gives_them(seed: int) -> None:
     on_node = {found["pod"]: found["node"] for found in played if found["pod"].split("/")[1][0] in "xyz"}
     (placed,) = (section.data for section in answer.sections if section.name == "placed")
     assert {fate["pod"]: fate["node"] for fate in placed} == {key: name for key, name in on_node.items() if name}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_as_many_fit_as_are_placed_where_one_more_comes(tmp_path: Path, seed: int) -> None:
+    random = Random(seed)
+    cluster = [found for found in some_cluster(random) if found["kind"] != "PodGroup"]
+    least = random.randint(1, 6)
+    asked = [group("red", least), member("w", "red", str(random.randint(1, 3)), priority=random.choice((0, 50)))]
+
+    for options in ((), ("--preempt",)):
+        counted = fit(tmp_path, cluster, *asked, options=options)["fit"]
+        number = counted["withPreemption" if options else "fits"]
+        more = fit(tmp_path, cluster, *asked, options=(*options, "--replicas", str(max(number, least) + 1)))["fit"]
+
+        assert more["fits"] == number
+        assert number == 0 or number >= least

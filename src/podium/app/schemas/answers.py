@@ -137,7 +137,7 @@ PlanAnswer
   schemaVersion:int question headline findings:[Finding] impact:[WorkloadImpact] nodes:[NodeImpact]
   nodeHours?:NodeHours restsOn:[Caveat] result?:Result
   causes?:[PendingCause] notMade?:[NotMade] changes?:[any] placed?:[any] fit?:Fit shapes?:[FitShape] ends?:[FitEnd]
-  victims?:{int} survives?:bool taken?:[TakenPod] takers?:[PendingTaker] classes?:[ClassThreat]
+  victims?:{int} survives?:bool taken?:[TakenPod] gangs?:[GangInPart] takers?:[PendingTaker] classes?:[ClassThreat]
   differences?:[Difference] outcomes?:PlanOutcomes leftToChance?:LeftToChance
 PlanOutcomes
   stories:int endings:[PlanEnding] furtherEndings:int
@@ -171,6 +171,8 @@ FitEnd
   why nodes?:[str] pods?:int
 TakenPod
   pod priority:int node preemptor preemptorWorkload preemptorPriority:int
+GangInPart
+  group left:int minCount:int releasedAfterSeconds:number~ survivors:[str]
 PendingTaker
   pods:[str] workload priority:int taking victims:[str]
 ClassThreat

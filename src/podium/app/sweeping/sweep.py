@@ -70,15 +70,16 @@ class Sweep:
         return Outcome(result.summary, result.rests_on)
 
     def result(self, run: Run) -> Result | None:
-        """All that came of one run, which is played for it; None for one that has no result."""
+        """All that came of one run, and why pods are where they are: it is played for that. None without a result."""
         try:
-            return self._played(run)
+            return self._played(run, tells_placements=True)
         except PodiumError:
             return None
 
-    def _played(self, run: Run) -> Result:
+    def _played(self, run: Run, *, tells_placements: bool = False) -> Result:
         variant = self.variants[run.variant]
-        return play(self.inputs[variant.input], replace(variant.options, seed=run.seed))
+        options = replace(variant.options, seed=run.seed, tells_placements=tells_placements)
+        return play(self.inputs[variant.input], options)
 
 
 @dataclass(frozen=True, slots=True)

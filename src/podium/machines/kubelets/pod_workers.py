@@ -58,6 +58,8 @@ class PodWorkers:
         """The machine is back: tell the API of the ends that it may not know of."""
         self._actions += [run.wanted for run in self._there.runs.values() if run.wanted is not None]
         for run in self.ended.values():
+            # What could not be written before the machine stopped was given up with it.
+            run.wanted = None
             self.finish_ended(run)
 
     def move_on(self, now: int) -> None:

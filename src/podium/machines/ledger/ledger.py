@@ -93,6 +93,14 @@ class DisruptionLedger:
         """Go on with what an earlier life has left; ``pods`` are all that there are. To be called once, if at all."""
         self._fates.resume(earlier, pods, since, now)
 
+    def catch_up(self, pods: Iterable[Pod], since: Since, now: int) -> None:
+        """More happened than was shown; ``pods`` are all that there are now. Who came to end meanwhile is not told."""
+        there = {pod.metadata.uid: pod for pod in pods}
+        self._ending.intersection_update(there)
+        for pod in there.values():
+            self.known(pod)
+        self._fates.resume(Earlier(), there.values(), since, now)
+
     def handle(self, observation: Observation, now: int) -> None:
         """Take in what is seen of pods; all else is passed over."""
         if isinstance(observation, Changed) and isinstance(observation.object, Pod):

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod, PodStatus
 from podium.api.times import parse_time
+from podium.app.accounting.traces.cordons import Cordons
 from podium.app.accounting.traces.gone_pods import GonePods, ending
 from podium.app.accounting.traces.sightings import Sighting, sightings
 from podium.app.accounting.traces.told_events import ToldEvent
@@ -26,6 +27,7 @@ from podium.machines.ledger.wishes import is_wanted
 
 _SECOND = 10**9
 _UNSAID = "nobody says whether it was deleted or evicted"
+_AS_A_DRAIN = "its node was cordoned then, as it is for a drain"
 # What happens at one instant: pods end before others come in their place.
 _ENDS, _COMES, _PLACED, _READY = range(4)
 
@@ -94,6 +96,7 @@ class Retelling:
         self._told = {sighting.uid: sighting for sighting in reversed(self._sightings) if sighting.reason}
         self._known = set(known)
         self._play = _Play(objects)
+        self._cordons = Cordons(events)
         self._gone = GonePods(events, [found.pod for found in seen], self._play.find)
         self._ledger = DisruptionLedger(self._play.keep, self._play.find, last_id=last_id)
         self._steps: list[_Step] = []
@@ -151,7 +154,7 @@ class Retelling:
         if not is_marked and not self._is_deleted(pod):
             return
         told = self._told.get(pod.metadata.uid)
-        announced = None if told is None else _announcement(told, self._whom(told))
+        announced = None if told is None else self._announcement(told)
         if not is_marked:
             announced = Announcement("", is_outsider=True)
         self._add_end(time_ns, pod, announced, "" if told is None else told.whom_uid)
@@ -192,7 +195,7 @@ class Retelling:
             self._guessed.append(seen.key)
         if not seen.reason:
             self._unsaid.append(seen.key)
-        self._add_end(seen.time_ns, victim, _announcement(seen, self._whom(seen)), seen.whom_uid)
+        self._add_end(seen.time_ns, victim, self._announcement(seen), seen.whom_uid)
 
     def _add_end(self, time_ns: int, victim: Pod, announced: Announcement | None, whom_uid: str) -> None:
         self._known.add(victim.metadata.uid)
@@ -214,6 +217,16 @@ class Retelling:
         else:
             there = replace(waiting, spec=replace(waiting.spec, node_name=placed[1]))
             self._steps.append(_Step(placed[0], _PLACED, key, partial(self._changes, there, False)))
+
+    def _announcement(self, seen: Sighting) -> Announcement:
+        """Who wanted the pod to go, as an Event tells it."""
+        if not seen.reason:
+            is_cordoned = self._cordons.was_cordoned(seen.node, seen.time_ns)
+            grounds = Grounds(f"{_UNSAID}; {_AS_A_DRAIN}" if is_cordoned else _UNSAID)
+            return Announcement("", grounds=grounds, is_outsider=True)
+        whom = self._whom(seen)
+        told = Grounds(seen.message, room=seen.node) if seen.message or whom else None
+        return Announcement(seen.by, seen.component, whom, told)
 
     def _whom(self, seen: Sighting) -> str:
         """The key of the pod for whom another goes."""
@@ -246,14 +259,6 @@ def _waiting(pod: Pod) -> Pod:
     """The pod before it had a node."""
     metadata, spec = replace(pod.metadata, deletion_timestamp=None), replace(pod.spec, node_name="")
     return replace(pod, metadata=metadata, spec=spec, status=PodStatus())
-
-
-def _announcement(seen: Sighting, whom: str) -> Announcement:
-    """Who wanted the pod to go, as an Event tells it."""
-    if not seen.reason:
-        return Announcement("", grounds=Grounds(_UNSAID), is_outsider=True)
-    grounds = Grounds(seen.message, room=seen.node) if seen.message or whom else None
-    return Announcement(seen.by, seen.component, whom, grounds)
 
 
 def _deleted_ns(pod: Pod) -> int:

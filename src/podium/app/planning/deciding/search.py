@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -25,6 +25,8 @@ MOST_NODES = 1_000
 """So many further nodes are tried at most."""
 
 _MOST_SHAPES_FOR_GANGS = 4
+_MOST_PODS_WITH_GANGS = 400
+"""It is decided about all of them again and again: of more it is not found out how many nodes they lack."""
 
 
 def helping(
@@ -61,11 +63,12 @@ def nodes_needed(decisions: Decisions, waiting: Sequence[Blocked], shape: Shape)
     """How many more nodes of a shape let in all pods that such nodes can, `MOST_NODES` at most; and how many these are.
 
     The pods come in the order of the queue, each to the first of these nodes that takes it, or to one more. Where there
-    are gangs among them, it is decided about all of them with so many nodes.
+    are gangs among them, it is decided about all of them with so many nodes; where they are too many for that, both
+    are 0.
     """
     pods = decisions.in_order(pod for blocked in waiting for pod in blocked.pods)
     if any(map(decisions.is_of_gang, pods)):
-        return _nodes_for_gangs(decisions, pods, shape)
+        return _nodes_for_gangs(decisions, pods, shape) if len(pods) <= _MOST_PODS_WITH_GANGS else (0, 0)
     rows: list[int] = []
     # By kind, how many of the nodes are known to take no more of it; none does once a further one would not.
     full: dict[Kind, int] = {}
@@ -113,7 +116,7 @@ def _for_gangs(
     decisions: Decisions, waiting: Sequence[Blocked], shapes: Sequence[Shape], known: Sequence[Verified]
 ) -> Iterator[Change]:
     """Several nodes of a shape, where gangs wait that none of the changes that are known lets in."""
-    gangs = [blocked for blocked in waiting if decisions.is_of_gang(blocked.pods[0])]
+    gangs = _first(blocked for blocked in waiting if decisions.is_of_gang(blocked.pods[0]))
     if not gangs or any(each.freed and each.change.sort == NODE for each in known):
         return
     for shape in shapes[:_MOST_SHAPES_FOR_GANGS]:
@@ -121,6 +124,17 @@ def _for_gangs(
         if freed and number > 1:
             adding = partial(add_several, shape=shape, number=number)
             yield Change(NODE, f"{number:,} more nodes like {shape.like}", adding, objects=number)
+
+
+def _first(gangs: Iterable[Blocked]) -> list[Blocked]:
+    """As many of them as have not too many pods together."""
+    found: list[Blocked] = []
+    left = _MOST_PODS_WITH_GANGS
+    for blocked in gangs:
+        if len(blocked.pods) <= left:
+            found.append(blocked)
+            left -= len(blocked.pods)
+    return found
 
 
 def _first_row(scratch: Scratch, pod: PodRecord, rows: Sequence[int], full: dict[Kind, int]) -> int | None:

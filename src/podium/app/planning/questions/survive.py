@@ -25,6 +25,7 @@ from podium.app.planning.deciding.sparing import Spared, Sparing, above
 from podium.app.planning.deciding.threats import ClassThreat, Taker, takers_of, threats_of
 from podium.app.planning.deciding.writing import remedy_of
 from podium.app.planning.question import scenario_of_spec
+from podium.app.planning.questions.survive_gangs import findings_about, gangs_in_part, headline_about, told_gangs
 from podium.cluster.pods import PodRecord
 
 _MOST_ROWS = 12
@@ -46,6 +47,7 @@ def survive_answer(loaded: LoadedCluster, text: str, namespace: str = "default",
     with decisions.supposing():
         settled = decisions.settle(asking, preempts=True, comes_back=True)
     taken = _taken(settled, targets)
+    gangs = gangs_in_part(decisions, targets, settled)
     changes: list[Spared] = []
     remedy: Remedy | None = None
     if taken:
@@ -56,8 +58,8 @@ def survive_answer(loaded: LoadedCluster, text: str, namespace: str = "default",
     finding = Finding("preempt", f"{pods(len(taken))} of {whose} would be preempted", tuple(p.key for p, _ in taken))
     return PlanAnswer(
         "survive",
-        _headline(decisions, whose, targets, taken, takers, changes),
-        findings=(finding,) if taken else (),
+        _headline(decisions, whose, targets, taken, takers, changes) + headline_about(gangs),
+        findings=(*((finding,) if taken else ()), *findings_about(gangs)),
         rests_on=rests_on,
         scenario=scenario_of_spec(loaded.read, "survive", {}),
         remedy=remedy,
@@ -65,6 +67,7 @@ def survive_answer(loaded: LoadedCluster, text: str, namespace: str = "default",
         sections=(
             Section("survives", "", (), data=not taken),
             _told_taken(decisions, taken),
+            *((told_gangs(gangs),) if gangs else ()),
             _told_takers(decisions, takers, unasked),
             _told_changes(decisions, changes, settled, is_taken=bool(taken)),
             _told_classes(threats),
