@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from random import Random
 from typing import Any
@@ -40,6 +40,8 @@ MEDDLING = 0.08
 """Of all steps, those after which somebody evicts or deletes a pod."""
 SHARE_OF_GANGS = 0.5
 """Of all fleets, those with gangs."""
+MOST_FUTILE = 2
+"""How many preemptions in a row may be in vain where there are two schedulers."""
 LEFT_ALONE_NS = 20 * SECOND
 """How long nobody does so again, but for the pace, so that what follows from it is not followed by more of it."""
 
@@ -193,5 +195,9 @@ class FleetRun:
         has_gangs = Feature.GANGS in self.features
         plugins = ENABLED if has_gangs else None
         settings = configuration(args | (GANGS if has_gangs else {}), plugins=plugins, schedulerName=name)
+        if Feature.SECOND_SCHEDULER in self.features:
+            # Schedulers do not see one another's nominations: one may go on preempting where the other puts what is
+            # made anew, as with kube-scheduler, unless it is told how often it may do so in vain.
+            settings = replace(settings, max_futile_preemptions=MOST_FUTILE)
         judge = WideJudgedScheduler if self.preemption else JudgedScheduler
         return Component(name, lambda: judge(settings, seed=self.seed), waits=True)
