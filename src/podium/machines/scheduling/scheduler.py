@@ -182,10 +182,10 @@ class Scheduler:
                 if ended is not None:
                     self._preemption_ended(ended, now)
                 return actions
-            case ReportUnschedulable() | Nominate() if problem is not None:
-                self.reports.failed(action, problem, now)
+            case ReportUnschedulable() | Nominate():
+                self.reports.answered(answered, now)
             case PatchObject(kind="PodGroup"):
-                self.gangs.answered(action, problem, now)
+                self.gangs.answered(answered, now)
         return []
 
     def _claim_answered(self, answered: Answered, now: int) -> list[Action]:

@@ -59,7 +59,7 @@ class PodsShown:
                 actions += self._clear_stray(record)
             return actions + self._assigned(record, now)
         if record.scheduler_name in self._runners and not record.terminating:
-            self._pending(record, now)
+            self._pending(record, pod.metadata.resource_version, now)
             self._echoes.expect(pod, record)
             return actions
         return actions + self._withdraw(record, now)
@@ -104,11 +104,11 @@ class PodsShown:
             return actions
         return actions + self._room.taken(record.node_name, record.priority, record.key, now)
 
-    def _pending(self, record: PodRecord, now: int) -> None:
+    def _pending(self, record: PodRecord, version: str, now: int) -> None:
         """A pod of ours waits for a node: newly seen, or changed while it waits."""
         uid, shown = record.uid, record.nominated_node_name
         known = self._cluster.nominations.node_of(uid)
-        wanted = shown if self._reports.read(uid, shown) else known
+        wanted = shown if self._reports.read(uid, shown, version) else known
         record.nominated_node_name = ""
         if known or wanted or uid in self._bindings:
             self._known.forget()
