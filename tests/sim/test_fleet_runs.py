@@ -11,10 +11,10 @@ import pytest
 from podium.sim.faulty.faults import Fault
 from tests.sim.fleet_run import FleetRun
 from tests.sim.fleet_stories import CALM, Feature
-from tests.sim.omitted import Omitted
+from tests.sim.fleets import FLEETS, MONTHS, sleeping
 from tests.sim.shortest_story import RecordProperty, Shortening, play_all
 
-PLAIN_SEEDS, FAULTY_SEEDS, CALM_SEEDS, SLOW_SEEDS = range(10), range(100, 116), range(200, 208), range(300, 303)
+PLAIN_SEEDS, FAULTY_SEEDS, CALM_SEEDS = range(10), range(100, 116), range(200, 208)
 HAPPENS = {
     "Crashed",
     "Failed",
@@ -84,9 +84,12 @@ def test_what_is_not_needed_to_fail_is_left_out(monkeypatch: pytest.MonkeyPatch)
     assert (len(shortest.story.steps), len(shortest.story.objects), shortest.faults.rates) == (1, 0, {})
 
 
-@pytest.mark.parametrize("seed", SLOW_SEEDS)
-def test_the_invariants_hold_in_fleets_that_sleep_between_events(seed: int) -> None:
-    run = FleetRun(seed, pace=20)
+@pytest.mark.parametrize(
+    ("kind", "seed"),
+    [*(("all machines", seed) for seed in range(300, 303)), *(("wide preemption", seed) for seed in range(600, 602))],
+)
+def test_the_invariants_hold_in_fleets_that_sleep_between_events(kind: str, seed: int) -> None:
+    run = FLEETS[kind](seed, pace=20)
 
     run.play()
 
@@ -94,15 +97,12 @@ def test_the_invariants_hold_in_fleets_that_sleep_between_events(seed: int) -> N
 
 
 @pytest.mark.fuzz
-def test_the_invariants_hold_in_many_more_fleets(record_property: RecordProperty) -> None:
-    play_all(FleetRun, lambda seed: seed % 4 != 0, record_property)
+@pytest.mark.parametrize("kind", FLEETS)
+def test_the_invariants_hold_in_many_more_fleets(kind: str, record_property: RecordProperty) -> None:
+    play_all(FLEETS[kind], lambda seed: seed % 4 != 0, record_property)
 
 
 @pytest.mark.fuzz
-def test_the_invariants_hold_in_many_more_fleets_that_sleep_between_events(record_property: RecordProperty) -> None:
-    """Each sleeps through a month of faults."""
-
-    def slow(seed: int, is_faulty: bool, omitted: Omitted) -> FleetRun:
-        return FleetRun(seed, is_faulty, omitted, pace=10_000)
-
-    play_all(slow, lambda _: True, record_property)
+@pytest.mark.parametrize("kind", FLEETS)
+def test_the_invariants_hold_in_many_more_fleets_that_sleep(kind: str, record_property: RecordProperty) -> None:
+    play_all(sleeping(FLEETS[kind], MONTHS), lambda _: True, record_property)

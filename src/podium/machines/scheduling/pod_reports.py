@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from podium.api.resource_version import is_comparable, is_older
 from podium.cluster.pods import PodRecord
 from podium.machines.actions import Action, Nominate, ReportUnschedulable
 from podium.machines.answers import Answer
@@ -17,7 +18,8 @@ class PodReports:
     """The nominations and messages of pending pods, as the API shows them or soon will.
 
     A write of ours is seen in the API only later, and readings from before it may still come. While one is on its way,
-    what the readings say about the nomination is no news.
+    what the readings say about the nomination is no news. Which of them are from before it, its answer tells by the
+    version that was written; and until then nobody knows but of the one that says the same.
     """
 
     def __init__(self) -> None:
@@ -26,11 +28,13 @@ class PodReports:
         self._shown: dict[str, str] = {}
         self._written: dict[str, str] = {}
         self._messages: dict[str, str] = {}
+        # Of those that were written, the version of the pod, once that is answered.
+        self._versions: dict[str, str] = {}
         # Writes that failed, by uid, and when to send them again.
         self._failed: dict[str, ReportUnschedulable | Nominate] = {}
         self._retries: Deadlines[str] = Deadlines()
 
-    def read(self, uid: str, nominated: str) -> bool:
+    def read(self, uid: str, nominated: str, version: str = "") -> bool:
         """Take in the nomination that a reading shows ("" for none); whether somebody else has changed it."""
         before = self._shown.pop(uid, "")
         if nominated:
@@ -38,8 +42,10 @@ class PodReports:
         written = self._written.get(uid)
         if written is None:
             return nominated != before
-        if written == nominated:
-            del self._written[uid]
+        told = self._versions.get(uid)
+        if written == nominated if told is None else not is_older(version, told):
+            self._forget_written(uid)
+            return written != nominated
         return False
 
     def nominated(self, uid: str) -> str:
@@ -50,6 +56,22 @@ class PodReports:
         """A nomination, or the end of it (""), is written by an action."""
         if nominated != self.nominated(uid):
             self._written[uid] = nominated
+            self._versions.pop(uid, None)
+
+    def answered(self, answered: Answered, now: int) -> None:
+        """A write has ended."""
+        action, problem = answered.action, answered.problem
+        if not isinstance(action, ReportUnschedulable | Nominate):
+            raise TypeError(f"{type(action).__name__} reports nothing about a pod")
+        if problem is not None:
+            self.failed(action, problem, now)
+        elif action.uid in self._written and answered.written is not None:
+            status, metadata = answered.written.get("status", {}), answered.written["metadata"]
+            version = str(metadata.get("resourceVersion", ""))
+            # An answer to an earlier write tells what that one made of the pod.
+            is_this = status.get("nominatedNodeName", "") == self._written[action.uid]
+            if is_this and is_comparable(version):
+                self._versions[action.uid] = version
 
     def report(self, pod: PodRecord, reason: str, message: str) -> list[ReportUnschedulable]:
         """Report an attempt that came to nothing, if the message or the pod's nomination is new."""
@@ -69,7 +91,7 @@ class PodReports:
         the name now; then the API will show that, and nothing is sent any more.
         """
         if Answered(action, problem).answer is not Answer.GONE:
-            self._written.pop(action.uid, None)
+            self._forget_written(action.uid)
             self._messages.pop(action.uid, None)
             if not isinstance(action, Nominate) or not action.node_name:
                 self._failed[action.uid] = action
@@ -103,10 +125,14 @@ class PodReports:
     def forget(self, uid: str) -> None:
         """The pod is bound, gone, or not to be scheduled."""
         self._shown.pop(uid, None)
-        self._written.pop(uid, None)
+        self._forget_written(uid)
         self._messages.pop(uid, None)
         if self._failed:
             self._forget_failure(uid)
+
+    def _forget_written(self, uid: str) -> None:
+        if self._written.pop(uid, None) is not None:
+            self._versions.pop(uid, None)
 
     def _forget_failure(self, uid: str) -> None:
         if self._failed.pop(uid, None) is not None:

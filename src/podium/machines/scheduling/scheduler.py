@@ -225,13 +225,12 @@ class Scheduler:
         return actions
 
     def _report_answered(self, action: ReportUnschedulable | Nominate, answered: Answered, now: int) -> list[Action]:
-        if answered.problem is not None:
-            self.reports.failed(action, answered.problem, now)
+        self.reports.answered(answered, now)
         return []
 
     def _patch_answered(self, action: PatchObject, answered: Answered, now: int) -> list[Action]:
         if action.kind == "PodGroup":
-            self.gangs.answered(action, answered.problem, now)
+            self.gangs.answered(answered, now)
         return []
 
     def _claim_answered(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from podium.api.pod_group import PodGroup
 from podium.cluster.pod_groups import PodGroups
 from podium.cluster.pods import PodRecord
-from podium.machines.actions import Action, PatchObject
-from podium.machines.observations import Problem
+from podium.machines.actions import Action
+from podium.machines.observations import Answered
 from podium.machines.parts.deadlines import earliest
 from podium.machines.scheduling.gangs.attempting import Attempting
 from podium.machines.scheduling.gangs.departures import Departures
@@ -67,9 +67,9 @@ class Gangs:
         """Whether something will happen that has not happened before, though nobody else does anything."""
         return self._departures.next_deadline() is not None or self._releases.has_news
 
-    def answered(self, action: PatchObject, problem: Problem | None, now: int) -> None:
+    def answered(self, answered: Answered, now: int) -> None:
         """A group's condition was written, or was not."""
-        self._reports.answered(action, problem, now)
+        self._reports.answered(answered, now)
 
     def came(self, pod: PodRecord, now: int) -> None:
         """A pending pod is seen for the first time."""

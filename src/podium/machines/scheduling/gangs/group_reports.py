@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import msgspec
 
-from podium.api.meta import plain
+from podium.api.meta import Raw, plain
 from podium.api.pod_group import SCHEDULED, Condition, PodGroup
+from podium.api.resource_version import is_comparable, is_older
 from podium.api.times import format_time
 from podium.machines.actions import PatchObject
 from podium.machines.answers import Answer
-from podium.machines.observations import Answered, Problem
+from podium.machines.observations import Answered
 from podium.machines.parts.deadlines import Deadlines
 from podium.machines.scheduling.queue.queued_pod import SECOND_NS
 
@@ -26,6 +27,8 @@ class GroupReports:
     def __init__(self) -> None:
         # By the group's key: what was written, until the API shows it.
         self._written: dict[str, Condition] = {}
+        # The version of the group that was written, once that is answered.
+        self._versions: dict[str, str] = {}
         self._failed: dict[str, Condition] = {}
         self._retries: Deadlines[str] = Deadlines()
 
@@ -53,17 +56,28 @@ class GroupReports:
         return known is not None and known.status == "True"
 
     def seen(self, group: PodGroup) -> None:
-        """The API shows a group."""
-        if self._written and self._written.get(group.key) == group.status.condition(SCHEDULED):
-            self._written.pop(group.key, None)
-
-    def answered(self, action: PatchObject, problem: Problem | None, now: int) -> None:
-        """A write was carried out, or was not: then it is sent again, unless the group is gone."""
-        written = self._written.get(action.key)
-        if problem is None or written is None:
+        """The API shows a group: as it was written, or as somebody else has written it since."""
+        written = self._written.get(group.key) if self._written else None
+        if written is None:
             return
-        del self._written[action.key]
-        if Answered(action, problem).answer is not Answer.GONE:
+        told = self._versions.get(group.key)
+        is_there = written == group.status.condition(SCHEDULED)
+        if is_there or (told is not None and not is_older(group.metadata.resource_version, told)):
+            self._forget_written(group.key)
+
+    def answered(self, answered: Answered, now: int) -> None:
+        """A write was carried out, or was not: then it is sent again, unless the group is gone."""
+        action = answered.action
+        if not isinstance(action, PatchObject):
+            raise TypeError(f"{type(action).__name__} reports nothing about a group")
+        written = self._written.get(action.key)
+        if written is None:
+            return
+        if answered.problem is None:
+            self._tell(action, answered.written)
+            return
+        self._forget_written(action.key)
+        if answered.answer is not Answer.GONE:
             self._failed[action.key] = written
             self._retries.set(action.key, now + RETRY_NS)
 
@@ -82,13 +96,25 @@ class GroupReports:
 
     def forget(self, key: str) -> None:
         """A group is gone."""
-        self._written.pop(key, None)
+        self._forget_written(key)
         if self._failed.pop(key, None) is not None:
             self._retries.set(key, None)
+
+    def _tell(self, action: PatchObject, raw: Raw | None) -> None:
+        """An answer tells the version that was written; that of an earlier write says nothing of the last one."""
+        version = "" if raw is None else str(raw["metadata"].get("resourceVersion", ""))
+        is_last = action.patch["status"]["conditions"][-1] == plain(self._written[action.key])
+        if is_last and is_comparable(version):
+            self._versions[action.key] = version
+
+    def _forget_written(self, key: str) -> None:
+        if self._written.pop(key, None) is not None:
+            self._versions.pop(key, None)
 
     def _write(self, group: PodGroup, condition: Condition) -> PatchObject:
         key = group.key
         self._written[key] = condition
+        self._versions.pop(key, None)
         if self._failed.pop(key, None) is not None:
             self._retries.set(key, None)
         others = [other for other in group.status.conditions if other.type != SCHEDULED]

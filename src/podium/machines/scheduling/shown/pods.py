@@ -42,7 +42,7 @@ class PodsShown:
             return self._assigned(assumed, now)
         nominated = self._echoes.nominated(pod)
         if nominated is not None:
-            self._pending(nominated, pod.nominated_node_name, now)
+            self._pending(nominated, pod, now)
             self._echoes.expect(pod, nominated)
             return []
         return self._read(pod, now)
@@ -70,8 +70,8 @@ class PodsShown:
                 actions += self._clear_stray(pod)
             return actions + self._assigned(record, now)
         if record.scheduler_name in self._runners and not record.terminating:
-            shown, record.nominated_node_name = record.nominated_node_name, ""
-            self._pending(record, shown, now)
+            record.nominated_node_name = ""
+            self._pending(record, pod, now)
             self._echoes.expect(pod, record)
             return actions
         return actions + self._withdraw(record, now)
@@ -114,14 +114,14 @@ class PodsShown:
             return actions
         return actions + self._room.taken(record.node_name, record.priority, record.key, now)
 
-    def _pending(self, record: PodRecord, shown: str, now: int) -> None:
+    def _pending(self, record: PodRecord, pod: Pod, now: int) -> None:
         """A pod of ours waits for a node: newly seen, or changed while it waits.
 
-        ``shown`` is its nomination in the API; the record has none yet, or the one that is known here.
+        The record has no nomination yet, or the one that is known here; ``pod`` has that in the API.
         """
-        uid = record.uid
+        uid, shown = record.uid, pod.nominated_node_name
         known = self._cluster.nominations.node_of(uid)
-        wanted = shown if self._reports.read(uid, shown) else known
+        wanted = shown if self._reports.read(uid, shown, pod.metadata.resource_version) else known
         if known or wanted or uid in self._bindings:
             self._known.forget()
         if uid in self._bindings.unseen:
