@@ -116,7 +116,7 @@ def inter_pod_affinity(cluster: PlainCluster, pod: Pod, name: str) -> Verdict:
         ):
             return Verdict(UNSCHEDULABLE, ("node(s) didn't match pod anti-affinity rules",))
     for others in cluster.pods_on.values():
-        if any(_keeps_off(cluster, other, pod, name) for other in others):
+        if any(keeps_off(cluster, other, pod, name) for other in others):
             return Verdict(UNSCHEDULABLE, ("node(s) didn't satisfy existing pods anti-affinity rules",))
     return FITS
 
@@ -128,9 +128,7 @@ def is_affinity_skipped(cluster: PlainCluster, pod: Pod) -> bool:
     """
     if required_terms(pod, near=True) or required_terms(pod, near=False):
         return False
-    return not any(
-        _keeps_off(cluster, other, pod, name) for name, others in cluster.pods_on.items() for other in others
-    )
+    return not any(keeps_off(cluster, other, pod, name) for name, others in cluster.pods_on.items() for other in others)
 
 
 def required_terms(pod: Pod, *, near: bool) -> tuple[PodAffinityTerm, ...]:
@@ -165,7 +163,7 @@ def _near_enough(cluster: PlainCluster, pod: Pod, name: str) -> bool:
     return not anywhere and wanted(pod)
 
 
-def _keeps_off(cluster: PlainCluster, other: Pod, pod: Pod, name: str) -> bool:
+def keeps_off(cluster: PlainCluster, other: Pod, pod: Pod, name: str) -> bool:
     """Whether the anti-affinity of a pod already there means ``pod``, and reaches the node."""
     return any(
         cluster.selects(term, other, pod)

@@ -13,7 +13,7 @@ from podium.api.pod import Pod
 from podium.cluster.arrays import stable_hash
 from podium.framework.cycle_state import CycleState
 from tests.builders import cluster_of, plain_runner
-from tests.twins.filters import required_terms
+from tests.twins.filters import keeps_off, required_terms, spread_selector
 from tests.twins.plain import PlainCluster
 from tests.twins.stated_costs import StatedCost
 from tests.twins.victims import Preemption, started
@@ -170,7 +170,7 @@ class WidePreemption:
         """Whether nobody is left near a node whom the pod requires, and some in other domains were taken for that.
 
         Pods do not go elsewhere for a pod to be the first of its like here; but those may who go along with others.
-        Who is near is so by all keys.
+        Who is near is so by all keys. Those do not count who are in the pod's way by other rules.
         """
         gone = {one.metadata.uid for one in victims}
         terms = required_terms(self._target, near=True)
@@ -181,7 +181,26 @@ class WidePreemption:
         return any(
             all(self._plain.selects(term, self._target, one, is_scheduled=True) for term in terms)
             and not all(one.metadata.uid in around for around in near)
+            and not self._is_in_the_way(one, name)
             for one in some
+        )
+
+    def _is_in_the_way(self, pod: Pod, name: str) -> bool:
+        """Whether a placed pod may have to go, wherever it is, by its anti-affinity or the target's, or by spread."""
+        apart = required_terms(self._target, near=False)
+        return (
+            keeps_off(self._plain, pod, self._target, name)
+            or any(
+                self._plain.selects(term, self._target, pod, is_scheduled=True)
+                and pod in self._plain.pods_in_domain(name, term.topology_key)
+                for term in apart
+            )
+            or any(
+                spread_selector(constraint, self._target)(pod)
+                and pod in self._plain.pods_in_domain(name, constraint.topology_key)
+                for constraint in self._target.spec.topology_spread_constraints
+                if constraint.when_unsatisfiable == "DoNotSchedule"
+            )
         )
 
     def _is_lonely(self, victims: Iterable[Pod], name: str) -> bool:
