@@ -49,17 +49,22 @@ def capacity_of(decisions: Decisions, pod: PodRecord, *, preempts: bool = False)
     between equals, victims on other nodes. Pods of a gang are placed together.
     """
     if decisions.is_of_gang(pod):
-        return _together(decisions, pod, preempts=preempts)
+        return _of_gang(decisions, pod, preempts=preempts)
     stopped = blocked(decisions, Settled((), (pod,)))[0]
     if stopped.before is not None:
         return Capacity(before=stopped.before.text)
+    return _by_row(decisions, pod, preempts=preempts) or _one_by_one(decisions, pod, preempts=preempts)
+
+
+def _by_row(decisions: Decisions, pod: PodRecord, *, preempts: bool) -> Capacity | None:
+    """How many fit where each node answers for itself alone; None where it does not."""
     runner, state = decisions.runners[pod.scheduler_name], CycleState()
     pre_filter = runner.pre_filter(state, pod)
     rows = decisions.cluster.nodes.all_rows() if pre_filter.rows is None else pre_filter.rows
     rows = rows[decisions.cluster.nodes.present[rows]]
     if runner.is_row_local(state) and len(rows) and not (preempts and _looks_beyond_nodes(decisions, runner)):
         return _all_at_once(decisions, runner, state, pod, rows, preempts=preempts)
-    return _one_by_one(decisions, pod, preempts=preempts)
+    return None
 
 
 def copies(pod: PodRecord, number: int) -> Iterator[PodRecord]:
@@ -138,11 +143,18 @@ def _one_by_one(decisions: Decisions, pod: PodRecord, *, preempts: bool) -> Capa
     return Capacity(counts, ends, is_cut=len(fates) == MOST_PLACED)
 
 
-def _together(decisions: Decisions, pod: PodRecord, *, preempts: bool) -> Capacity:
-    """Let twice as many pods of a gang come as before, until not all of them get a node."""
+def _of_gang(decisions: Decisions, pod: PodRecord, *, preempts: bool) -> Capacity:
+    """Let as many pods of a gang come as it needs, and then twice as many, until not all of them get a node."""
     number = min(max(decisions.least_of_gang(pod), 1), MOST_PLACED)
-    while (found := _so_many(decisions, pod, number, preempts=preempts)).is_cut and number < MOST_PLACED:
+    found = _so_many(decisions, pod, number, preempts=preempts)
+    is_free = found.is_cut and not preempts and not decisions.is_in_one_domain(pod)
+    # One that is whole takes further pods wherever they fit.
+    by_row = _by_row(decisions, pod, preempts=False) if is_free else None
+    if by_row is not None:
+        return by_row
+    while found.is_cut and number < MOST_PLACED:
         number = min(number * 2, MOST_PLACED)
+        found = _so_many(decisions, pod, number, preempts=preempts)
     return found
 
 

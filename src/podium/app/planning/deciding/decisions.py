@@ -162,6 +162,11 @@ class Decisions:
         group = self.cluster.pod_groups.of(pod)
         return 0 if group is None else group.min_count
 
+    def is_in_one_domain(self, pod: PodRecord) -> bool:
+        """Whether all pods of the pod's group are to be in one topology domain."""
+        group = self.cluster.pod_groups.of(pod)
+        return group is not None and bool(group.topology_key)
+
     @contextmanager
     def supposing(self) -> Iterator[Scratch]:
         """What is changed and decided within is taken back at its end."""
