@@ -353,3 +353,14 @@ def test_pods_of_one_sort_are_judged_alike_whatever_their_own_names_are() -> Non
 
 def test_one_object_has_a_hundred_findings_at_most() -> None:
     assert len(problems(pod(tolerations=[{"value": str(number)} for number in range(1_000)]))) == 100
+
+
+def test_a_specification_is_judged_by_what_it_belongs_to_however_often_it_was_seen() -> None:
+    debugged = changed(pod(), {"spec.ephemeralContainers": [{"name": "debug", "image": "b"}]})
+    template = {"metadata": {"labels": debugged["metadata"].get("labels", {})}, "spec": debugged["spec"]}
+    spec = {"selector": {"matchLabels": template["metadata"]["labels"]}, "template": template}
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+    for _ in range(2):
+        assert problems(changed(debugged, {"metadata.uid": "u"})) == []
+        assert [problem for problem in problems(debugged) if "cannot be set on create" in problem]
+        assert [problem for problem in problems(deployment) if "not allowed in pod template" in problem]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -60,8 +60,9 @@ def check_pod(pod: Place) -> None:
     metadata, spec = pod.child_or_empty("metadata"), pod.child_or_empty("spec")
     check_pod_annotations(metadata, spec)
     is_new = not metadata.text("uid")
-    if not _is_like_one_that_is_right(spec.value, metadata.value, is_new):
-        check_pod_spec(spec, Owner(metadata.text("name"), _labels(metadata), is_new=is_new))
+    sort = Owner(_ANY, is_new=is_new)
+    if not _is_like_one_that_is_right(spec.value, metadata.value, sort):
+        check_pod_spec(spec, replace(sort, name=metadata.text("name"), labels=_labels(metadata)))
     pod.child_or_empty("status").check_one_of("phase", _PHASES)
 
 
@@ -75,7 +76,9 @@ def check_template(workload: Place, name: str = "template", volumes: tuple[str, 
     check_labels(metadata, "labels")
     check_annotations(metadata)
     check_pod_annotations(metadata, spec)
-    check_pod_spec(spec, Owner(labels=_labels(metadata), is_template=True, volumes=volumes))
+    sort = Owner(is_template=True, volumes=volumes)
+    if not _is_like_one_that_is_right(spec.value, metadata.value, sort):
+        check_pod_spec(spec, replace(sort, labels=_labels(metadata)))
     return template
 
 
@@ -107,11 +110,11 @@ def check_pod_spec(spec: Place, owner: Owner) -> None:
     _check_network(spec)
 
 
-def _is_like_one_that_is_right(spec: Mapping[str, Any], metadata: Mapping[str, Any], is_new: bool) -> bool:
+def _is_like_one_that_is_right(spec: Mapping[str, Any], metadata: Mapping[str, Any], sort: Owner) -> bool:
     """Whether the specification differs from one that is right in nothing but names that each pod has for itself.
 
-    A cluster has many pods of few sorts. Those names are of its node, of its host, and of the volume through which it
-    reaches the API server.
+    ``sort`` is what it belongs to, but for the labels. A cluster has many pods of few sorts. Those names are of its
+    node, of its host, and of the volume through which it reaches the API server.
     """
     common = dict(spec)
     for name, problem in _OWN_NAMES:
@@ -132,7 +135,7 @@ def _is_like_one_that_is_right(spec: Mapping[str, Any], metadata: Mapping[str, A
         if _ANY_VOLUME in encoded:
             return False
         encoded = encoded.replace(f'"{accesses[-1]}"'.encode(), _ANY_VOLUME)
-    return _is_right(encoded, is_new)
+    return _is_right(encoded, sort.name, sort.is_new, sort.is_template, sort.volumes)
 
 
 def _is_named_by_itself(volume: Any) -> bool:
@@ -141,10 +144,11 @@ def _is_named_by_itself(volume: Any) -> bool:
 
 
 @lru_cache(maxsize=_CACHE)
-def _is_right(encoded: bytes, is_new: bool) -> bool:
+def _is_right(encoded: bytes, name: str, is_new: bool, is_template: bool, volumes: tuple[str, ...]) -> bool:
     spec, labels = msgspec.json.decode(encoded)
     findings: list[Finding] = []
-    check_pod_spec(Place(spec, findings), Owner("any", labels if isinstance(labels, dict) else {}, is_new=is_new))
+    known = labels if isinstance(labels, dict) else {}
+    check_pod_spec(Place(spec, findings), Owner(name, known, is_template, is_new, volumes))
     return not findings
 
 

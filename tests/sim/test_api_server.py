@@ -1,0 +1,56 @@
+"""The store as simulated components reach it."""
+
+from functools import partial
+from typing import Any
+
+from podium.sim.api_server import APIServer
+from podium.sim.history import History
+from podium.sim.results.account import Account
+from podium.store.store import Store
+from tests.store.objects import pod
+
+MANY = 2_100
+OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "owner"}
+
+
+def server_of(store: Store) -> APIServer:
+    return APIServer(store, History(0), lambda *told: None, Account(store, 0).ledger)
+
+
+def create(server: APIServer, *objects: dict[str, Any]) -> None:
+    for raw in objects:
+        server.edit(partial(Store.create, raw=raw, now=0), "scenario", 0)
+
+
+def test_what_is_owned_goes_with_its_owner_however_much_was_written_before() -> None:
+    store = Store()
+    server = server_of(store)
+    owned = {**pod("owned"), "metadata": {"name": "owned", "ownerReferences": [OWNER]}}
+    create(server, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owner", "uid": "owner"}}, owned)
+    for number in range(MANY):
+        create(server, pod(f"plain-{number}"))
+        assert not server.collect_garbage(0)
+
+    server.edit(lambda store: store.delete("ConfigMap", "default/owner", now=0), "scenario", 0)
+
+    assert server.collect_garbage(0)
+    assert store.find("Pod", "default/owned") is None
+    assert store.count() == MANY
+
+
+def test_a_namespace_that_goes_takes_along_what_comes_in_it_meanwhile() -> None:
+    store = Store()
+    server = server_of(store)
+    create(server, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}})
+    create(server, {**pod("a"), "metadata": {"name": "a", "namespace": "n", "finalizers": ["podium.dev/test"]}})
+    server.edit(lambda store: store.delete("Namespace", "n", now=0), "scenario", 0)
+    assert server.collect_garbage(0)
+    assert store.find("Namespace", "n") is not None
+
+    held = store.get("Pod", "n/a")
+    freed = {**held.raw, "metadata": {**held.raw["metadata"], "finalizers": []}}
+    server.edit(lambda store: store.update(freed), "scenario", 0)
+    while server.collect_garbage(0):
+        pass
+
+    assert store.count() == 0
