@@ -166,6 +166,32 @@ class DecidingSimply(DecidingCluster):
         return plain_runner(cluster, extra=[ByTheNode(), ByThePods(), Fewest()])
 
 
+class Plainly:
+    """What it asks its parent for might hang on anything."""
+
+    def score(self, state: CycleState, pod: PodRecord, node: NodeView) -> int:
+        found: int = super().score(state, pod, node)  # type: ignore[misc]
+        return found
+
+
+class ByTheNodePlainly(Plainly, ByTheNode):
+    pass
+
+
+class ByThePodsPlainly(Plainly, ByThePods):
+    pass
+
+
+class DecidingOpenly(DecidingCluster):
+    """With scores in the simple form that state no scope: of some the code shows that they read the node alone."""
+
+    def runner_on(self, cluster: Cluster) -> Runner:
+        return plain_runner(cluster, extra=[ByTheNode(), ByThePods()])
+
+    def new_runner_on(self, cluster: Cluster) -> Runner:
+        return plain_runner(cluster, extra=[ByTheNodePlainly(), ByThePodsPlainly()])
+
+
 DecidingCluster.TestCase.settings = settings(max_examples=25, stateful_step_count=25)
 DecidingWidely.TestCase.settings = settings(max_examples=12, stateful_step_count=20)
 TestRowLocalPods = DecidingCluster.TestCase
@@ -174,9 +200,11 @@ DecidingFairly.TestCase.settings = settings(max_examples=6, stateful_step_count=
 TestFairShares = DecidingFairly.TestCase
 DecidingSimply.TestCase.settings = settings(max_examples=10, stateful_step_count=20)
 TestSimpleForm = DecidingSimply.TestCase
+DecidingOpenly.TestCase.settings = settings(max_examples=10, stateful_step_count=20)
+TestNoScope = DecidingOpenly.TestCase
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize("machine", [DecidingCluster, DecidingWidely, DecidingFairly, DecidingSimply])
+@pytest.mark.parametrize("machine", [DecidingCluster, DecidingWidely, DecidingFairly, DecidingSimply, DecidingOpenly])
 def test_what_is_kept_stays_right_over_long_runs(machine: type[DecidingCluster]) -> None:
     long_runs(machine)

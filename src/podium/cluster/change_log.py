@@ -21,17 +21,19 @@ class BoundedLog(Generic[Entry]):
         self._entries: list[Entry] = []
         self._base = 0
         self._limit = limit
+        # At that position the oldest entries are forgotten.
+        self._full_at = 2 * limit + 1
         self.position = 0
         """The position after the newest entry."""
 
     def append(self, entry: Entry) -> None:
         """Add an entry."""
-        entries = self._entries
-        entries.append(entry)
+        self._entries.append(entry)
         self.position += 1
-        if len(entries) > 2 * self._limit:
-            del entries[: self._limit]
+        if self.position == self._full_at:
+            del self._entries[: self._limit]
             self._base += self._limit
+            self._full_at += self._limit
 
     def entries_since(self, position: int) -> list[Entry] | None:
         """The entries after ``position``; None when the log no longer reaches back."""

@@ -91,8 +91,12 @@ class Nominations:
 
         They are of at least its priority; that of ``own_uid`` does not count.
         """
-        nominated = self.on_row(row)
-        return [other for other in nominated if other.uid != own_uid and self.priority(other) >= pod.priority]
+        name = self._nodes.names[row]
+        if name not in self._pods_on:
+            return []
+        return [
+            other for other in self.on(name) if other.uid != own_uid and self._groups.priority_of(other) >= pod.priority
+        ]
 
     def priority(self, pod: PodRecord) -> int:
         """By which priority a nominated pod keeps its place."""

@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import count, repeat
+from operator import attrgetter
 from typing import Literal, cast
 
 import numpy as np
 
+from podium.api.policy import NEVER_PREEMPTED
 from podium.cluster.arrays import Int32s, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, PodRecord
@@ -175,7 +177,9 @@ class Ranking:
     def _rank_together(self, placed: Int64s, pods: list[PodRecord]) -> None:
         """Rank pods, which are all those on their rows, in arrays; their slots are ``placed``."""
         table = self._cluster.pods
-        may_go = np.array([pod.is_preemptible for pod in pods], dtype=np.bool_)
+        may_go = np.ones(len(pods), dtype=np.bool_)
+        if not frozenset(NEVER_PREEMPTED).isdisjoint(map(attrgetter("preemption_policy"), pods)):
+            may_go = np.array([pod.is_preemptible for pod in pods], dtype=np.bool_)
         if self._spare_mirrors:
             may_go &= np.array([not pod.is_mirror for pod in pods], dtype=np.bool_)
         slots = placed[may_go]

@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol, runtime_checkable
 
-import msgspec
-
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pod_class import PodClass
@@ -166,7 +164,8 @@ class ClassFilterPlugin(PreFilterPlugin, Protocol):
     def never_filters(self, pod_class: PodClass) -> bool: ...
 
 
-class PostFilterResult(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class PostFilterResult:
     """What a PostFilter proposes. ``plan`` is a value that says everything, None for plugins that make none.
 
     ``nominated_node`` None leaves the pod's nomination as it is, "" clears it. A plugin answers SUCCESS when it found a

@@ -38,7 +38,7 @@ from podium.framework.pre_filters import PreFiltered, PreFilters
 from podium.framework.reach import Reach, Reaches, ReachingFilterPlugin
 from podium.framework.scoring import Scoring
 from podium.framework.settings.profile import Profile
-from podium.framework.simple_form import FilterByNode, filter_by_node, scope_of
+from podium.framework.simple_form import FilterByNode, filter_by_node, scope_of, scores_by_node_alone
 from podium.framework.status import SUCCESS, Status, unresolvable
 from podium.framework.verdicts import Outcome
 
@@ -290,4 +290,4 @@ class Runner:
 
 def _may_look_at_any_pod(plugin: Plugin) -> bool:
     """Whether a plugin's answers are kept by row, and may hang on what none of Podium's own look at in pods."""
-    return scope_of(plugin) is Scope.ROW and not is_own(plugin)
+    return not is_own(plugin) and (scope_of(plugin) is Scope.ROW or scores_by_node_alone(plugin))

@@ -31,7 +31,7 @@ from podium.framework.plugin import (
     is_own,
 )
 from podium.framework.settings.profile import Profile
-from podium.framework.simple_form import scope_of, score_by_node
+from podium.framework.simple_form import ScoreByNodeAlone, scope_of, score_by_node
 
 AnyScorePlugin = ArrayScorePlugin | ScorePlugin
 
@@ -41,6 +41,7 @@ class Rater:
 
     __slots__ = (
         "_by_class",
+        "anywhere",
         "array",
         "by_row",
         "cells",
@@ -59,6 +60,8 @@ class Rater:
         self.array = plugin if isinstance(plugin, ArrayScorePlugin) else score_by_node(plugin, cluster)
         self.normalizing = plugin if isinstance(plugin, NormalizePlugin) else None
         self.scope = scope_of(self.array)
+        # It may have no answer for infeasible rows.
+        self.anywhere = self.array if isinstance(self.array, ScoreByNodeAlone) else None
         # Our own plugins keep to the range; those of others are checked.
         self.checked = not is_own(plugin)
         # Whether the final score of a row depends on that row alone.
@@ -204,9 +207,9 @@ class Scoring:
             total = np.zeros(len(view), dtype=np.int64)
             broken = np.zeros(len(view), dtype=np.bool_)
             for rater in raters:
-                raw = self.raw(rater, state, pod, view)
+                raw = self._raw_anywhere(rater, state, pod, view)
                 total += raw * rater.weight
-                if rater.checked:
+                if rater.checked or rater.anywhere is not None:
                     broken |= (raw < 0) | (raw > MAX_NODE_SCORE)
             total[broken] = -1
             return total
@@ -227,6 +230,12 @@ class Scoring:
         kept.refresh(nodes.node_changes if by_node else nodes.changes, nodes.count, compute)
         values: Int64s = feasible.take(kept.values)
         return values
+
+    def _raw_anywhere(self, rater: Rater, state: CycleState, pod: PodRecord, view: View) -> Int64s:
+        """What a plugin answers for rows that may be infeasible."""
+        if rater.anywhere is None:
+            return self.raw(rater, state, pod, view)
+        return rater.anywhere.score_any_rows(state, pod, view)
 
     def raw(self, rater: Rater, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         """What a plugin answers, before it is normalised."""

@@ -2,13 +2,14 @@
 
 A plugin in the simple form may state its scope as one in the array form does. It is then asked about every node, also
 those where another plugin refused the pod, once for each class of pods, and again only where the row has changed: its
-answers may hang on nothing else. Without a scope its answers may hang on anything, and nothing is kept of them.
+answers may hang on nothing else. Without a scope its answers may hang on anything, and nothing is kept of them; but
+for a score of which the code shows that it reads the node alone (`podium.framework.code_reads`). That is kept, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,12 +21,15 @@ from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.cluster.worlds import Worlds
+from podium.framework.code_reads import reads_alone
 from podium.framework.cycle_state import CycleState
-from podium.framework.errors import Calling, PluginError
+from podium.framework.errors import Calling, PluginError, is_failure
 from podium.framework.plugin import (
     MAX_NODE_SCORE,
+    ArrayScorePlugin,
     FilterPlugin,
     FitsRow,
+    NormalizePlugin,
     Plugin,
     PodChangePlugin,
     PreFilterPlugin,
@@ -100,6 +104,37 @@ class ScoreByRow(ScoreByNode):
             f"plugin {self.name} scored {score!r} for pod {pod.key}; an integer within 0 and {MAX_NODE_SCORE} is needed"
             " (or a normalize method)"
         )
+
+
+class ScoreByNodeAlone(ScoreByRow):
+    """A Score plugin in the simple form that states no scope, and whose code reads nothing but the node.
+
+    What it says of a node stands until the node changes. Unlike one that states its scope it need not have an answer
+    about nodes that the pod does not fit.
+    """
+
+    def __init__(self, plugin: ScorePlugin, cluster: Cluster) -> None:
+        super().__init__(plugin, cluster)
+        self.scope = Scope.ROW
+
+    def score_any_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
+        """The scores, -1 where the plugin fails or leaves the range, and for free rows.
+
+        Whoever takes such a row asks about it with `score_rows`, which tells what was wrong.
+        """
+        scores = np.full(len(view), -1, dtype=np.int64)
+        positions = np.flatnonzero(view.take(view.cluster.nodes.present))
+        scores[positions] = [self._score_any(state, pod, node) for node in view.nodes(positions)]
+        return scores
+
+    def _score_any(self, state: CycleState, pod: PodRecord, node: NodeView) -> int:
+        try:
+            score: object = self._score(state, pod, node)
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            return -1
+        return score if isinstance(score, int) and 0 <= score <= MAX_NODE_SCORE else -1
 
 
 class FilterByNode:
@@ -182,7 +217,19 @@ class FilterByRow(FilterByNode):
 
 def score_by_node(plugin: ScorePlugin, cluster: Cluster) -> ScoreByNode:
     """The plugin in the array form."""
+    if scores_by_node_alone(plugin):
+        return ScoreByNodeAlone(plugin, cluster)
     return ScoreByRow(plugin, cluster) if _is_of_rows(plugin) else ScoreByNode(plugin)
+
+
+def scores_by_node_alone(plugin: Plugin) -> bool:
+    """Whether a plugin scores in the simple form, and leaves it to its code to say that it reads the node alone.
+
+    One that prepares or normalises has its answers asked for as those of any that states no scope.
+    """
+    has_more = isinstance(plugin, ArrayScorePlugin | NormalizePlugin | PreFilterPlugin | PreScorePlugin)
+    is_open = isinstance(plugin, ScorePlugin) and not has_more and not hasattr(plugin, "scope")
+    return is_open and reads_alone(cast(ScorePlugin, plugin).score, "node")
 
 
 def filter_by_node(plugin: FilterPlugin, cluster: Cluster, told: Sequence[PodChangePlugin]) -> FilterByNode:

@@ -81,7 +81,8 @@ class NodeResourcesFit:
 
     def filter_row(self, pod: PodRecord, row: int, gone: Sequence[PodRecord], joined: Sequence[PodRecord]) -> int:
         """The same for one row, with some pods gone and others there."""
-        entries, checked = self._cluster.nodes.entries, self._checked(pod.pod_class)
+        entries = self._cluster.nodes.entries
+        checked = pod.pod_class.memo.get(self) or self._checked(pod.pod_class)
         offered, requested = entries.allocatable, entries.requested
         bits = int(entries.pod_count[row] + 1 + len(joined) - len(gone) > entries.allowed_pods[row])
         for number, (resource, wanted) in enumerate(checked):

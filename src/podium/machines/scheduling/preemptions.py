@@ -147,6 +147,7 @@ class Preemptions:
 
     def _begin(self, preemption: Preemption, victims: Iterable[PodRecord]) -> list[Action]:
         preemptor, grounds = preemption.preemptor, preemption.grounds
+        marks: dict[bool, tuple[PodCondition, ...]] = {}
         actions: list[Action] = []
         for victim in victims:
             if not self._is_to_go(preemption, victim.uid):
@@ -159,11 +160,18 @@ class Preemptions:
                 actions.append(DeleteObject("Pod", victim.key, victim.uid, preemptor.key))
             else:
                 is_lower = victim.priority < preemptor.priority
-                whom = "a higher priority pod" if is_lower else "a pod of equal priority whose owner has less"
-                message = f"{preemptor.scheduler_name}: preempting to accommodate {whom}"
-                target = PodCondition(type="DisruptionTarget", status="True", reason=PREEMPTED, message=message)
-                actions.append(ReportStatus("Pod", victim.key, victim.uid, preemptor.key, (target,), grounds=grounds))
+                if is_lower not in marks:
+                    marks[is_lower] = _mark(preemptor, is_lower=is_lower)
+                target = marks[is_lower]
+                actions.append(ReportStatus("Pod", victim.key, victim.uid, preemptor.key, target, grounds=grounds))
         return actions
+
+
+def _mark(preemptor: PodRecord, *, is_lower: bool) -> tuple[PodCondition, ...]:
+    """What is written into victims before they are deleted, those of lower priority and others."""
+    whom = "a higher priority pod" if is_lower else "a pod of equal priority whose owner has less"
+    message = f"{preemptor.scheduler_name}: preempting to accommodate {whom}"
+    return (PodCondition(type="DisruptionTarget", status="True", reason=PREEMPTED, message=message),)
 
 
 def _is_gone(action: ReportStatus | DeleteObject | Evict, problem: Problem) -> bool:

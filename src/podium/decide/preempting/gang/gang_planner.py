@@ -10,7 +10,7 @@ places the gang, and spares them one by one for the places that this came to.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from podium.decide.cap import PutOff, put_off_for, without_budgets
 from podium.decide.preempting.gang.gang import Gang, gang_ineligible_reason

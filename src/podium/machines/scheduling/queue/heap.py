@@ -39,11 +39,12 @@ class PodHeap:
         """Add the pod whose uid is the item's last element, or move it."""
         self._live[item[-1]] = item
         heappush(self._heap, item)
-        self._sweep()
+        if len(self._heap) > 2 * len(self._live) + SLACK:
+            self._sweep()
 
     def discard(self, uid: str) -> None:
         """Take a pod out, if it is there."""
-        if self._live.pop(uid, None) is not None:
+        if self._live.pop(uid, None) is not None and len(self._heap) > 2 * len(self._live) + SLACK:
             self._sweep()
 
     def first(self) -> Item | None:
@@ -81,6 +82,5 @@ class PodHeap:
             raise AssertionError(f"{len(heap)} items are kept for {len(self._live)} pods")
 
     def _sweep(self) -> None:
-        if len(self._heap) > 2 * len(self._live) + SLACK:
-            self._heap = list(self._live.values())
-            heapify(self._heap)
+        self._heap = list(self._live.values())
+        heapify(self._heap)
