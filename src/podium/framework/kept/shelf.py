@@ -117,6 +117,6 @@ def nth(shelves: Sequence[Shelf], place: int) -> int:
     for number, lengths in enumerate(zip(*(counts for _, counts in laid_out), strict=True)):
         count = sum(lengths)
         if place < count:
-            return shelves[0]._order.rows[sorted(chain(*(blocks[number] for blocks, _ in laid_out)))[place]]
+            return shelves[0]._order.rows[sorted(chain(*[blocks[number].tolist() for blocks, _ in laid_out]))[place]]
         place -= count
     raise IndexError("there are fewer nodes on the shelves")
