@@ -27,7 +27,7 @@ _SORTS = 2_048
 _FIELDS = frozenset(("apiVersion", "kind", "metadata", "spec"))
 _METADATA = frozenset(("name", "namespace", "labels", "annotations"))
 _ANY = "any"
-# Far from how much all annotations of an object may be.
+# What is larger is no sort of pod of which there are many; and it is far from how much all annotations may be.
 _SMALL = 10_000
 _ENCODER = msgspec.msgpack.Encoder()
 
@@ -54,7 +54,7 @@ def plain_pod(raw: Raw) -> tuple[Raw, Pod] | None:
         if not _are_plain(annotations):
             return None
         sort = _ENCODER.encode((metadata["namespace"], metadata.get("labels", {}), list(annotations)))
-        if not _is_right(shared, sort):
+        if len(sort) > _SMALL or not _is_right(shared, sort):
             return None
         reading = Pod(api_version="v1", kind="Pod", metadata=msgspec.convert(metadata, ObjectMeta), spec=shared.spec)
     except (msgspec.ValidationError, OverflowError, RecursionError, TypeError, UnicodeEncodeError):
