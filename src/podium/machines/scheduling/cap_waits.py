@@ -25,6 +25,8 @@ class CapWaits:
         self._cluster = cluster
         self._waiting: Deadlines[str] = Deadlines()
         self._held: dict[str, None] = {}
+        self.held = self._held.keys()
+        """The uids of pods that wait for tokens, as things are."""
 
     def observe(self, policy: DisruptionPolicy | None) -> None:
         """Take in the policy, None once it is gone. With other caps, those who wait are tried again."""

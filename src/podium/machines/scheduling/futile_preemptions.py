@@ -52,6 +52,8 @@ class FutilePreemptions:
         self._takers = FutileTakers(cluster)
         self._histories: dict[str, History] = {}
         self._waiting: Deadlines[str] = Deadlines()
+        self.waiting = self._waiting.times.keys()
+        """The uids of pods that wait until they may preempt again, as things are."""
         # By owner, when rounds that were lost are forgotten if none of its pods has come to judge them.
         self._expiries: Deadlines[str] = Deadlines()
         # Whether any preemption was ever begun: without, nobody waits.

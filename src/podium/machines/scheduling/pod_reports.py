@@ -32,6 +32,8 @@ class PodReports:
         self._versions: dict[str, str] = {}
         # Writes that failed, by uid, and when to send them again.
         self._failed: dict[str, ReportUnschedulable | Nominate] = {}
+        self.unwritten = self._failed.keys()
+        """The uids of pods of which a write has failed and is to be sent again, as things are."""
         self._retries: Deadlines[str] = Deadlines()
 
     def read(self, uid: str, nominated: str, version: str = "") -> bool:

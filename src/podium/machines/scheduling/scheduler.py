@@ -5,7 +5,7 @@ Source: pkg/scheduler (scheduler.go, schedule_one.go, eventhandlers.go); pod-pre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -93,6 +93,12 @@ class Scheduler:
         self.known = parts.known
         self.gangs = parts.gangs
         self._has_gangs = parts.gangs.is_on
+        self._queued = parts.queue.uids
+        # Pods that wait for a time elsewhere than in the queue, by what they wait for, as things are.
+        self._timed: tuple[Set[str], ...] = (
+            *(parts.waiting_pods.uids, parts.bindings.timed, parts.reports.unwritten),
+            *(parts.cap.held, parts.futile.waiting),
+        )
         self._front = parts.front
         self._feed = parts.feed
         self._room = parts.room
@@ -129,7 +135,10 @@ class Scheduler:
             actions = actions + self._go_on(now)
         if self._has_gangs and self.bindings.gathered:
             actions = actions + self.gangs.settle(self, now)
-        return actions or (UNMOVED if self._is_at_rest else actions)
+        if actions or self._told is not NEVER or self._queued or any(self._timed):
+            return actions
+        # Nothing is due at any time, and nothing was when the deadline was told last.
+        return actions if self._has_gangs else UNMOVED
 
     def _changed(self, changed: Kubernetes, now: int) -> list[Action]:
         """Any object but a pod was added or changed."""
@@ -155,7 +164,7 @@ class Scheduler:
         if self.queue.can_pop:
             self._told = AT_ONCE
             return AT_ONCE
-        if self._waits_for_nothing:
+        if not (any(self._timed) or self._has_gangs or self.queue.has_deadlines):
             self._told = NEVER
             return NEVER
         bindings_ns = self.bindings.next_deadline()
@@ -171,24 +180,6 @@ class Scheduler:
         if told.time_ns != time_ns or told.is_news is not is_news:
             told = self._told = Deadline(time_ns, is_news)
         return told
-
-    @property
-    def _waits_for_nothing(self) -> bool:
-        """Whether nothing is due at any time, and none is expected, but what pods in the active queue make due."""
-        return not (
-            self._waiting
-            or self._has_gangs
-            or self.bindings.has_deadlines
-            or self.queue.has_deadlines
-            or self.reports.has_failed
-            or self.cap.is_awaited
-            or self.futile.next_deadline() is not None
-        )
-
-    @property
-    def _is_at_rest(self) -> bool:
-        """Whether nothing is due at any time, and nothing was when the deadline was told last."""
-        return self._told is NEVER and not self.queue.can_pop and self._waits_for_nothing
 
     def _look_at(self, changed: Kubernetes, now: int) -> list[Action]:
         """Where a volume or claim has changed, pods may have waited for that; and a group may be whole already."""

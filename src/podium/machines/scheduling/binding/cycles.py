@@ -8,7 +8,7 @@ Source: pkg/scheduler/schedule_one.go (assume, bindingCycle, handleBindingCycleE
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 
 from podium.api.resource_claims import ResourceClaim
 from podium.cluster.cluster import Cluster
@@ -63,6 +63,8 @@ class BindingCycles:
         self.reservations = Reservations(cluster.devices.book)
         # The cycles that have some of these times: most are through before the clock moves.
         self._timed: set[str] = set()
+        self.timed: Set[str] = self._timed
+        """The uids of pods whose cycles wait for a time, as things are."""
         # Pods, by uid, that wait for others of their gang; and how often, while any did, a pod came a step further.
         self.gathered: dict[str, None] = {}
         self.moves = 0

@@ -17,6 +17,8 @@ class QueuePlaces:
 
     def __init__(self, rejections: Rejections, settings: QueueSettings) -> None:
         self._pods: dict[str, QueuedPod] = {}
+        self.uids = self._pods.keys()
+        """Those of all pods, as things are."""
         self._active = PodHeap()
         self._backoff = BackoffPods(settings)
         # Those that wait for an event: unschedulable ones, and gated ones.
