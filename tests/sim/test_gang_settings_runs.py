@@ -1,0 +1,59 @@
+"""Random fleets of gangs with preemption beyond kube-scheduler: plans hold when played, and so do all invariants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from podium.decide.preempting.gang.gang import Gang
+from podium.decide.preempting.gang.gang_plan import GangPlan
+from podium.decide.preempting.gang.gang_planner import plan_gang
+from podium.decide.preempting.gang.play import Play
+from podium.decide.preempting.gang.reprieve import stands
+from podium.framework.group_plugin import GroupHandle
+from podium.plugins import default_preemption
+from tests.sim.fleet_run import FleetRun
+from tests.sim.fleet_stories import Feature
+
+FEATURES = frozenset((Feature.GANGS, Feature.BUDGETS))
+SETTINGS: tuple[Mapping[str, Any], ...] = (
+    {"acrossNodes": True, "keepAffinityPartners": True, "includeDependents": True},
+    {"acrossNodes": True, "includeDependents": True, "bindFirst": True, "budgets": "Require"},
+    {"acrossNodes": True, "keepAffinityPartners": True, "bindFirst": True},
+)
+
+
+class Plans:
+    """Plans for gangs as a scheduler does, and looks at what comes of it; counts plans with victims."""
+
+    def __init__(self) -> None:
+        self.with_victims = 0
+
+    def __call__(self, handle: GroupHandle, gang: Gang, *args: Any, **settings: Any) -> GangPlan:
+        plan = plan_gang(handle, gang, *args, **settings)
+        if plan.chosen is None:
+            return plan
+        way, row_of = plan.chosen, handle.cluster.nodes.row_of
+        self.with_victims += bool(way.victims)
+        uids = {victim.uid for victim in way.victims}
+        assert way.depends_on.keys() <= uids
+        assert all(victim.priority < gang.priority and victim.uid not in gang.own for victim in way.victims)
+        with Play(handle, gang) as play:
+            steps = [(member, row_of[name]) for member, name in way.placements]
+            assert stands(play, [tuple(way.victims)], steps), "the members do not fit"
+        return plan
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids="+".join)
+def test_plans_for_gangs_hold_and_fleets_come_to_rest(
+    settings: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans = Plans()
+    monkeypatch.setattr(default_preemption, "plan_gang", plans)
+
+    for seed in (803, 805, 808):
+        FleetRun(seed, is_faulty=seed % 2 == 0, features=FEATURES, preemption=settings).play()
+
+    assert plans.with_victims
