@@ -41,7 +41,7 @@ MEDDLING = 0.08
 SHARE_OF_GANGS = 0.5
 """Of all fleets, those with gangs."""
 MOST_FUTILE = 2
-"""How many preemptions in a row may be in vain where there are two schedulers."""
+"""How many preemptions in a row may be in vain, where that is told."""
 LEFT_ALONE_NS = 20 * SECOND
 """How long nobody does so again, but for the pace, so that what follows from it is not followed by more of it."""
 
@@ -195,9 +195,10 @@ class FleetRun:
         has_gangs = Feature.GANGS in self.features
         plugins = ENABLED if has_gangs else None
         settings = configuration(args | (GANGS if has_gangs else {}), plugins=plugins, schedulerName=name)
-        if Feature.SECOND_SCHEDULER in self.features:
-            # Schedulers do not see one another's nominations: one may go on preempting where the other puts what is
-            # made anew, as with kube-scheduler, unless it is told how often it may do so in vain.
+        if self.preemption or Feature.SECOND_SCHEDULER in self.features:
+            # Schedulers do not see one another's nominations, nor does a nomination keep others off in a whole zone: a
+            # pod may go on preempting while another is made anew in its way, as with kube-scheduler, unless schedulers
+            # are told how often that may be in vain.
             settings = replace(settings, max_futile_preemptions=MOST_FUTILE)
         judge = WideJudgedScheduler if self.preemption else JudgedScheduler
         return Component(name, lambda: judge(settings, seed=self.seed), waits=True)

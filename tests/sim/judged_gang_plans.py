@@ -50,7 +50,8 @@ class GangPlans:
         with Play(handle, gang) as play:
             assert stands(play, units, steps), "the members do not fit"
             if len(steps) == gang.needed:
-                for unit in units:
+                # Whoever depends on a victim goes along, needed or not.
+                for unit in (unit for unit in units if way.depends_on.keys().isdisjoint(pod.uid for pod in unit)):
                     others = [other for other in units if other is not unit]
                     assert not stands(play, others, steps), f"{unit[0].key} goes without need"
 
