@@ -168,7 +168,7 @@ def _with_uid(action: Action, store: Store) -> Action:
         changes["uid"] = stored.uid
     if getattr(action, "pod_uid", "") == UID:
         changes["pod_uid"] = store.get("Pod", "default/pod").uid
-    if isinstance(action, ReserveClaim | ReportStatus):
+    if isinstance(action, ReserveClaim):
         return replace(action, **changes)  # type: ignore[arg-type]
     return msgspec.structs.replace(action, **changes)
 

@@ -17,9 +17,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from podium.sim.history import SimEvent
 from podium.sim.results.result import Result
 from podium.sim.run import simulate
+from podium.sim.sim_event import SimEvent
 from tests.sim.attempts import failed_attempts_told
 
 HERE = Path(__file__).parent

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from podium.api.pod import Pod
-from podium.app.explaining.explainer import explain_decision
+from podium.app.explaining.decided import explain_decision
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord

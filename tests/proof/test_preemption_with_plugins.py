@@ -6,7 +6,7 @@ import pytest
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
-from podium.app.explaining.explainer import explain_decision
+from podium.app.explaining.decided import explain_decision
 from podium.app.explaining.explanation import Explanation
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord

@@ -12,7 +12,8 @@ from podium.api.pod import NOMINATED_NODE_ANNOTATION, Pod
 from podium.api.policy import NEVER_PREEMPTS, PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
 from podium.api.workloads import Deployment, ReplicaSet
-from podium.app.explaining.explainer import Explainer, explain_decision
+from podium.app.explaining.decided import explain_decision
+from podium.app.explaining.explainer import Explainer
 from podium.cluster.cluster import Cluster
 from podium.driver.component import Component
 from podium.framework.settings.configuration import Configuration

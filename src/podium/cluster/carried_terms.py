@@ -8,7 +8,8 @@ from typing import Generic, TypeVar
 
 from podium.cluster.affinity_term import AffinityTerm, NamespaceLabels
 from podium.cluster.marks import Questions
-from podium.cluster.pod_class import Carried, PodClass, PodClasses, WeightedTerm
+from podium.cluster.pod_class import PodClass, WeightedTerm
+from podium.cluster.pod_classes import Carried, PodClasses
 
 Term = TypeVar("Term", AffinityTerm, WeightedTerm)
 

@@ -28,7 +28,8 @@ from podium.cluster.matchers import Matcher, Matchers, Predicate
 from podium.cluster.node_view import NodeViews
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.nominations import Nominations
-from podium.cluster.pod_class import PodClass, PodClasses
+from podium.cluster.pod_class import PodClass
+from podium.cluster.pod_classes import PodClasses
 from podium.cluster.pod_groups import PodGroups
 from podium.cluster.pods import NO_ROW, PodRecord, PodTable, read_pod
 from podium.cluster.replacements import Replacements

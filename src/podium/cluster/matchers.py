@@ -30,7 +30,8 @@ from podium.cluster.marks import (
     selector_needs,
 )
 from podium.cluster.nodes import NodeColumns
-from podium.cluster.pod_class import HostPort, PodClass, PodClasses
+from podium.cluster.pod_class import HostPort, PodClass
+from podium.cluster.pod_classes import PodClasses
 
 
 class Predicate(Protocol):

@@ -2,98 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
-import msgspec
-
 from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, avoid_list, entry_in_words
-from podium.api.disruption_policy import SCHEDULER
-from podium.api.left_behind import EVICTED
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.replacements import replacement_in_words
 from podium.api.times import parse_time
-from podium.cluster.pods import PREEMPTED
 from podium.machines.actions import Record
 from podium.machines.kubelets.container_statuses import read_restarts
 from podium.sim.backlog import Backlog
+from podium.sim.pod_story import PodStory, note_disruption
+from podium.sim.sim_event import SimEvent, again, is_failure, is_repeated, seconds, subject_of
 from podium.store.log.watch_event import WatchEvent
 
 # What the store's own log tells better: it also knows of bindings whose answer was lost.
 _TOLD_BY_THE_STORE = frozenset(("Scheduled",))
-# What is tried again and again, and fails in the same way.
-_REPEATED = frozenset(("FailedScheduling", "FailedCreate"))
-_BY_KUBELET = "TerminationByKubelet"
-_SECOND = 10**9
-
-
-def seconds(ns: int) -> int | float:
-    """Seconds, as a whole number where they are one."""
-    return ns // _SECOND if ns % _SECOND == 0 else ns / _SECOND
-
-
-class SimEvent(msgspec.Struct, frozen=True):
-    """Something that happened `time` seconds after the start.
-
-    `pod` is a key, `node` a name, and `by` whoever did it: a component, the pod that made it necessary, or a workload
-    as in `ReplicaSet default/web`; None where there is none. What fails for a pod or a workload as it did before, and
-    nothing in the cluster has changed, is told once, as the API server's own Events are: `count` says how often it
-    happened, and `last_time` when it did last.
-    """
-
-    time: int | float
-    reason: str
-    pod: str | None
-    node: str | None
-    by: str | None
-    message: str
-    count: int
-    last_time: int | float
-
-    def to_dict(self) -> dict[str, Any]:
-        """The event as JSON shows it."""
-        return {
-            "time": self.time,
-            "reason": self.reason,
-            "pod": self.pod,
-            "node": self.node,
-            "by": self.by,
-            "message": self.message,
-            "count": self.count,
-            "lastTime": self.last_time,
-        }
-
-
-@dataclass(slots=True)
-class PodStory:
-    """One pod from its creation to its end; times in nanoseconds, None for what has not happened.
-
-    `phase` is the pod's, or Terminated for one that was deleted before it ended by itself. `disruption` is the reason
-    of its condition DisruptionTarget, such as PreemptionByScheduler, if it ended for that; "" otherwise. `evicted_by`
-    is who evicted it, "" for nobody. `made_by` is its controller, as in `ReplicaSet default/web`, "" for none.
-    """
-
-    pod: str
-    uid: str
-    priority: int
-    phase: str
-    node: str
-    nominated_node: str
-    created_ns: int
-    scheduled_ns: int | None = None
-    started_ns: int | None = None
-    ended_ns: int | None = None
-    bound_in_run: bool = False
-    disruption: str = ""
-    evicted_by: str = ""
-    made_by: str = ""
-
-    @property
-    def was_preempted(self) -> bool:
-        """Whether it was deleted to make room for another."""
-        return self.disruption == PREEMPTED
 
 
 # A write to a pod is told as its binding or nomination, a restart, its killing and another phase at most.
@@ -158,7 +81,7 @@ class History:
         time = self._elapsed[1]
         self._happened += 1
         event = SimEvent(time, reason, pod or None, node or None, by or None, message, 1, time)
-        if reason in _REPEATED:
+        if is_failure(event):
             self._add_failure(event)
             return
         if pod:
@@ -263,7 +186,7 @@ class History:
         story = self._stories[pod.metadata.uid]
         node, nominated = pod.spec.node_name, pod.nominated_node_name
         story.nominated_node = "" if node else nominated
-        _note_disruption(story, pod, by)
+        note_disruption(story, pod, by)
         if node and not old.spec.node_name:
             story.node, story.scheduled_ns, story.bound_in_run = node, now, True
             self._add(now, "Scheduled", pod.key, node, by, f"Successfully assigned {pod.key} to {node}")
@@ -291,7 +214,7 @@ class History:
 
     def _gone(self, pod: Pod, now: int, by: str, message: str) -> None:
         story = self._stories[pod.metadata.uid]
-        _note_disruption(story, pod, by, is_gone=not pod.is_terminal)
+        note_disruption(story, pod, by, is_gone=not pod.is_terminal)
         story.nominated_node = ""
         was_alive = bool(pod.spec.node_name) and not pod.is_terminal
         if not pod.is_terminal:
@@ -302,16 +225,6 @@ class History:
 def _maker(pod: Pod) -> str:
     controller = pod.metadata.controller
     return "" if controller is None else f"{controller.kind} {pod.metadata.namespace}/{controller.name}"
-
-
-def subject_of(event: SimEvent) -> str | None:
-    """Whom an event is about: a pod, or the workload whose pods could not be made; None for nobody."""
-    return event.pod or (event.by if event.reason in _REPEATED else None)
-
-
-def again(before: SimEvent, event: SimEvent) -> SimEvent:
-    """Two events that are one and the same, told as one."""
-    return msgspec.structs.replace(before, count=before.count + event.count, last_time=event.last_time)
 
 
 def _is_mere_report(event: WatchEvent) -> bool:
@@ -326,21 +239,6 @@ def _is_mere_report(event: WatchEvent) -> bool:
         and was.annotations == now.annotations
         and was.deletion_timestamp == now.deletion_timestamp
         and before.nominated_node_name == pod.nominated_node_name
-    )
-
-
-def is_failure(event: SimEvent) -> bool:
-    """Whether it tells that something was tried in vain, which is going to be tried again."""
-    return event.reason in _REPEATED
-
-
-def is_repeated(before: SimEvent, event: SimEvent) -> bool:
-    """Whether what happens is what happened before, once more."""
-    return event.reason in _REPEATED and (event.reason, event.node, event.by, event.message) == (
-        before.reason,
-        before.node,
-        before.by,
-        before.message,
     )
 
 
@@ -361,17 +259,3 @@ def _avoided_anew(event: WatchEvent, node: Node) -> str:
     if left:
         parts.append(f"left behind: {', '.join(left)}")
     return "; ".join(parts)
-
-
-def _note_disruption(story: PodStory, pod: Pod, by: str, *, is_gone: bool = False) -> None:
-    """Note why a pod that ends was disrupted, and who began that. A preemption stays what it is, whatever follows."""
-    target = pod.status.condition("DisruptionTarget")
-    if target is None or target.status != "True" or story.was_preempted:
-        return
-    # The kubelet ends a pod without deleting it; all others mark those that they delete.
-    ends_by_kubelet = pod.status.phase == "Failed" and target.reason == _BY_KUBELET
-    if pod.is_terminating or is_gone or ends_by_kubelet:
-        if not story.disruption and target.reason == EVICTED:
-            # A preemptor, which is a pod, has its scheduler do it.
-            story.evicted_by = SCHEDULER if "/" in by else by
-        story.disruption = target.reason

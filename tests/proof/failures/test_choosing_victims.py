@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace as with_fields
 
 from podium.api.meta import Kubernetes
-from podium.app.explaining.explainer import explain_decision
+from podium.app.explaining.decided import explain_decision
 from podium.cluster.budgets import Budgets
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from podium.api.policy import NEVER_PREEMPTS
-from podium.app.explaining.explainer import explain_decision
+from podium.app.explaining.decided import explain_decision
 from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.obstacle_facts import facts
 from podium.app.explaining.obstacles import NodeObstacles

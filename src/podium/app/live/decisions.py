@@ -17,7 +17,7 @@ from typing import Any
 
 from podium.api.errors import InputError
 from podium.api.times import format_exact_time
-from podium.app.explaining.explainer import explain_decision
+from podium.app.explaining.decided import explain_decision
 from podium.app.live.observed import Attempt
 from podium.framework.runner import Runner
 from podium.machines.actions import Action, Bind, DeleteObject, Nominate, Record, ReportStatus, ReportUnschedulable

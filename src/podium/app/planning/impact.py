@@ -11,10 +11,10 @@ from podium.app.planning.finding_codes import FINDING_CODES
 from podium.app.simulating.timeline import whole_reason
 from podium.decide.gangs.group_placement import UNSCHEDULABLE
 from podium.machines.grounds import GANG_RELEASE
-from podium.sim.history import seconds
 from podium.sim.results.final_nodes import FinalNode
 from podium.sim.results.readiness import WorkloadReadiness
 from podium.sim.results.result import Result
+from podium.sim.sim_event import seconds
 
 PREEMPTION = "preemption"
 _MOST_SUBJECTS = 20

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podium.sim.history import SimEvent
+from podium.sim.sim_event import SimEvent
 
 BEFORE = -1
 CREATED = "Created"

@@ -12,10 +12,10 @@ from podium.api.times import format_time
 from podium.app.reporting.moments import BEFORE, PodMoments, moments_of
 from podium.app.reporting.words import Words
 from podium.app.simulating.timeline import whole_reason
-from podium.sim.history import SimEvent, seconds
 from podium.sim.results.holdings import Amounts
 from podium.sim.results.measures import Measures
 from podium.sim.results.result import Result
+from podium.sim.sim_event import SimEvent, seconds
 
 _ZONE = "topology.kubernetes.io/zone"
 _SHAPE = "node.kubernetes.io/instance-type"

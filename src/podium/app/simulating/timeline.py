@@ -10,7 +10,7 @@ from itertools import groupby
 from podium.api.times import format_duration
 from podium.app.console.cells import NODES, PODS
 from podium.app.console.page import Cell, Name, Page, Part, names_of
-from podium.sim.history import SimEvent, again, is_failure, is_repeated, subject_of
+from podium.sim.sim_event import SimEvent, again, is_failure, is_repeated, subject_of
 
 MOST_LINES = 60
 """Of longer timelines a digest is shown."""

@@ -15,11 +15,12 @@ from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes
 from podium.api.reading import read
-from podium.sim.history import History, seconds
+from podium.sim.history import History
 from podium.sim.recording.authors import workload_of
 from podium.sim.recording.tape import EVICTED, RecordedEvent, Recording
 from podium.sim.results.waits import spread
 from podium.sim.scenario.changes import Apply
+from podium.sim.sim_event import seconds
 from podium.sim.simulation import Simulation
 
 _BEHIND = {"Job": "CronJob", "ReplicaSet": "Deployment"}

@@ -6,8 +6,8 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import TypeVar
 
-from podium.sim.history import seconds
 from podium.sim.results.result import Result
+from podium.sim.sim_event import seconds
 
 R = TypeVar("R", bound=Result)
 

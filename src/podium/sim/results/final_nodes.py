@@ -8,10 +8,10 @@ from typing import Any
 
 from podium.api.pod import Pod
 from podium.api.resources import PODS
-from podium.sim.history import seconds
 from podium.sim.results.holdings import held_by
 from podium.sim.results.measures import Measures
 from podium.sim.results.pod_states import NodeStates
+from podium.sim.sim_event import seconds
 from podium.store.store import Store
 
 

@@ -11,7 +11,7 @@ from podium.api.selectors import compile_label_selector
 from podium.machines.actions import Evict
 from podium.machines.answers import Answer
 from podium.machines.observations import Answered, Problem
-from podium.sim.history import seconds
+from podium.sim.sim_event import seconds
 from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
 

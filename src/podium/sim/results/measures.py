@@ -10,13 +10,13 @@ import msgspec
 from podium.machines.actions import Action, Evict
 from podium.machines.observations import Problem
 from podium.sim.backlog import Backlog
-from podium.sim.history import seconds
 from podium.sim.results.disruption_counts import DisruptionCounts
 from podium.sim.results.holds import BudgetHealth, Hold, Holds
 from podium.sim.results.readiness import NodeLife, Readiness, WorkloadReadiness
 from podium.sim.results.series import Series
 from podium.sim.results.sizes import Sizes
 from podium.sim.results.usage import Usage
+from podium.sim.sim_event import seconds
 from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
 

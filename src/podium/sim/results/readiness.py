@@ -13,9 +13,9 @@ from podium.api.node import Node
 from podium.api.node_health import is_ready
 from podium.api.pod import TERMINAL_PHASES, Pod
 from podium.machines.disruption.covered_pods import is_healthy
-from podium.sim.history import seconds
 from podium.sim.results.series import Series
 from podium.sim.results.top_workloads import TopWorkloads
+from podium.sim.sim_event import seconds
 from podium.store.log.watch_event import WatchEvent
 
 _MOST_POINTS = 200

@@ -12,8 +12,8 @@ from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.machines.disruption.drain import DrainReport
 from podium.machines.ledger.disruption import Disruption
-from podium.sim.history import PodStory, SimEvent, seconds
 from podium.sim.placement_log import PlacementGrounds
+from podium.sim.pod_story import PodStory
 from podium.sim.results.disruption_state import DISRUPTION_KINDS, DisruptionState, disruption_state
 from podium.sim.results.final_nodes import FinalNode, final_nodes
 from podium.sim.results.held import held_pods
@@ -21,6 +21,7 @@ from podium.sim.results.measures import Measures
 from podium.sim.results.pod_states import POD_STATES, NodeStates, PodState
 from podium.sim.results.shortfalls import shortfalls
 from podium.sim.results.waits import spread
+from podium.sim.sim_event import SimEvent, seconds
 from podium.sim.simulation import Simulation
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.sim.history import seconds
+from podium.sim.sim_event import seconds
 
 
 def spread(times: list[int]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from podium.api.policy import PriorityClass
-from podium.app.explaining.explainer import explain_decision
+from podium.app.explaining.decided import explain_decision
 from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.placed import may_take_from
 from podium.app.planning.deciding.decisions import Decisions
