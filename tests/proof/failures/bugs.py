@@ -11,6 +11,8 @@ from unittest.mock import patch
 
 import pytest
 
+from podium.cluster.nominations import Nominations
+
 # What a bug is put in the place of.
 Right = Callable[..., Any]
 Story = Callable[[], object]
@@ -32,6 +34,13 @@ def nothing(right: Right, *args: Any, **kwargs: Any) -> None:
 def none_of_it(right: Right, *args: Any, **kwargs: Any) -> list[Any]:
     """Find nothing where there may have been something."""
     return []
+
+
+@contextmanager
+def nominated_count_for_nobody() -> Iterator[None]:
+    """Let nobody see who is nominated to a node, whether one is tried or many are."""
+    with instead(Nominations, "on_row", none_of_it), instead(Nominations, "rivals", none_of_it):
+        yield
 
 
 def holds(story: Story) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from podium.api.pod import Pod
-from podium.cluster.nominations import Nominations
 from podium.framework.plugin import PermitResult
 from podium.framework.settings.configuration import default_configuration
 from podium.framework.status import Code, Status
@@ -34,7 +34,7 @@ from tests.machines.driving import (
     with_plugins,
 )
 from tests.machines.preempting import HIGH, N1, A, B, preempted, preempting
-from tests.proof.failures.bugs import Right, caught, holds, instead, none_of_it, nothing
+from tests.proof.failures.bugs import Right, caught, holds, instead, nominated_count_for_nobody, none_of_it, nothing
 
 
 @pytest.mark.failure(3)
@@ -53,7 +53,7 @@ def test_what_replaces_a_victim_is_tried_before_the_preemptor() -> None:
         assert the(Bind, driver.tick() + driver.tick()).pod == "default/high"
 
     caught(story, instead(Room, "opened", nothing))
-    caught(story, instead(Nominations, "on_row", none_of_it))
+    caught(story, nominated_count_for_nobody())
 
 
 @pytest.mark.failure(12)
@@ -91,7 +91,7 @@ def test_the_victim_is_written_to_with_what_belongs_to_the_preemptor() -> None:
     def with_the_preemptors(right: Right, made: Preemptions, preemption: Any, victims: Any) -> list[Action]:
         preemptor = preemption.preemptor
         return [
-            replace(one, key=preemptor.key, uid=preemptor.uid) if isinstance(one, ReportStatus) else one
+            structs.replace(one, key=preemptor.key, uid=preemptor.uid) if isinstance(one, ReportStatus) else one
             for one in right(made, preemption, victims)
         ]
 
