@@ -11,7 +11,7 @@ import pytest
 
 from podium.api.pod import Pod
 from podium.api.selectors import parse_label_selector
-from podium.cluster import matchers, nodes, pod_class
+from podium.cluster import matchers, nodes, pod_classes
 from podium.cluster.affinity_term import compile_term
 from podium.cluster.cluster import Cluster
 from podium.cluster.codes import Codes
@@ -30,7 +30,7 @@ def without_collector() -> Iterator[None]:
 @pytest.fixture
 def no_class_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """A class ends with its last pod."""
-    monkeypatch.setattr(pod_class, "KEPT_CLASSES", 0)
+    monkeypatch.setattr(pod_classes, "KEPT_CLASSES", 0)
 
 
 def place(cluster: Cluster, one: Pod) -> None:
@@ -42,7 +42,7 @@ def in_default(match: str) -> InNamespace:
 
 
 def test_plain_classes_are_known_until_so_many_others_have_been_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pod_class, "KEPT_CLASSES", 2)
+    monkeypatch.setattr(pod_classes, "KEPT_CLASSES", 2)
     cluster = cluster_of(node("n"))
     first = ref(cluster.read(pod("a", cpu=1)).pod_class)
     carrying = ref(cluster.read(pod("b", apart=[term("app=a")])).pod_class)

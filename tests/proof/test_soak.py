@@ -84,7 +84,7 @@ def few_are_kept_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "AT_LEAST", 1)
     monkeypatch.setattr(selectors, "_KEPT_ANSWERS", 2)
     monkeypatch.setattr(fates, "MOST_OPEN", 2)
-    monkeypatch.setattr(pod_class, "KEPT_CLASSES", 2)
+    monkeypatch.setattr(pod_classes, "KEPT_CLASSES", 2)
 
 
 @pytest.mark.parametrize("args", [{}, {"DefaultPreemption": {"equalPriorityPreemption": True}}], ids=["plain", "fair"])
