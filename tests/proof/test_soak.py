@@ -13,7 +13,7 @@ import pytest
 
 from podium.api.meta import Kubernetes
 from podium.app.bench.driver import BenchDriver
-from podium.cluster import matchers, nodes, pod_class
+from podium.cluster import matchers, nodes, pod_classes
 from podium.driver.component import Component
 from podium.machines.ledger import fates
 from podium.machines.observations import Changed, Gone
