@@ -188,7 +188,7 @@ class PodSchedulingGroup(Narrow, frozen=True, kw_only=True):
     pod_group_name: str = ""
 
 
-class PodSpec(Narrow, frozen=True, kw_only=True):
+class PodSpec(Narrow, frozen=True, kw_only=True, weakref=True):
     """What a pod asks for. `priority` None counts as 0."""
 
     node_name: str = ""

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import ref
 
 import numpy as np
 from msgspec.structs import replace
@@ -34,8 +35,8 @@ class PodRecord:
     while the node is unknown or there is none). ``start_ns`` is `NOT_STARTED_NS` without a start time. ``ready``: its
     condition Ready is true. ``preempted``: it carries the DisruptionTarget condition of a scheduler's preemption.
     ``made_claims`` are the claims for devices that were made for it: the pod's name for each, and its own (None for one
-    that the pod does without). ``read_from`` is the spec that its class was found by, None where its status had a say
-    in that.
+    that the pod does without). ``read_from`` is the spec that its class was found by, while others keep it; None
+    where its status had a say in that.
     """
 
     namespace: str
@@ -56,7 +57,7 @@ class PodRecord:
     scheduler_name: str
     controller: OwnerReference | None
     made_claims: tuple[tuple[str, str | None], ...] = ()
-    read_from: PodSpec | None = None
+    read_from: ref[PodSpec] | None = None
     row: int = NO_ROW
     slot: int = -1
     key: str = field(init=False)
@@ -139,7 +140,7 @@ def read_pod(pod: Pod, pod_class: PodClass, *, honors_policy: bool = True) -> Po
         scheduler_name=spec.scheduler_name,
         controller=meta.controller if meta.owner_references else None,
         made_claims=tuple((claim.name, claim.resource_claim_name) for claim in claims) if claims else (),
-        read_from=None if spec.node_name and tells_of_resources(status) else spec,
+        read_from=None if spec.node_name and tells_of_resources(status) else ref(spec),
     )
 
 
@@ -150,9 +151,10 @@ def tells_of_resources(status: PodStatus) -> bool:
 
 def is_of_class_of(record: PodRecord, pod: Pod) -> bool:
     """Whether a newer reading of a record's pod is of its class, as far as that is seen without reading its spec."""
-    meta = pod.metadata
+    meta, read_from = pod.metadata, record.read_from
     return (
-        record.read_from is pod.spec
+        read_from is not None
+        and read_from() is pod.spec
         and not (pod.spec.node_name and tells_of_resources(pod.status))
         and record.pod_class.labels == meta.labels
         and record.controller == (meta.controller if meta.owner_references else None)

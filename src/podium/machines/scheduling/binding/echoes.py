@@ -5,6 +5,8 @@ Then next to nothing is new.
 
 from __future__ import annotations
 
+from weakref import ref
+
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
 from podium.cluster.pod_class import PodClass
@@ -39,7 +41,7 @@ class BindingEchoes:
         is_assumed_there = self._cluster.placed.get(uid) is record and record.node_name == pod.spec.node_name
         if not is_assumed_there or not differs_by_node_alone(before, pod):
             return None
-        record.read_from = pod.spec
+        record.read_from = ref(pod.spec)
         return record
 
     def nominated(self, pod: Pod) -> PodRecord | None:
