@@ -31,7 +31,7 @@ from tests.builders import at, pod
 
 BIGGER = ResourceRequirements(requests={"cpu": "2"})
 OWNER = OwnerReference(api_version="apps/v1", kind="ReplicaSet", name="r", uid="r", controller=True)
-METADATA = st.fixed_dictionaries(
+METADATA: st.SearchStrategy[dict[str, object]] = st.fixed_dictionaries(
     {},
     optional={
         "resource_version": st.just("2"),
@@ -42,7 +42,7 @@ METADATA = st.fixed_dictionaries(
         "owner_references": st.sampled_from([(), (OWNER,)]),
     },
 )
-SPEC = st.fixed_dictionaries(
+SPEC: st.SearchStrategy[dict[str, object]] = st.fixed_dictionaries(
     {},
     optional={
         "priority": st.sampled_from([0, 7]),
@@ -62,7 +62,7 @@ CONDITIONS = st.lists(
     ),
     unique_by=lambda condition: condition.type,
 ).map(tuple)
-STATUS = st.fixed_dictionaries(
+STATUS: st.SearchStrategy[dict[str, object]] = st.fixed_dictionaries(
     {},
     optional={
         "phase": st.just("Running"),
@@ -117,32 +117,25 @@ def test_a_plain_binding_is_told_from_all_else_that_the_api_server_writes_with_i
     assert not differs_by_node_alone(before, changed(before, {"labels": {}}, {"node_name": "n"}, {}))
 
 
-@given(METADATA, SPEC, STATUS, METADATA, STATUS)
-def test_readings_of_one_class_are_read_as_that(
-    metadata: dict[str, object],
-    spec: dict[str, object],
-    status: dict[str, object],
-    new_metadata: dict[str, object],
-    new_status: dict[str, object],
-) -> None:
-    before = changed(pod("p", cpu=1, labels={"app": "a"}), metadata, spec, status)
-    after = replace(changed(before, new_metadata, {}, new_status), spec=before.spec)
+@st.composite
+def of_one_spec(draw: st.DrawFn) -> tuple[Pod, Pod]:
+    """Two readings of a pod that share their spec."""
+    before = changed(pod("p", cpu=1, labels={"app": "a"}), draw(METADATA), draw(SPEC), draw(STATUS))
+    return before, replace(changed(before, draw(METADATA), {}, draw(STATUS)), spec=before.spec)
+
+
+@given(of_one_spec())
+def test_readings_of_one_class_are_read_as_that(readings: tuple[Pod, Pod]) -> None:
+    before, after = readings
     cluster = Cluster()
     old, new = cluster.read(before), cluster.read(after)
 
     assert is_plainly_of_one_class(before, after) <= (old.pod_class is new.pod_class)
 
 
-@given(METADATA, SPEC, STATUS, METADATA, STATUS)
-def test_readings_that_differ_by_the_nomination_alone_make_records_that_do(
-    metadata: dict[str, object],
-    spec: dict[str, object],
-    status: dict[str, object],
-    new_metadata: dict[str, object],
-    new_status: dict[str, object],
-) -> None:
-    before = changed(pod("p", cpu=1, labels={"app": "a"}), metadata, spec, status)
-    after = replace(changed(before, new_metadata, {}, new_status), spec=before.spec)
+@given(of_one_spec())
+def test_readings_that_differ_by_the_nomination_alone_make_records_that_do(readings: tuple[Pod, Pod]) -> None:
+    before, after = readings
     cluster = Cluster()
     old, new = cluster.read(before), cluster.read(after)
 

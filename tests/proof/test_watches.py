@@ -35,6 +35,15 @@ OBJECTS = [(one.object, one.raw) for one in documents(*manifests()) if one.objec
 NOW = 1_800_000_000 * SECOND
 
 
+def shown_all(name: str) -> Machine:
+    """A machine that was shown all that it watches."""
+    machine = MAKERS[name]()
+    for object_, raw in OBJECTS:
+        if does_watch(machine, object_.kind):
+            machine.handle(Changed(object_, raw), NOW)
+    return machine
+
+
 def there(machine: Machine) -> tuple[object, ...]:
     return machine.deadline(), sizes(machine=machine)
 
@@ -59,10 +68,7 @@ def test_what_a_machine_does_not_watch_changes_nothing_when_it_is_shown(name: st
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_what_belongs_to_nobody_changes_nothing_for_a_machine_that_heeds_what_is_owned_alone(name: str) -> None:
-    machine = MAKERS[name]()
-    for object_, raw in OBJECTS:
-        if does_watch(machine, object_.kind):
-            machine.handle(Changed(object_, raw), NOW)
+    machine = shown_all(name)
     before = there(machine)
 
     for object_, raw in OBJECTS:
@@ -76,10 +82,7 @@ def test_what_belongs_to_nobody_changes_nothing_for_a_machine_that_heeds_what_is
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_pod_that_waits_for_a_node_changes_nothing_for_a_machine_that_heeds_what_is_placed_alone(name: str) -> None:
-    machine = MAKERS[name]()
-    for object_, raw in OBJECTS:
-        if does_watch(machine, object_.kind):
-            machine.handle(Changed(object_, raw), NOW)
+    machine = shown_all(name)
     before, deadline = there(machine), machine.deadline()
 
     if does_watch(machine, "Pod") and not heeds_unplaced(machine, "Pod"):

@@ -6,15 +6,17 @@ import csv
 import io
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+import click
 import pytest
 import yaml
 from click.testing import CliRunner, Result
 
 from podium.app.accounting.account import Account
 from podium.app.accounting.chains import MOST_LINKS, chains_of, in_words
-from podium.app.accounting.question import Asked
+from podium.app.accounting.command import ledger
+from podium.app.accounting.question import Asked, Grouping
 from podium.app.console.command import podium as command
 from podium.machines.ledger.disruption import Beneficiary, Cause, Disruption, Loss, Replacement
 from podium.plane.ledger_file import LedgerFile
@@ -47,6 +49,14 @@ def drained() -> str:
     found = CliRunner().invoke(command, ["simulate", "-f", str(EXAMPLES / "drain.yaml"), "-o", "json"])
     assert found.exit_code == 0
     return found.output
+
+
+@pytest.mark.parametrize(("option", "values"), [("causes", get_args(Cause)), ("grouping", get_args(Grouping))])
+def test_whatever_may_be_asked_for_is_offered(option: str, values: tuple[str, ...]) -> None:
+    (found,) = (each for each in ledger.params if each.name == option)
+
+    assert isinstance(found.type, click.Choice)
+    assert tuple(found.type.choices) == values
 
 
 def record(number: int, *, whom: str = "", came: str = "", cause: Cause = "preemption", **rest: Any) -> Disruption:
