@@ -135,7 +135,9 @@ class WideJudgedScheduler(JudgedScheduler):
         objects: list[Kubernetes] = [*before.nodes.values(), *before.placed.values(), *before.budgets]
         for waiting, node in before.nominated:
             status = replace_fields(waiting.status, nominated_node_name=node)
-            objects.append(replace_fields(waiting, status=status))
+            # It keeps its place by its group's priority where that is higher.
+            spec = replace_fields(waiting.spec, priority=before.holds_by(waiting))
+            objects.append(replace_fields(waiting, spec=spec, status=status))
         spared = {
             one.metadata.uid
             for one in before.placed.values()
