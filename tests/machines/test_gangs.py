@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.pod_group import Condition, PodGroup
 from podium.cluster.pods import PodRecord
@@ -17,7 +18,7 @@ from podium.framework.settings.configuration import API_VERSION, KIND, read_conf
 from podium.framework.status import SUCCESS, Code, Status
 from podium.machines.actions import Action, Bind, Evict, PatchObject, ReportStatus, ReportUnschedulable
 from podium.machines.scheduling.queue.queued_pod import Place
-from tests.builders import configuration, member, node, pod, pod_group
+from tests.builders import ZONE, configuration, member, node, pod, pod_group
 from tests.machines.driving import CONFLICT, NO_ANSWER, NOT_FOUND, REFUSED, Driver, all_of, deletions, events, on, the
 
 WAITING = "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled"
@@ -80,6 +81,19 @@ class TestTheQueue:
         ticks(rig)
 
         rig.see(pod_group("g", 2))
+
+        assert bound(ticks(rig)) == ["g-0", "g-1"]
+
+    @pytest.mark.parametrize("plain", [(), (node("n", cpu=8),)])
+    def test_a_gang_that_found_no_domain_is_tried_again_when_a_node_brings_one(self, plain: tuple[Node, ...]) -> None:
+        pods = workers(2)
+        rig = driver(*plain, pod_group("g", 2, topology=ZONE), *pods)
+        assert bound(ticks(rig)) == []
+
+        rig.see(node("m", cpu=8))
+        assert [rig.where(each) for each in pods] == [Place.UNSCHEDULABLE] * 2
+        rig.see(node("n", cpu=8, zone="z"))
+        rig.wait(60)
 
         assert bound(ticks(rig)) == ["g-0", "g-1"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from podium.api.objects import read_object
 from podium.api.resource_claims import DELETE_PROTECTION, POD_CLAIM_NAME
-from podium.machines.actions import Action, CreateObject, PatchObject
+from podium.machines.actions import Action, CreateObject, DeleteObject, PatchObject
 from podium.machines.observations import Answered, Changed, Tick
 from podium.machines.workloads.resource_claims import ResourceClaims
 from tests.devices import allocated, claim, claim_template, request, using
@@ -134,6 +134,25 @@ def test_a_claim_that_was_made_for_a_pod_goes_when_the_pod_has_ended() -> None:
     rig.sync({**using(user("web", node="n1"), template="gpu"), "status": {"phase": "Failed"}})
 
     assert rig.names("ResourceClaim") == []
+
+
+def test_a_claim_that_was_deleted_is_not_deleted_again_before_that_is_seen() -> None:
+    ended = {**using(user("web", node="n1"), template="gpu"), "status": {"phase": "Failed"}}
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "web", "uid": "uid-web", "controller": True}
+    left = claim("web-gpu")
+    left["metadata"] |= {"uid": "uid-claim", "ownerReferences": [owner]}
+    machine = ResourceClaims()
+    for raw in (ended, left):
+        found = read_object(raw).object
+        assert found is not None
+        machine.handle(Changed(found, raw), 0)
+    (action,) = machine.handle(Tick(), 0)
+    assert isinstance(action, DeleteObject)
+
+    machine.handle(Answered(action), 0)
+
+    assert machine.handle(Tick(), 0) == []
+    assert machine.deadline().time_ns is None
 
 
 def test_a_pod_that_was_never_seen_is_waited_for_and_then_taken_off() -> None:

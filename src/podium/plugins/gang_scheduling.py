@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from podium.api.times import parse_duration
 from podium.cluster.pods import PodRecord
-from podium.framework.events import EventToRegister
+from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.plugin import PluginContext
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.framework.status import SUCCESS, Status, unresolvable
@@ -75,5 +75,19 @@ class GangScheduling:
         return unresolvable(TOO_FEW)
 
     def events_to_register(self) -> Sequence[EventToRegister]:
-        """The scheduler itself asks again when pods of the group, or the group, come or change."""
-        return ()
+        """A node may bring a domain, for pods whose group asks for one.
+
+        When pods of the group, or the group, come or change the scheduler itself asks again.
+        """
+        return (
+            EventToRegister(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL, self._comes_into_domain),
+        )
+
+    def _comes_into_domain(self, pod: PodRecord, event: ClusterEvent) -> bool:
+        group = self._cluster.pod_groups.of(pod)
+        if group is None or not group.topology_key:
+            return False
+        before, after = (
+            None if node is None else node.metadata.labels.get(group.topology_key) for node in (event.old, event.new)
+        )
+        return after is not None and after != before

@@ -190,8 +190,9 @@ class ResourceClaims:
             if isinstance(action, CreateObject) and key[1] in self._pods:
                 name = action.raw["metadata"]["annotations"][POD_CLAIM_NAME]
                 self._unseen.setdefault(key[1], {})[name] = now
-            # A pod that was told its claims is looked at again when that is seen.
-            if not isinstance(action, PatchObject) or action.kind != "Pod":
+            # A pod that was told its claims is looked at again when that is seen, and so is a claim that was deleted:
+            # it may stay for others, and to delete it once more would change nothing.
+            if isinstance(action, CreateObject) or (isinstance(action, PatchObject) and action.kind != "Pod"):
                 self._queue.add(key)
 
     def _tick(self, now: int) -> list[Action]:
