@@ -85,16 +85,22 @@ def changed(item: Pod, metadata: dict[str, object], spec: dict[str, object], sta
     )
 
 
-@given(METADATA, SPEC, STATUS, METADATA, SPEC, STATUS)
+@st.composite
+def pods(draw: st.DrawFn, name: str = "p") -> Pod:
+    return changed(pod(name, cpu=1, labels={"app": "a"}), draw(METADATA), draw(SPEC), draw(STATUS))
+
+
+@st.composite
+def of_one_spec(draw: st.DrawFn) -> tuple[Pod, Pod]:
+    """Two readings of a pod that share their spec."""
+    before = draw(pods())
+    return before, replace(changed(before, draw(METADATA), {}, draw(STATUS)), spec=before.spec)
+
+
+@given(pods(), METADATA, SPEC, STATUS)
 def test_readings_that_differ_by_the_node_alone_make_records_that_do(
-    metadata: dict[str, object],
-    spec: dict[str, object],
-    status: dict[str, object],
-    new_metadata: dict[str, object],
-    new_spec: dict[str, object],
-    new_status: dict[str, object],
+    before: Pod, new_metadata: dict[str, object], new_spec: dict[str, object], new_status: dict[str, object]
 ) -> None:
-    before = changed(pod("p", cpu=1, labels={"app": "a"}), metadata, spec, status)
     after = changed(before, new_metadata, {**new_spec, "node_name": "n"}, new_status)
     cluster = Cluster()
     old, new = cluster.read(before), cluster.read(after)
@@ -115,13 +121,6 @@ def test_a_plain_binding_is_told_from_all_else_that_the_api_server_writes_with_i
         before, changed(before, {"resource_version": "8"}, {"node_name": "n"}, {"conditions": scheduled})
     )
     assert not differs_by_node_alone(before, changed(before, {"labels": {}}, {"node_name": "n"}, {}))
-
-
-@st.composite
-def of_one_spec(draw: st.DrawFn) -> tuple[Pod, Pod]:
-    """Two readings of a pod that share their spec."""
-    before = changed(pod("p", cpu=1, labels={"app": "a"}), draw(METADATA), draw(SPEC), draw(STATUS))
-    return before, replace(changed(before, draw(METADATA), {}, draw(STATUS)), spec=before.spec)
 
 
 @given(of_one_spec())
@@ -167,17 +166,15 @@ def test_a_new_status_leaves_a_waiting_pod_its_class_and_labels_or_an_owner_or_a
     assert not is_plainly_of_one_class(bound, bound)
 
 
-@given(METADATA, SPEC, STATUS, METADATA, SPEC, STATUS, st.sampled_from(["", "n"]))
+@given(pods(), METADATA, SPEC, STATUS, st.sampled_from(["", "n"]))
 def test_a_reading_that_is_said_to_be_of_the_class_of_a_record_is(
-    metadata: dict[str, object],
-    spec: dict[str, object],
-    status: dict[str, object],
+    plain: Pod,
     new_metadata: dict[str, object],
     new_spec: dict[str, object],
     new_status: dict[str, object],
     node_name: str,
 ) -> None:
-    before = changed(pod("p", cpu=1, labels={"app": "a"}), metadata, {**spec, "node_name": node_name}, status)
+    before = changed(plain, {}, {"node_name": node_name}, {})
     after = changed(before, new_metadata, new_spec, new_status)
     if not new_spec:
         after = replace(after, spec=before.spec)
@@ -188,15 +185,10 @@ def test_a_reading_that_is_said_to_be_of_the_class_of_a_record_is(
         assert known_anew(before, after)
 
 
-@given(METADATA, SPEC, STATUS, METADATA, STATUS)
+@given(pods(), METADATA, STATUS)
 def test_pods_that_share_their_spec_are_of_one_class_where_all_else_says_so(
-    metadata: dict[str, object],
-    spec: dict[str, object],
-    status: dict[str, object],
-    other_metadata: dict[str, object],
-    other_status: dict[str, object],
+    first: Pod, other_metadata: dict[str, object], other_status: dict[str, object]
 ) -> None:
-    first = changed(pod("p", cpu=1, labels={"app": "a"}), metadata, spec, status)
     second = replace(changed(pod("q", cpu=1, labels={"app": "a"}), other_metadata, {}, other_status), spec=first.spec)
     cluster = Cluster()
 

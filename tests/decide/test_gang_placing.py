@@ -14,7 +14,8 @@ from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
 from podium.decide.gangs.domains import domains_of
 from podium.decide.gangs.group_placement import GroupPlacement
-from podium.decide.gangs.placing import GroupTrial, place_group
+from podium.decide.gangs.group_trial import GroupTrial
+from podium.decide.gangs.placing import place_group
 from podium.decide.placement import place
 from tests.builders import HOSTNAME, cluster_of, member, node, pending_in, plain_runner, pod
 from tests.generators import Objects, Traits, clusters, targets

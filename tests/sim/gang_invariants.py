@@ -2,7 +2,8 @@
 
 from podium.api.pod import Pod
 from podium.api.pod_group import PodGroup
-from podium.decide.gangs.placing import GroupTrial, order_of, place_group
+from podium.decide.gangs.group_trial import GroupTrial
+from podium.decide.gangs.placing import order_of, place_group
 from podium.machines.actions import Action, Bind
 from podium.machines.scheduling.queue.queued_pod import Place
 from podium.machines.scheduling.scheduler import Scheduler

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import product
 
 from podium.api.node import Node, Taint
@@ -136,6 +136,17 @@ def required_terms(pod: Pod, *, near: bool) -> tuple[PodAffinityTerm, ...]:
     affinity = pod.spec.affinity
     terms = affinity and (affinity.pod_affinity if near else affinity.pod_anti_affinity)
     return terms.required if terms else ()
+
+
+def partners(cluster: PlainCluster, pod: Pod, key: str, name: str, gone: Collection[str] = ()) -> list[Pod]:
+    """Pods in the domain of a node whom all terms select that a pod requires to be near, without those ``gone``."""
+    terms = required_terms(pod, near=True)
+    return [
+        other
+        for other in cluster.pods_in_domain(name, key)
+        if other.metadata.uid not in gone
+        and all(cluster.selects(term, pod, other, is_scheduled=True) for term in terms)
+    ]
 
 
 def _near_enough(cluster: PlainCluster, pod: Pod, name: str) -> bool:

@@ -12,7 +12,7 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.framework.cycle_state import CycleState
 from tests.builders import cluster_of, plain_runner
-from tests.twins.filters import required_terms
+from tests.twins.filters import partners, required_terms
 from tests.twins.plain import PlainCluster
 from tests.twins.victims import Preemption, started
 from tests.twins.wide_victims import Cost, Rules, WidePreemption, importance
@@ -118,8 +118,8 @@ class GangPreemption:
     def _is_alone(self, member: Pod, name: str, gone: Collection[str], before: Sequence[Step]) -> bool:
         terms = required_terms(member, near=True)
         return any(
-            any(self._near(member, term.topology_key, node.metadata.name, ()) for node in self._nodes)
-            and not self._near(member, term.topology_key, name, gone)
+            any(partners(self._plain, member, term.topology_key, node.metadata.name, ()) for node in self._nodes)
+            and not partners(self._plain, member, term.topology_key, name, gone)
             and not any(
                 other in (self._plain.domain(name, term.topology_key) or ())
                 and all(self._plain.selects(each, member, mate, is_scheduled=True) for each in terms)
@@ -127,15 +127,6 @@ class GangPreemption:
             )
             for term in terms
         )
-
-    def _near(self, member: Pod, key: str, name: str, gone: Collection[str]) -> list[Pod]:
-        terms = required_terms(member, near=True)
-        return [
-            one
-            for one in self._plain.pods_in_domain(name, key)
-            if one.metadata.uid not in gone
-            and all(self._plain.selects(term, member, one, is_scheduled=True) for term in terms)
-        ]
 
     def stands(self, victims: Sequence[Pod], steps: Sequence[Step]) -> bool:
         """Whether members fit their nodes, one after the other, without some pods."""

@@ -13,7 +13,7 @@ from podium.api.pod import Pod
 from podium.cluster.arrays import stable_hash
 from podium.framework.cycle_state import CycleState
 from tests.builders import cluster_of, plain_runner
-from tests.twins.filters import keeps_off, required_terms, spread_selector
+from tests.twins.filters import keeps_off, partners, required_terms, spread_selector
 from tests.twins.plain import PlainCluster
 from tests.twins.stated_costs import StatedCost
 from tests.twins.victims import Preemption, started
@@ -152,19 +152,9 @@ class WidePreemption:
     def _holds(self, pod: Pod, gone: Collection[str]) -> bool:
         """Whether others that are left satisfy the required affinity of a placed pod, or it has none of these."""
         terms = required_terms(pod, near=True)
-        return all(self._partners(pod, term.topology_key, pod.spec.node_name, gone) for term in terms) or (
+        return all(partners(self._plain, pod, term.topology_key, pod.spec.node_name, gone) for term in terms) or (
             all(self._plain.selects(term, pod, pod, is_scheduled=True) for term in terms)
         )
-
-    def _partners(self, pod: Pod, key: str, name: str, gone: Collection[str]) -> list[Pod]:
-        """Pods that are left in the domain of a node whom all terms of a pod select."""
-        terms = required_terms(pod, near=True)
-        return [
-            one
-            for one in self._plain.pods_in_domain(name, key)
-            if one.metadata.uid not in gone
-            and all(self._plain.selects(term, pod, one, is_scheduled=True) for term in terms)
-        ]
 
     def _becomes_first(self, some: Collection[Pod], victims: Iterable[Pod], name: str) -> bool:
         """Whether nobody is left near a node whom the pod requires, and some in other domains were taken for that.
@@ -175,9 +165,9 @@ class WidePreemption:
         gone = {one.metadata.uid for one in victims}
         terms = required_terms(self._target, near=True)
         keys = {term.topology_key for term in terms}
-        if all(self._partners(self._target, key, name, gone) for key in keys):
+        if all(partners(self._plain, self._target, key, name, gone) for key in keys):
             return False
-        near = [{one.metadata.uid for one in self._partners(self._target, key, name, ())} for key in keys]
+        near = [{one.metadata.uid for one in partners(self._plain, self._target, key, name, ())} for key in keys]
         return any(
             all(self._plain.selects(term, self._target, one, is_scheduled=True) for term in terms)
             and not all(one.metadata.uid in around for around in near)
@@ -207,7 +197,8 @@ class WidePreemption:
         gone = {one.metadata.uid for one in victims}
         keys = {term.topology_key for term in required_terms(self._target, near=True)}
         return any(
-            self._partners(self._target, key, name, ()) and not self._partners(self._target, key, name, gone)
+            partners(self._plain, self._target, key, name, ())
+            and not partners(self._plain, self._target, key, name, gone)
             for key in keys
         )
 

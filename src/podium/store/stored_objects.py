@@ -70,11 +70,6 @@ class StoredObjects:
         """
         return self._revisions.log.since(version, kind)
 
-    @property
-    def log_capacity(self) -> int:
-        """How many of the last events are known."""
-        return self._revisions.log.capacity
-
     def compact(self, version: int) -> None:
         """Forget what happened up to `version`: lists and watches of earlier versions are answered with 410."""
         self._revisions.log.compact(version)

@@ -12,6 +12,13 @@ from podium.app.console.command import podium as command
 
 Raw = dict[str, Any]
 
+PLACES_GROUPS: Raw = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "GangScheduling"}]}}}],
+}
+"""A configuration that places the pods of groups together."""
+
 
 def node(name: str, cpu: str = "4", *, labels: Raw | None = None, taints: list[Raw] | None = None, **spec: Any) -> Raw:
     amounts = {"cpu": cpu, "memory": "16Gi", "pods": "110"}
@@ -21,6 +28,16 @@ def node(name: str, cpu: str = "4", *, labels: Raw | None = None, taints: list[R
         "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}},
         "spec": {**spec, **({"taints": taints} if taints else {})},
         "status": {"allocatable": amounts, "capacity": amounts, "conditions": [{"type": "Ready", "status": "True"}]},
+    }
+
+
+def group(name: str, least: int) -> Raw:
+    """A group of which so many pods at least are placed together."""
+    return {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": least}}},
     }
 
 
@@ -49,6 +66,11 @@ def pod(name: str, cpu: str = "1", *, on: str = "", owner: str = "", priority: i
         "spec": {"priority": priority, "containers": [container], **spec},
         "status": status,
     }
+
+
+def member(name: str, of: str, cpu: str = "2", priority: int = 0) -> Raw:
+    """A pod of a group."""
+    return pod(name, cpu, priority=priority, schedulingGroup={"podGroupName": of})
 
 
 def replica_set(name: str, replicas: int, cpu: str = "1", **spec: Any) -> Raw:

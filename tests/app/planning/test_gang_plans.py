@@ -10,31 +10,12 @@ import pytest
 import podium
 from podium.app.planning.questions.pending import pending_answer
 from podium.plugins.gang_scheduling import TOO_FEW
-from tests.app.planning.small import Raw, node, pod, replica_set, told, written
+from tests.app.planning.small import PLACES_GROUPS, Raw, group, member, node, pod, replica_set, told, written
 from tests.app.planning.test_decisions import some_cluster
-
-CONFIGURATION: Raw = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "GangScheduling"}]}}}],
-}
-
-
-def group(name: str, least: int) -> Raw:
-    return {
-        "apiVersion": "scheduling.k8s.io/v1alpha2",
-        "kind": "PodGroup",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"schedulingPolicy": {"gang": {"minCount": least}}},
-    }
-
-
-def member(name: str, of: str, cpu: str = "2", priority: int = 0) -> Raw:
-    return pod(name, cpu, priority=priority, schedulingGroup={"podGroupName": of})
 
 
 def pending(folder: Path, *objects: Raw) -> Raw:
-    settings = written(folder, CONFIGURATION, name="scheduler.json")
+    settings = written(folder, PLACES_GROUPS, name="scheduler.json")
     return told("pending", "-f", written(folder, *objects), "--config", settings)
 
 
@@ -104,7 +85,7 @@ def test_a_pod_that_survives_is_told_with_what_is_left_of_its_gang(
 ) -> None:
     gang = [pod(f"red-{name}", "3", on=name, owner=owner, schedulingGroup={"podGroupName": "red"}) for name in "abc"]
     urgent = pod("urgent", "4", priority=100, nodeSelector={"kubernetes.io/hostname": "c"})
-    settings = written(tmp_path, CONFIGURATION, name="scheduler.json")
+    settings = written(tmp_path, PLACES_GROUPS, name="scheduler.json")
     cluster = written(tmp_path, *map(node, "abc"), group("red", 3), *gang, urgent)
 
     answer = told("survive", "red-a", "-f", cluster, "--config", settings)
@@ -125,7 +106,7 @@ def test_a_pod_that_survives_is_told_with_what_is_left_of_its_gang(
 def test_a_gang_that_stays_whole_is_not_told_of(tmp_path: Path) -> None:
     gang = [pod(f"red-{name}", "3", on=name, owner="red", schedulingGroup={"podGroupName": "red"}) for name in "abc"]
     urgent = pod("urgent", "4", priority=100, nodeSelector={"kubernetes.io/hostname": "c"})
-    settings = written(tmp_path, CONFIGURATION, name="scheduler.json")
+    settings = written(tmp_path, PLACES_GROUPS, name="scheduler.json")
     cluster = written(tmp_path, *map(node, "abcd"), group("red", 3), *gang, urgent)
 
     answer = told("survive", "red-a", "-f", cluster, "--config", settings)
@@ -135,7 +116,7 @@ def test_a_gang_that_stays_whole_is_not_told_of(tmp_path: Path) -> None:
 
 
 def fit(folder: Path, cluster: list[Raw], *asked: Raw, options: tuple[str, ...] = ()) -> Raw:
-    settings = written(folder, CONFIGURATION, name="scheduler.json")
+    settings = written(folder, PLACES_GROUPS, name="scheduler.json")
     asked_file = written(folder, *asked, name="asked.json")
     return told("-f", written(folder, *cluster), "fit", "-f", asked_file, "--config", settings, *options)
 
@@ -198,9 +179,9 @@ def test_gangs_get_the_nodes_that_a_simulation_gives_them(seed: int) -> None:
             raw["spec"]["schedulingGroup"] = {"podGroupName": raw["metadata"]["name"][0]}
     objects += [group(name, random.randint(1, 4)) for name in "xyz"]
 
-    answer = pending_answer(podium.load(objects, configuration=CONFIGURATION))
+    answer = pending_answer(podium.load(objects, configuration=PLACES_GROUPS))
 
-    played = podium.simulate(objects, configuration=CONFIGURATION).pods
+    played = podium.simulate(objects, configuration=PLACES_GROUPS).pods
     on_node = {found["pod"]: found["node"] for found in played if found["pod"].split("/")[1][0] in "xyz"}
     (placed,) = (section.data for section in answer.sections if section.name == "placed")
     assert {fate["pod"]: fate["node"] for fate in placed} == {key: name for key, name in on_node.items() if name}

@@ -9,7 +9,18 @@ from typing import Any
 import podium
 from podium.app.planning.chances.draws import Draws
 from podium.app.planning.chances.stories import Story, Suffering, outcomes_of
-from tests.app.planning.small import Raw, ask, node, pod, priority_class, replica_set, told, written
+from tests.app.planning.small import (
+    PLACES_GROUPS,
+    Raw,
+    ask,
+    group,
+    node,
+    pod,
+    priority_class,
+    replica_set,
+    told,
+    written,
+)
 from tests.builders import cluster_of, plain_runner
 from tests.builders import node as typed_node
 from tests.builders import pod as typed_pod
@@ -169,7 +180,7 @@ def test_a_pod_of_a_gang_is_not_said_to_preempt_by_itself(tmp_path: Path) -> Non
     members = written(tmp_path, *(pod(f"g-{place}", "3", **traits) for place in range(2)), name="members.json")
     question = ("-f", two_full(tmp_path, group("g", 2)), "deploy", "-f", members, "--outcomes", "--stories", "2")
 
-    answer = told(*question, "--config", placing_groups(tmp_path))
+    answer = told(*question, "--config", written(tmp_path, PLACES_GROUPS, name="scheduler.json"))
 
     assert list(suffering(answer)) == ["ReplicaSet default/sum, ReplicaSet default/web"]
     assert answer.get("leftToChance", {}).get("deciding", 0) == 0
@@ -177,7 +188,11 @@ def test_a_pod_of_a_gang_is_not_said_to_preempt_by_itself(tmp_path: Path) -> Non
 
 def test_where_a_gang_goes_among_equals_decides_who_suffers_next(tmp_path: Path) -> None:
     """`urgent` may not preempt the gang, so that it takes the room of whoever runs where that is not."""
-    answer = told(*beside_a_gang(tmp_path, gang_member("g-0", "2")), "--config", placing_groups(tmp_path))
+    answer = told(
+        *beside_a_gang(tmp_path, gang_member("g-0", "2")),
+        "--config",
+        written(tmp_path, PLACES_GROUPS, name="scheduler.json"),
+    )
 
     assert suffering(answer).keys() == {"ReplicaSet default/web", "ReplicaSet default/sum"}
 
@@ -186,7 +201,7 @@ def test_each_member_of_a_gang_draws_beside_those_before_it(tmp_path: Path) -> N
     first = gang_member("g-0", "1", nodeSelector={"name": "c"})
     question = beside_a_gang(tmp_path, first, gang_member("g-1", "2"), node("c", labels={"name": "c"}, cpu="1"))
 
-    answer = told(*question, "--config", placing_groups(tmp_path))
+    answer = told(*question, "--config", written(tmp_path, PLACES_GROUPS, name="scheduler.json"))
 
     assert suffering(answer).keys() == {"ReplicaSet default/web", "ReplicaSet default/sum"}
     assert answer["leftToChance"]["decisions"] == 1
@@ -211,27 +226,3 @@ def beside_a_gang(folder: Path, *members: Raw) -> tuple[str, ...]:
         pod("urgent", "3", priority=100, priorityClassName="high"),
     )
     return "-f", cluster, "pending", "--outcomes", "--stories", "8"
-
-
-def group(name: str, least: int) -> Raw:
-    return {
-        "apiVersion": "scheduling.k8s.io/v1alpha2",
-        "kind": "PodGroup",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"schedulingPolicy": {"gang": {"minCount": least}}},
-    }
-
-
-def placing_groups(folder: Path) -> str:
-    """The name of a file with a configuration that places groups together."""
-    profile = {
-        "schedulerName": "default-scheduler",
-        "plugins": {"multiPoint": {"enabled": [{"name": "GangScheduling"}]}},
-    }
-    settings = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [profile],
-    }
-    (folder / "scheduler.json").write_text(json.dumps(settings), encoding="utf-8")
-    return str(folder / "scheduler.json")

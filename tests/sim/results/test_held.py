@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import podium
-from tests.app.planning.small import Raw, node, pod, replica_set
-from tests.app.planning.test_gang_plans import CONFIGURATION, group, member
+from tests.app.planning.small import PLACES_GROUPS, Raw, group, member, node, pod, replica_set
 
 
 def quota(pods: int) -> Raw:
@@ -32,7 +31,7 @@ def test_a_pod_is_held_for_its_gates_for_its_group_and_for_others_of_it() -> Non
 
     result = podium.simulate(
         [node("a"), group("red", 3), member("w", "red"), member("lost", "nowhere"), gated, pod("web")],
-        configuration=CONFIGURATION,
+        configuration=PLACES_GROUPS,
     )
 
     assert result.to_dict()["held"] == {
@@ -44,7 +43,7 @@ def test_a_pod_is_held_for_its_gates_for_its_group_and_for_others_of_it() -> Non
 
 
 def test_a_pod_that_is_attempted_is_held_by_nobody() -> None:
-    result = podium.simulate([node("a", "1"), pod("web", "2")], configuration=CONFIGURATION)
+    result = podium.simulate([node("a", "1"), pod("web", "2")], configuration=PLACES_GROUPS)
 
     assert "held" not in result.to_dict()
 
@@ -55,7 +54,7 @@ def test_gangs_that_a_quota_keeps_from_being_whole_hold_no_node_and_say_what_is_
 
     result = podium.simulate([*story, later("10s", patch=patched("ReplicaSet", "red", {"replicas": 3}))])
     as_gangs = podium.simulate(
-        [*story, later("10s", patch=patched("ReplicaSet", "red", {"replicas": 3}))], configuration=CONFIGURATION
+        [*story, later("10s", patch=patched("ReplicaSet", "red", {"replicas": 3}))], configuration=PLACES_GROUPS
     )
 
     assert sum(bool(found["node"]) for found in result.pods) == 4
@@ -73,7 +72,7 @@ def test_a_gang_goes_as_soon_as_a_quota_lets_the_last_of_it_be_made() -> None:
     raised = later("2m", patch=patched("ResourceQuota", "q", {"hard": {"pods": "3"}}))
 
     result = podium.simulate(
-        [node("a", "8"), group("red", 3), quota(2), of("red", 3), raised], configuration=CONFIGURATION
+        [node("a", "8"), group("red", 3), quota(2), of("red", 3), raised], configuration=PLACES_GROUPS
     )
 
     assert [found["scheduledAt"] for found in result.pods] == [120, 120, 120]

@@ -18,9 +18,8 @@ from podium.decide.gangs.domains import Domain
 from podium.decide.gangs.group_placement import GroupPlacement, MemberPlacement
 from podium.decide.gangs.group_trial import GroupTrial
 from podium.decide.placement import Placement, place
-from podium.decide.preempting.gang.descent import Step
 from podium.decide.preempting.gang.gang import EVERYWHERE, Gang, gang_priority
-from podium.decide.preempting.gang.packing import Packing
+from podium.decide.preempting.gang.packing import first_packing
 from podium.decide.preempting.gang.play import Play
 from podium.decide.preempting.gang.shapes import Shapes
 from podium.decide.preempting.gang.world import worlds_of
@@ -47,26 +46,13 @@ def arranged(
     are_nominated = any(runner.cluster.nominations.node_of(pod.uid) for pod in members)
     with Play(runner, gang) as play:
         shapes = Shapes(play, gang)
-        is_vain = shapes.any_place_will_do and not are_nominated
-        ways, is_cut = ([], False) if is_vain else _ways(play, shapes, gang, trial.most_steps)
-    for domain, steps in ways:
-        placed = _placed(runner, trial, {member.uid: row for member, row in steps}, _among(domains, domain))
-        if placed is not None:
-            return replace(found, members=placed, domain=domain, is_arranged=True)
-    return replace(found, is_cut=is_cut)
-
-
-def _ways(play: Play, shapes: Shapes, gang: Gang, most_steps: int) -> tuple[list[tuple[str, list[Step]]], bool]:
-    """The first way there is, with its domain; and whether the steps were not enough to try all."""
-    is_cut = False
-    for world in worlds_of(play.cluster, gang):
-        packing = Packing(play, shapes, world.allowed, most_steps)
-        steps = packing.run()
-        play.roll_back(play.base)
-        if steps is not None:
-            return [(world.domain, steps)], False
-        is_cut |= packing.is_cut
-    return [], is_cut
+        if shapes.any_place_will_do and not are_nominated:
+            return found
+        world, steps, is_cut = first_packing(play, shapes, worlds_of(play.cluster, gang), trial.most_steps)
+    if world is None:
+        return replace(found, is_cut=is_cut)
+    placed = _placed(runner, trial, {member.uid: row for member, row in steps}, _among(domains, world.domain))
+    return found if placed is None else replace(found, members=placed, domain=world.domain, is_arranged=True)
 
 
 def _among(domains: Sequence[Domain], name: str) -> Int64s | None:

@@ -19,8 +19,6 @@ from podium.decide.placement import Placement, place, rejecting_plugins
 from podium.framework.errors import PluginError
 from podium.framework.runner import Runner
 
-__all__ = ("GroupTrial", "order_of", "place_group")
-
 
 def place_group(runner: Runner, trial: GroupTrial) -> GroupPlacement:
     """Find nodes for the pending pods of a group, one after the other, each beside those before it.

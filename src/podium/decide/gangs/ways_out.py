@@ -7,7 +7,7 @@ preempt; here the plan is made within one of its domains.
 from __future__ import annotations
 
 from podium.decide.gangs.domains import domains_of
-from podium.decide.gangs.placing import GroupTrial
+from podium.decide.gangs.group_trial import GroupTrial
 from podium.framework.errors import Calling
 from podium.framework.group_plugin import GroupDemand, GroupPostFilterPlugin, GroupPostFilterResult
 from podium.framework.runner import Runner

@@ -62,7 +62,8 @@ def stops(run: PodRun) -> list[Record]:
 
 def succeeded(run: PodRun, now: int) -> ReportStatus:
     """Its containers have exited with success."""
-    statuses = _restarted(run, terminated(COMPLETED, now)) if _are_told(run) else ()
+    # The most frequent end: a state that is not told is not made.
+    statuses = container_statuses(run.pod, run.raw, run.restarts, terminated(COMPLETED, now)) if _are_told(run) else ()
     return _report(run, "Succeeded", _COMPLETED, statuses=statuses)
 
 

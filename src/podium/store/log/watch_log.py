@@ -19,8 +19,7 @@ class WatchLog:
     """
 
     def __init__(self, capacity: int, begin: int = 0) -> None:
-        self.capacity = capacity
-        """So many of the last events are known."""
+        self._capacity = capacity
         self._events: deque[WatchEvent] = deque(maxlen=capacity)
         self._kinds: dict[str, KindLog] = {}
         # Up to here nothing is known of any kind.
@@ -38,13 +37,13 @@ class WatchLog:
         """The events of a kind, by its name in the store."""
         found = self._kinds.get(kind)
         if found is None:
-            found = self._kinds[kind] = KindLog(self._floor, self.capacity)
+            found = self._kinds[kind] = KindLog(self._floor, self._capacity)
         return found
 
     def begin_anew(self, kind: str) -> None:
         """End the events of a kind, and let others begin after the version that there is now."""
         self.end(kind)
-        self._kinds[kind] = KindLog(self.version, self.capacity)
+        self._kinds[kind] = KindLog(self.version, self._capacity)
 
     def end(self, kind: str) -> None:
         """End the events of a kind, so that those who wait for more hear that none come, and forget them."""
@@ -65,7 +64,7 @@ class WatchLog:
         kind.append(event)
         if kind.waiting:
             self.woken += kind.take_waiting()
-        if known and len(known) == self.capacity:
+        if known and len(known) == self._capacity:
             oldest = known[0].stored
             kind = self._kinds.get(oldest.resource.name)
             if kind is not None:

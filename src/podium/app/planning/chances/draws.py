@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from podium.app.explaining.gang import gang_plugin
 from podium.app.explaining.outcomes import MOST_OUTCOMES, Outcome, grouped
 from podium.cluster.arrays import stable_hash
 from podium.cluster.pods import PodRecord
@@ -19,7 +20,6 @@ from podium.framework.errors import PluginError
 from podium.framework.runner import Runner
 from podium.machines.scheduling.queue.queued_pod import QueuedPod
 from podium.plugins.default_preemption import DefaultPreemption
-from podium.plugins.gang_scheduling import GangScheduling
 
 _MOST_SEEDS = 10_000
 
@@ -72,7 +72,7 @@ class Draws:
     def attempted(self, queued: QueuedPod, runner: Runner) -> None:
         """A scheduler is about to decide about a pod. One of a gang preempts nobody by itself."""
         pod = queued.record
-        self.note(runner, pod, preempts=not (pod.pod_class.pod_group and _schedules_gangs(runner)))
+        self.note(runner, pod, preempts=not (pod.pod_class.pod_group and gang_plugin(runner)))
 
     def note(self, runner: Runner, pod: PodRecord, *, preempts: bool = True) -> None:
         """Decide about a pod as its scheduler will, and note what equals it has to choose from."""
@@ -99,10 +99,6 @@ class Draws:
         self.deciding += len(outcomes) > 1
         if len(outcomes) > 1 and len(self.named) < MOST_OUTCOMES:
             self.named.append(Draw(runner.cluster.now, pod.key, pod.uid, outcomes))
-
-
-def _schedules_gangs(runner: Runner) -> bool:
-    return any(isinstance(plugin, GangScheduling) for plugin in runner.profile.pre_enqueue)
 
 
 def _ways(runner: Runner, pod: PodRecord, seed: int, *, preempts: bool) -> Mapping[str, tuple[PodRecord, ...]]:

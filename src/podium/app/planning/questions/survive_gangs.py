@@ -20,8 +20,7 @@ class GangInPart:
     """A gang of which ``left`` pods have nodes in the end, fewer than the ``least`` that it needs.
 
     It gives those nodes back after ``release_after_ns``; None: it keeps them, as the configuration says or since nobody
-    waits who would make it whole. ``survivors`` are those of the pods in
-    question that are among them.
+    waits who would make it whole. ``survivors`` are those of the pods in question that are among them.
     """
 
     key: str

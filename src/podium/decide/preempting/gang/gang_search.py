@@ -15,7 +15,7 @@ from podium.decide.preempting.gang.gang import EVERYWHERE, Gang
 from podium.decide.preempting.gang.gang_plan import GangPlan, Way
 from podium.decide.preempting.gang.openings import Taking
 from podium.decide.preempting.gang.own import sparing_own, without
-from podium.decide.preempting.gang.packing import Packing
+from podium.decide.preempting.gang.packing import Packing, first_packing
 from podium.decide.preempting.gang.partners import Partners
 from podium.decide.preempting.gang.play import LEAST_STEPS, Play
 from podium.decide.preempting.gang.reprieve import is_local, stands
@@ -129,17 +129,13 @@ class GangSearch:
 
     def _rearranged(self, most_steps: int) -> bool:
         """Whether members fit as things are, placed otherwise than one by one where each would rather be."""
-        self._is_needed = True
-        for world in self._worlds:
-            packing = Packing(self._play, self._shapes, world.allowed, most_steps)
-            steps = packing.run()
-            self._play.roll_back(self._play.base)
-            if steps is not None:
-                self._ways.proven = self._ways.add([], steps, world, None)
-                self._is_complete = True
-                return True
-            self._is_needed = self._is_needed and not packing.is_cut
-        return False
+        world, steps, is_cut = first_packing(self._play, self._shapes, self._worlds, most_steps)
+        self._is_needed = world is None and not is_cut
+        if world is None:
+            return False
+        self._ways.proven = self._ways.add([], steps, world, None)
+        self._is_complete = True
+        return True
 
     @property
     def _is_over(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,11 +13,30 @@ from podium.decide.preempting.gang.descent import Step
 from podium.decide.preempting.gang.partners import Partners
 from podium.decide.preempting.gang.play import Play
 from podium.decide.preempting.gang.shapes import Shape, Shapes, shape_of
+from podium.decide.preempting.gang.world import World
 from podium.framework.cycle_state import CycleState
 
 _Placed = frozenset[tuple[tuple[int, int], int]]
 # Room is counted in such parts of what a node offers.
 _PARTS = 10_000
+
+
+def first_packing(
+    play: Play, shapes: Shapes, worlds: Sequence[World], most_steps: int
+) -> tuple[World | None, list[Step], bool]:
+    """The first world in which enough members fit as things are, and where each goes; the play is as it was before.
+
+    None where there is none; and whether the steps were not enough to try all ways before that.
+    """
+    is_cut = False
+    for world in worlds:
+        packing = Packing(play, shapes, world.allowed, most_steps)
+        steps = packing.run()
+        play.roll_back(play.base)
+        if steps is not None:
+            return world, steps, is_cut
+        is_cut |= packing.is_cut
+    return None, [], is_cut
 
 
 class Packing:

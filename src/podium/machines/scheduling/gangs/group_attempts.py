@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 from podium.api.pod_group import PodGroup
 from podium.decide.gangs.group_placement import UNSCHEDULABLE, WAITING, GroupPlacement, MemberPlacement
-from podium.decide.gangs.placing import GroupTrial, order_of, place_group
+from podium.decide.gangs.group_trial import GroupTrial
+from podium.decide.gangs.placing import order_of, place_group
 from podium.decide.gangs.ways_out import ask_group_post_filter
 from podium.framework.errors import PluginError
 from podium.framework.group_plugin import GroupPostFilterResult
