@@ -160,7 +160,7 @@ class Kubelet:
                 subject = _subject(name, action)
                 if self._failed.get(subject, (name, action))[1] is action:
                     self._failed.pop(subject, None)
-                    self._retries.succeed(subject)
+                    self._retries.forget(subject)
             node = self._nodes.get(name)
             return node is not None and node.written(action) and self._look_at(name)
         if self._is_wanted(name, action):
