@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import msgspec
 
@@ -17,6 +18,7 @@ from podium.store.errors import bad_request
 # Whoever registers a node reports on it in the same request.
 _REPORTED_AT_CREATION = frozenset(("Node",))
 _PENDING = "Pending"
+Reading = TypeVar("Reading", bound=Kubernetes)
 # What the API server alone gives a new object.
 _GIVEN = (
     "creationTimestamp",
@@ -57,6 +59,19 @@ def with_uid(raw: Raw, object_: Kubernetes, uid: str) -> tuple[Raw, Kubernetes]:
     """Both forms of an object with its identity."""
     metadata = msgspec.structs.replace(object_.metadata, uid=uid)
     return {**raw, "metadata": {**raw["metadata"], "uid": uid}}, msgspec.structs.replace(object_, metadata=metadata)
+
+
+def read_with_metadata(reading: Reading, raw: Raw) -> Reading:
+    """The reading of an object that `with_metadata` has made, where there is one of what it was made of."""
+    given = raw["metadata"]
+    metadata = msgspec.structs.replace(
+        reading.metadata,
+        name=given.get("name", ""),
+        namespace=given.get("namespace", ""),
+        generation=given.get("generation", 0),
+        creation_timestamp=given["creationTimestamp"],
+    )
+    return msgspec.structs.replace(reading, metadata=metadata)
 
 
 def with_metadata(raw: Raw, resource: APIResource, now: int, free_name: Callable[[str, str, str], str]) -> Raw:
