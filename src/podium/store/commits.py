@@ -54,7 +54,7 @@ class Commits(StoredObjects):
             is_gone = previous is not None and is_due(metadata) and not is_held(resource, raw)
         if self._writer is not None and self._writer.writes(resource):
             raw = self._writer.recorded(None if previous is None else previous.raw, raw)
-        if isinstance(object_, ResourceQuota) and not is_gone:
+        if resource.type is ResourceQuota and isinstance(object_, ResourceQuota) and not is_gone:
             counted = self._quotas.counted(Stored(raw, object_, 0, resource, object_.key), object_)
             raw, object_ = counted, rereading(resource, object_, raw, counted)
         if previous is not None and not is_gone and raw == previous.raw:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol
 
-import msgspec
+from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes, Raw
 from podium.store.api_resource import APIResource
@@ -236,8 +236,8 @@ def _at_version(version: int, resource: APIResource, raw: Raw, object_: Kubernet
     after, written = raw.copy(), raw["metadata"].copy()
     after["metadata"] = written
     written["resourceVersion"] = text
-    metadata = msgspec.structs.replace(object_.metadata, resource_version=text)
-    reading = msgspec.structs.replace(object_, metadata=metadata)
+    metadata = replace(object_.metadata, resource_version=text)
+    reading = replace(object_, metadata=metadata)
     # All versions have one and the same text, that dictionaries find at a glance.
     reading.__dict__["key"] = key
     return Stored(after, reading, version, resource, key)

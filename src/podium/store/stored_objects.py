@@ -34,10 +34,10 @@ class StoredObjects:
 
     def get(self, kind: str, key: str) -> Stored:
         """The object. Raises StoreError 404."""
-        stored = self._objects.get(kind, NOTHING).get(key)
-        if stored is None:
-            raise not_found(self.resources.named(kind), key)
-        return stored
+        try:
+            return self._objects[kind][key]
+        except KeyError:
+            raise not_found(self.resources.named(kind), key) from None
 
     def find(self, kind: str, key: str) -> Stored | None:
         """The object, or None."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import msgspec
+from msgspec import convert
+from msgspec.structs import replace
 
 from podium.api.meta import Raw
 from podium.api.pod import Pod, PodCondition
@@ -40,11 +41,10 @@ def bound(pod: Pod, raw: Raw, node_name: str, now: int) -> tuple[Raw, Pod]:
     status.pop("nominatedNodeName", None)
     conditions = status["conditions"] = with_condition(status.get("conditions", []), _SCHEDULED, now)
     # What changes is known field by field: nothing else needs to be read again.
-    replace = msgspec.structs.replace
     on_node = replace(
         pod,
         metadata=replace(pod.metadata, generation=generation),
         spec=replace(pod.spec, node_name=node_name),
-        status=replace(pod.status, nominated_node_name="", conditions=msgspec.convert(conditions, _CONDITIONS)),
+        status=replace(pod.status, nominated_node_name="", conditions=convert(conditions, _CONDITIONS)),
     )
     return {**raw, "metadata": metadata, "spec": spec, "status": status}, on_node
