@@ -341,20 +341,19 @@ class SchedulingQueue(QueuePlaces):
 
     def _put(self, queued: QueuedPod, place: Place, now: int) -> None:
         queued.place = place
-        match place:
-            case Place.ACTIVE:
-                if queued.first_attempt_ns is None:
-                    queued.first_attempt_ns = now
-                self._active.put(_sort_item(queued))
-            case Place.BACKOFF:
-                self._backoff.put(queued, _sort_item(queued))
-                self._due_ns = min(self._due_ns, self._settings.backoff_end_ns(queued))
-            case _:
-                deadline_ns = queued.queued_ns + self._settings.unschedulable_flush_ns
-                if deadline_ns <= now:  # The pod was looked at just now.
-                    deadline_ns = now + self._settings.unschedulable_flush_ns
-                self._waiting.put(queued, deadline_ns)
-                self._due_ns = min(self._due_ns, deadline_ns)
+        if place is Place.ACTIVE:
+            if queued.first_attempt_ns is None:
+                queued.first_attempt_ns = now
+            self._active.put(_sort_item(queued))
+            return
+        if place is Place.BACKOFF:
+            due_ns = self._backoff.put(queued, _sort_item(queued))
+        else:
+            due_ns = queued.queued_ns + self._settings.unschedulable_flush_ns
+            if due_ns <= now:  # The pod was looked at just now.
+                due_ns = now + self._settings.unschedulable_flush_ns
+            self._waiting.put(queued, due_ns)
+        self._due_ns = min(self._due_ns, due_ns)
 
     def _sort_anew(self, queued: QueuedPod, now: int) -> None:
         """Bring an active pod, or one that backs off, to the place in order that its new reading gives it."""
