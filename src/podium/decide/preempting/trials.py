@@ -56,7 +56,7 @@ class BestTrial(msgspec.Struct, frozen=True):
     """
 
     row: int | None
-    victims: tuple[int, ...] = ()
+    victims: Sequence[int] = ()
     budget_violations: int = 0
     tally: tuple[tuple[Status, int], ...] = ()
     candidates: int = 0
@@ -126,7 +126,8 @@ class Trials:
         if best is None:
             return BestTrial(None, tally=tuple(standing.tally(decoders)))
         if trial is not None and best == own:
-            victims, violations = trial.victims, trial.key[0]
+            victims: Sequence[int] = trial.victims
+            violations = trial.key[0]
         else:
             victims, violations = kept.victims(best)
         equals = standing.equals(MOST_EQUALS)
