@@ -161,7 +161,7 @@ class Trials:
     def _refreshed(self, runner: Handle, state: CycleState, pod: PodRecord) -> KeptTrials:
         """The kept trials of the pod's class and priority, brought up to date; its own nomination counts in them."""
         nodes, budgets = self._cluster.nodes, self._cluster.budgets
-        kept = self._kept.get(pod.pod_class, (pod.priority, frozenset(state.skip_filter)), KeptTrials)
+        kept = self._kept.get(pod.pod_class, (pod.priority, state.skip_filter), KeptTrials)
         if kept.position == nodes.changes.position and kept.budgets == budgets.position:
             return kept
         rows = self._changed(kept) if kept.position >= 0 else None
