@@ -120,6 +120,8 @@ class Scheduler:
         # The most frequent first.
         if isinstance(observation, Answered):
             take = self._on_answers.get(type(observation.action))
+            if take is None and not (self._waiting or self._has_gangs):
+                return UNMOVED
             actions = UNMOVED if take is None else take(observation.action, observation, now)
         elif isinstance(observation, Changed):
             shown = observation.object

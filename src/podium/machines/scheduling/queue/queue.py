@@ -145,7 +145,7 @@ class SchedulingQueue(QueuePlaces):
     @property
     def has_listeners(self) -> bool:
         """Whether any pod could be woken by an event: where none could, none need be made up."""
-        return self._in_flight.has_listeners or self._waiting.has_any
+        return bool(self._in_flight.listeners or self._waiting.uids)
 
     @property
     def can_pop(self) -> bool:
@@ -314,7 +314,7 @@ class SchedulingQueue(QueuePlaces):
     @property
     def has_deadlines(self) -> bool:
         """Whether any pod backs off, or waits for an event."""
-        return bool(self._pods) and (self._waiting.has_any or len(self._backoff) > 0)
+        return bool(self._pods) and (bool(self._waiting.uids) or len(self._backoff) > 0)
 
     def next_deadline(self) -> int | None:
         """When `flush` next has something to do; None if only a call can change anything."""
@@ -369,9 +369,11 @@ class SchedulingQueue(QueuePlaces):
     def _woken_in_flight(self, flight: Flight) -> tuple[Wake, str]:
         """What has happened during a failed attempt that makes another one worthwhile, and its label."""
         queued, best, label = flight.queued, Wake.NO, ""
-        rejection = self._rejections.of_attempt(queued)
-        if rejection.by_nobody:
+        if not (queued.unschedulable_plugins or queued.pending_plugins):
             return Wake.AFTER_BACKOFF, ATTEMPT_FAILURE
+        if not self._in_flight.has_heard(flight):
+            return best, label
+        rejection = self._rejections.of_attempt(queued)
         enough = Wake.AT_ONCE if queued.pending_plugins else Wake.AFTER_BACKOFF
         for event in self._in_flight.events(flight):
             wake = rejection.wake(queued.record, event)

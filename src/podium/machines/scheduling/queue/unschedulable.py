@@ -20,16 +20,13 @@ class UnschedulablePods:
         self._rejections = rejections
         self._groups: dict[Rejection, Group] = {}
         self._group_of: dict[str, tuple[Rejection, Group]] = {}
+        self.uids = self._group_of.keys()
+        """Those of all pods that wait, as things are."""
         self._concerned: dict[Kind, list[tuple[Hints, Group]]] = {}
         self._deadlines = PodHeap()
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._group_of
-
-    @property
-    def has_any(self) -> bool:
-        """Whether some pod waits."""
-        return bool(self._group_of)
 
     def put(self, queued: QueuedPod, deadline_ns: int) -> None:
         """Let a pod wait for an event, until ``deadline_ns`` at most."""
