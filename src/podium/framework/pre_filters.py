@@ -32,29 +32,24 @@ class PreFiltered:
 _EVERY_NODE = PreFiltered(SUCCESS)
 
 
-# Of so many sets of plugins that skip pods of a class each is one object, so that it is found by itself.
-_MOST_SETS = 16
-
-
 class _Asked:
     """The PreFilter plugins that may have something to say to the pods of a class, and the names of the others."""
 
-    __slots__ = ("_skipping", "_with", "plugins")
+    __slots__ = ("_names", "_skipping", "_with_them", "plugins")
 
     def __init__(self, plugins: list[PreFilterPlugin], skipping: list[str]) -> None:
         self.plugins = plugins
-        self._skipping = frozenset(skipping)
-        self._with: dict[tuple[str, ...], frozenset[str]] = {}
+        self._skipping = self._with_them = frozenset(skipping)
+        self._names: list[str] = []
 
     def skipping_with(self, names: list[str]) -> frozenset[str]:
-        """The names of those that skip a pod of the class, with those that have said so of it."""
-        key = tuple(names)
-        found = self._with.get(key)
-        if found is None:
-            if len(self._with) == _MOST_SETS:
-                self._with.clear()
-            found = self._with[key] = self._skipping.union(names)
-        return found
+        """The names of those that skip a pod of the class, with those that have said so of it.
+
+        It is one object for pods of which the same ones say so: what is kept by it is found without a comparison.
+        """
+        if names != self._names:
+            self._names, self._with_them = names, self._skipping.union(names)
+        return self._with_them
 
 
 class PreFilters:
@@ -73,7 +68,8 @@ class PreFilters:
         A rejection that preemption might lift lets the others prepare their Filters all the same, for preemption needs
         them; any other rejection ends it. Raises PluginError for an answer that is neither success, skip nor rejection.
         """
-        asked, skipping = self._asked_about(pod.pod_class), list[str]()
+        asked = self._asked_about(pod.pod_class)
+        skipping: list[str] = []
         try:
             return self._ask(asked.plugins, state, pod, skipping)
         finally:

@@ -92,6 +92,8 @@ class Standing:
 
     def put(self, row: int, refused: int, key: tuple[int, ...], name_hash: int) -> None:
         """The trial on a row, which counts from now on."""
+        if refused and row < len(self._refused) and self._refused.item(row) == refused:
+            return
         self.leave(row)
         self._refused[row] = refused
         self._counts[refused] += 1

@@ -5,6 +5,7 @@ Source: pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption, pick
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -76,11 +77,12 @@ class VictimLists:
         again = self._again.get(row)
         if again is not None:
             return again
-        at: int = self._rows.searchsorted(row).item()
-        if at == len(self._rows) or self._rows.item(at) != row:
+        # The memory of arrays is read in a fraction of the time that it takes to ask these.
+        rows, starts = self._rows.data, self._starts.data
+        at = bisect_left(rows, row)
+        if at == len(rows) or rows[at] != row:
             raise KeyError(row)
-        start, end = self._starts[at : at + 2].tolist()
-        slots: list[int] = self._slots[start:end].tolist()
+        slots: list[int] = self._slots.data[starts[at] : starts[at + 1]].tolist()
         return slots
 
     def update(self, other: VictimLists) -> None:

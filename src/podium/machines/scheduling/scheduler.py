@@ -456,6 +456,8 @@ class Scheduler:
         """
         left: list[PodRecord] = []
         actions: list[Action] = []
+        if not len(self.bindings):
+            return [victim for victim in victims if not victim.terminating], actions
         for victim in victims:
             cycle = self.bindings.find(victim.uid)
             if cycle is not None and not cycle.stage.is_sent:
