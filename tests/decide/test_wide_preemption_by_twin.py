@@ -229,7 +229,7 @@ def test_a_nomination_to_another_node_counts_where_victims_may_be_elsewhere_and_
     group: list[Any] = [gang("whole", whole=True)]
     running = of_gang(pod_of("running", on="left", priority=0, labels={"app": "a"}), "whole")
     waiting = pod_of("waiting", nominated="right", priority=1, labels={"app": "a"})
-    asked = {"near": [term("app=a", ZONE)], "spread": [spread_over(ZONE, "app=a")]}
+    asked: dict[str, Any] = {"near": [term("app=a", ZONE)], "spread": [spread_over(ZONE, "app=a")]}
     target = pod_of("target", priority=1, cpu=1, labels={"app": "a"}, **asked)
     objects = Objects(nodes, [running, waiting], target, group)
 
