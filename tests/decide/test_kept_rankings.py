@@ -162,6 +162,17 @@ def test_a_score_out_of_range_is_an_error_by_ranking_too() -> None:
             place(runner, record, detailed=False)
 
 
+def test_a_resource_that_nobody_knew_moves_the_columns_of_the_others_and_no_ranking_misses_what_comes_then() -> None:
+    cluster = cluster_of(*(node(f"n{n}") for n in range(5)))
+    runner = ranking_runner(cluster)
+    record = cluster.read(pod("p", cpu=1, memory="1Gi"))
+    assert ranked(runner, record) == [True]
+
+    cluster.add_pod(cluster.read(pod("q", on="n1", cpu=1, example_com__gpu=1)))
+
+    assert ranked(runner, record) == [True]
+
+
 def test_a_plugin_that_may_look_at_the_whole_cluster_is_asked_about_all_nodes() -> None:
     class Anywhere(OddRows):
         name = "Anywhere"

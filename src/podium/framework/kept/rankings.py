@@ -148,7 +148,8 @@ class Rankings:
         elif missed is None or len(missed) > MOST_CHANGES:
             is_right = False
         elif is_right and missed:
-            _move(ranking, judge, judge.some_rows(state, pod, missed if len(missed) == 1 else sorted(set(missed))))
+            rows = missed if len(missed) == 1 else sorted(set(missed))
+            _move(ranking, judge, rows, judge.some_rows(state, pod, rows))
         if not is_right:
             standing.drop()
         return is_right
@@ -171,8 +172,7 @@ class Rankings:
         """Bring totals up to date."""
         rows = missed if missed is None or len(missed) < 2 else sorted(set(missed))
         if rows is not None and len(rows) <= self.few_changes:
-            for row, total in judge.some_rows(state, pod, rows):
-                totals.put(row, total)
+            totals.put(rows, judge.some_rows(state, pod, rows))
             return
         nodes = self._runner.cluster.nodes
         if rows is None or len(rows) > nodes.count // 4:
@@ -199,10 +199,10 @@ class Rankings:
         return True
 
 
-def _move(ranking: Ranking, judge: RowJudge, rows: list[tuple[int, int | None]]) -> None:
+def _move(ranking: Ranking, judge: RowJudge, rows: list[int], totals: list[int]) -> None:
     """Let some rows be where their totals say."""
-    for row, total in rows:
-        if total is None:
+    for row, total in zip(rows, totals, strict=True):
+        if total < 0:
             ranking.remove(row)
         else:
             ranking.put(row, judge.key(row), total)
