@@ -6,7 +6,7 @@ Source: pkg/scheduler/framework/plugins/noderesources/fit.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import msgspec
 import numpy as np
@@ -186,9 +186,12 @@ class NodeResourcesFit:
         rated = JoinedScores(
             strategy.type == "MostAllocated", weights["cpu"], weights["memory"], fit_weight, balance_weight
         )
-        apart = total_of_row([self.row_filter(pod_class)], [(p.row_score(pod_class), weight) for p, weight in taken])
+
+        def apart() -> TotalOfRow:
+            return total_of_row([self.row_filter(pod_class)], [(p.row_score(pod_class), weight) for p, weight in taken])
+
         entries, checked = self._cluster.nodes.entries, self._checked(pod_class)
-        together = joined_row(entries, pod_class, checked, self._is_backed, rated, apart)
+        together = joined_row(entries, pod_class, checked, self._is_backed, rated, cache(apart))
         return together, [entry for entry in scores if entry not in taken]
 
     def events_to_register(self) -> Sequence[EventToRegister]:

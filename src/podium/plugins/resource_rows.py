@@ -33,12 +33,12 @@ def joined_row(
     checked: Sequence[tuple[int, int]],
     is_backed: Callable[[int], bool],
     scores: JoinedScores,
-    apart: TotalOfRow,
+    apart: Callable[[], TotalOfRow],
 ) -> TotalOfRow:
     """Whether a row has room for a pod, and what the two plugins say of it where it has: as a function.
 
-    ``checked`` are the resources that must be there, with the amounts that the class wants of them. ``apart`` gives the
-    same answer of each plugin by itself, for the rare rows of which this does not know: those that have no cpu or no
+    ``checked`` are the resources that must be there, with the amounts that the class wants of them. ``apart`` gives who
+    asks each plugin by itself, for the rare rows of which this does not know: those that have no cpu or no
     memory, or less than is taken of what the class does not ask for.
     """
     wanted = dict(checked)
@@ -58,7 +58,7 @@ def joined_row(
         cpu, memory = cpus[row], memories[row]
         cpu_taken, memory_taken = cpus_requested[row], memories_requested[row]
         if cpu - cpu_taken < cpu_wanted or memory - memory_taken < memory_wanted or not cpu or not memory:
-            return apart(pod, row) if not (cpu_wanted and memory_wanted) else NO_FIT
+            return apart()(pod, row) if not (cpu_wanted and memory_wanted) else NO_FIT
         for offered, requested, index, amount in others:
             if offered[row] - requested[row] < amount and (offered[row] or not is_backed(index)):
                 return NO_FIT

@@ -20,7 +20,6 @@ from podium.framework.kept.row_total import total_of_row
 from podium.framework.plugin import (
     NO_FIT,
     CellFilterPlugin,
-    JoiningPlugin,
     RangeNormalizePlugin,
     Scope,
     TotalOfRow,
@@ -200,8 +199,8 @@ class RowJudge:
         scores = [(rater.by_row, rater.weight) for rater in self._row_raters if rater.by_row is not None]
         if len(filters) < len(placed) or len(scores) < len(self._row_raters):
             return None
-        first = filters[0] if filters else None
-        joined = first.join(pod_class, scores) if isinstance(first, JoiningPlugin) else None
+        first = placed[0].joining if placed else None
+        joined = None if first is None else first.join(pod_class, scores)
         if joined is not None:
             filters = filters[1:]
         together, rest = joined or (None, scores)
