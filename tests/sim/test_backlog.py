@@ -1,27 +1,44 @@
 """What is taken in later."""
 
-from podium.sim.backlog import MOST, Backlog
+from collections.abc import Sequence
+
+from podium.sim.backlog import MOST, Backlog, Write
+from podium.store.log.watch_event import WatchEvent
+from podium.store.store import Store
+from tests.store.objects import pod
 
 
-def test_calls_are_made_in_their_order_when_somebody_wants_to_know() -> None:
-    told: list[tuple[int, str]] = []
-    backlog: Backlog[int, str] = Backlog(lambda number, text: told.append((number, text)))
+def written() -> WatchEvent:
+    store = Store()
+    store.create(pod("a"), now=0)
+    return store.events_since(0)[-1]
 
-    backlog.put(1, "a")
-    backlog.put(2, "b")
+
+def test_writes_are_taken_in_in_their_order_when_somebody_wants_to_know() -> None:
+    event, told = written(), list[tuple[str, int]]()
+    backlog = Backlog()
+    backlog.join(lambda writes: told.extend(("first", now) for _, now, _, _ in writes))
+    backlog.join(lambda writes: told.extend(("second", now) for _, now, _, _ in writes))
+
+    backlog.put(event, 1, "", "")
+    backlog.put(event, 2, "", "")
     assert (told, len(backlog)) == ([], 2)
 
     backlog.clear()
     backlog.clear()
-    assert (told, len(backlog)) == ([(1, "a"), (2, "b")], 0)
+    assert (told, len(backlog)) == ([("first", 1), ("first", 2), ("second", 1), ("second", 2)], 0)
 
 
 def test_so_many_wait_at_most() -> None:
-    told: list[int] = []
-    backlog: Backlog[int] = Backlog(told.append)
+    event, told = written(), list[int]()
+    backlog = Backlog()
 
+    def take_in(writes: Sequence[Write]) -> None:
+        told.extend(now for _, now, _, _ in writes)
+
+    backlog.join(take_in)
     for number in range(2 * MOST + 1):
-        backlog.put(number)
+        backlog.put(event, number, "", "")
         assert len(backlog) < MOST
 
     assert told == list(range(2 * MOST))

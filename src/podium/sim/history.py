@@ -2,42 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, avoid_list, entry_in_words
 from podium.api.meta import Raw
 from podium.api.node import Node
-from podium.api.pod import Pod
+from podium.api.pod import TERMINAL_PHASES, Pod
 from podium.api.replacements import replacement_in_words
 from podium.api.times import parse_time
 from podium.machines.actions import Record
 from podium.machines.kubelets.container_statuses import read_restarts
-from podium.sim.backlog import Backlog
+from podium.sim.backlog import MOST, Backlog, Write
 from podium.sim.pod_story import PodStory, note_disruption
 from podium.sim.sim_event import SimEvent, again, is_failure, is_repeated, seconds, subject_of
 from podium.store.log.watch_event import WatchEvent
+from podium.store.stored import Stored
 
 # What the store's own log tells better: it also knows of bindings whose answer was lost.
 _TOLD_BY_THE_STORE = frozenset(("Scheduled",))
 
 
 # A write to a pod is told as its binding or nomination, a restart, its killing and another phase at most.
-_MOST_EVENTS_A_WRITE = 4
+_MOST_EVENTS_WAIT = 4 * MOST
 
 
 class History:
     """Takes in every write, with who made it, and every Event that a scheduler records."""
 
-    def __init__(self, start_ns: int) -> None:
+    def __init__(self, start_ns: int, backlog: Backlog) -> None:
         self._start_ns = start_ns
-        self._backlog = Backlog(self._observe)
-        # How much time had passed when something happened last, in nanoseconds and in seconds.
-        self._elapsed: tuple[int, int | float] = (0, 0)
+        self._backlog = backlog
+        self._backlog.join(self._take_in)
+        # The time as last seen, and the seconds from the start until then.
+        self._now, self._time = start_ns, seconds(0)
         self._events: list[SimEvent] = []
-        # How often something happened: the events with what they count.
-        self._happened = 0
-        self.at_most = 0
-        """As `happened`, or more, and known at once."""
-        # By the key of a pod, or the name of a workload whose pods could not be made, the place of its last event.
-        self._latest: dict[str, int] = {}
+        # How often something happened that was told as an event before.
+        self._repeats = 0
+        # By the key of a pod, or the name of a workload whose pods could not be made, the place of its last event where
+        # that is a failure.
+        self._failed: dict[str, int] = {}
         # Since something failed first, how often something was written that others may look at; and how often that was
         # when a subject's last failure was told.
         self._has_failures = False
@@ -64,40 +67,41 @@ class History:
     @property
     def happened(self) -> int:
         """How often something happened: the events with what they count."""
-        self._backlog.clear()
-        self.at_most = self._happened
-        return self._happened
+        return len(self.events) + self._repeats
+
+    @property
+    def at_most(self) -> int:
+        """As `happened`, or more, and known at once."""
+        return len(self._events) + self._repeats + _MOST_EVENTS_WAIT
 
     def add(self, now: int, reason: str, pod: str | None, node: str | None, by: str | None, message: str = "") -> None:
         """Add an event; "" stands for None."""
         self._backlog.clear()
-        self.at_most += 1
-        self._add(now, reason, pod, node, by, message)
-
-    def _add(self, now: int, reason: str, pod: str | None, node: str | None, by: str | None, message: str = "") -> None:
-        elapsed_ns = now - self._start_ns
-        if elapsed_ns != self._elapsed[0]:
-            self._elapsed = elapsed_ns, seconds(elapsed_ns)
-        time = self._elapsed[1]
-        self._happened += 1
+        time = self._time_at(now)
         event = SimEvent(time, reason, pod or None, node or None, by or None, message, 1, time)
         if is_failure(event):
             self._add_failure(event)
-            return
-        if pod:
-            self._latest[pod] = len(self._events)
-        self._events.append(event)
+        else:
+            self._failed.pop(pod or "", None)
+            self._events.append(event)
+
+    def _time_at(self, now: int) -> int | float:
+        """The seconds from the start; much happens at one time."""
+        if now != self._now:
+            self._now, self._time = now, seconds(now - self._start_ns)
+        return self._time
 
     def _add_failure(self, event: SimEvent) -> None:
         """Add what may be the same once more."""
         self._has_failures = True
         if subject := subject_of(event):
-            place = self._latest.get(subject)
+            place = self._failed.get(subject)
             nothing_changed = self._changes_at.get(subject) == self._changes
             if place is not None and nothing_changed and is_repeated(self._events[place], event):
                 self._events[place] = again(self._events[place], event)
+                self._repeats += 1
                 return
-            self._latest[subject] = len(self._events)
+            self._failed[subject] = len(self._events)
             self._changes_at[subject] = self._changes
         self._events.append(event)
 
@@ -130,96 +134,104 @@ class History:
 
     def begin(self, event: WatchEvent, now: int) -> None:
         """Take in an object that was there before the run."""
-        pod = event.stored.object
-        self._named.add((event.stored.kind, event.stored.key))
+        stored, pod = event.stored, event.stored.object
+        self._named.add((stored.kind, stored.key))
         if isinstance(pod, Pod):
-            self._tell(pod, parse_time(pod.metadata.creation_timestamp or ""), now)
+            self._begin(pod, stored.key, parse_time(pod.metadata.creation_timestamp or ""), now)
 
-    def observe(self, event: WatchEvent, now: int, by: str, message: str) -> None:
-        """Take in a write."""
-        self.at_most += _MOST_EVENTS_A_WRITE
-        self._backlog.put(event, now, by, message)
+    def _take_in(self, writes: Sequence[Write]) -> None:
+        for event, now, by, message in writes:
+            stored, time = event.stored, self._time_at(now)
+            object_ = stored.object
+            if self._has_failures and not _is_mere_report(event):
+                self._changes += 1
+            if event.type == "ADDED":
+                self._named.add((stored.kind, stored.key))
+            if isinstance(object_, Pod):
+                if event.type == "MODIFIED":
+                    self._pod_changed(object_, event, time, now, by)
+                elif event.type == "ADDED":
+                    self._begin(object_, stored.key, now, now)
+                    self._tell(time, "Created", stored.key, object_.spec.node_name, by, message)
+                else:
+                    self._pod_gone(object_, stored.key, time, now, by, message)
+            elif isinstance(object_, Node):
+                what = {"ADDED": "NodeAdded", "MODIFIED": "NodeChanged", "DELETED": "NodeRemoved"}[event.type]
+                words = message or _avoided_anew(event, object_)
+                self._events.append(SimEvent(time, what, None, object_.metadata.name, by or None, words, 1, time))
 
-    def _observe(self, event: WatchEvent, now: int, by: str, message: str) -> None:
-        object_ = event.stored.object
-        if self._has_failures:
-            self._changes += not _is_mere_report(event)
-        if event.type == "ADDED":
-            self._named.add((event.stored.kind, event.stored.key))
-        if isinstance(object_, Pod):
-            self._observe_pod(object_, event, now, by, message)
-        elif isinstance(object_, Node):
-            what = {"ADDED": "NodeAdded", "MODIFIED": "NodeChanged", "DELETED": "NodeRemoved"}[event.type]
-            self._add(now, what, None, object_.metadata.name, by, message or _avoided_anew(event, object_))
+    def _tell(self, time: int | float, reason: str, pod: str, node: str, by: str, message: str = "") -> None:
+        """Add what happened to a pod."""
+        if self._failed:
+            self._failed.pop(pod, None)
+        self._events.append(SimEvent(time, reason, pod, node or None, by or None, message, 1, time))
 
-    def _observe_pod(self, pod: Pod, event: WatchEvent, now: int, by: str, message: str) -> None:
-        node = pod.spec.node_name
-        if event.type == "ADDED":
-            self._tell(pod, now, now)
-            self._add(now, "Created", pod.key, node, by, message)
-        elif event.type == "DELETED":
-            self._gone(pod, now, by, message)
-        elif event.previous is not None and isinstance(event.previous.object, Pod):
-            self._changed(event.previous.object, pod, event, now, by)
-            if pod.status.phase != event.previous.object.status.phase:
-                self._phase_changed(pod, event.stored.raw["status"], now, by)
-
-    def _tell(self, pod: Pod, created_ns: int, now: int) -> None:
+    def _begin(self, pod: Pod, key: str, created_ns: int, now: int) -> None:
         """Begin the story of a pod, which may be running already."""
-        meta, status = pod.metadata, pod.status
-        story = PodStory(
-            pod.key,
-            meta.uid,
-            pod.priority,
-            status.phase,
-            pod.spec.node_name,
-            "" if pod.spec.node_name else pod.nominated_node_name,
-            created_ns,
-            made_by=_maker(pod),
-        )
-        if pod.spec.node_name and status.phase != "Pending":
-            story.started_ns = parse_time(status.start_time) if status.start_time else now
+        uid, node, phase = pod.metadata.uid, pod.spec.node_name, pod.status.phase
+        nominated = "" if node else pod.nominated_node_name
+        story = PodStory(key, uid, pod.priority, phase, node, nominated, created_ns)
+        if pod.metadata.owner_references:
+            story.made_by = _maker(pod)
+        if node and phase != "Pending":
+            story.started_ns = parse_time(pod.status.start_time) if pod.status.start_time else now
             story.scheduled_ns = story.started_ns
-        self._stories[meta.uid] = story
+        self._stories[uid] = story
 
-    def _changed(self, old: Pod, pod: Pod, event: WatchEvent, now: int, by: str) -> None:
-        story = self._stories[pod.metadata.uid]
-        node, nominated = pod.spec.node_name, pod.nominated_node_name
-        story.nominated_node = "" if node else nominated
-        note_disruption(story, pod, by)
+    def _pod_changed(self, pod: Pod, event: WatchEvent, time: int | float, now: int, by: str) -> None:
+        previous, key = event.previous, event.stored.key
+        if previous is None or not isinstance(previous.object, Pod):
+            return
+        old, story = previous.object, self._stories[pod.metadata.uid]
+        meta, node, status = pod.metadata, pod.spec.node_name, pod.status
+        if meta.deletion_timestamp is not None or status.phase == "Failed":
+            note_disruption(story, pod, by)
         if node and not old.spec.node_name:
-            story.node, story.scheduled_ns, story.bound_in_run = node, now, True
-            self._add(now, "Scheduled", pod.key, node, by, f"Successfully assigned {pod.key} to {node}")
-        elif nominated != (before := old.nominated_node_name):
-            self._add(now, "Nominated" if nominated else "NominationCleared", pod.key, nominated or before, by)
-        if pod.status.container_statuses and event.previous is not None:
-            restarts = read_restarts(event.stored.raw).count
-            if restarts and restarts > read_restarts(event.previous.raw).count:
-                self._add(now, "Restarted", pod.key, node, by, f"restart {restarts}")
-        grace = pod.metadata.deletion_grace_period_seconds
-        if pod.is_terminating and grace != old.metadata.deletion_grace_period_seconds:
-            self._add(now, "Killing", pod.key, node, by, f"grace period {grace}s")
+            story.node, story.nominated_node, story.scheduled_ns, story.bound_in_run = node, "", now, True
+            self._tell(time, "Scheduled", key, node, by, f"Successfully assigned {key} to {node}")
+        else:
+            self._nominated(story, pod, old, time, by)
+        if status.container_statuses or meta.deletion_timestamp is not None:
+            self._containers_changed(pod, event.stored, previous, time, by)
+        if status.phase != old.status.phase:
+            self._phase_changed(story, status.phase, event.stored.raw["status"], time, now, by)
 
-    def _phase_changed(self, pod: Pod, status: Raw, now: int, by: str) -> None:
-        story = self._stories[pod.metadata.uid]
-        story.phase = pod.status.phase
-        if story.phase == "Running":
+    def _nominated(self, story: PodStory, pod: Pod, old: Pod, time: int | float, by: str) -> None:
+        nominated, before = pod.nominated_node_name, old.nominated_node_name
+        if nominated != before:
+            story.nominated_node = "" if pod.spec.node_name else nominated
+            self._tell(time, "Nominated" if nominated else "NominationCleared", story.pod, nominated or before, by)
+
+    def _containers_changed(self, pod: Pod, stored: Stored, previous: Stored, time: int | float, by: str) -> None:
+        """Containers were started again, or are being killed."""
+        key, node, meta = stored.key, pod.spec.node_name, pod.metadata
+        if pod.status.container_statuses:
+            restarts = read_restarts(stored.raw).count
+            if restarts and restarts > read_restarts(previous.raw).count:
+                self._tell(time, "Restarted", key, node, by, f"restart {restarts}")
+        grace = meta.deletion_grace_period_seconds
+        if meta.deletion_timestamp is not None and grace != previous.object.metadata.deletion_grace_period_seconds:
+            self._tell(time, "Killing", key, node, by, f"grace period {grace}s")
+
+    def _phase_changed(self, story: PodStory, phase: str, status: Raw, time: int | float, now: int, by: str) -> None:
+        story.phase = phase
+        if phase == "Running":
             story.started_ns = now
-            self._add(now, "Started", pod.key, pod.spec.node_name, by)
-        elif pod.is_terminal:
+            self._tell(time, "Started", story.pod, story.node, by)
+        elif phase in TERMINAL_PHASES:
             story.ended_ns = now
-            reason = "Finished" if story.phase == "Succeeded" else "Failed"
-            message = ": ".join(str(status[name]) for name in ("reason", "message") if status.get(name))
-            self._add(now, reason, pod.key, pod.spec.node_name, by, message)
+            reason = "Finished" if phase == "Succeeded" else "Failed"
+            message = ": ".join([str(status[name]) for name in ("reason", "message") if status.get(name)])
+            self._tell(time, reason, story.pod, story.node, by, message)
 
-    def _gone(self, pod: Pod, now: int, by: str, message: str) -> None:
-        story = self._stories[pod.metadata.uid]
-        note_disruption(story, pod, by, is_gone=not pod.is_terminal)
+    def _pod_gone(self, pod: Pod, key: str, time: int | float, now: int, by: str, message: str) -> None:
+        story, has_ended = self._stories[pod.metadata.uid], pod.is_terminal
+        note_disruption(story, pod, by, is_gone=not has_ended)
         story.nominated_node = ""
-        was_alive = bool(pod.spec.node_name) and not pod.is_terminal
-        if not pod.is_terminal:
+        was_alive = bool(pod.spec.node_name) and not has_ended
+        if not has_ended:
             story.phase, story.ended_ns = "Terminated", now
-        self._add(now, "Terminated" if was_alive else "Deleted", pod.key, pod.spec.node_name, by, message)
+        self._tell(time, "Terminated" if was_alive else "Deleted", key, pod.spec.node_name, by, message)
 
 
 def _maker(pod: Pod) -> str:

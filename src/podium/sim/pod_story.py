@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from podium.api.disruption_policy import SCHEDULER
 from podium.api.left_behind import EVICTED
@@ -12,8 +12,7 @@ from podium.cluster.pods import PREEMPTED
 _BY_KUBELET = "TerminationByKubelet"
 
 
-@dataclass(slots=True)
-class PodStory:
+class PodStory(msgspec.Struct):
     """One pod from its creation to its end; times in nanoseconds, None for what has not happened.
 
     `phase` is the pod's, or Terminated for one that was deleted before it ended by itself. `disruption` is the reason

@@ -22,6 +22,7 @@ from podium.machines.parts.deadlines import earliest
 from podium.plane.initial import create_objects
 from podium.requests.observations import observation_of
 from podium.sim.api_server import APIServer
+from podium.sim.backlog import Backlog
 from podium.sim.control_plane import ControlPlane
 from podium.sim.faulty.faults import Faults
 from podium.sim.faulty.informers import Informers
@@ -102,8 +103,9 @@ class Simulation:
         self.settings = settings
         self.now = settings.start_ns
         self.store = Store(seed=settings.seed)
-        self.history = History(self.now)
-        self.meters = Meters(self.now, self.store)
+        self._backlog = Backlog()
+        self.history = History(self.now, self._backlog)
+        self.meters = Meters(self.now, self.store, self._backlog)
         self.bind_attempts = 0
         self.steps_played = 0
         self._meter = Meter(settings.limits)
@@ -186,12 +188,12 @@ class Simulation:
             self._crashes(component, action, is_done=True)
 
     def _begin(self, components: Iterable[Component]) -> None:
-        for event in self._there_at_first():
+        initial = self._there_at_first()
+        for event in initial:
             self.history.begin(event, self.now)
             self._meter.wanted(event.stored.object, self.elapsed_ns)
-            self.meters.observe(event, self.now)
             self.account.begin(event)
-        self.meters.start()
+        self.meters.start(initial)
         for component in components:
             self._add(component)
 
@@ -245,11 +247,9 @@ class Simulation:
         end = None if until_ns is None else self.settings.start_ns + until_ns
         next_ns = earliest(times)
         if next_ns is None or next_ns > (MAX_TIME_NS if end is None else end):
-            self.meters.sample(self.now)
             self.now = self.now if end is None else end
             return False
         if next_ns > self.now:
-            self.meters.sample(self.now)
             self.now = next_ns
             self._standstill.pass_time()
         return True
@@ -338,8 +338,7 @@ class Simulation:
                 self.account.observe(event, now)
         elif event.type != "DELETED":
             self._meter.wanted(object_, self.elapsed_ns)
-        self.history.observe(event, now, by, message)
-        self.meters.observe(event, now)
+        self._backlog.put(event, now, by, message)
         if self._informers is None:
             kind = event.stored.resource.name
             self.driver.show(kind, observation_of(event), is_owned=is_owned, is_placed=is_placed)

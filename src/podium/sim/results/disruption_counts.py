@@ -41,8 +41,14 @@ class DisruptionCounts:
     """
 
     def __init__(self) -> None:
+        # By namespace and name.
         self._budgets: dict[str, dict[str, PodDisruptionBudget]] = {}
         self._found: dict[str, Disruptions] = {}
+
+    @property
+    def has_budgets(self) -> bool:
+        """Whether there are budgets; without them pods are nothing to it."""
+        return bool(self._budgets)
 
     def observe(self, event: WatchEvent, now: int) -> None:
         """Take in a write at ``now``; times do not go back."""

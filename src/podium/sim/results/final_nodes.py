@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from podium.api.pod import Pod
-from podium.api.resources import PODS
-from podium.sim.results.holdings import held_by
+from podium.api.resize import effective_spec
+from podium.api.resource_requests import pod_requests
 from podium.sim.results.measures import Measures
 from podium.sim.results.pod_states import NodeStates
 from podium.sim.sim_event import seconds
@@ -57,9 +57,8 @@ def final_nodes(store: Store, measures: Measures, is_down: Callable[[str], bool]
         pod = stored.object
         if isinstance(pod, Pod) and pod.spec.node_name and not pod.is_terminal:
             sums = requested.setdefault(pod.spec.node_name, {})
-            for name, amount in held_by(pod).items():
-                if name != PODS:
-                    sums[name] = sums.get(name, 0) + amount
+            for name, amount in pod_requests(effective_spec(pod)).items():
+                sums[name] = sums.get(name, 0) + amount
     return tuple(
         FinalNode(
             life.name,

@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-
-from podium.api.pod import Pod
-from podium.api.resize import effective_spec
-from podium.api.resource_requests import pod_requests
-from podium.api.resources import PODS
+from collections.abc import Collection, Mapping
 
 Amounts = Mapping[str, int]
 """Amounts by resource: cpu in milli, all else in units."""
-
-
-def held_by(pod: Pod) -> Amounts:
-    """What a pod holds on its node: what it requests, and one of the node's places for pods."""
-    return {**pod_requests(effective_spec(pod)), PODS: 1}
 
 
 class Total:
@@ -35,8 +25,8 @@ class Total:
         total, moments = self.amounts, self._moments
         for name, amount in amounts.items():
             booked = sign * amount
-            total[name] = total.get(name, 0) + booked
-            moments[name] = moments.get(name, 0) + booked * now
+            total[name] += booked
+            moments[name] += booked * now
 
     def over_time(self, now: int) -> Counter[str]:
         """The amounts that there were from 0 to `now`, summed up over that time."""
@@ -52,8 +42,8 @@ class Holdings:
 
     def __init__(self) -> None:
         self._allocatable: dict[str, Amounts] = {}
-        self._held: dict[str, dict[str, int]] = {}
-        self._pods: dict[str, tuple[str, Amounts]] = {}
+        # By node, what each pod there holds, by uid.
+        self._on: dict[str, dict[str, Amounts]] = {}
         self.allocatable = Total()
         self.held = Total()
 
@@ -62,64 +52,44 @@ class Holdings:
         """How many nodes are known."""
         return len(self._allocatable)
 
-    def has_node(self, name: str) -> bool:
-        """Whether the node is known."""
-        return name in self._allocatable
+    def pods_on(self, name: str) -> Collection[str]:
+        """The uids of the pods that are booked on the node."""
+        return self._on.get(name, ())
 
     def put_node(self, name: str, allocatable: Amounts, now: int = 0) -> None:
         """Add a node, or change what it offers."""
         if name in self._allocatable:
             self.allocatable.book(self._allocatable[name], -1, now)
         else:
-            self.held.book(self._held.get(name, {}), 1, now)
+            self._book_pods_on(name, 1, now)
         self._allocatable[name] = allocatable
         self.allocatable.book(allocatable, 1, now)
 
     def remove_node(self, name: str, now: int = 0) -> None:
         """Take a node out of the totals; its pods stay booked on it."""
         self.allocatable.book(self._allocatable.pop(name), -1, now)
-        self.held.book(self._held.get(name, {}), -1, now)
-
-    def has_pod(self, uid: str) -> bool:
-        """Whether the pod is booked."""
-        return uid in self._pods
+        self._book_pods_on(name, -1, now)
 
     def put_pod(self, uid: str, node_name: str, amounts: Amounts, now: int = 0) -> None:
-        """Book a pod on a node. Raises ValueError if it is booked already."""
-        if uid in self._pods:
+        """Book a pod on a node. Raises ValueError if it is booked there already."""
+        pods = self._on.get(node_name)
+        if pods is None:
+            pods = self._on[node_name] = {}
+        elif uid in pods:
             raise ValueError(f"pod {uid} is booked already")
-        self._pods[uid] = (node_name, amounts)
-        held = self._held.get(node_name)
-        if held is None:
-            held = self._held[node_name] = {}
-        _book(held, amounts, 1)
+        pods[uid] = amounts
         if node_name in self._allocatable:
             self.held.book(amounts, 1, now)
 
-    def remove_pod(self, uid: str, now: int = 0) -> None:
-        """Give back what a pod holds, if it is booked."""
-        node_name, amounts = self._pods.pop(uid, ("", {}))
-        if amounts:
-            held = self._held.get(node_name, {})
-            _book(held, amounts, -1)
-            if not any(held.values()):
-                self._held.pop(node_name, None)
-            if node_name in self._allocatable:
-                self.held.book(amounts, -1, now)
+    def remove_pod(self, uid: str, node_name: str, now: int = 0) -> None:
+        """Give back what a pod holds on a node where it is booked."""
+        pods = self._on[node_name]
+        amounts = pods.pop(uid)
+        if not pods:
+            del self._on[node_name]
+        if node_name in self._allocatable:
+            self.held.book(amounts, -1, now)
 
-    def shortage(self, node_name: str, amounts: Amounts) -> tuple[str, int, int] | None:
-        """The first resource, by name, of which the node has too little left: its name, what is held, what there is.
-
-        None when the pod fits. What a pod does not ask for is never short, as for the scheduler.
-        """
-        held, allocatable = self._held.get(node_name, {}), self._allocatable[node_name]
-        for name, amount in sorted(amounts.items()):
-            if amount and held.get(name, 0) + amount > allocatable.get(name, 0):
-                return name, held.get(name, 0), allocatable.get(name, 0)
-        return None
-
-
-def _book(sums: dict[str, int], amounts: Amounts, sign: int) -> None:
-    """As `Counter.update` and `subtract` do, which take several times as long for a few amounts."""
-    for name, amount in amounts.items():
-        sums[name] = sums.get(name, 0) + sign * amount
+    def _book_pods_on(self, name: str, sign: int, now: int) -> None:
+        for amounts in self._on.get(name, {}).values():
+            self.held.book(amounts, sign, now)

@@ -86,6 +86,11 @@ class Holds:
         self._over: list[Hold] = []
         self._budgets: dict[str, BudgetHealth] = {}
 
+    @property
+    def has_held(self) -> bool:
+        """Whether somebody is held; while nobody is, pods are nothing to it."""
+        return bool(self._held)
+
     def observe(self, event: WatchEvent, now: int) -> None:
         """Take in a write; times do not go back."""
         object_ = event.stored.object

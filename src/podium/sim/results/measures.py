@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from podium.machines.actions import Action, Evict
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.machines.actions import Evict
 from podium.machines.observations import Problem
-from podium.sim.backlog import Backlog
+from podium.sim.backlog import Backlog, Write
 from podium.sim.results.disruption_counts import DisruptionCounts
 from podium.sim.results.holds import BudgetHealth, Hold, Holds
 from podium.sim.results.readiness import NodeLife, Readiness, WorkloadReadiness
 from podium.sim.results.series import Series
 from podium.sim.results.sizes import Sizes
-from podium.sim.results.usage import Usage
+from podium.sim.results.usage import Level, Usage
 from podium.sim.sim_event import seconds
 from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
+
+_Moment = tuple[int, int, int, Level]
+"""What the sums of a moment are made of, once they are asked for: nodes, ready and pending pods, and the usage."""
 
 
 class Sums(msgspec.Struct, frozen=True):
@@ -71,17 +77,17 @@ class Measures:
 class Meters:
     """Takes in what happens in a run; times do not go back."""
 
-    def __init__(self, start_ns: int, store: Store) -> None:
-        self._start_ns = start_ns
+    def __init__(self, start_ns: int, store: Store, backlog: Backlog) -> None:
+        self._start_ns = self._now = start_ns
         self._store = store
+        self._backlog = backlog
+        self._backlog.join(self._take_in)
         self._usage = Usage(start_ns)
         self._disruptions = DisruptionCounts()
-        self._readiness = Readiness(start_ns)
+        self._readiness = Readiness(self._usage)
         self._holds = Holds()
-        self._series: Series[Sums] = Series()
+        self._series: Series[_Moment] = Series()
         self._sizes = Sizes()
-        # Writes, or None for what is to be sampled, with their times.
-        self._backlog: Backlog[WatchEvent | None, int] = Backlog(self._take_in)
 
     @property
     def disruptions(self) -> DisruptionCounts:
@@ -89,29 +95,21 @@ class Meters:
         self._backlog.clear()
         return self._disruptions
 
-    def observe(self, event: WatchEvent, now: int) -> None:
-        """Take in a write."""
-        self._backlog.put(event, now)
-
-    def start(self) -> None:
-        """All that was there before the run has been taken in."""
-        self._backlog.clear()
+    def start(self, events: Iterable[WatchEvent]) -> None:
+        """Take in what was there before the run."""
+        self._take_in([(event, self._now, "", "") for event in events])
         self._readiness.start()
 
-    def answered(self, action: Action, problem: Problem | None, now: int) -> None:
-        """Take in how an action of a component ended."""
-        if isinstance(action, Evict):
-            self._backlog.clear()
-            self._holds.answered(action, problem, self._store, now)
+    def answered(self, action: Evict, problem: Problem | None, now: int) -> None:
+        """Take in how an eviction that a component asked for ended."""
+        self._backlog.clear()
+        self._holds.answered(action, problem, self._store, now)
 
     def power(self, node: str, now: int, *, is_up: bool) -> None:
         """A node's machine stops or starts."""
         self._backlog.clear()
+        self._pass_time(now)
         self._readiness.power(node, now, is_up=is_up)
-
-    def sample(self, now: int) -> None:
-        """Take note of the sums as they are at `now`, after all that happens then."""
-        self._backlog.put(None, now)
 
     def usage(self, now: int) -> Usage:
         """How much of the cluster was requested up to now."""
@@ -121,14 +119,15 @@ class Meters:
 
     def measures(self, now: int) -> Measures:
         """What was measured up to now."""
-        self.sample(now)
         self._backlog.clear()
+        self._pass_time(now)
+        self._sample()
         return Measures(
             tuple(self._readiness.workloads(now)),
             tuple(self._holds.budgets(now)),
             tuple(self._holds.holds()),
             tuple(self._readiness.nodes[name] for name in sorted(self._readiness.nodes)),
-            tuple(self._series.points),
+            tuple((time, self._sums_at(moment)) for time, moment in self._series.points),
             self._readiness.workload_of_pods,
             self._readiness.top_of_workloads,
             self._sizes,
@@ -136,13 +135,46 @@ class Meters:
             now,
         )
 
-    def _take_in(self, event: WatchEvent | None, now: int) -> None:
-        if event is not None:
-            self._usage.observe(event, now)
-            self._disruptions.observe(event, now)
-            self._readiness.observe(event, now)
-            self._holds.observe(event, now)
-            self._sizes.observe(event)
-            return
-        usage, readiness = self._usage, self._readiness
-        self._series.put(now, Sums(usage.node_count, readiness.ready, readiness.pending, usage.requested_shares()))
+    def _take_in(self, writes: Sequence[Write]) -> None:
+        readiness, disruptions, holds = self._readiness, self._disruptions, self._holds
+        for event, now, _, _ in writes:
+            if now != self._now:
+                self._pass_time(now)
+            object_, is_gone = event.stored.object, event.type == "DELETED"
+            if isinstance(object_, Pod):
+                if event.type == "ADDED":
+                    self._sizes.pod_came(object_)
+                readiness.pod_written(object_, now, is_gone=is_gone)
+                if disruptions.has_budgets:
+                    disruptions.observe(event, now)
+                if holds.has_held:
+                    holds.observe(event, now)
+            elif isinstance(object_, Node):
+                readiness.node_written(object_, now, is_gone=is_gone)
+                if not is_gone:
+                    self._sizes.node_changed(object_)
+            else:
+                disruptions.observe(event, now)
+                readiness.written(event, now)
+                holds.observe(event, now)
+
+    def _pass_time(self, now: int) -> None:
+        """Go on to a time; what is so before it has been so since the last time at which something happened."""
+        if now != self._now:
+            self._sample()
+            self._now = now
+
+    def _sample(self) -> None:
+        """Take note of the sums as they are, after all that happens at this time."""
+        usage, readiness, points = self._usage, self._readiness, self._series.points
+        moment = (usage.node_count, readiness.ready, readiness.pending, usage.level)
+        if points:
+            last = points[-1][1]
+            # Where no count is another, shares may still be the same: they are rounded.
+            if last[:3] == moment[:3] and (last[3] == moment[3] or self._sums_at(last) == self._sums_at(moment)):
+                return
+        self._series.put(self._now, moment)
+
+    def _sums_at(self, moment: _Moment) -> Sums:
+        nodes, ready, pending, level = moment
+        return Sums(nodes, ready, pending, self._usage.shares_at(level))

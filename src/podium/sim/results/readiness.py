@@ -6,8 +6,9 @@ What holds for no time, as between a pod's end and the start of its replacement 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from podium.api.node import Node
 from podium.api.node_health import is_ready
@@ -15,6 +16,7 @@ from podium.api.pod import TERMINAL_PHASES, Pod
 from podium.machines.disruption.covered_pods import is_healthy
 from podium.sim.results.series import Series
 from podium.sim.results.top_workloads import TopWorkloads
+from podium.sim.results.usage import Usage
 from podium.sim.sim_event import seconds
 from podium.store.log.watch_event import WatchEvent
 
@@ -22,8 +24,7 @@ _MOST_POINTS = 200
 _DAEMONS = "DaemonSet "
 
 
-@dataclass(slots=True)
-class WorkloadReadiness:
+class WorkloadReadiness(msgspec.Struct):
     """One workload: `before` the run, `lowest` for any time in it, `ready` and `wanted` at present.
 
     `short_ns` is for how long it had fewer ready than it wanted; `pending_ns` how long its pods waited for nodes, added
@@ -42,7 +43,7 @@ class WorkloadReadiness:
     pending_ns: int = 0
     was_known: bool = False
     since_ns: int = 0
-    points: Series[tuple[int, int]] = field(default_factory=lambda: Series(_MOST_POINTS))
+    points: Series[tuple[int, int]] = msgspec.field(default_factory=lambda: Series(_MOST_POINTS))
 
     def pass_time(self, now: int) -> None:
         """Let what is so last until now."""
@@ -73,8 +74,9 @@ class WorkloadReadiness:
         }
 
 
-@dataclass(slots=True)
-class _Pod:
+class _Pod(msgspec.Struct):
+    """A pod that has not ended; `node` is the one that it was placed on, "" for none."""
+
     found: WorkloadReadiness
     node: str = ""
     is_healthy: bool = False
@@ -86,8 +88,7 @@ class _Pod:
         return self.found.workload.startswith(_DAEMONS)
 
 
-@dataclass(slots=True)
-class NodeLife:
+class NodeLife(msgspec.Struct):
     """A node: whether it was there before, when it came and went, and its pods that are not a DaemonSet's."""
 
     name: str
@@ -99,17 +100,18 @@ class NodeLife:
 
 
 class Readiness:
-    """Takes in every write; what one costs hangs on the pods that it concerns."""
+    """Takes in every write; what one costs hangs on the pods that it concerns.
 
-    def __init__(self, start_ns: int) -> None:
-        self._now = start_ns
-        self._has_started = False
+    `usage` is told which pods come to nodes and leave them.
+    """
+
+    def __init__(self, usage: Usage) -> None:
+        self._usage = usage
         self._tops = TopWorkloads()
         self._found: dict[str, WorkloadReadiness] = {}
         self._pods: dict[str, _Pod] = {}
         self._workload_of: dict[str, str] = {}
-        # By node, its pods that have not ended; and the nodes that are well.
-        self._on: dict[str, set[str]] = {}
+        # The nodes that are well, those whose machine is down, and those that say that they are ready.
         self._well: set[str] = set()
         self._down: set[str] = set()
         self._ready_nodes: set[str] = set()
@@ -119,7 +121,6 @@ class Readiness:
 
     def start(self) -> None:
         """All that was there before the run has been taken in."""
-        self._has_started = True
         for found in self._found.values():
             found.before = found.lowest = found.ready
             found.wanted_before = found.wanted
@@ -127,20 +128,54 @@ class Readiness:
         for life in self.nodes.values():
             life.was_there, life.pods_before = True, life.pods
 
-    def observe(self, event: WatchEvent, now: int) -> None:
-        """Take in a write at `now`; times do not go back."""
-        self._now = now
-        object_ = event.stored.object
-        if isinstance(object_, Pod):
-            self._pod(object_, now, is_gone=event.type == "DELETED")
-        elif isinstance(object_, Node):
-            self._node(object_, now, is_gone=event.type == "DELETED")
+    def pod_written(self, pod: Pod, now: int, *, is_gone: bool) -> None:
+        """A pod was written; times do not go back."""
+        uid, status = pod.metadata.uid, pod.status
+        known = self._pods.get(uid)
+        if known is None:
+            if uid in self._workload_of:
+                # It has ended before, and only goes now.
+                return
+            known = self._begin(uid, pod, now)
+        if is_gone or status.phase in TERMINAL_PHASES:
+            self._end(uid, known, now, has_succeeded=status.phase == "Succeeded")
+            return
+        if pod.spec.node_name and not known.node:
+            known.node = pod.spec.node_name
+            self._usage.put_pod(pod, now)
+            self._count_on_node(known, 1)
+        known.is_healthy = status.phase == "Running" and is_healthy(pod)
+        is_up = known.is_healthy and known.node in self._well
+        waits = not known.node and pod.metadata.deletion_timestamp is None
+        if is_up is not known.is_ready or waits is not known.is_pending:
+            self._change(known, now, is_up=is_up, waits=waits)
+
+    def node_written(self, node: Node, now: int, *, is_gone: bool) -> None:
+        """A node was written."""
+        self._usage.observe_node(node, now, is_gone=is_gone)
+        name = node.metadata.name
+        life = self.nodes.get(name)
+        if is_gone:
+            self._ready_nodes.discard(name)
+            if life is not None:
+                life.gone_ns = now
         else:
-            top = self._tops.observe(event)
-            if top is not None:
-                found = self._of(top, now)
-                found.wanted = self._tops.wanted(top) or 0
-                self._note(found, now)
+            (self._ready_nodes.add if is_ready(node) else self._ready_nodes.discard)(name)
+            if life is None:
+                self.nodes[name] = NodeLife(name, was_there=False, added_ns=now)
+                on_node = (self._pods[uid] for uid in self._usage.pods_on(name))
+                self.nodes[name].pods = sum(not known.is_daemon for known in on_node)
+            elif life.gone_ns is not None:
+                life.gone_ns = None
+        self._judge_node(name, now)
+
+    def written(self, event: WatchEvent, now: int) -> None:
+        """Something else was written, such as a workload."""
+        top = self._tops.observe(event)
+        if top is not None:
+            found = self._of(top, now)
+            found.wanted = self._tops.wanted(top) or 0
+            found.points.put(now, (found.ready, found.wanted))
 
     def power(self, node: str, now: int, *, is_up: bool) -> None:
         """A node's machine stops or starts, which the API need not know yet."""
@@ -163,108 +198,65 @@ class Readiness:
             found.pass_time(now)
         return [self._found[label] for label in sorted(self._found)]
 
-    # What is written
+    # What follows from it
 
-    def _pod(self, pod: Pod, now: int, *, is_gone: bool) -> None:
-        uid = pod.metadata.uid
-        known = self._pods.get(uid)
-        if known is None:
-            if uid in self._workload_of:
-                # It has ended before, and only goes now.
-                return
-            known = self._begin(pod, now)
-        if is_gone or pod.status.phase in TERMINAL_PHASES:
-            self._end(uid, known, pod, now)
-            return
-        node = pod.spec.node_name
-        if node and not known.node:
-            known.node = node
-            self._on.setdefault(node, set()).add(uid)
-            self._count_on_node(known, 1)
-        known.is_healthy = pod.status.phase == "Running" and is_healthy(pod)
-        self._judge(known, now, waits=not known.node and not pod.is_terminating)
-
-    def _begin(self, pod: Pod, now: int) -> _Pod:
-        uid, label = pod.metadata.uid, self._tops.of(pod)
+    def _begin(self, uid: str, pod: Pod, now: int) -> _Pod:
+        label = self._tops.of(pod)
         known = self._pods[uid] = _Pod(self._of(label, now))
         self._workload_of[uid] = label
-        self._count(known.found, now, 1, pod)
+        self._count(known.found, now, 1)
         return known
 
-    def _end(self, uid: str, known: _Pod, pod: Pod, now: int) -> None:
-        known.is_healthy = False
-        self._judge(known, now, waits=False)
+    def _end(self, uid: str, known: _Pod, now: int, *, has_succeeded: bool) -> None:
+        if known.is_ready or known.is_pending:
+            self._change(known, now, is_up=False, waits=False)
+        else:
+            known.found.pass_time(now)
         del self._pods[uid]
         if known.node:
-            on_node = self._on[known.node]
-            on_node.discard(uid)
-            if not on_node:
-                del self._on[known.node]
+            self._usage.remove_pod(uid, known.node, now)
             self._count_on_node(known, -1)
-        self._count(known.found, now, -1, pod)
+        self._count(known.found, now, -1, has_succeeded=has_succeeded)
 
-    def _count(self, found: WorkloadReadiness, now: int, number: int, pod: Pod) -> None:
+    def _count(self, found: WorkloadReadiness, now: int, number: int, *, has_succeeded: bool = False) -> None:
         """A pod comes or ends. Of a workload of which nothing but pods is known they are what it wants."""
-        found.pass_time(now)
         found.pods += number
         if self._tops.wanted(found.workload) is None:
             found.wanted = max(found.wanted, found.pods)
-            if number < 0 and pod.status.phase == "Succeeded":
+            if has_succeeded:
                 found.wanted -= 1
-            self._note(found, now)
-
-    def _node(self, node: Node, now: int, *, is_gone: bool) -> None:
-        name = node.metadata.name
-        life = self.nodes.get(name)
-        if is_gone:
-            self._ready_nodes.discard(name)
-            if life is not None:
-                life.gone_ns = now
-        else:
-            (self._ready_nodes.add if is_ready(node) else self._ready_nodes.discard)(name)
-            if life is None:
-                self.nodes[name] = NodeLife(name, was_there=False, added_ns=now)
-                on_node = (self._pods[uid] for uid in self._on.get(name, ()))
-                self.nodes[name].pods = sum(not known.is_daemon for known in on_node)
-            elif life.gone_ns is not None:
-                life.gone_ns = None
-        self._judge_node(name, now)
-
-    # What follows from it
+            found.points.put(now, (found.ready, found.wanted))
 
     def _judge_node(self, name: str, now: int) -> None:
         is_well = name in self._ready_nodes and name not in self._down
         if is_well is (name in self._well):
             return
         (self._well.add if is_well else self._well.discard)(name)
-        for uid in sorted(self._on.get(name, ())):
+        for uid in sorted(self._usage.pods_on(name)):
             known = self._pods[uid]
-            self._judge(known, now, waits=known.is_pending)
+            is_up = known.is_healthy and is_well
+            if is_up is not known.is_ready:
+                self._change(known, now, is_up=is_up, waits=known.is_pending)
 
-    def _judge(self, known: _Pod, now: int, *, waits: bool) -> None:
-        """See whether a pod is ready, and whether it waits for a node."""
-        is_up = known.is_healthy and known.node in self._well
-        if is_up is known.is_ready and waits is known.is_pending:
-            return
-        found = known.found
-        found.pass_time(now)
-        more_ready, more_pending = is_up - known.is_ready, waits - known.is_pending
-        found.ready += more_ready
-        found.pending += more_pending
-        self.ready += more_ready
-        self.pending += more_pending
+    def _change(self, known: _Pod, now: int, *, is_up: bool, waits: bool) -> None:
+        """A pod is ready or waits for a node, and was or did not before, or the other way round."""
+        found, more_ready, more_pending = known.found, is_up - known.is_ready, waits - known.is_pending
         known.is_ready, known.is_pending = is_up, waits
-        self._note(found, now)
+        found.pass_time(now)
+        found.pending += more_pending
+        self.pending += more_pending
+        if more_ready:
+            found.ready += more_ready
+            self.ready += more_ready
+            found.points.put(now, (found.ready, found.wanted))
 
     def _of(self, label: str, now: int) -> WorkloadReadiness:
         found = self._found.get(label)
         if found is None:
             found = self._found[label] = WorkloadReadiness(label, since_ns=now)
-        found.pass_time(now)
+        else:
+            found.pass_time(now)
         return found
-
-    def _note(self, found: WorkloadReadiness, now: int) -> None:
-        found.points.put(now, (found.ready, found.wanted))
 
     def _count_on_node(self, known: _Pod, number: int) -> None:
         life = self.nodes.get(known.node)

@@ -9,11 +9,10 @@ from podium.api.pod import Pod
 from podium.api.resize import effective_spec
 from podium.api.resource_requests import node_allocatable, pod_requests
 from podium.sim.results.holdings import Amounts
-from podium.store.log.watch_event import WatchEvent
 
 
 class Sizes:
-    """Takes in every write. Equal amounts are one object, so that a pod costs an entry in a dictionary."""
+    """Takes in what comes. Equal amounts are one object, so that a pod costs an entry in a dictionary."""
 
     def __init__(self) -> None:
         self.requests: dict[str, Amounts] = {}
@@ -24,15 +23,14 @@ class Sizes:
         """By name, the labels that each such node had last."""
         self._known: dict[tuple[tuple[str, int], ...], Amounts] = {}
 
-    def observe(self, event: WatchEvent) -> None:
-        """Take in a write."""
-        object_ = event.stored.object
-        if isinstance(object_, Pod):
-            if object_.metadata.uid not in self.requests:
-                self.requests[object_.metadata.uid] = self._one(pod_requests(effective_spec(object_)))
-        elif isinstance(object_, Node) and event.type != "DELETED":
-            self.offers[object_.metadata.name] = self._one(node_allocatable(object_.status))
-            self.labels[object_.metadata.name] = object_.metadata.labels
+    def pod_came(self, pod: Pod) -> None:
+        """A pod is there."""
+        self.requests[pod.metadata.uid] = self._one(pod_requests(effective_spec(pod)))
+
+    def node_changed(self, node: Node) -> None:
+        """A node is there, or another than before."""
+        self.offers[node.metadata.name] = self._one(node_allocatable(node.status))
+        self.labels[node.metadata.name] = node.metadata.labels
 
     def _one(self, amounts: Amounts) -> Amounts:
         return self._known.setdefault(tuple(amounts.items()), amounts)
