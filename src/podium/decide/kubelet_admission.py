@@ -38,13 +38,10 @@ class Holding(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, pod: Pod) -> Holding:
         """What a pod holds; of one that is resized in place, the greatest of what it wants, was given and uses."""
-        requests = pod_requests(effective_spec(pod))
-        amounts = {name: amount for name, amount in requests.items() if amount}
-        amounts[PODS] = 1
+        amounts = {**pod_requests(effective_spec(pod)), PODS: 1}
+        if 0 in amounts.values():
+            amounts = {name: amount for name, amount in amounts.items() if amount}
         return cls(amounts, host_ports(pod.spec))
-
-
-NOTHING_HELD = Holding({}, ())
 
 
 class Held:
