@@ -38,13 +38,10 @@ class Holding(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, pod: Pod) -> Holding:
         """What a pod holds; of one that is resized in place, the greatest of what it wants, was given and uses."""
-        requests = pod_requests(effective_spec(pod))
-        amounts = {name: amount for name, amount in requests.items() if amount}
-        amounts[PODS] = 1
+        amounts = {**pod_requests(effective_spec(pod)), PODS: 1}
+        if 0 in amounts.values():
+            amounts = {name: amount for name, amount in amounts.items() if amount}
         return cls(amounts, host_ports(pod.spec))
-
-
-NOTHING_HELD = Holding({}, ())
 
 
 class Held:
@@ -99,10 +96,12 @@ def refusals(pod: Pod, holding: Holding, node: Node, allocatable: Mapping[str, i
     ones keep a pod off that has its node already, and none does a static pod. Whether the node is unschedulable is
     nothing to a kubelet.
     """
-    found = _wrong_os(pod, node) + _shortages(holding, allocatable, others.amounts)
-    if not _selects(pod.spec, node):
+    spec, found = pod.spec, _shortages(holding, allocatable, others.amounts)
+    if _OS_LABEL in pod.metadata.labels:
+        found = _wrong_os(pod, node) + found
+    if (spec.node_selector or spec.affinity is not None) and not _selects(spec, node):
         found.append(_failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector"))
-    if pod.spec.node_name and pod.spec.node_name != node.metadata.name:
+    if spec.node_name and spec.node_name != node.metadata.name:
         found.append(_failed("NodeName", "node(s) didn't match the requested node name"))
     if holding.ports and any(held.conflicts(wanted) for held in others.ports for wanted in holding.ports):
         found.append(_failed("NodePorts", "node(s) didn't have free ports for the requested pod ports"))
@@ -128,8 +127,7 @@ def pressure_refusal(pod: Pod, conditions: Sequence[str]) -> Refusal | None:
 
 def _wrong_os(pod: Pod, node: Node) -> list[Refusal]:
     """A pod that is labelled for another operating system than the node's, which is linux where nothing is said."""
-    wanted = pod.metadata.labels.get(_OS_LABEL)
-    if wanted is None or wanted == node.metadata.labels.get(_OS_LABEL, "linux"):
+    if pod.metadata.labels[_OS_LABEL] == node.metadata.labels.get(_OS_LABEL, "linux"):
         return []
     message = f"Failed to admit pod as the `{_OS_LABEL}` label doesn't match node label"
     return [Refusal("PodOSSelectorNodeLabelDoesNotMatch", message)]

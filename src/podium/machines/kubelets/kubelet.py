@@ -216,10 +216,10 @@ class Kubelet:
     def _plan(self, name: str, node: NodeKubelet, deadline: Deadline) -> bool:
         """A node is due then; whether there is anything that it has not told before."""
         told = node.told
-        if deadline is not told:
-            node.told = deadline
+        if deadline is not told or node.gives_way:
             # Of nodes that are due at one time it is the last one where others have come before it.
-            plan = self._deadlines.set_last if told is None else self._deadlines.set
+            plan = self._deadlines.set_last if node.gives_way else self._deadlines.set
+            node.told, node.gives_way = deadline, False
             plan(name, deadline.time_ns, recurs=not deadline.is_news)
         return deadline is not told or bool(self._actions)
 

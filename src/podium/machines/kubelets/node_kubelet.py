@@ -58,7 +58,9 @@ class NodeKubelet:
         self._evictions = EvictionManager(self._memory, self._there, self._workers, settings.eviction_order)
         self._is_down = False
         self.told: Deadline | None = None
-        """The deadline as it was told last; None where others have come before this node since."""
+        """The deadline as it was told last, None where it has come since."""
+        self.gives_way = False
+        """Whether others come first since then, of those that are due at the same time."""
         # By uid, pods to look at.
         self._arrivals: dict[str, _Arrival] = {}
         self._has_news = False
@@ -89,7 +91,7 @@ class NodeKubelet:
                 self._look_at_arrivals(now)
             self._workers.move_on(now)
             self._has_news = self._workers.has_freed = False
-            if self._there.may_wait:
+            if self._there.may_wait and self._there.has_waiting():
                 self._start_waiting(now)
             if self._evictions.synchronize(now) and self._there.node is not None:
                 self._report_condition(self._there.node, reports.memory_pressure(is_short=self._memory.is_short))
@@ -117,7 +119,7 @@ class NodeKubelet:
             run.wanted = None
             return False
         self._workers.release(run)
-        self.told = None
+        self.gives_way = True
         return True
 
     def is_wanted(self, action: Action) -> bool:
@@ -224,7 +226,7 @@ class NodeKubelet:
         self._arrivals.pop(uid, None)
         if uid in self._there.runs:
             self._workers.release(self._there.runs[uid])
-            self.told = None
+            self.gives_way = True
         self._workers.ended.pop(uid, None)
 
     def _pod_changed(self, run: PodRun, pod: Pod, raw: Raw, now: int) -> bool:
@@ -241,7 +243,7 @@ class NodeKubelet:
         is_terminal = pod.is_terminal
         if not is_terminal and metadata.deletion_timestamp is None:
             return self._assert_ready(run) or is_news
-        self.told = None
+        self.gives_way = True
         if self._is_room_wanted():
             self._has_news = True
         if not is_terminal:
@@ -249,7 +251,7 @@ class NodeKubelet:
         else:
             if run.uid in self._there.runs:
                 self._workers.release(run)
-            if self._is_up:
+            if metadata.deletion_timestamp is not None and self._is_up:
                 self._workers.finish_ended(run)
         return True
 
@@ -287,32 +289,29 @@ class NodeKubelet:
 
     def _is_room_wanted(self) -> bool:
         """Whether anything may come of room that becomes free: a pod waits for it, or memory is short."""
-        return not self._memory.is_at_rest or self._there.has_waiting
+        return not self._memory.is_at_rest or (self._there.may_wait and self._there.has_waiting())
 
     def _look_at_arrivals(self, now: int) -> None:
         """Look at the pods that have come.
 
         Those that run already keep their places. Others are looked at when what is to end by now has, the oldest first.
         """
-        arrivals = list(self._arrivals.values())
+        arrivals = sorted(self._arrivals.values(), key=lambda arrival: arrival.pod.metadata.creation_timestamp or "")
         self._arrivals.clear()
-        is_alone = len(arrivals) == 1
-        if not is_alone:
-            arrivals.sort(key=lambda arrival: arrival.pod.metadata.creation_timestamp or "")
         for arrival in arrivals:
             if arrival.has_run:
-                self._take_in(arrival, now, is_alone=is_alone)
+                self._take_in(arrival, now, is_alone=False)
         self._workers.move_on(now)
         for arrival in arrivals:
             if not arrival.has_run:
-                self._take_in(arrival, now, is_alone=is_alone)
+                self._take_in(arrival, now, is_alone=len(arrivals) == 1)
 
     def _take_in(self, arrival: _Arrival, now: int, *, is_alone: bool) -> None:
         """Look at a pod that has come; ``is_alone``: no other has come with it."""
         pod, there = arrival.pod, self._there
         run = PodRun.of(pod, arrival.raw)
         run.restarts, run.termination_ns = arrival.restarts, self._termination_ns
-        if there.has_trouble:
+        if there.trouble is not None:
             run.trouble_ns = there.trouble_ns(pod)
         if self._hosts is not None and there.node is not None:
             run.addresses = self._hosts.addresses_of(pod, run.raw, there.node.metadata.uid)
@@ -348,7 +347,7 @@ class NodeKubelet:
         if verdict.refusal is not None:
             self._turn_away(run, verdict.refusal)
             return
-        reject_ns = there.reject_ns(run.pod) if there.has_trouble else None
+        reject_ns = None if there.trouble is None else there.reject_ns(run.pod)
         if reject_ns is not None:
             self._workers.give_up(run, reports.rejected(run, UNEXPECTED), now + reject_ns)
             return

@@ -41,18 +41,18 @@ class NodeRuns:
 
     A pod whose containers are gone is among them until the API knows that it has ended: others get its room only then,
     so that a kubelet which starts anew meanwhile finds no more pods than there is room for. With ``honors_policy``,
-    pods that are not preemptible end for no other. ``may_wait``: a pod was made to wait since none did.
+    pods that are not preemptible end for no other. ``trouble`` are the node's annotations where they tell of some.
+    ``may_wait``: a pod was made to wait since none did.
     """
 
     node: Node | None = None
     allocatable: Mapping[str, int] = field(default_factory=dict)
     runs: dict[str, PodRun] = field(default_factory=dict)
     honors_policy: bool = True
+    trouble: Mapping[str, str] | None = None
     may_wait: bool = False
     # Which of the other pressures the node is under.
     _pressures: list[str] = field(default_factory=list, init=False)
-    # The node's annotations where they tell of trouble.
-    _trouble: Mapping[str, str] | None = field(default=None, init=False)
     # What the holders hold together.
     _held: Held = field(default_factory=Held, init=False)
     # By uid, those of the pods that say how much memory they use.
@@ -63,7 +63,7 @@ class NodeRuns:
         self.node = node
         self.allocatable = node_allocatable(node.status)
         annotations = node.metadata.annotations
-        self._trouble = annotations if TROUBLE in annotations else None
+        self.trouble = annotations if TROUBLE in annotations else None
         self._pressures = [type_ for type_ in (DISK_PRESSURE, PID_PRESSURE) if condition_status(node, type_) == "True"]
 
     def put(self, run: PodRun) -> None:
@@ -95,18 +95,13 @@ class NodeRuns:
         if run.is_admitted:
             self._held.remove(run.holding)
 
-    @property
-    def has_trouble(self) -> bool:
-        """Whether the node tells of trouble."""
-        return self._trouble is not None
-
     def trouble_ns(self, pod: Pod) -> int | None:
         """How long after their start a pod's containers fail for the node's sake; None: they do not."""
-        return None if self._trouble is None or self.node is None else crash_after_ns(self._trouble, pod)
+        return None if self.trouble is None or self.node is None else crash_after_ns(self.trouble, pod)
 
     def reject_ns(self, pod: Pod) -> int | None:
         """How long after its coming a pod is turned away for the node's sake; None: it is not."""
-        return None if self._trouble is None or self.node is None else reject_after_ns(self._trouble, pod)
+        return None if self.trouble is None or self.node is None else reject_after_ns(self.trouble, pod)
 
     def judge(self, run: PodRun, *, is_short: bool, waits_for_victims: bool) -> Verdict:
         """Whether a pod may come; ``is_short``: the node is short of memory.
@@ -152,17 +147,13 @@ class NodeRuns:
         """The holders that are not being killed, nor have ended."""
         return [run for run in self.holders() if not run.is_stopping and not run.is_ended]
 
-    @property
     def has_waiting(self) -> bool:
-        """Whether any pod waits for others to leave."""
-        if self.may_wait:
-            self.may_wait = any(run.is_waiting for run in self.runs.values())
+        """Whether any pod waits for others to leave, where one may."""
+        self.may_wait = any(run.is_waiting for run in self.runs.values())
         return self.may_wait
 
     def waiting(self) -> list[PodRun]:
         """The pods that wait for others to leave, by priority, then arrival."""
-        if not self.has_waiting:
-            return []
         return sorted([run for run in self.runs.values() if run.is_waiting], key=lambda run: -run.pod.priority)
 
     def available_bytes(self) -> int:
