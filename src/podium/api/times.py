@@ -27,8 +27,9 @@ PLAIN_TIME = (
 _SECOND = 10**9
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CACHE = 65_536
-_DAYS = 4_096
-_DAY_SECONDS = 86_400
+_HOURS = 4_096
+_DURATIONS = 4_096
+_HOUR_SECONDS = 3_600
 _MAX_LENGTH = 64
 _MAX_DURATION = MAX_TIME_NS
 _TIME = re.compile(
@@ -37,7 +38,10 @@ _TIME = re.compile(
     re.ASCII,
 )
 # What nearly all times look like: a whole second of UTC.
-_PLAIN = re.compile(r"(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):([0-5]\d):([0-5]\d)Z", re.ASCII)
+_PLAIN = re.compile(r"(\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3])):([0-5]\d):([0-5]\d)Z", re.ASCII)
+# Minutes and seconds as they are written, and what is written: to look up is faster than to format and to parse.
+_WRITTEN = tuple(f"{number:02}" for number in range(60))
+_READ = {text: number for number, text in enumerate(_WRITTEN)}
 _DURATION_PART = re.compile(r"(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
 _BARE_NUMBER = re.compile(r"(\d*)(?:\.(\d*))?", re.ASCII)
 _UNITS = {
@@ -60,10 +64,10 @@ def parse_time(text: str) -> int:
     """
     plain = _PLAIN.fullmatch(text)
     if plain is not None:
-        date, hour, minute, second = plain.groups()
-        days = _days(date)
-        if days is not None:
-            return (days * _DAY_SECONDS + int(hour) * 3_600 + int(minute) * 60 + int(second)) * _SECOND
+        hour, minute, second = plain.groups()
+        hours = _hours(hour)
+        if hours is not None:
+            return (hours * _HOUR_SECONDS + _READ[minute] * 60 + _READ[second]) * _SECOND
     return _parse_time(text)
 
 
@@ -94,25 +98,24 @@ def format_time(ns: int) -> str:
 
     What lies outside of all times is written as the first or the last of them.
     """
-    days, second = divmod(min(max(ns, 0), MAX_TIME_NS) // _SECOND, _DAY_SECONDS)
-    hour, second = divmod(second, 3_600)
-    return f"{_date(days)}T{hour:02}:{second // 60:02}:{second % 60:02}Z"
+    hours, second = divmod(min(max(ns, 0), MAX_TIME_NS) // _SECOND, _HOUR_SECONDS)
+    return f"{_hour(hours)}:{_WRITTEN[second // 60]}:{_WRITTEN[second % 60]}Z"
 
 
-@lru_cache(maxsize=_DAYS)
-def _date(days: int) -> str:
-    """The date so many days after the first."""
-    return (_EPOCH + timedelta(days=days)).date().isoformat()
+@lru_cache(maxsize=_HOURS)
+def _hour(hours: int) -> str:
+    """Date and hour, so many hours after the first: "2026-01-31T09"."""
+    return (_EPOCH + timedelta(hours=hours)).isoformat()[:13]
 
 
-@lru_cache(maxsize=_DAYS)
-def _days(date: str) -> int | None:
-    """How many days after the first a date is; None for one that is none, or not surely within all times."""
+@lru_cache(maxsize=_HOURS)
+def _hours(hour: str) -> int | None:
+    """How many hours after the first an hour is; None for one that is none, or not surely within all times."""
     try:
-        days = (datetime.fromisoformat(f"{date}T00:00:00+00:00") - _EPOCH).days
+        hours = (datetime.fromisoformat(f"{hour}:00:00+00:00") - _EPOCH) // timedelta(hours=1)
     except ValueError:
         return None
-    return days if 0 <= days < MAX_TIME_NS // _SECOND // _DAY_SECONDS else None
+    return hours if 0 <= hours < MAX_TIME_NS // _SECOND // _HOUR_SECONDS else None
 
 
 @lru_cache(maxsize=_CACHE)
@@ -144,7 +147,7 @@ def parse_duration(text: str | int | float) -> int:
     return -total if negative else total
 
 
-@lru_cache(maxsize=_DAYS)
+@lru_cache(maxsize=_DURATIONS)
 def _duration(text: str) -> int | None:
     """The nanoseconds of an unsigned duration, or None when it is not one."""
     seconds = text.removesuffix("s")

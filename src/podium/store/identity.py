@@ -14,18 +14,20 @@ class Identities:
     """A sequence of identities that depends on nothing but the seed; `count` of them were drawn so far."""
 
     def __init__(self, seed: int) -> None:
-        self._seed = seed
+        # What identities are drawn from but for their number: uids and names differ in size.
+        self._uids = blake2b(f"{seed}:".encode(), digest_size=16)
+        self._names = blake2b(f"{seed}:".encode(), digest_size=8)
         self.count = 0
         self._given: dict[str, None] = {}
 
     def uid(self) -> str:
         """The next uid, in the form of a UUID."""
-        text = self._next(16).hex()
+        text = self._next(self._uids).hex()
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
     def name(self, base: str) -> str:
         """A name for `metadata.generateName`: the base, shortened where needed, and five letters and digits."""
-        drawn = int.from_bytes(self._next(8))
+        drawn = int.from_bytes(self._next(self._names))
         suffix = ""
         for _ in range(_SUFFIX_LENGTH):
             drawn, index = divmod(drawn, len(_ALPHABET))
@@ -53,6 +55,8 @@ class Identities:
         while len(self._given) > given:
             self._given.popitem()
 
-    def _next(self, size: int) -> bytes:
+    def _next(self, begun: blake2b) -> bytes:
         self.count += 1
-        return blake2b(f"{self._seed}:{self.count}".encode(), digest_size=size).digest()
+        drawn = begun.copy()
+        drawn.update(str(self.count).encode())
+        return drawn.digest()

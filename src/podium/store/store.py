@@ -338,8 +338,10 @@ class Store(Commits):
         The node need not exist. `uid` and `resource_version` are preconditions where given. Raises StoreError 404, 409,
         and as `check_binding` does.
         """
-        previous = self._expect("Pod", key, uid, resource_version)
+        previous = self.get("Pod", key)
         pod = _pod(previous)
+        if uid != pod.metadata.uid or resource_version:
+            check_preconditions(previous, uid, resource_version)
         check_binding(previous, pod, target_kind, node_name)
         return self.commit(previous.resource, previous, *bound(pod, previous.raw, node_name, now))
 

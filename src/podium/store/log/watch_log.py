@@ -92,10 +92,10 @@ class WatchLog:
     def since(self, version: int, kind: str = "") -> list[WatchEvent]:
         """The events after `version`, of one kind or of all, oldest first. Raises as `check` does."""
         if version == self.version - 1 and self._events:
-            event = self._events[-1]
             if not kind:
-                return [event]
-            if kind in self._kinds and event.stored.resource.name != kind and version >= self._kinds[kind].begin:
+                return [self._events[-1]]
+            is_other = self._events[-1].stored.resource.name != kind
+            if is_other and kind in self._kinds and version >= self._kinds[kind].begin:
                 return []
         self.check(version, kind)
         if kind:

@@ -7,12 +7,14 @@ from msgspec.structs import replace
 
 from podium.api.meta import Raw
 from podium.api.pod import Pod, PodCondition
+from podium.api.times import format_time
 from podium.store.conditions import with_condition
 from podium.store.errors import StoreError, conflict
 from podium.store.stored import Stored
 
 _CONDITIONS = tuple[PodCondition, ...]
 _SCHEDULED = {"type": "PodScheduled", "status": "True"}
+_READ_SCHEDULED = convert([_SCHEDULED], _CONDITIONS)
 
 
 def check_binding(stored: Stored, pod: Pod, target_kind: str, node_name: str) -> None:
@@ -23,7 +25,7 @@ def check_binding(stored: Stored, pod: Pod, target_kind: str, node_name: str) ->
     if target_kind not in ("", "Node") or not node_name:
         raise StoreError(500, "", f"a pod is bound to a Node with a name, not to {target_kind} {node_name}")
     problem = ""
-    if pod.is_terminating:
+    if pod.metadata.deletion_timestamp is not None:
         problem = "is being deleted, cannot be assigned to a host"
     elif pod.spec.node_name:
         problem = f"is already assigned to node {pod.spec.node_name}"
@@ -39,12 +41,17 @@ def bound(pod: Pod, raw: Raw, node_name: str, now: int) -> tuple[Raw, Pod]:
     generation = metadata["generation"] = metadata["generation"] + 1
     spec["nodeName"] = node_name
     status.pop("nominatedNodeName", None)
-    conditions = status["conditions"] = with_condition(status.get("conditions", []), _SCHEDULED, now)
+    read = _READ_SCHEDULED
+    if before := status.get("conditions"):
+        status["conditions"] = with_condition(before, _SCHEDULED, now)
+        read = convert(status["conditions"], _CONDITIONS)
+    else:
+        status["conditions"] = [{**_SCHEDULED, "lastTransitionTime": format_time(now)}]
     # What changes is known field by field: nothing else needs to be read again.
     on_node = replace(
         pod,
         metadata=replace(pod.metadata, generation=generation),
         spec=replace(pod.spec, node_name=node_name),
-        status=replace(pod.status, nominated_node_name="", conditions=convert(conditions, _CONDITIONS)),
+        status=replace(pod.status, nominated_node_name="", conditions=read),
     )
     return {**raw, "metadata": metadata, "spec": spec, "status": status}, on_node

@@ -56,9 +56,9 @@ def with_first_status(raw: Raw, object_: Kubernetes) -> tuple[Raw, Kubernetes]:
 
 
 def with_uid(raw: Raw, object_: Kubernetes, uid: str) -> tuple[Raw, Kubernetes]:
-    """Both forms of an object with its identity."""
-    metadata = replace(object_.metadata, uid=uid)
-    return {**raw, "metadata": {**raw["metadata"], "uid": uid}}, replace(object_, metadata=metadata)
+    """Both forms of an object with its identity. Its metadata are those that `with_metadata` has made for it."""
+    raw["metadata"]["uid"] = uid
+    return raw, replace(object_, metadata=replace(object_.metadata, uid=uid))
 
 
 def read_with_metadata(reading: Reading, raw: Raw) -> Reading:
