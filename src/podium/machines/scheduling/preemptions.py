@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+import msgspec
+
 from podium.api.disruption_policy import SCHEDULER
 from podium.api.pod import PodCondition
 from podium.cluster.cluster import Cluster
@@ -44,8 +46,7 @@ class Preemption:
     grounds: Grounds | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(msgspec.Struct, frozen=True):
     """A preemption whose deletions are all through, or which failed; and whether all its victims are gone already.
 
     ``binds_first``: its preemptor does not wait for them.
