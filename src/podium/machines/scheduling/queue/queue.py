@@ -193,8 +193,8 @@ class SchedulingQueue(QueuePlaces):
         if flight is None:
             return None
         queued.record = flight.latest
-        queued.unschedulable_plugins = () if error else tuple(sorted(set(plugins)))
-        queued.pending_plugins = () if error else tuple(sorted(set(pending_plugins)))
+        queued.unschedulable_plugins = tuple(sorted(set(plugins))) if plugins and not error else ()
+        queued.pending_plugins = tuple(sorted(set(pending_plugins))) if pending_plugins and not error else ()
         if queued.unschedulable_plugins or queued.pending_plugins:
             queued.unschedulable_count += 1
             queued.error_count = 0
@@ -325,8 +325,9 @@ class SchedulingQueue(QueuePlaces):
         is_held = bool(wake or queued.gated_by) and self._gate.holds(queued)
         if wake:
             queued.woken_by = reason
-        may_back_off = not is_held and (wake is Wake.AFTER_BACKOFF or self._settings.must_pause(queued, now))
-        backs_off = may_back_off and self._settings.backoff_end_ns(queued) > now
+        backs_off = False
+        if wake and not is_held and (wake is Wake.AFTER_BACKOFF or self._settings.must_pause(queued, now)):
+            backs_off = self._settings.backoff_end_ns(queued) > now
         self._put(queued, landing(wake, is_held=is_held, backs_off=backs_off), now)
 
     def _stays_gated(self, queued: QueuedPod, now: int) -> bool:
