@@ -97,7 +97,7 @@ class Preemptions:
         if not victims:
             return []
         self.forget(preemptor.uid)
-        uids = tuple(victim.uid for victim in victims)
+        uids = tuple([victim.uid for victim in victims])
         node_of = {victim.uid: victim.node_name for victim in victims}
         preemption = self._by_preemptor[preemptor.uid] = Preemption(
             preemptor, node_name, uids, node_of, evicts, binds_first, grounds=grounds
