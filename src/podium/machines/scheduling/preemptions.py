@@ -119,9 +119,10 @@ class Preemptions:
         elif self._is_to_go(preemption, action.uid):
             return [DeleteObject("Pod", action.key, action.uid, action.cause)], None
         self._settle(preemption, action.uid)
-        if not (preemption.outstanding or preemption.is_at_last):
+        outstanding = preemption.outstanding
+        if not outstanding and not preemption.is_at_last:
             actions += self._begin_last(preemption)
-        if preemption.outstanding:
+        if outstanding:
             return actions, None
         del self._by_preemptor[preemption.preemptor.uid]
         all_gone = self._cluster.placed.keys().isdisjoint(preemption.victims)
