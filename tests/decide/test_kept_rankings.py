@@ -54,7 +54,7 @@ def same_row(runner: Runner, record: PodRecord) -> bool:
     before = runner.pre_filter(state, record)
     found = None
     if before.status.is_success and before.rows is None:
-        found = runner.rankings.best(state, record, lot(record.uid, 0))
+        found = runner.rankings.best(state, record, lambda: lot(record.uid, 0))
     expected = place(runner, record, nominated_first=False).row
     assert found in (None, expected)
     assert place(runner, record, nominated_first=False, detailed=False).row == expected

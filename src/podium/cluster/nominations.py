@@ -86,19 +86,19 @@ class Nominations:
         if on_node is None:
             return []
         pods = list(on_node.values())
-        return pods if len(pods) < 2 else sorted(pods, key=lambda pod: (-self.priority(pod), pod.key))
+        return pods if len(pods) < 2 else sorted(pods, key=self._order)
 
     def rivals(self, row: int, pod: PodRecord, own_uid: str) -> list[PodRecord]:
         """Of the pods nominated to the node in a row those that count for ``pod``, in the order of `on`.
 
         They are of at least its priority; that of ``own_uid`` does not count.
         """
-        name = self._nodes.names[row]
-        if name not in self._pods_on:
+        on_node = self._pods_on.get(self._nodes.names[row])
+        if on_node is None:
             return []
-        return [
-            other for other in self.on(name) if other.uid != own_uid and self._groups.priority_of(other) >= pod.priority
-        ]
+        least, priority_of = pod.priority, self._groups.priority_of
+        pods = [other for uid, other in on_node.items() if uid != own_uid and priority_of(other) >= least]
+        return pods if len(pods) < 2 else sorted(pods, key=self._order)
 
     def priority(self, pod: PodRecord) -> int:
         """By which priority a nominated pod keeps its place."""
@@ -121,6 +121,9 @@ class Nominations:
     def all(self) -> list[tuple[PodRecord, str]]:
         """Every nominated pod with its node, by node then by falling priority."""
         return [(pod, node_name) for node_name in self.nodes() for pod in self.on(node_name)]
+
+    def _order(self, pod: PodRecord) -> tuple[int, str]:
+        return -self._groups.priority_of(pod), pod.key
 
     def _touch(self, node_name: str) -> None:
         row = self._nodes.row_of.get(node_name)

@@ -82,7 +82,7 @@ class CappedTable:
 
 def is_capped(cluster: Cluster) -> bool:
     """Whether some candidates may need more of a cap than is left."""
-    return bool(cluster.caps.used())
+    return bool(cluster.caps.limits) and bool(cluster.caps.used())
 
 
 def within_cap(cluster: Cluster, table: TrialTable) -> CappedTable:

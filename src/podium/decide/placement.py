@@ -127,7 +127,7 @@ def place(
         if tried is not None:
             return tried
     if not detailed and pre_filter.rows is None and extenders is None:
-        row = runner.rankings.best(state, pod, lot(pod.uid, seed))
+        row = runner.rankings.best(state, pod, lambda: lot(pod.uid, seed))
         if row is not None:
             return Placement(pod, state, pre_filter, _NO_ROWS, _NOT_TOLD, _NO_ROWS, None, row, cursor)
     outcome = runner.filter(state, pod, pre_filter.rows)

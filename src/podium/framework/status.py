@@ -5,8 +5,9 @@ Source: staging/src/k8s.io/kube-scheduler/framework (Status, Code).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+import msgspec
 
 
 class Code(Enum):
@@ -21,8 +22,7 @@ class Code(Enum):
     PENDING = "Pending"
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(msgspec.Struct, frozen=True):
     """An answer with its reasons. ``plugin`` is filled in by the runner.
 
     ``SKIP`` from PreFilter or PreScore means that the plugin has nothing to say about this pod at Filter or Score;

@@ -187,7 +187,7 @@ class DefaultPreemption:
             retry_ns = plan.put_off.next_ns if plan.put_off else self._protection.next_ns(cluster, pod)
             nominated_node = None if plan.keeps_nomination else ""
             return PostFilterResult(unschedulable(plan.message), nominated_node, plan=plan, retry_ns=retry_ns)
-        victims = ", ".join(victim.key for victim in plan.chosen.victims)
+        victims = ", ".join([victim.key for victim in plan.chosen.victims])
         reason = f"preemption: node {plan.chosen.node_name} is nominated; victims: {victims}"
         status = Status(reasons=(reason,), plugin=self.name)
         evicts = self._protection.required

@@ -112,7 +112,7 @@ def test_a_preemption_that_went_half_through_leaves_its_preemptor_waiting(failin
 
     def as_if_all_had_gone_well(right: Right, *args: Any) -> tuple[list[Action], Ended | None]:
         actions, ended = right(*args)
-        return actions, ended and replace(ended, failed=False)
+        return actions, ended and structs.replace(ended, failed=False)
 
     def story() -> None:
         driver, actions = preempting()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from podium.api.basis import Caveat
@@ -195,7 +195,7 @@ class Explanation(Shown):
 
 
 def _verdict(status: Status) -> dict[str, Any]:
-    return _status(replace(status, reasons=()) if status.plugin == LEFT_OUT else status)
+    return _status(Status(status.code, plugin=status.plugin) if status.plugin == LEFT_OUT else status)
 
 
 def _status(status: Status) -> dict[str, Any]:

@@ -6,9 +6,11 @@ Source: pkg/scheduler/framework/runtime/framework.go (RunPostFilterPlugins), pkg
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from podium.decide.placement import Placement, full_outcome
 from podium.framework.claims import ClaimRelease
-from podium.framework.errors import Calling
+from podium.framework.errors import PluginError, failure, is_failure
 from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
 from podium.framework.status import Code, Status, unresolvable
@@ -35,8 +37,13 @@ def ask_post_filters(runner: Runner, placement: Placement) -> PostFilterResult:
     best = _NOTHING
     answers: list[Status] = []
     for plugin in runner.profile.post_filter:
-        with Calling(plugin.name, "PostFilter", placement.pod):
+        # As `Calling` does it, which would cost as much as most plugins take to answer.
+        try:
             found = plugin.post_filter(placement.state, placement.pod, runner, cluster, outcome)
+        except BaseException as error:
+            if is_failure(error) and not isinstance(error, PluginError):
+                raise failure(error, plugin.name, "PostFilter", placement.pod) from error
+            raise
         answers.append(found.status.by(plugin.name))
         releases += found.releases
         if found.status.code is Code.ERROR:
@@ -55,16 +62,5 @@ def ask_post_filters(runner: Runner, placement: Placement) -> PostFilterResult:
 def _told(
     found: PostFilterResult, status: Status, answers: list[Status], releases: tuple[ClaimRelease, ...]
 ) -> PostFilterResult:
-    """A proposal with what all said. Written out, since `dataclasses.replace` costs as much as some plugins."""
-    return PostFilterResult(
-        status,
-        found.nominated_node,
-        found.victims,
-        found.plan,
-        tuple(answers),
-        found.retry_ns,
-        releases,
-        found.evicts,
-        found.binds_to,
-        found.binds_first,
-    )
+    """A proposal with what all said."""
+    return replace(found, status=status, answers=tuple(answers), releases=releases)

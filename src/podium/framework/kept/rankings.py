@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -95,8 +96,11 @@ class Rankings:
             and not runner.scoring.unprepared
         )
 
-    def best(self, state: CycleState, pod: PodRecord, lot: int) -> int | None:
-        """The row that `decide.placement` would come to; None where that is not known here."""
+    def best(self, state: CycleState, pod: PodRecord, lot: Callable[[], int]) -> int | None:
+        """The row that `decide.placement` would come to; None where that is not known here.
+
+        ``lot`` is asked for what the pod draws among equals once there are some to draw from.
+        """
         if not self._is_possible or not self._sees_nominations(state, pod):
             return None
         # Which nominated pods count depends on the priority.
@@ -115,7 +119,7 @@ class Rankings:
             standing.drop()
             raise
         standing.served += 1
-        return _best_row(standing.judge, standing.ranking, pod, lot)
+        return _best_row(standing.judge, standing.ranking, pod, lot())
 
     def learn(self, pod: PodRecord, *, fits: bool) -> None:
         """Whether the pod fits some node, as the filters say.

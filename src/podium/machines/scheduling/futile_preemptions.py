@@ -79,9 +79,11 @@ class FutilePreemptions:
 
         ``state`` is that of the attempt at the pod.
         """
-        uids = frozenset(victim.uid for victim in victims)
+        if not self._most:
+            return
+        uids = frozenset([victim.uid for victim in victims])
         row = self._cluster.nodes.row_of.get(node_name)
-        if self._most and uids and row is not None:
+        if uids and row is not None:
             self._begin(pod, Round(node_name, uids, _uids(self._takers.present(runner, state, pod, row, now)), now))
 
     def begin_plan(self, steps: Iterable[tuple[PodRecord, str]], victims: Iterable[PodRecord], now: int) -> None:
@@ -101,9 +103,7 @@ class FutilePreemptions:
 
     def judge(self, runner: Runner, pod: PodRecord, now: int) -> list[Record]:
         """Judge what was begun for a pod that fits nowhere; says so if that is why it must wait from now on."""
-        if not self._histories:
-            return []
-        history = self._histories.get(self._takers.owner(pod))
+        history = self._history_of(pod)
         if history is None:
             return []
         rounds = [*history.take_lost(), *history.take_ended(self._cluster, [pod]).values()]
@@ -125,6 +125,10 @@ class FutilePreemptions:
                 round_on = {each.node_name: each for each in theirs.values()}
                 taken[began_ns] = round_on[others[0].node_name], [other.key for other in others]
         return self._count(history, first, [*lost, *ended.values()], list(taken.values()), now)
+
+    def _history_of(self, pod: PodRecord) -> History | None:
+        """What is known of a pod's owner; most often there is nothing to look for."""
+        return self._histories.get(self._takers.owner(pod)) if self._histories else None
 
     def _begin(self, pod: PodRecord, begun: Round) -> None:
         self._has_begun = True
@@ -169,7 +173,7 @@ class FutilePreemptions:
 
     def note(self, pod: PodRecord) -> list[PatchObject]:
         """What is to be noted in a pod after its attempt: nothing where it says so already."""
-        history = self._histories.get(self._takers.owner(pod))
+        history = self._history_of(pod)
         if history is None or history.is_noted or pod.uid not in history.rounds:
             return []
         history.is_noted = True
@@ -179,7 +183,7 @@ class FutilePreemptions:
 
     def wait(self, pod: PodRecord, now: int) -> str:
         """Why a pod may not preempt now, "" where it may. One that may not is handed out when it may again."""
-        history = self._histories.get(self._takers.owner(pod))
+        history = self._history_of(pod)
         if history is None or history.until_ns <= now:
             return ""
         self._waiting.set(pod.uid, history.until_ns)
@@ -231,9 +235,7 @@ class FutilePreemptions:
 
         Returns what takes the notes off the owner's pods.
         """
-        if not self._histories:
-            return []
-        history = self._histories.get(self._takers.owner(pod))
+        history = self._history_of(pod)
         if history is None or pod.uid not in history.rounds:
             return []
         del history.rounds[pod.uid]
@@ -250,7 +252,7 @@ class FutilePreemptions:
 
         Unless there is none: then the loss is forgotten after a while.
         """
-        history = self._histories.get(self._takers.owner(pod))
+        history = self._history_of(pod)
         last = None if history is None else history.rounds.get(pod.uid)
         if history is not None and last is not None and last.node_name == node_name:
             history.lost.append(last)
@@ -260,9 +262,7 @@ class FutilePreemptions:
         """A pod is gone."""
         if self._waiting.times:
             self._waiting.set(pod.uid, None)
-        if not self._histories:
-            return
-        history = self._histories.get(self._takers.owner(pod))
+        history = self._history_of(pod)
         if history is not None:
             history.rounds.pop(pod.uid, None)
             history.noted.pop(pod.uid, None)

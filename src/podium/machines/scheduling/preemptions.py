@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+import msgspec
+
 from podium.api.disruption_policy import SCHEDULER
 from podium.api.pod import PodCondition
 from podium.cluster.cluster import Cluster
@@ -44,8 +46,7 @@ class Preemption:
     grounds: Grounds | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(msgspec.Struct, frozen=True):
     """A preemption whose deletions are all through, or which failed; and whether all its victims are gone already.
 
     ``binds_first``: its preemptor does not wait for them.
@@ -96,7 +97,7 @@ class Preemptions:
         if not victims:
             return []
         self.forget(preemptor.uid)
-        uids = tuple(victim.uid for victim in victims)
+        uids = tuple([victim.uid for victim in victims])
         node_of = {victim.uid: victim.node_name for victim in victims}
         preemption = self._by_preemptor[preemptor.uid] = Preemption(
             preemptor, node_name, uids, node_of, evicts, binds_first, grounds=grounds
@@ -118,9 +119,10 @@ class Preemptions:
         elif self._is_to_go(preemption, action.uid):
             return [DeleteObject("Pod", action.key, action.uid, action.cause)], None
         self._settle(preemption, action.uid)
-        if not (preemption.outstanding or preemption.is_at_last):
+        outstanding = preemption.outstanding
+        if not outstanding and not preemption.is_at_last:
             actions += self._begin_last(preemption)
-        if preemption.outstanding:
+        if outstanding:
             return actions, None
         del self._by_preemptor[preemption.preemptor.uid]
         all_gone = self._cluster.placed.keys().isdisjoint(preemption.victims)

@@ -359,7 +359,7 @@ class Scheduler:
         elif result.plan is not None and result.retry_ns is None and not self.futile.knows(pod):
             self.known.keep(pod, KnownFailure(tuple(plugins), message), now)
         if result.nominated_node:
-            self.cluster.nominations.put(pod, result.nominated_node, (victim.uid for victim in result.victims))
+            self.cluster.nominations.put(pod, result.nominated_node, [victim.uid for victim in result.victims])
         elif result.nominated_node == "":
             self.cluster.nominations.remove(pod.uid)
         node_name = pod.nominated_node_name

@@ -54,6 +54,10 @@ class PodHeap:
         if len(self._heap) + len(self._sorted) > 2 * len(self._live) + SLACK:
             self._sweep()
 
+    def item(self, uid: str) -> Item | None:
+        """The item of a pod; None for one that is not there."""
+        return self._live.get(uid)
+
     def first(self) -> Item | None:
         """The item that goes first; None if there is none."""
         heap, in_order, live = self._heap, self._sorted, self._live

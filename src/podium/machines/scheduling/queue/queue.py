@@ -32,6 +32,9 @@ GROUP_CHANGED = "PodGroupChanged"
 UNSCHEDULABLE_TIMEOUT = "UnschedulableTimeout"
 ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 
+# Where pods wait for an event.
+_WAITS = (Place.UNSCHEDULABLE, Place.GATED)
+
 
 class SchedulingQueue(QueuePlaces):
     """Every pending pod that the scheduler is responsible for, in exactly one place.
@@ -97,7 +100,6 @@ class SchedulingQueue(QueuePlaces):
         else:
             wake = self._rejections.of_attempt(queued).wake(record, event)
             if wake or queued.gated_by:
-                self._waiting.remove(record.uid)
                 self._requeue(queued, wake, event.label, now)
 
     def pop(self, now: int) -> QueuedPod | None:
@@ -191,8 +193,8 @@ class SchedulingQueue(QueuePlaces):
         if flight is None:
             return None
         queued.record = flight.latest
-        queued.unschedulable_plugins = () if error else tuple(sorted(set(plugins)))
-        queued.pending_plugins = () if error else tuple(sorted(set(pending_plugins)))
+        queued.unschedulable_plugins = tuple(sorted(set(plugins))) if plugins and not error else ()
+        queued.pending_plugins = tuple(sorted(set(pending_plugins))) if pending_plugins and not error else ()
         if queued.unschedulable_plugins or queued.pending_plugins:
             queued.unschedulable_count += 1
             queued.error_count = 0
@@ -232,8 +234,7 @@ class SchedulingQueue(QueuePlaces):
         queued, flight = self._pods.get(uid), self._in_flight.find(uid)
         if flight is not None:
             flight.own.append(ClusterEvent(EventResource.WILDCARD, ActionType.ALL, label=reason))
-        elif queued is not None and queued.place in (Place.GATED, Place.UNSCHEDULABLE):
-            self._waiting.remove(uid)
+        elif queued is not None and queued.place in _WAITS:
             self._requeue(queued, Wake.AFTER_BACKOFF, reason, now)
 
     def move(self, event: ClusterEvent, now: int, among: Callable[[PodRecord], bool] | None = None) -> None:
@@ -257,7 +258,6 @@ class SchedulingQueue(QueuePlaces):
             if queued.gated_by and self._stays_gated(queued, now):
                 queued.woken_by = event.label
                 continue
-            self._waiting.remove(queued.record.uid)
             self._requeue(queued, wake, event.label, now)
 
     def activate(self, uids: Iterable[str], now: int) -> None:
@@ -279,7 +279,6 @@ class SchedulingQueue(QueuePlaces):
                 queued.woken_by = FORCE_ACTIVATE
                 self._put(queued, Place.ACTIVE, now)
             else:
-                self._waiting.remove(uid)
                 self._requeue(queued, Wake.AT_ONCE, FORCE_ACTIVATE, now)
 
     def reorder(self, uid: str, now: int) -> None:
@@ -295,7 +294,6 @@ class SchedulingQueue(QueuePlaces):
         """
         queued = self._pods.get(uid)
         if queued is not None and queued.place is Place.GATED:
-            self._waiting.remove(uid)
             self._requeue(queued, Wake.AFTER_BACKOFF if is_worth_attempt else Wake.NO, GATE_OPENED, now)
 
     def flush(self, now: int) -> None:
@@ -323,12 +321,13 @@ class SchedulingQueue(QueuePlaces):
         return earliest((self._backoff.next_deadline(), self._waiting.next_deadline()))
 
     def _requeue(self, queued: QueuedPod, wake: Wake, reason: str, now: int) -> None:
-        """Give a pod that is nowhere its place."""
+        """Give a pod its place that is nowhere, or waits for an event."""
         is_held = bool(wake or queued.gated_by) and self._gate.holds(queued)
         if wake:
             queued.woken_by = reason
-        may_back_off = not is_held and (wake is Wake.AFTER_BACKOFF or self._settings.must_pause(queued, now))
-        backs_off = may_back_off and self._settings.backoff_end_ns(queued) > now
+        backs_off = False
+        if wake and not is_held and (wake is Wake.AFTER_BACKOFF or self._settings.must_pause(queued, now)):
+            backs_off = self._settings.backoff_end_ns(queued) > now
         self._put(queued, landing(wake, is_held=is_held, backs_off=backs_off), now)
 
     def _stays_gated(self, queued: QueuedPod, now: int) -> bool:
@@ -340,7 +339,9 @@ class SchedulingQueue(QueuePlaces):
         return queued.queued_ns + flush_ns > now and self._gate.holds(queued) and queued.gated_by == gate
 
     def _put(self, queued: QueuedPod, place: Place, now: int) -> None:
-        queued.place = place
+        before, queued.place = queued.place, place
+        if before in _WAITS and place not in _WAITS:
+            self._waiting.discard(queued.record.uid)
         if place is Place.ACTIVE:
             if queued.first_attempt_ns is None:
                 queued.first_attempt_ns = now

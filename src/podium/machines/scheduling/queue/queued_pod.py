@@ -96,9 +96,9 @@ class QueueSettings:
         ends with the whole second that it falls in, so that pods of one second come in order of the queue's sort.
         """
         count = queued.error_count or queued.unschedulable_count
-        if self.must_pause(queued, queued.queued_ns) and self.max_backoff_ns == 0:
-            return queued.queued_ns + SECOND_NS
-        if count == 0 or self.max_backoff_ns == 0:
+        if self.max_backoff_ns == 0:
+            return queued.queued_ns + (SECOND_NS if self.must_pause(queued, queued.queued_ns) else 0)
+        if count == 0:
             return queued.queued_ns
         doublings = count - 1
         if self.initial_backoff_ns > self.max_backoff_ns >> doublings:

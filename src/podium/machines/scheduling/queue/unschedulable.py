@@ -29,20 +29,29 @@ class UnschedulablePods:
         return uid in self._group_of
 
     def put(self, queued: QueuedPod, deadline_ns: int) -> None:
-        """Let a pod wait for an event, until ``deadline_ns`` at most."""
+        """Let a pod wait for an event, until ``deadline_ns`` at most; one that waits may wait for another one now."""
         rejection = self._rejections.of(queued)
         group = self._groups.get(rejection)
         if group is None:
             group = self._new_group(rejection)
-        uid = queued.record.uid
+        uid, item = queued.record.uid, (deadline_ns, queued.record.key, queued.record.uid)
+        before = self._group_of.get(uid)
+        if before is not None:
+            del before[1][uid]
         group[uid] = queued
         self._group_of[uid] = (rejection, group)
-        self._deadlines.put((deadline_ns, queued.record.key, uid))
+        if before is None or self._deadlines.item(uid) != item:
+            self._deadlines.put(item)
 
     def remove(self, uid: str) -> None:
         """End a pod's wait. Raises KeyError for one that does not wait."""
         del self._group_of.pop(uid)[1][uid]
         self._deadlines.discard(uid)
+
+    def discard(self, uid: str) -> None:
+        """End a pod's wait, if it waits."""
+        if uid in self._group_of:
+            self.remove(uid)
 
     def woken_by(self, event: ClusterEvent) -> list[tuple[QueuedPod, Wake]]:
         """The pods that an event makes worth another attempt; they go on waiting until they are removed."""
