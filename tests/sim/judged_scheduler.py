@@ -176,7 +176,8 @@ class JudgedScheduler(Scheduler):
         leaving = [one.metadata.uid for one in before.on_node(node) if is_preempted(one)]
         for waiting, where in before.nominated:
             is_concerned = where == node and before.holds_by(waiting) >= pod.priority and before.is_heeded(waiting, pod)
-            if is_concerned and not waiting.spec.topology_spread_constraints:
+            is_even = bool(waiting.spec.topology_spread_constraints)
+            if is_concerned and not is_even and not _gives_way(before, waiting, pod, node):
                 fitted = before.fits(waiting, node, without=leaving)
                 assert not fitted or after.fits(waiting, node, without=leaving), (pod.key, waiting.key, node)
 
@@ -266,6 +267,15 @@ class JudgedScheduler(Scheduler):
                 if count > 0 and isinstance(one, DeleteObject | Evict | ReportStatus) and one.cause == key
             ]
             assert owed, key
+
+
+def _gives_way(before: Sight, waiting: Pod, pod: Pod, node: str) -> bool:
+    """Whether a pod that waits for a node leaves room there for nominated ones for whom another one leaves none.
+
+    It holds its place by its group's priority, and goes by its own where it looks for room itself.
+    """
+    there = [other for other, where in before.nominated if where == node or before.reach]
+    return any(waiting.priority <= before.holds_by(other) < pod.priority for other in there)
 
 
 def let_wait(simulation: Simulation, component: Component, is_patient: bool) -> None:

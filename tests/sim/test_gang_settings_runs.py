@@ -57,3 +57,15 @@ def test_plans_for_gangs_hold_and_fleets_come_to_rest(
         FleetRun(seed, is_faulty=seed % 2 == 0, features=FEATURES, preemption=settings).play()
 
     assert plans.with_victims
+
+
+def test_a_pod_may_come_where_one_waits_whose_group_is_as_important_and_who_gives_way_to_a_lesser_one() -> None:
+    """By its own priority the one of the group leaves room for one for whom the pod that comes does not."""
+    settings = {
+        "keepAffinityPartners": True,
+        "includeDependents": True,
+        "victimCost": ["Victims", "BudgetViolations", "QualityOfService"],
+        "wholeGroups": True,
+    }
+
+    FleetRun(9505, features=FEATURES, preemption=settings).play()

@@ -84,7 +84,7 @@ def test_each_change_that_spares_pods_does_so_when_it_is_written_and_played(tmp_
     )
     cluster = podium.load(file)
     decisions = Decisions(cluster)
-    targets = decisions.placed_of("ReplicaSet default/old")
+    targets = decisions.workloads.placed("ReplicaSet default/old")
     with decisions.supposing():
         settled = decisions.settle(decisions.pending, preempts=True, comes_back=True)
     changes = Sparing(decisions, tuple(targets), "ReplicaSet default/old", settled).changes(

@@ -202,6 +202,17 @@ def test_a_data_directory_is_used_by_one_at_a_time_and_whoever_comes_second_is_t
     plane_of(wanted).close()
 
 
+@pytest.mark.parametrize("name", ["file", "file/data"])
+def test_a_data_directory_that_cannot_be_one_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    wanted = Wanted(data_dir=str(tmp_path / name))
+
+    with pytest.raises(InputError, match="no directory, nor can one be made there") as refused:
+        assembled(wanted, settings_of(wanted))
+
+    assert refused.value.source == wanted.data_dir
+
+
 def settings_time() -> int:
     return assembled(Wanted(), settings_of(Wanted()))[0].now()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import podium
 from tests.app.planning.small import PLACES_GROUPS, Raw, group, member, node, pod, replica_set
 
@@ -15,10 +17,13 @@ def of(group_name: str, replicas: int) -> Raw:
     return replica_set(group_name, replicas, "2", schedulingGroup={"podGroupName": group_name})
 
 
-def later(at: str, **change: Raw) -> Raw:
-    steps = [{"at": at, **change}]
+def later(at: str, **change: Any) -> Raw:
+    return story_of({"at": at, **change})
+
+
+def story_of(*steps: Raw) -> Raw:
     metadata = {"name": "story"}
-    spec = {"until": "10m", "steps": steps}
+    spec = {"until": "10m", "steps": list(steps)}
     return {"apiVersion": "podium.dev/v1alpha1", "kind": "Scenario", "metadata": metadata, "spec": spec}
 
 
@@ -77,3 +82,16 @@ def test_a_gang_goes_as_soon_as_a_quota_lets_the_last_of_it_be_made() -> None:
 
     assert [found["scheduledAt"] for found in result.pods] == [120, 120, 120]
     assert result.held == {}
+
+
+def test_a_gang_whose_missing_pods_a_quota_refuses_keeps_its_nodes_and_is_told_as_short_of_them() -> None:
+    lost = story_of({"at": "10s", "apply": [quota(2)]}, {"at": "30s", "delete": {"kind": "Node", "name": "b"}})
+
+    result = podium.simulate(
+        [node("a", "4"), node("b", "2"), group("red", 3), of("red", 3), lost], configuration=PLACES_GROUPS
+    )
+
+    assert sorted(str(found["node"]) for found in result.pods if found["state"] == "ready") == ["a", "a"]
+    assert "GangReleased" not in {event["reason"] for event in result.to_dict()["events"]}
+    (short,) = result.summary["short"]
+    assert (short["workload"], short["wants"], short["has"]) == ("ReplicaSet default/red", 3, 2)

@@ -227,7 +227,11 @@ def _ledger_problem(problem: str) -> None:
 
 
 def _journal(directory: Path) -> DurableJournal:
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        problem = "is no directory, nor can one be made there: name another with --data-dir"
+        raise InputError(problem, source=str(directory)) from None
     try:
         return DurableJournal(str(directory / _JOURNAL))
     except JournalInUseError:

@@ -12,6 +12,7 @@ from podium.app.planning.bounds import MOST_PLACED
 from podium.app.planning.deciding.causes import Blocked, blocked, obstacles_of, worded
 from podium.app.planning.deciding.decisions import Decisions
 from podium.app.planning.deciding.fates import Fate, Settled
+from podium.app.planning.deciding.settling import preemption_of
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import PodRecord
 from podium.cluster.worlds import Worlds
@@ -99,13 +100,13 @@ def _all_at_once(
 
 
 def _looks_beyond_nodes(decisions: Decisions, runner: Runner) -> bool:
-    preemption = decisions.preemption_of(runner)
+    preemption = preemption_of(runner)
     return preemption is not None and (preemption.looks_beyond_nodes or decisions.cluster.caps.limits)
 
 
 def _let_go(decisions: Decisions, runner: Runner, pod: PodRecord, worlds: Worlds) -> None:
     """Take all pods off that may be preempted for the pod. Mirror pods free nothing, whether or not they may be."""
-    preemption = decisions.preemption_of(runner)
+    preemption = preemption_of(runner)
     if preemption is None:
         return
     pods = decisions.cluster.pods

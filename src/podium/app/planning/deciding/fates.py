@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import msgspec
+
 from podium.cluster.pods import PodRecord
 from podium.decide.cap import PutOff
+from podium.framework.cycle_state import CycleState
+from podium.framework.errors import PluginError
+from podium.framework.plugin import is_own
+from podium.framework.runner import Runner
 
 Kind = tuple[object, ...]
 """What pods have in common about which the same is decided."""
@@ -61,3 +67,21 @@ def kind_of(pod: PodRecord) -> Kind:
         pod.nominated_node_name,
         pod.made_claims,
     )
+
+
+def note_likeness(pod: PodRecord, runner: Runner | None) -> None:
+    """Note what the pod's class shares with others of which nodes say the same, whatever their labels are.
+
+    That is its owner and its spec, where each node answers for itself alone: pods of an indexed Job differ by a label.
+    """
+    memo = pod.pod_class.memo
+    if LIKENESS in memo or runner is None or not all(map(is_own, runner.profile.filter)):
+        return
+    state = CycleState()
+    try:
+        is_let_in = runner.pre_filter(state, pod).status.is_success
+    except PluginError:
+        return
+    if is_let_in and runner.is_row_local(state):
+        shared = (pod.namespace, pod.pod_class.owner, pod.pod_class.spec)
+        memo[LIKENESS] = msgspec.msgpack.encode(shared, order="deterministic")

@@ -60,7 +60,7 @@ def more_important(decisions: Decisions, waiting: Sequence[Blocked]) -> Iterator
     by_workload: dict[str, list[Blocked]] = {}
     for blocked in waiting:
         if blocked.before is None:
-            by_workload.setdefault(decisions.whose(blocked.pods), []).append(blocked)
+            by_workload.setdefault(decisions.workloads.whose(blocked.pods), []).append(blocked)
     classes = sorted(
         (
             item
@@ -143,14 +143,14 @@ def _willing(pod: Pod) -> Pod:
 
 
 def _raise(decisions: Decisions, workload: str, wanted: PriorityClass) -> None:
-    for pod in decisions.placed_of(workload):
+    for pod in decisions.workloads.placed(workload):
         if pod.priority < wanted.value:
             decisions.scratch.replace_pod(replace(pod, priority=wanted.value))
 
 
 def _raised_pods(decisions: Decisions, workload: str, wanted: PriorityClass) -> list[Pod]:
     """The workload's pods that have a node, as they would be written."""
-    records = (record for record in decisions.placed_of(workload) if record.priority < wanted.value)
+    records = (record for record in decisions.workloads.placed(workload) if record.priority < wanted.value)
     return [_of_class(decisions.pods[record.key], wanted) for record in records if record.key in decisions.pods]
 
 

@@ -43,7 +43,7 @@ def rewritten(decisions: Decisions, waiting: Sequence[Blocked]) -> Iterator[Chan
     """For each workload with pods that wait, each way in which its pods could ask for less."""
     by_workload: dict[str, list[Blocked]] = {}
     for blocked in waiting:
-        by_workload.setdefault(decisions.whose(blocked.pods), []).append(blocked)
+        by_workload.setdefault(decisions.workloads.whose(blocked.pods), []).append(blocked)
     for workload, held in by_workload.items():
         yield from _smaller(decisions, workload, held)
         yield from _freer(workload, held)

@@ -104,7 +104,7 @@ class Quotas:
                 if asked.get(name, 0) > 0 and used[name] + asked[name] > read_amount(name, hard)
             )
             if names:
-                return Unmade(self._decisions.workload_of(pod), missing, pod, quota, used, asked, names)
+                return Unmade(self._decisions.workloads.of(pod), missing, pod, quota, used, asked, names)
         return None
 
     def _used(self, quota: ResourceQuota) -> dict[str, int]:

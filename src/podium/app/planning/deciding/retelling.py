@@ -33,8 +33,8 @@ def settled_again(
 
 
 def _story(decisions: Decisions, settled: Settled) -> Story:
-    disrupted = Counter(decisions.workload_of(victim) for fate in settled.fates for victim in fate.victims)
-    missing = Counter(map(decisions.workload_of, settled.waiting))
+    disrupted = Counter(decisions.workloads.of(victim) for fate in settled.fates for victim in fate.victims)
+    missing = Counter(map(decisions.workloads.of, settled.waiting))
     whose = sorted({*disrupted, *missing})
     suffering = tuple(Suffering(workload, disrupted[workload], missing[workload]) for workload in whose)
     return Story(suffering, frozenset((fate.pod.key, fate.node) for fate in settled.fates))

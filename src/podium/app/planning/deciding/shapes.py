@@ -76,7 +76,7 @@ def add_like(decisions: Decisions, shape: Shape) -> int:
     labels = {**meta.labels, _HOSTNAME: name} if _HOSTNAME in meta.labels else meta.labels
     metadata = msgspec.structs.replace(meta, name=name, uid="", labels=labels)
     row = decisions.scratch.add_node(msgspec.structs.replace(shape.model, metadata=metadata))
-    add_daemons(decisions.scratch, row, decisions.daemons)
+    add_daemons(decisions.scratch, row, decisions.workloads.daemons)
     return row
 
 

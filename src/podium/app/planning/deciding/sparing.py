@@ -261,7 +261,7 @@ def _nodes(shape: Shape, number: int) -> Change:
 
 
 def _named(decisions: Decisions, pods: Sequence[PodRecord]) -> str:
-    workloads = list(dict.fromkeys(map(decisions.workload_of, pods)))
+    workloads = list(dict.fromkeys(map(decisions.workloads.of, pods)))
     return workloads[0] if len(workloads) == 1 else f"{workloads[0]} and {len(workloads) - 1:,} more"
 
 

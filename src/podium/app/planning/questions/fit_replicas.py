@@ -36,7 +36,7 @@ def so_many(
     settled = decisions.settle(copies(pod, replicas), preempts=wishes.preempts)
     why = blocked(decisions, settled)
     placed = Counter(fate.node for fate in settled.fates)
-    victims = Counter(decisions.workload_of(victim) for fate in settled.fates for victim in fate.victims)
+    victims = Counter(decisions.workloads.of(victim) for fate in settled.fates for victim in fate.victims)
     findings = []
     if victims:
         findings.append(Finding("preempt", f"{pods(victims.total())} would be preempted", tuple(sorted(victims))))

@@ -185,7 +185,7 @@ def _table(decisions: Decisions, causes: Sequence[Cause]) -> Table:
     headings = ("workload", "pods", "cause", "change", "freedByIt")
     rows = []
     for cause in causes:
-        counts = Counter(map(decisions.workload_of, cause.pods))
+        counts = Counter(map(decisions.workloads.of, cause.pods))
         for workload in sorted(counts, key=lambda name: (-counts[name], name)):
             change = None if cause.best is None else cause.best.change.text
             rows.append((workload, counts[workload], cause.text, change, cause.freed))

@@ -77,12 +77,12 @@ def helped(best: Verified, freed: int) -> str:
 
 def _whose(decisions: Decisions, some: Sequence[PodRecord]) -> str:
     """The workloads of pods, those of the most pods first."""
-    counts = Counter(map(decisions.workload_of, some))
+    counts = Counter(map(decisions.workloads.of, some))
     return listed(sorted(counts, key=lambda workload: (-counts[workload], workload)), _MOST_NAMES - 1)
 
 
 def _cause_data(decisions: Decisions, cause: Cause) -> dict[str, Any]:
-    counts = Counter(map(decisions.workload_of, cause.pods))
+    counts = Counter(map(decisions.workloads.of, cause.pods))
     return {
         "cause": cause.text,
         "pods": len(cause.pods),
@@ -141,11 +141,11 @@ def told_fates(decisions: Decisions, settled: Settled) -> Section:
     """Who gets a node as things are, by workload."""
     groups: dict[tuple[str, bool], list[Any]] = {}
     for fate in settled.fates:
-        groups.setdefault((decisions.workload_of(fate.pod), bool(fate.victims)), []).append(fate)
+        groups.setdefault((decisions.workloads.of(fate.pod), bool(fate.victims)), []).append(fate)
     rows: list[tuple[Part, ...]] = []
     for (workload, preempts), fates in groups.items():
         nodes = listed(sorted({fate.node for fate in fates}), _MOST_NAMES)
-        victims = Counter(decisions.workload_of(victim) for fate in fates for victim in fate.victims)
+        victims = Counter(decisions.workloads.of(victim) for fate in fates for victim in fate.victims)
         whom = listed([f"{victims[name]:,} of {name}" for name in sorted(victims)], _MOST_NAMES)
         rows.append(
             (

@@ -123,7 +123,7 @@ def _headline(
     several = len(targets) > 1
     if taken:
         some = f"{len(taken):,} of {pods(len(targets))} of {whose} {'do' if len(taken) > 1 else 'does'}"
-        by = listed(list(dict.fromkeys(decisions.workload_of(fate.pod) for _, fate in taken)), _MOST_NAMES)
+        by = listed(list(dict.fromkeys(decisions.workloads.of(fate.pod) for _, fate in taken)), _MOST_NAMES)
         does = some if several else f"{whose} does"
         said = f"{does} not survive: {by} preempts {'them' if len(taken) > 1 else 'it'}"
         return f"{said}; {changes[0].change.text} would spare {'them' if several else 'it'}" if changes else said
@@ -158,7 +158,7 @@ def _told_taken(decisions: Decisions, taken: Sequence[tuple[PodRecord, Fate]]) -
             "priority": pod.priority,
             "node": fate.node,
             "preemptor": fate.pod.key,
-            "preemptorWorkload": decisions.workload_of(fate.pod),
+            "preemptorWorkload": decisions.workloads.of(fate.pod),
             "preemptorPriority": fate.pod.priority,
         }
         for pod, fate in taken
@@ -186,7 +186,7 @@ def _told_takers(decisions: Decisions, takers: Sequence[Taker], unasked: int) ->
     rows = [
         (
             f"{len(taker.pods):,}",
-            decisions.whose(taker.pods),
+            decisions.workloads.whose(taker.pods),
             f"priority {taker.pods[0].priority}",
             _whom(decisions, taker),
         )
@@ -200,7 +200,7 @@ def _told_takers(decisions: Decisions, takers: Sequence[Taker], unasked: int) ->
     data = [
         {
             "pods": [pod.key for pod in taker.pods],
-            "workload": decisions.workload_of(taker.pods[0]),
+            "workload": decisions.workloads.of(taker.pods[0]),
             "priority": taker.pods[0].priority,
             "taking": taker.taking,
             "victims": [victim.key for victim in taker.victims],
@@ -213,7 +213,7 @@ def _told_takers(decisions: Decisions, takers: Sequence[Taker], unasked: int) ->
 def _whom(decisions: Decisions, taker: Taker) -> str:
     if taker.taking == "takes":
         return "would, on the node that is best for it"
-    others = Counter(map(decisions.workload_of, taker.victims))
+    others = Counter(map(decisions.workloads.of, taker.victims))
     if not others:
         return "could, on its node"
     return f"could, and takes {', '.join(f'{others[name]:,} of {name}' for name in sorted(others))}"
@@ -240,12 +240,12 @@ def _told_changes(decisions: Decisions, changes: Sequence[Spared], settled: Sett
 
 def _then(decisions: Decisions, spared: Spared, before: Settled) -> str:
     """What happens instead."""
-    victims = Counter(decisions.workload_of(victim) for fate in spared.settled.fates for victim in fate.victims)
+    victims = Counter(decisions.workloads.of(victim) for fate in spared.settled.fates for victim in fate.victims)
     told = [f"{victims[name]:,} of {name} {'goes' if victims[name] == 1 else 'go'}" for name in sorted(victims)]
     known = {pod.uid for pod in before.waiting}
     pending = {pod.uid for pod in decisions.pending}
     waiting = Counter(
-        decisions.workload_of(pod) for pod in spared.settled.waiting if pod.uid in pending and pod.uid not in known
+        decisions.workloads.of(pod) for pod in spared.settled.waiting if pod.uid in pending and pod.uid not in known
     )
     told += [f"{waiting[name]:,} of {name} {'waits' if waiting[name] == 1 else 'wait'}" for name in sorted(waiting)]
     return listed(told, _MOST_NAMES) if told else "nobody goes or waits for it"
