@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import ref
@@ -12,7 +12,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from podium.api.meta import ObjectMeta, OwnerReference
-from podium.api.pod import MIRROR_ANNOTATION, Pod, PodSpec, PodStatus
+from podium.api.pod import MIRROR_ANNOTATION, Pod, PodCondition, PodSpec, PodStatus
 from podium.api.policy import NEVER_PREEMPTED, preemption_policy
 from podium.api.times import parse_time
 from podium.cluster.arrays import Bools, Int32s, Int64s, grown
@@ -22,8 +22,6 @@ NO_ROW = -1
 # A pod without a start time counts as started last (pkg/scheduler/util GetPodStartTime: now).
 NOT_STARTED_NS = np.iinfo(np.int64).max
 PREEMPTED = "PreemptionByScheduler"
-# The conditions that a record is read from.
-_CONDITIONS = ("Ready", "DisruptionTarget")
 DEFAULT_POLICY = "PreemptLowerPriority"
 
 
@@ -118,8 +116,7 @@ def read_pod(pod: Pod, pod_class: PodClass, *, honors_policy: bool = True) -> Po
     """
     meta, spec, status = pod.metadata, pod.spec, pod.status
     # Most pods that wait have no conditions, gates and claims, so that nothing is looked for among them.
-    readiness = status.condition("Ready") if status.conditions else None
-    disruption = status.condition("DisruptionTarget") if status.conditions else None
+    ready, preempted = _said_by(status.conditions) if status.conditions else (False, False)
     claims = status.resource_claim_statuses
     return PodRecord(
         namespace=meta.namespace,
@@ -130,9 +127,9 @@ def read_pod(pod: Pod, pod_class: PodClass, *, honors_policy: bool = True) -> Po
         preemption_policy=preemption_policy(pod) if honors_policy else DEFAULT_POLICY,
         created_ns=parse_time(meta.creation_timestamp) if meta.creation_timestamp else 0,
         start_ns=parse_time(status.start_time) if status.start_time else NOT_STARTED_NS,
-        ready=readiness is not None and readiness.status == "True",
+        ready=ready,
         terminating=pod.is_terminating,
-        preempted=disruption is not None and disruption.status == "True" and disruption.reason == PREEMPTED,
+        preempted=preempted,
         node_name=spec.node_name,
         nominated_node_name=pod.nominated_node_name,
         annotations=meta.annotations,
@@ -142,6 +139,18 @@ def read_pod(pod: Pod, pod_class: PodClass, *, honors_policy: bool = True) -> Po
         made_claims=tuple((claim.name, claim.resource_claim_name) for claim in claims) if claims else (),
         read_from=None if spec.node_name and tells_of_resources(status) else ref(spec),
     )
+
+
+def _said_by(conditions: Sequence[PodCondition]) -> tuple[bool, bool]:
+    """Whether a pod's conditions say that it is ready, and that a scheduler's preemption disrupts it."""
+    ready = preempted = False
+    # Of several of one type the first counts.
+    for condition in reversed(conditions):
+        if condition.type == "Ready":
+            ready = condition.status == "True"
+        elif condition.type == "DisruptionTarget":
+            preempted = condition.status == "True" and condition.reason == PREEMPTED
+    return ready, preempted
 
 
 def tells_of_resources(status: PodStatus) -> bool:
@@ -223,10 +232,7 @@ def _reads_the_same(before: PodStatus, after: PodStatus) -> bool:
     return before is after or (
         before.start_time == after.start_time
         and before.resource_claim_statuses == after.resource_claim_statuses
-        and (
-            before.conditions is after.conditions
-            or all(before.condition(type_) == after.condition(type_) for type_ in _CONDITIONS)
-        )
+        and (before.conditions is after.conditions or _said_by(before.conditions) == _said_by(after.conditions))
     )
 
 

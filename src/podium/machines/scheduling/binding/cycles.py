@@ -319,9 +319,10 @@ class BindingCycles:
         if cycle.is_together:
             self.gathered.pop(cycle.queued.record.uid, None)
         cycle.stage = Stage.BIND
-        status = plugins.bind(cycle)
-        if not status.is_success:
-            return self._fail(cycle, status)
+        if not self._plugins[cycle.runner].binds_plainly:
+            status = plugins.bind(cycle)
+            if not status.is_success:
+                return self._fail(cycle, status)
         pod = cycle.queued.record
         cycle.sent = Bind(pod.key, pod.uid, cycle.node_name)
         return [cycle.sent], None

@@ -30,9 +30,10 @@ class BindingEchoes:
         self._shown[record.uid] = (pod, record)
 
     def take(self, pod: Pod) -> PodRecord | None:
-        """The record that is assumed on the node on which a pod is shown; None where it has to be read anew."""
-        if not pod.spec.node_name or pod.status.phase != "Pending":
-            return None
+        """The record that is assumed on the node on which a pod is shown; None where it has to be read anew.
+
+        The pod is one that has not started there yet.
+        """
         uid = pod.metadata.uid or pod.key
         shown = self._shown.pop(uid, None)
         if shown is None:

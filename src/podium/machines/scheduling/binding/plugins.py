@@ -16,6 +16,7 @@ from podium.framework.runner import Runner
 from podium.framework.status import SUCCESS, Code, Status
 from podium.machines.actions import Action, Record
 from podium.machines.scheduling.binding.cycle import BindingCycle
+from podium.plugins.default_binder import DefaultBinder
 
 
 class BindingPlugins:
@@ -25,6 +26,8 @@ class BindingPlugins:
         profile = runner.profile
         plugins = (*profile.reserve, *profile.permit, *profile.pre_bind)
         self._names = tuple(dict.fromkeys(plugin.name for plugin in plugins))
+        # Whether the first plugin of Bind has every pod bound in the ordinary way.
+        self.binds_plainly = bool(profile.bind) and type(profile.bind[0]) is DefaultBinder
         self._concern_all = not all(vars(type(plugin)).get("needs_state") for plugin in plugins)
 
     def concern(self, state: CycleState) -> bool:

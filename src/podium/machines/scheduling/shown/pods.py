@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from podium.api.pod import Pod
+from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.machines.actions import Action, Nominate
@@ -37,19 +38,19 @@ class PodsShown:
 
     def changed(self, pod: Pod, now: int) -> list[Action]:
         """A pod was added or changed."""
-        assumed = self._echoes.take(pod)
-        if assumed is not None:
-            return self._assigned(assumed, now)
+        if pod.spec.node_name:
+            assumed = self._echoes.take(pod) if pod.status.phase == "Pending" else None
+            return self._read(pod, None, now) if assumed is None else self._assigned(assumed, now)
         nominated = self._echoes.nominated(pod)
-        if nominated is not None:
-            self._pending(nominated, pod, now)
-            self._echoes.expect(pod, nominated)
-            return []
-        return self._read(pod, now)
+        if nominated is None:
+            return self._read(pod, self._echoes.class_of(pod), now)
+        self._pending(nominated, pod, now)
+        self._echoes.expect(pod, nominated)
+        return []
 
-    def _read(self, pod: Pod, now: int) -> list[Action]:
-        """The same for a pod that has to be read anew."""
-        before, record, replaced = self._feed.pod_changed(pod, self._echoes.class_of(pod))
+    def _read(self, pod: Pod, known_class: PodClass | None, now: int) -> list[Action]:
+        """The same for a pod that has to be read anew; its class may be known."""
+        before, record, replaced = self._feed.pod_changed(pod, known_class)
         actions: list[Action] = [] if replaced is None else self._withdraw(replaced, now)
         if record is None:
             if pod.spec.node_name and pod.status.nominated_node_name:
@@ -92,8 +93,9 @@ class PodsShown:
         """A pod is on a node: newly seen, bound by us or by others, or changed there."""
         self._known.forget()
         uid, before = record.uid, self._cluster.placed.get(record.uid)
-        is_new = before is None or self._bindings.is_assumed(uid)
-        actions = self._bindings.seen(uid, record.node_name)
+        is_assumed = self._bindings.is_assumed(uid)
+        is_new = before is None or is_assumed
+        actions = self._bindings.seen(uid, record.node_name) if is_assumed else []
         nominated = self._cluster.nominations.node_of(uid)
         if is_new or nominated or self._may_be_pending(uid):
             self._forget_pending(uid)
@@ -195,7 +197,7 @@ class PodsShown:
 
         One that was seen on its node has not, unless an old reading said since that it waits.
         """
-        return uid in self._queue.uids or self._bindings.is_assumed(uid) or bool(self._reports.unwritten)
+        return uid in self._queue.uids or bool(self._reports.unwritten) or self._bindings.is_assumed(uid)
 
     def _forget_pending(self, uid: str) -> None:
         self._queue.delete(uid)
