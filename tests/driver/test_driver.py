@@ -9,6 +9,7 @@ from podium.driver.component import Component
 from podium.driver.driver import Driver
 from podium.driver.transport import Asked
 from podium.machines.actions import Action, DeleteObject
+from podium.machines.concerns import EVERY, OWNED, PLACED
 from podium.machines.machine import UNMOVED
 from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
 from podium.machines.parts.deadlines import NEVER, Deadline
@@ -29,8 +30,7 @@ class Noting:
         self.name = name
         self.notes = notes
         self.watches = frozenset(watches.split())
-        self.owned_alone: frozenset[str] = frozenset()
-        self.placed_alone: frozenset[str] = frozenset()
+        self.heeded_pods = EVERY
         self.next = NEVER
         self.plan: list[Action] = []
         self.questions = 0
@@ -105,26 +105,17 @@ def test_what_nobody_watches_is_told_to_nobody() -> None:
     assert not rig.driver.has_mail
 
 
-def test_what_belongs_to_nobody_is_shown_to_those_alone_whom_it_concerns() -> None:
-    rig = Rig("Pod", "Pod Node")
-    rig.machine(0).owned_alone = frozenset(("Pod",))
+def test_a_pod_is_shown_to_those_alone_who_heed_what_the_change_is_about() -> None:
+    rig = Rig("Pod", "Pod Node", "Pod")
+    rig.machine(0).heeded_pods = OWNED
+    rig.machine(2).heeded_pods = PLACED
 
-    rig.driver.show("Pod", Changed(THING), is_owned=False)
+    rig.driver.show("Pod", Changed(THING), EVERY | PLACED)
+    rig.driver.show("Pod", Changed(THING), EVERY | OWNED)
     rig.driver.show("Pod", Changed(THING))
     rig.driver.deliver(7)
 
-    assert rig.told() == ["b Changed 7", "a Changed 7", "b Changed 7"]
-
-
-def test_a_pod_that_waits_for_a_node_is_shown_to_those_alone_whom_it_concerns() -> None:
-    rig = Rig("Pod", "Pod Node")
-    rig.machine(0).placed_alone = frozenset(("Pod",))
-
-    rig.driver.show("Pod", Changed(THING), is_placed=False)
-    rig.driver.show("Pod", Changed(THING), is_owned=False)
-    rig.driver.deliver(7)
-
-    assert rig.told() == ["b Changed 7", "a Changed 7", "b Changed 7"]
+    assert rig.told() == [f"{name} Changed 7" for name in "bcababc"]
 
 
 def test_an_answer_comes_after_what_happened_before_it() -> None:

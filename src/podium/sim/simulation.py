@@ -20,7 +20,7 @@ from podium.machines.observations import Answered, Changed, Observation
 from podium.machines.parts.agenda import Agenda
 from podium.machines.parts.deadlines import earliest
 from podium.plane.initial import create_objects
-from podium.requests.observations import observation_of
+from podium.requests.observations import aspects_of, observation_of
 from podium.sim.api_server import APIServer
 from podium.sim.control_plane import ControlPlane
 from podium.sim.faulty.faults import Faults
@@ -342,11 +342,10 @@ class Simulation:
         if self._informers is not None:
             self._informers.see(event, now)
             return
-        is_owned = bool(stored.object.metadata.owner_references) or (
-            before is not None and bool(before.object.metadata.owner_references)
-        )
-        is_placed = not (isinstance(stored.object, Pod) and stored.object.waits_for_node)
-        self.driver.show(stored.resource.name, observation_of(event), is_owned=is_owned, is_placed=is_placed)
+        self.driver.show(stored.resource.name, observation_of(event), aspects_of(event, self._is_node))
+
+    def _is_node(self, name: str) -> bool:
+        return self.store.find("Node", name) is not None
 
     def _measure(self, event: WatchEvent, by: str) -> None:
         """See to it that what is made, and what has happened before, stays within the limits."""

@@ -9,6 +9,7 @@ from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.machines.actions import Action, DeleteObject, Record, ReportStatus
+from podium.machines.concerns import PLACED
 from podium.machines.kubelets import kubelet_reports as reports
 from podium.machines.kubelets.host import Hosts
 from podium.machines.kubelets.kubelet_settings import KubeletSettings
@@ -50,7 +51,7 @@ class Kubelet:
     """
 
     watches = frozenset(("Node", "Pod"))
-    placed_alone = frozenset(("Pod",))
+    heeded_pods = PLACED
 
     def __init__(self, settings: KubeletSettings = KubeletSettings()) -> None:  # noqa: B008 - an immutable value
         self._settings = settings
