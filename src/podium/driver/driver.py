@@ -185,7 +185,10 @@ class Driver:
         """The first component that is due, of those that act at once or of those that wait; None for none."""
         if self._called:
             self._ask(now)
-        place = (self._waiting if waits else self._acting).first_due(now)
+        wakeups = self._waiting if waits else self._acting
+        if now < wakeups.quiet_until_ns:
+            return None
+        place = wakeups.first_due(now)
         return None if place is None else self._components[place]
 
     def wake(self, component: Component, now: int) -> None:

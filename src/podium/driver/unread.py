@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from itertools import takewhile
-from typing import NamedTuple
+from operator import attrgetter
+
+import msgspec
 
 from podium.driver.component import Component
 from podium.machines.concerns import ADDED, PLACED
@@ -13,7 +15,7 @@ from podium.machines.observations import Changed, Gone, Observation
 _Key = str | tuple[str, str]
 
 
-class _Entry(NamedTuple):
+class _Entry(msgspec.Struct, frozen=True):
     """What happened last to an object, in the order in which it is told.
 
     ``place`` is its number in that order, ``number`` that among all that has happened, and ``added`` that of when the
@@ -26,6 +28,9 @@ class _Entry(NamedTuple):
     kind: str
     aspects: int
     observation: Changed | Gone
+
+
+_BY_PLACE = attrgetter("place")
 
 
 class Unread:
@@ -71,7 +76,7 @@ class Unread:
         machine = component.machine
         return [
             entry.observation
-            for entry in sorted(entry for _, entry in missed)
+            for entry in sorted((entry for _, entry in missed), key=_BY_PLACE)
             if machine is not None and does_watch(machine, entry.kind)
         ]
 

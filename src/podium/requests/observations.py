@@ -6,6 +6,7 @@ Source: k8s.io/client-go/tools/cache (reflector, DeltaFIFO).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping
+from operator import attrgetter
 
 from podium.api.meta import Raw
 from podium.api.pod import Pod
@@ -23,6 +24,9 @@ def observation_of(event: WatchEvent) -> Seen:
     """A write as whoever sees all of them at once is told of it."""
     stored = event.stored
     return Gone(stored.object) if event.type == "DELETED" else Changed(stored.object, stored.raw)
+
+
+_TYPE = attrgetter("type")
 
 
 def aspects_of(event: WatchEvent, is_node: Callable[[str], bool]) -> int:
@@ -43,7 +47,7 @@ def aspects_of(event: WatchEvent, is_node: Callable[[str], bool]) -> int:
             aspects |= ASTRAY
     if pod.spec.resource_claims:
         aspects |= CLAIMING
-    if pod.status.condition("DisruptionTarget") is not None:
+    if "DisruptionTarget" in map(_TYPE, pod.status.conditions):
         aspects |= DISRUPTED
     return aspects
 

@@ -25,8 +25,7 @@ from podium.machines.observations import (
     Observation,
     Tick,
 )
-from podium.machines.parts.deadlines import NEVER, Deadline, soonest
-from podium.machines.parts.settling_deadlines import SettlingDeadlines
+from podium.machines.parts.deadlines import NEVER, Deadline, Deadlines, soonest
 from podium.machines.parts.work_queue import WorkQueue
 
 _SECOND = 10**9
@@ -59,7 +58,7 @@ class Kubelet:
         self._nodes: dict[str, NodeKubelet] = {}
         # By key, the uid and the node of each pod that has one.
         self._pods: dict[str, tuple[str, str]] = {}
-        self._deadlines: SettlingDeadlines[str] = SettlingDeadlines()
+        self._deadlines: Deadlines[str] = Deadlines()
         # What reports have failed, and the last one of each subject with its node.
         self._retries: WorkQueue[_Subject] = WorkQueue(_FIRST_RETRY_NS, _LONGEST_RETRY_NS)
         self._failed: dict[_Subject, tuple[str, _Report]] = {}

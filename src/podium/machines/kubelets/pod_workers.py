@@ -19,8 +19,7 @@ from podium.machines.kubelets.container_statuses import (
 )
 from podium.machines.kubelets.node_runs import NodeRuns
 from podium.machines.kubelets.pod_run import PodRun
-from podium.machines.parts.deadlines import Deadline
-from podium.machines.parts.settling_deadlines import SettlingDeadlines
+from podium.machines.parts.deadlines import Deadline, Deadlines
 
 
 class PodWorkers:
@@ -38,7 +37,7 @@ class PodWorkers:
         self._actions = actions
         self._start_delay_ns = start_delay_ns
         self._records_stops = records_stops
-        self._deadlines: SettlingDeadlines[PodRun] = SettlingDeadlines()
+        self._deadlines: Deadlines[PodRun] = Deadlines()
         self.ended: dict[str, PodRun] = {}
         self.has_freed = False
 
@@ -51,7 +50,7 @@ class PodWorkers:
         lost = [run for run in self._there.runs.values() if not run.is_ended]
         for run in lost:
             self._there.drop(run)
-        self._deadlines = SettlingDeadlines()
+        self._deadlines = Deadlines()
         return lost
 
     def report_ends(self) -> None:
