@@ -4,17 +4,24 @@ from collections.abc import Callable
 
 import pytest
 
-from podium.api.meta import Kubernetes
+from podium.api.meta import Kubernetes, ObjectMeta
 from podium.driver.component import Component
 from podium.driver.driver import Driver
 from podium.driver.transport import Asked
 from podium.machines.actions import Action, DeleteObject
+from podium.machines.concerns import ENDING, EVERY, OWNED, PLACED, Rest
 from podium.machines.machine import UNMOVED
 from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
 from podium.machines.parts.deadlines import NEVER, Deadline
 from tests.driver.fakes import FakeTransport
 
 THING = Kubernetes(api_version="v1", kind="Pod")
+
+
+def thing(name: str) -> Kubernetes:
+    return Kubernetes(api_version="v1", kind="Pod", metadata=ObjectMeta(name=name, uid=name))
+
+
 NO_ANSWER = Problem(0, "Timeout", "no answer came")
 
 
@@ -25,12 +32,13 @@ def deletion(name: str) -> DeleteObject:
 class Noting:
     """A machine that notes what it is told in a list that others write to as well, and asks for what is planned."""
 
-    def __init__(self, name: str, notes: list[str], *, watches: str = "Pod") -> None:
+    def __init__(self, name: str, notes: list[str], *, watches: str = "Pod", at_rest: Rest | None = None) -> None:
         self.name = name
         self.notes = notes
         self.watches = frozenset(watches.split())
-        self.owned_alone: frozenset[str] = frozenset()
-        self.placed_alone: frozenset[str] = frozenset()
+        self.heeded_pods = EVERY
+        self.at_rest: Rest | None = at_rest
+        self.rests = at_rest is not None
         self.next = NEVER
         self.plan: list[Action] = []
         self.questions = 0
@@ -54,11 +62,12 @@ class Noting:
 class Rig:
     """A driver of machines that note what they are told."""
 
-    def __init__(self, *watches: str, waits: str = "") -> None:
+    def __init__(self, *watches: str, waits: str = "", at_rest: Rest | None = None) -> None:
         self.notes: list[str] = []
         self.transport = FakeTransport()
         self.driver = Driver(self.transport)
         self.components: list[Component] = []
+        self.at_rest = at_rest
         for index, one in enumerate(watches):
             name = "abc"[index]
             component = Component(name, self._maker(name, one), waits=name in waits)
@@ -84,7 +93,7 @@ class Rig:
         return notes
 
     def _maker(self, name: str, watches: str) -> Callable[[], Noting]:
-        return lambda: Noting(name, self.notes, watches=watches)
+        return lambda: Noting(name, self.notes, watches=watches, at_rest=self.at_rest)
 
 
 def test_what_happens_is_shown_to_those_who_watch_its_kind_in_the_order_in_which_they_joined() -> None:
@@ -105,26 +114,87 @@ def test_what_nobody_watches_is_told_to_nobody() -> None:
     assert not rig.driver.has_mail
 
 
-def test_what_belongs_to_nobody_is_shown_to_those_alone_whom_it_concerns() -> None:
-    rig = Rig("Pod", "Pod Node")
-    rig.machine(0).owned_alone = frozenset(("Pod",))
+def test_a_pod_is_shown_to_those_alone_who_heed_what_the_change_is_about() -> None:
+    rig = Rig("Pod", "Pod Node", "Pod")
+    rig.machine(0).heeded_pods = OWNED
+    rig.machine(2).heeded_pods = PLACED
 
-    rig.driver.show("Pod", Changed(THING), is_owned=False)
+    rig.driver.show("Pod", Changed(THING), EVERY | PLACED)
+    rig.driver.show("Pod", Changed(THING), EVERY | OWNED)
     rig.driver.show("Pod", Changed(THING))
     rig.driver.deliver(7)
 
-    assert rig.told() == ["b Changed 7", "a Changed 7", "b Changed 7"]
+    assert rig.told() == [f"{name} Changed 7" for name in "bcababc"]
 
 
-def test_a_pod_that_waits_for_a_node_is_shown_to_those_alone_whom_it_concerns() -> None:
-    rig = Rig("Pod", "Pod Node")
-    rig.machine(0).placed_alone = frozenset(("Pod",))
+def test_who_rests_is_told_what_can_wait_before_anything_else() -> None:
+    rig = Rig("Pod Node", at_rest=Rest(frozenset(("Pod",))))
+    assert rig.driver.first_due(0) is None
 
-    rig.driver.show("Pod", Changed(THING), is_placed=False)
-    rig.driver.show("Pod", Changed(THING), is_owned=False)
+    rig.driver.show("Pod", Changed(THING))
+    assert not rig.driver.has_mail
+    rig.driver.show("Node", Gone(THING))
     rig.driver.deliver(7)
 
-    assert rig.told() == ["b Changed 7", "a Changed 7", "b Changed 7"]
+    assert rig.told() == ["a Changed 7", "a Gone 7"]
+
+
+def test_who_rests_is_told_at_once_of_pods_that_cannot_wait_and_with_them_what_it_has_missed() -> None:
+    rig = Rig("Pod", "Pod", at_rest=Rest(frozenset(("Pod",)), but_pods=ENDING))
+    rig.driver.first_due(0)
+    rig.driver.show("Pod", Changed(thing("x")), EVERY)
+
+    rig.driver.show("Pod", Gone(thing("y")), EVERY | ENDING)
+    rig.driver.deliver(7)
+
+    assert rig.told() == ["a Changed 7", "b Changed 7", "a Gone 7", "b Gone 7"]
+
+
+def test_an_answer_comes_after_what_its_component_has_missed() -> None:
+    rig = Rig("Pod", at_rest=Rest(frozenset(("Pod",))))
+    rig.driver.first_due(0)
+    rig.driver.show("Pod", Changed(THING))
+
+    rig.driver.answer(Asked(rig.components[0], 1, deletion("x")), Answered(deletion("x")))
+    rig.driver.deliver(7)
+
+    assert rig.told() == ["a Changed 7", "a Answered x 7"]
+
+
+def test_who_is_due_or_does_not_rest_as_things_are_is_told_all_at_once() -> None:
+    rig = Rig("Pod", "Pod", at_rest=Rest(frozenset(("Pod",))))
+    rig.machine(0).next = Deadline(9, True)
+    rig.machine(1).rests = False
+    rig.driver.first_due(0)
+
+    rig.driver.show("Pod", Changed(THING))
+    rig.driver.deliver(7)
+
+    assert rig.told() == ["a Changed 7", "b Changed 7"]
+
+
+def test_who_begins_anew_or_is_down_has_missed_nothing() -> None:
+    rig = Rig("Pod Node", "Pod Node", at_rest=Rest(frozenset(("Pod",))))
+    rig.driver.first_due(0)
+    rig.driver.show("Pod", Changed(THING))
+
+    rig.driver.begin(rig.components[0])
+    rig.driver.stop(rig.components[1])
+    rig.driver.show("Node", Gone(THING))
+    rig.driver.deliver(7)
+
+    assert rig.told() == ["a Gone 7"]
+
+
+def test_who_rests_no_more_though_nobody_told_it_anything_is_found_out() -> None:
+    rig = Rig("Pod", at_rest=Rest(frozenset(("Pod",))))
+    rig.driver.first_due(0)
+    rig.driver.check()
+
+    rig.machine(0).rests = False
+
+    with pytest.raises(AssertionError, match="a rests no more"):
+        rig.driver.check()
 
 
 def test_an_answer_comes_after_what_happened_before_it() -> None:

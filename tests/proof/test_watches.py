@@ -10,9 +10,10 @@ from podium.api.meta import Kubernetes, ObjectMeta
 from podium.api.pod import Pod
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.machines.autoscaling.autoscaler import Autoscaler
+from podium.machines.concerns import EVERY, OWNED, PLACED, heeds
 from podium.machines.disruption.drain import Drain
 from podium.machines.kubelets.kubelet_settings import KubeletSettings
-from podium.machines.machine import CUSTOM_KINDS, UNMOVED, Machine, does_watch, heeds_unowned, heeds_unplaced
+from podium.machines.machine import CUSTOM_KINDS, UNMOVED, Machine, does_watch
 from podium.machines.observations import Changed, Gone
 from podium.machines.rescheduling.rescheduler import Rescheduler
 from podium.machines.scheduling.scheduler import Scheduler
@@ -72,7 +73,7 @@ def test_what_belongs_to_nobody_changes_nothing_for_a_machine_that_heeds_what_is
     before = there(machine)
 
     for object_, raw in OBJECTS:
-        if does_watch(machine, object_.kind) and not heeds_unowned(machine, object_.kind):
+        if does_watch(machine, object_.kind) and not heeds(machine, object_.kind, EVERY | PLACED):
             metadata = replace(object_.metadata, name="of-nobody", uid="of-nobody", owner_references=())
             unowned = replace(object_, metadata=metadata)
             assert machine.handle(Changed(unowned, raw), NOW) is UNMOVED
@@ -85,7 +86,7 @@ def test_a_pod_that_waits_for_a_node_changes_nothing_for_a_machine_that_heeds_wh
     machine = shown_all(name)
     before, deadline = there(machine), machine.deadline()
 
-    if does_watch(machine, "Pod") and not heeds_unplaced(machine, "Pod"):
+    if does_watch(machine, "Pod") and not heeds(machine, "Pod", EVERY | OWNED):
         waiting = Pod(kind="Pod", metadata=ObjectMeta(namespace="default", name="waits", uid="waits"))
         assert waiting.waits_for_node
         assert machine.handle(Changed(waiting, {}), NOW) is UNMOVED

@@ -7,16 +7,20 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podium.machines.concerns import ADDED, ANY, ASTRAY, CLAIMING, DISRUPTED, ENDING, EVERY, OWNED, PLACED
 from podium.machines.observations import Changed, Gone
-from podium.requests.observations import Seen, arrived, differences, first_seen, observation_of, received
+from podium.requests.observations import Seen, arrived, aspects_of, differences, first_seen, observation_of, received
 from podium.store.api_resources import POD
 from podium.store.store import Store
 from podium.store.stored import Stored
-from tests.store.objects import pod
+from tests.store.objects import Raw, node, pod
 
 History = list[tuple[str, str]]
 
 NAMES = ("a", "b", "c")
+TARGET: Raw = {"conditions": [{"type": "DisruptionTarget", "status": "True"}]}
+CLAIMS: Raw = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]}
+OWNER: Raw = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web", "controller": True}
 
 
 def labelled(store: Store, name: str) -> None:
@@ -96,3 +100,26 @@ def test_what_is_gone_is_what_was_shown_though_a_namesake_has_come() -> None:
     assert isinstance(seen, Gone)
     assert seen.object.metadata.uid == shown.uid
     assert known == {}
+
+
+def test_a_change_of_a_pod_says_what_it_is_about() -> None:
+    store = Store()
+    store.create(node("n1"), now=0)
+
+    def about(write: Callable[[], object]) -> int:
+        version = store.version
+        write()
+        [event] = store.events_since(version)
+        return aspects_of(event, lambda name: store.find("Node", name) is not None)
+
+    assert about(lambda: store.create(pod("a"), now=0)) == EVERY | ADDED
+    assert about(lambda: store.bind("default/a", "n1", now=0)) == EVERY | PLACED
+    assert about(lambda: store.create(pod("b"), now=0)) == EVERY | ADDED
+    assert about(lambda: store.bind("default/b", "gone", now=0)) == EVERY | PLACED | ASTRAY
+    assert about(lambda: store.patch("Pod", "default/b", {"status": TARGET}, "merge", "status")) & DISRUPTED
+    assert about(lambda: store.delete("Pod", "default/b", now=0)) == EVERY | PLACED | DISRUPTED | ENDING
+    assert about(lambda: store.create(pod("c", node="gone", spec=CLAIMS), now=0)) == (
+        EVERY | ADDED | PLACED | ASTRAY | CLAIMING
+    )
+    assert about(lambda: store.create(pod("d", metadata={"ownerReferences": [OWNER]}), now=0)) == EVERY | ADDED | OWNED
+    assert about(lambda: store.create(node("n2"), now=0)) == ANY | ADDED

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from podium.machines.concerns import Rest
 from podium.machines.machine import Machine
+from podium.machines.parts.deadlines import Deadline
 
 MakeMachine = Callable[[], Machine]
 
@@ -16,7 +18,8 @@ class Component:
 
     ``life`` counts its lives. ``began`` is the number of its present one among those of all components of a driver:
     what happened or was asked before that is not for it. A component that `waits` acts when all else is quiet: a
-    scheduler.
+    scheduler. Its ``place`` is a number that grows with each component that joins a driver, ``deadline`` what its
+    machine said when it was last asked, and ``rest`` what that need not be told at once while it `is_at_rest`.
     """
 
     name: str
@@ -25,3 +28,7 @@ class Component:
     machine: Machine | None = None
     life: int = 0
     began: int = 0
+    place: int = 0
+    deadline: Deadline | None = None
+    rest: Rest | None = None
+    is_at_rest: bool = False

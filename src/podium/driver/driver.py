@@ -8,16 +8,28 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
+from typing import NamedTuple
 
 from podium.driver.component import Component
 from podium.driver.transport import Asked, Transport
+from podium.driver.unread import Unread
 from podium.driver.wakeups import Wakeups
 from podium.machines.actions import Action
-from podium.machines.machine import UNMOVED, does_watch, heeds_unowned, heeds_unplaced
-from podium.machines.observations import Answered, Observation, Tick
-from podium.machines.parts.deadlines import Deadline
+from podium.machines.concerns import ANY, does_rest, heeds, rest_of
+from podium.machines.machine import UNMOVED, Machine, does_watch
+from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 
 _TICK = Tick()
+# So many sorts of changes are kept in mind with whom they concern.
+_MOST_ROUTES = 10_000
+
+
+class _Route(NamedTuple):
+    """Who is told of a change, those of them who rest until then, and whether it can wait for others who rest."""
+
+    told: tuple[Component, ...]
+    roused: tuple[Component, ...]
+    is_put_off: bool
 
 
 class Driver:
@@ -25,7 +37,8 @@ class Driver:
 
     What happens is told in the order in which it happened, of one thing all whom it concerns in the order in which they
     joined. Their inboxes are one queue for that: each entry is for those who watch its kind, or for one component. A
-    component is asked for its deadline when it has been called and was moved by that, and at no other time.
+    component is asked for its deadline when it has been called and was moved by that, and at no other time. One whose
+    machine rests is told nothing that can wait, but when it is told anything else, what it has missed before that.
 
     ``on_call`` is told who is about to be called, before anything else happens. With ``on_failure`` a component whose
     machine raises an exception is down, and that is told; without it the exception ends the run.
@@ -42,17 +55,15 @@ class Driver:
         self._on_failure = on_failure
         # By place, a number that grows; those who have left leave a gap.
         self._components: dict[int, Component] = {}
-        self._places: dict[Component, int] = {}
         self._joined = 0
         self._lives = 0
         # For whom an entry is, the newest of the lives that it is for, and what it says.
         self._inbox: deque[tuple[Sequence[Component], int, Observation]] = deque()
-        # By kind, and by whether an object of it is owned and is placed, those who are told; made when they are first
-        # asked for, and anew when somebody comes or goes.
-        self._watchers: dict[tuple[str, bool, bool], Sequence[Component]] = {}
+        # By kind, by what a change is about, and by who rests; made when they are first asked for, and anew when
+        # somebody comes or goes.
+        self._routes: dict[tuple[str, int, int], _Route] = {}
+        self._unread = Unread()
         self._called: dict[Component, None] = {}
-        # What each said when it was last asked; many say the same again, which concerns nobody.
-        self._deadlines: dict[Component, Deadline] = {}
         self._acting = Wakeups()
         self._waiting = Wakeups()
         # Those of whom news is to be expected.
@@ -65,7 +76,7 @@ class Driver:
 
     def place_of(self, component: Component) -> int:
         """The component's place; whoever joined earlier has a smaller one."""
-        return self._places[component]
+        return component.place
 
     def at(self, place: int) -> Component:
         """The component of a place."""
@@ -75,57 +86,67 @@ class Driver:
         """Take in one more component, which is down until it begins."""
         self._joined += 1
         self._components[self._joined] = component
-        self._places[component] = self._joined
+        component.place = self._joined
         self._expecting.add(component)
-        self._watchers.clear()
+        self._routes.clear()
 
     def remove(self, component: Component) -> None:
         """Nobody need tell a component anything more."""
         self.stop(component)
         self._expecting.discard(component)
-        del self._components[self._places.pop(component)]
-        self._watchers.clear()
+        del self._components[component.place]
 
     def begin(self, component: Component, observations: Iterable[Observation] = ()) -> None:
         """Begin a component's life, with what it is to be told first."""
+        if component.is_at_rest:
+            self._unread.end(component)
         component.machine = component.make()
+        component.rest = rest_of(component.machine)
         self._lives += 1
         component.life += 1
         component.began = self._lives
-        self._watchers.clear()
+        self._routes.clear()
         self._called[component] = None
         self._inbox.extend(((component,), component.began, observation) for observation in observations)
 
     def stop(self, component: Component) -> None:
         """A component is down: it is told nothing, not even what is on its way, until it begins anew."""
-        component.machine = None
+        if component.is_at_rest:
+            self._unread.end(component)
+        component.machine = component.deadline = None
         self._called.pop(component, None)
-        self._deadlines.pop(component, None)
-        (self._waiting if component.waits else self._acting).set(self._places[component], None, 0)
+        (self._waiting if component.waits else self._acting).set(component.place, None, 0)
         self._expecting.add(component)
+        self._routes.clear()
 
     # What happens
 
-    def show(self, kind: str, observation: Observation, *, is_owned: bool = True, is_placed: bool = True) -> None:
-        """Something has happened to an object of a kind: tell all who watch it.
-
-        Of one that is known not to be owned, and not to have been, those are not told who heed what is owned alone; and
-        of a pod without a node that is not being deleted those who heed what is placed alone.
-        """
-        concern = kind, is_owned, is_placed
-        watchers = self._watchers.get(concern)
-        if watchers is None:
-            watchers = self._watchers[concern] = self._watching(*concern)
-        if watchers:
-            self._inbox.append((watchers, self._lives, observation))
+    def show(self, kind: str, observation: Changed | Gone, aspects: int = ANY) -> None:
+        """Something has happened to an object of a kind: tell all whom it concerns, as its ``aspects`` have it."""
+        concern = kind, aspects, self._unread.bits
+        route = self._routes.get(concern)
+        if route is None:
+            route = self._route(kind, aspects)
+        told, roused, is_put_off = route
+        for component in roused:
+            self._rouse(component)
+        if is_put_off:
+            self._unread.put(kind, observation, aspects)
+        if told:
+            self._inbox.append((told, self._lives, observation))
 
     def tell(self, component: Component, observation: Observation) -> None:
         """Tell one component, in its present life."""
+        if component.is_at_rest:
+            self._rouse(component)
         self._inbox.append(((component,), component.began, observation))
 
     def answer(self, asked: Asked, answered: Answered) -> None:
         """An action has ended: tell who asked for it, unless it has begun another life since."""
-        self._inbox.append(((asked.component,), asked.began, answered))
+        component = asked.component
+        if component.is_at_rest:
+            self._rouse(component)
+        self._inbox.append(((component,), asked.began, answered))
 
     @property
     def has_mail(self) -> bool:
@@ -164,7 +185,10 @@ class Driver:
         """The first component that is due, of those that act at once or of those that wait; None for none."""
         if self._called:
             self._ask(now)
-        place = (self._waiting if waits else self._acting).first_due(now)
+        wakeups = self._waiting if waits else self._acting
+        if now < wakeups.quiet_until_ns:
+            return None
+        place = wakeups.first_due(now)
         return None if place is None else self._components[place]
 
     def wake(self, component: Component, now: int) -> None:
@@ -197,12 +221,15 @@ class Driver:
         return bool(self._expecting)
 
     def check(self) -> None:
-        """Raise AssertionError where a machine has another deadline than it had when it was last called."""
-        for component, said in self._deadlines.items():
-            if component.machine is not None and component not in self._called:
-                deadline = component.machine.deadline()
+        """Raise AssertionError where a machine has another deadline, or rest, than when it was last called."""
+        for component in self._components.values():
+            machine, said = component.machine, component.deadline
+            if machine is not None and said is not None and component not in self._called:
+                deadline = machine.deadline()
                 if deadline != said:
                     raise AssertionError(f"{component.name} said {said} and was not called since: {deadline}")
+                if component.is_at_rest and not does_rest(machine):
+                    raise AssertionError(f"{component.name} rests no more and was not called since")
 
     def _perform(self, component: Component, actions: Sequence[Action], now: int) -> None:
         """Send actions in their order, until the component is down."""
@@ -214,21 +241,23 @@ class Driver:
 
     def _ask(self, now: int) -> None:
         """Ask those who were called for their deadlines."""
-        called, deadlines = self._called, self._deadlines
+        called = self._called
         failed: list[tuple[Component, Exception]] = []
         for component in called:
-            if component.machine is None:
+            machine = component.machine
+            if machine is None:
                 raise AssertionError(f"{component.name} was called though it is down")
             try:
-                deadline = component.machine.deadline()
+                deadline = machine.deadline()
             except Exception as error:
                 failed.append((component, error))
                 continue
-            if deadline is deadlines.get(component):
+            if component.rest is not None and deadline.time_ns is None and not self._inbox:
+                self._let_rest(component, machine)
+            if deadline is component.deadline:
                 continue
-            deadlines[component] = deadline
-            wakeups = self._waiting if component.waits else self._acting
-            wakeups.set(self._places[component], deadline.time_ns, now)
+            component.deadline = deadline
+            (self._waiting if component.waits else self._acting).set(component.place, deadline.time_ns, now)
             if deadline.is_news:
                 self._expecting.add(component)
             else:
@@ -244,12 +273,32 @@ class Driver:
         self.stop(component)
         self._on_failure(component, error)
 
-    def _watching(self, kind: str, is_owned: bool, is_placed: bool) -> Sequence[Component]:
-        return tuple(
-            component
-            for component in self._components.values()
-            if (machine := component.machine) is not None
-            and does_watch(machine, kind)
-            and (is_owned or heeds_unowned(machine, kind))
-            and (is_placed or heeds_unplaced(machine, kind))
-        )
+    def _let_rest(self, component: Component, machine: Machine) -> None:
+        """Let a component rest whose machine does, and that was told all there is."""
+        if not component.is_at_rest and does_rest(machine):
+            self._unread.begin(component)
+
+    def _rouse(self, component: Component) -> None:
+        """Tell a component what it has missed."""
+        self._inbox.extend(((component,), component.began, missed) for missed in self._unread.end(component))
+
+    def _route(self, kind: str, aspects: int) -> _Route:
+        """Whom a change concerns, now that so many rest."""
+        told, roused = [], []
+        is_put_off = False
+        for component in self._components.values():
+            machine, rest = component.machine, component.rest
+            if machine is None or not does_watch(machine, kind) or not heeds(machine, kind, aspects):
+                continue
+            if rest is None or not component.is_at_rest:
+                told.append(component)
+            elif rest.puts_off(kind, aspects):
+                is_put_off = True
+            else:
+                told.append(component)
+                roused.append(component)
+        if len(self._routes) > _MOST_ROUTES:
+            self._routes.clear()
+        route = _Route(tuple(told), tuple(roused), is_put_off)
+        self._routes[kind, aspects, self._unread.bits] = route
+        return route

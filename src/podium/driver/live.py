@@ -10,8 +10,9 @@ from podium.driver.clock import Clock
 from podium.driver.component import Component
 from podium.driver.driver import Driver
 from podium.driver.transport import Asked, Transport
+from podium.machines.concerns import ANY
 from podium.machines.kubelets.crash_backoff import CrashBackOff
-from podium.machines.observations import Answered, Observation
+from podium.machines.observations import Answered, Changed, Gone, Observation
 from podium.machines.parts.deadlines import Deadlines, earliest
 
 Listed = Callable[[frozenset[str]], Iterable[Observation]]
@@ -65,7 +66,7 @@ class LiveDriver:
         """Take in a component, and begin its life."""
         self._hand_in(partial(self._add, component))
 
-    def begin(self, components: Sequence[Component], there: Iterable[tuple[str, Observation]]) -> None:
+    def begin(self, components: Sequence[Component], there: Iterable[tuple[str, Changed | Gone]]) -> None:
         """Take in several components at once, with all that is ``there``, by kind: each is shown it once."""
         self._hand_in(partial(self._begin_all, components, there))
 
@@ -73,9 +74,9 @@ class LiveDriver:
         """End a component's life and begin another; what is on its way to the former is not for it."""
         self._hand_in(partial(self._begin, component))
 
-    def show(self, kind: str, observation: Observation) -> None:
-        """Something has happened to an object of a kind."""
-        self._hand_in(partial(self._driver.show, kind, observation))
+    def show(self, kind: str, observation: Changed | Gone, aspects: int = ANY) -> None:
+        """Something has happened to an object of a kind; see `Driver.show`."""
+        self._hand_in(partial(self._driver.show, kind, observation, aspects))
 
     def tell(self, component: Component, observation: Observation) -> None:
         """Tell one component what it learns otherwise than from the API."""
@@ -145,7 +146,7 @@ class LiveDriver:
         self._driver.add(component)
         self._begin(component)
 
-    def _begin_all(self, components: Sequence[Component], there: Iterable[tuple[str, Observation]]) -> None:
+    def _begin_all(self, components: Sequence[Component], there: Iterable[tuple[str, Changed | Gone]]) -> None:
         for component in components:
             self._driver.add(component)
             self._driver.begin(component, self._news(component))

@@ -50,23 +50,6 @@ class Machine(Protocol):
         ...
 
 
-def heeds_unowned(machine: Machine, kind: str) -> bool:
-    """Whether objects of a kind that it watches concern the machine though they belong to nobody, and never did.
-
-    Those that do not are its `owned_alone`, where it has such. It is shown them or not.
-    """
-    return kind not in getattr(machine, "owned_alone", ())
-
-
-def heeds_unplaced(machine: Machine, kind: str) -> bool:
-    """Whether objects of a kind that it watches concern the machine though they have no node, and never had.
-
-    Those that do not are its `placed_alone`, where it has such. It is shown them or not, and those always that are
-    being deleted.
-    """
-    return kind not in getattr(machine, "placed_alone", ())
-
-
 def does_watch(machine: Machine, kind: str) -> bool:
     """Whether the machine is to be shown objects of the kind."""
     return is_among(kind, machine.watches)

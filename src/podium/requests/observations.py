@@ -5,10 +5,13 @@ Source: k8s.io/client-go/tools/cache (reflector, DeltaFIFO).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
+from operator import attrgetter
 
 from podium.api.meta import Raw
+from podium.api.pod import Pod
 from podium.api.reading import read
+from podium.machines.concerns import ADDED, ANY, ASTRAY, CLAIMING, DISRUPTED, ENDING, EVERY, OWNED, PLACED
 from podium.machines.observations import Changed, Gone
 from podium.store.api_resource import APIResource
 from podium.store.log.watch_event import WatchEvent
@@ -21,6 +24,32 @@ def observation_of(event: WatchEvent) -> Seen:
     """A write as whoever sees all of them at once is told of it."""
     stored = event.stored
     return Gone(stored.object) if event.type == "DELETED" else Changed(stored.object, stored.raw)
+
+
+_TYPE = attrgetter("type")
+
+
+def aspects_of(event: WatchEvent, is_node: Callable[[str], bool]) -> int:
+    """What a write is about, as far as that decides whom it concerns; ``is_node`` tells whether there is a node."""
+    pod, previous = event.stored.object, event.previous
+    if not isinstance(pod, Pod):
+        return ANY | ADDED if previous is None else ANY
+    aspects = EVERY if previous is not None else EVERY | ADDED
+    if pod.metadata.owner_references or (previous is not None and previous.object.metadata.owner_references):
+        aspects |= OWNED
+    if pod.metadata.deletion_timestamp is not None:
+        aspects |= ENDING | PLACED
+    node_name = pod.spec.node_name
+    if node_name:
+        aspects |= PLACED
+        before = previous.object if previous is not None else None
+        if (not isinstance(before, Pod) or before.spec.node_name != node_name) and not is_node(node_name):
+            aspects |= ASTRAY
+    if pod.spec.resource_claims:
+        aspects |= CLAIMING
+    if "DisruptionTarget" in map(_TYPE, pod.status.conditions):
+        aspects |= DISRUPTED
+    return aspects
 
 
 def first_seen(stored: Stored) -> Changed:

@@ -20,7 +20,7 @@ from podium.machines.observations import Answered, Changed, Observation
 from podium.machines.parts.agenda import Agenda
 from podium.machines.parts.deadlines import earliest
 from podium.plane.initial import create_objects
-from podium.requests.observations import observation_of
+from podium.requests.observations import aspects_of, observation_of
 from podium.sim.api_server import APIServer
 from podium.sim.backlog import Backlog
 from podium.sim.control_plane import ControlPlane
@@ -325,14 +325,13 @@ class Simulation:
         else:
             self.driver.answer(asked, answered)
 
-    def _note(self, event: WatchEvent, is_owned: bool, now: int, by: str, message: str) -> None:
+    def _note(self, event: WatchEvent, now: int, by: str, message: str) -> None:
         """Something was written: tell everybody."""
-        object_, is_placed = event.stored.object, True
+        object_ = event.stored.object
         if event.type != "MODIFIED":
             self._count_object(event, by)
         if type(object_) is Pod:
             is_going = object_.metadata.deletion_timestamp is not None
-            is_placed = is_going or object_.spec.node_name != ""
             # Of pods that are not disrupted the account learns nothing, while nobody waits for what becomes of others.
             if is_going or event.type == "DELETED" or object_.status.phase == "Failed" or self._open_disruptions:
                 self.account.observe(event, now)
@@ -340,10 +339,12 @@ class Simulation:
             self._meter.wanted(object_, self.elapsed_ns)
         self._backlog.put(event, now, by, message)
         if self._informers is None:
-            kind = event.stored.resource.name
-            self.driver.show(kind, observation_of(event), is_owned=is_owned, is_placed=is_placed)
+            self.driver.show(event.stored.resource.name, observation_of(event), aspects_of(event, self._is_node))
         else:
             self._informers.see(event, now)
+
+    def _is_node(self, name: str) -> bool:
+        return self.store.find("Node", name) is not None
 
     def _count_object(self, event: WatchEvent, by: str) -> None:
         """See to it that what is made stays within the limits."""

@@ -18,6 +18,7 @@ from podium.api.pod import Pod
 from podium.api.replacements import Replacement, awaited_replacements
 from podium.api.workloads import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.machines.actions import Action, PatchObject
+from podium.machines.concerns import Rest
 from podium.machines.disruption.awaited_pods import AwaitedPods
 from podium.machines.machine import UNMOVED
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
@@ -63,6 +64,7 @@ class AvoidLists:
     """
 
     watches = frozenset(("DisruptionPolicy", "Node", "Pod", *(type_.__name__ for type_ in _API_GROUPS)))
+    at_rest = Rest(watches - {"DisruptionPolicy", "Node"})
 
     def __init__(self) -> None:
         self._expire_after_ns = _DEFAULT_EXPIRE_AFTER_NS
@@ -97,6 +99,11 @@ class AvoidLists:
         """When there is a list to look at; that entries run out one day, which moves no pod, is no news."""
         queue_ns = self._queue.deadline().time_ns
         return soonest(Deadline(queue_ns, queue_ns == 0), self._expiries.deadline(is_news=False))
+
+    @property
+    def rests(self) -> bool:
+        """While no node has a list, none is about a pod or a controller."""
+        return not self._nodes
 
     def _put(self, changed: Kubernetes) -> None:
         match changed:

@@ -12,6 +12,7 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.machines.actions import Action, ReplaceStatus
+from podium.machines.concerns import DISRUPTED, Rest
 from podium.machines.disruption.budget import TrackedBudget
 from podium.machines.disruption.coverage import Coverage
 from podium.machines.disruption.scales import Scales
@@ -45,9 +46,12 @@ class DisruptionController:
             *("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", CUSTOM_KINDS),
         )
     )
+    at_rest = Rest(watches - {"DisruptionPolicy", "PodDisruptionBudget"}, but_pods=DISRUPTED)
 
     def __init__(self) -> None:
         self._coverage: dict[str, Coverage] = {}
+        # The namespaces with budgets.
+        self._budgeted: set[str] = set()
         self._scales = Scales()
         self._policy = DisruptionPolicySpec()
         self._stale = StaleDisruptions(_CAUSE)
@@ -74,6 +78,7 @@ class DisruptionController:
                 self._stale.remove(pod)
             case Changed(object=PodDisruptionBudget() as budget, raw=raw):
                 self._in(budget).put_budget(budget, raw)
+                self._budgeted.add(budget.metadata.namespace)
                 self._touch(budget.metadata.namespace, [budget.metadata.name])
             case Gone(object=PodDisruptionBudget() as budget):
                 self._in(budget).remove_budget(budget)
@@ -98,6 +103,11 @@ class DisruptionController:
             self._stale.deadline(),
         )
 
+    @property
+    def rests(self) -> bool:
+        """While there are no budgets, no budget is about a pod or its workload."""
+        return not self._budgeted and self._stale.is_empty
+
     def _in(self, object_: Kubernetes) -> Coverage:
         namespace = object_.metadata.namespace
         found = self._coverage.get(namespace)
@@ -106,7 +116,10 @@ class DisruptionController:
         return found
 
     def _drop_empty(self, namespace: str) -> None:
-        if self._coverage[namespace].is_empty:
+        coverage = self._coverage[namespace]
+        if not coverage.budgets:
+            self._budgeted.discard(namespace)
+        if coverage.is_empty:
             del self._coverage[namespace]
 
     def _touch(self, namespace: str, budgets: Iterable[str]) -> None:
@@ -131,8 +144,8 @@ class DisruptionController:
         coverage = self._coverage.get(object_.metadata.namespace)
         if coverage is None:
             return
-        for uid in uids:
-            self._touch(object_.metadata.namespace, coverage.change_scale(uid))
+        # By name: workloads and pods may have come in any order.
+        self._touch(object_.metadata.namespace, sorted({name for uid in uids for name in coverage.change_scale(uid)}))
 
     def _answered(self, action: ReplaceStatus, answered: Answered, now: int) -> None:
         if action.raw["kind"] == "Pod":

@@ -43,6 +43,11 @@ class StaleDisruptions:
         self._deadlines: Deadlines[str] = Deadlines()
         self._queue: WorkQueue[str] = WorkQueue()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no pod is to be looked at."""
+        return not self._targets
+
     def put(self, pod: Pod, raw: Raw) -> bool:
         """Take in a pod as it is now; whether it is, or was, one to look at."""
         if not _is_target(pod):

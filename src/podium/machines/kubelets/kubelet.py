@@ -9,6 +9,7 @@ from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.machines.actions import Action, DeleteObject, Record, ReportStatus
+from podium.machines.concerns import PLACED
 from podium.machines.kubelets import kubelet_reports as reports
 from podium.machines.kubelets.host import Hosts
 from podium.machines.kubelets.kubelet_settings import KubeletSettings
@@ -24,8 +25,7 @@ from podium.machines.observations import (
     Observation,
     Tick,
 )
-from podium.machines.parts.deadlines import Deadline, soonest
-from podium.machines.parts.settling_deadlines import SettlingDeadlines
+from podium.machines.parts.deadlines import Deadline, Deadlines, soonest
 from podium.machines.parts.work_queue import WorkQueue
 
 _SECOND = 10**9
@@ -53,7 +53,7 @@ class Kubelet:
     """
 
     watches = frozenset(("Node", "Pod"))
-    placed_alone = frozenset(("Pod",))
+    heeded_pods = PLACED
 
     def __init__(self, settings: KubeletSettings = KubeletSettings()) -> None:  # noqa: B008 - an immutable value
         self._settings = settings
@@ -61,7 +61,7 @@ class Kubelet:
         self._nodes: dict[str, NodeKubelet] = {}
         # By key, the uid and the node of each pod that has one.
         self._pods: dict[str, tuple[str, str]] = {}
-        self._deadlines: SettlingDeadlines[str] = SettlingDeadlines()
+        self._deadlines: Deadlines[str] = Deadlines()
         # What reports have failed, and the last one of each subject with its node.
         self._retries: WorkQueue[_Subject] = WorkQueue(_FIRST_RETRY_NS, _LONGEST_RETRY_NS)
         self._failed: dict[_Subject, tuple[str, _Report]] = {}

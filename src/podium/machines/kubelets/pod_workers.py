@@ -20,7 +20,7 @@ from podium.machines.kubelets.container_statuses import (
 from podium.machines.kubelets.crash_backoff import CrashBackOff
 from podium.machines.kubelets.node_runs import NodeRuns
 from podium.machines.kubelets.pod_run import PodRun
-from podium.machines.parts.settling_deadlines import SettlingDeadlines
+from podium.machines.parts.deadlines import Deadlines
 
 
 class PodWorkers:
@@ -39,7 +39,7 @@ class PodWorkers:
         self._actions = actions
         self._start_delay_ns = start_delay_ns
         self._records_stops = records_stops
-        self.deadlines: SettlingDeadlines[PodRun] = SettlingDeadlines()
+        self.deadlines: Deadlines[PodRun] = Deadlines()
         self.ended: dict[str, PodRun] = {}
         self.has_freed = False
 
@@ -48,7 +48,7 @@ class PodWorkers:
         lost = [run for run in self._there.runs.values() if not run.is_ended]
         for run in lost:
             self._there.drop(run)
-        self.deadlines = SettlingDeadlines()
+        self.deadlines = Deadlines()
         return lost
 
     def report_ends(self) -> None:

@@ -13,6 +13,7 @@ from podium.api.node import Node
 from podium.api.node_health import NODE_NOT_READY, is_ready, unknown_conditions
 from podium.api.pod import Pod
 from podium.machines.actions import Action, PatchObject
+from podium.machines.concerns import PLACED, Rest
 from podium.machines.machine import UNMOVED
 from podium.machines.nodes.bound_pods import BoundPod, BoundPods
 from podium.machines.nodes.node_taints import EVICTING, TaintName, changed_taints, present_taints, wanted_taints
@@ -45,7 +46,6 @@ class _Known:
     raw: Raw
     standing: Mapping[TaintName, bool]
     written_version: str | None = None
-    is_ready: bool = False
 
 
 class NodeLifecycle:
@@ -60,7 +60,8 @@ class NodeLifecycle:
     """
 
     watches = frozenset(("Node", "Pod"))
-    placed_alone = frozenset(("Pod",))
+    heeded_pods = PLACED
+    at_rest = Rest(frozenset(("Pod",)))
 
     def __init__(
         self, settings: NodeLifecycleSettings = NodeLifecycleSettings(), given: Mapping[str, Node] | None = None
@@ -68,6 +69,8 @@ class NodeLifecycle:
         self._settings = settings
         self._given = given or {}
         self._nodes: dict[str, _Known] = {}
+        # The names of those that are not ready.
+        self._not_ready: set[str] = set()
         self._pods = BoundPods()
         self._silent: dict[str, int] = {}
         self._zones = ZoneDisruption()
@@ -104,6 +107,11 @@ class NodeLifecycle:
         """When a node is to be looked at; that a write is refused once more is no news."""
         return soonest(self._queue.deadline(), self._deadlines.deadline())
 
+    @property
+    def rests(self) -> bool:
+        """Pods are left alone while all nodes are ready."""
+        return not self._not_ready
+
     def _node_changed(self, node: Node, raw: Raw) -> None:
         name, uid = node.metadata.name, node.metadata.uid
         known = self._nodes.get(name)
@@ -111,12 +119,14 @@ class NodeLifecycle:
             given = self._given.get(uid)
             known = self._nodes[name] = _Known(node, raw, {} if given is None else _standing(given))
         wanted = wanted_taints(node)
-        known.node, known.raw, known.is_ready = node, raw, is_ready(node)
+        known.node, known.raw = node, raw
+        (self._not_ready.discard if is_ready(node) else self._not_ready.add)(name)
         known.standing = {taint: was for taint, was in known.standing.items() if was == (taint in wanted)}
         self._queue.add(name)
 
     def _node_gone(self, name: str) -> None:
         self._nodes.pop(name, None)
+        self._not_ready.discard(name)
         self._deadlines.set(name, None)
         self._queue.forget(name)
         self._pace_changed(self._zones.remove(name))
@@ -124,8 +134,7 @@ class NodeLifecycle:
     def _pod_changed(self, pod: Pod, raw: Raw) -> bool:
         """Take in a pod as it is now; whether its node is to be looked at."""
         self._pods.put(pod, raw)
-        known = self._nodes.get(pod.spec.node_name)
-        if known is None or known.is_ready or not _says_ready(pod):
+        if pod.spec.node_name not in self._not_ready or not _says_ready(pod):
             return False
         self._queue.add(pod.spec.node_name)
         return True

@@ -10,6 +10,7 @@ from podium.api.node import Node
 from podium.api.node_health import is_ready
 from podium.api.pod import Pod, PodCondition
 from podium.machines.actions import Action, DeleteObject, ReportStatus
+from podium.machines.concerns import ASTRAY, ENDING, PLACED, Rest
 from podium.machines.machine import UNMOVED
 from podium.machines.nodes.bound_pods import BoundPods
 from podium.machines.nodes.node_taints import OUT_OF_SERVICE
@@ -36,7 +37,8 @@ class PodGarbageCollector:
     """
 
     watches = frozenset(("Node", "Pod"))
-    placed_alone = frozenset(("Pod",))
+    heeded_pods = PLACED
+    at_rest = Rest(frozenset(("Pod",)), but_pods=ENDING | ASTRAY)
 
     def __init__(self) -> None:
         # By name, whether the node is out of service.
@@ -75,6 +77,11 @@ class PodGarbageCollector:
     def deadline(self) -> Deadline:
         """When pods are to be looked at; that a deletion is refused once more is no news."""
         return soonest(self._queue.deadline(), self._deadlines.deadline())
+
+    @property
+    def rests(self) -> bool:
+        """Pods are left alone while none is on a node that is missing, or deleted without ever having had one."""
+        return not self._missing and not self._unbound
 
     def _node_changed(self, node: Node) -> None:
         name = node.metadata.name

@@ -14,6 +14,7 @@ from podium.api.times import parse_time
 from podium.cluster.taints import tolerates
 from podium.decide.critical_pods import is_static
 from podium.machines.actions import Action, DeleteObject, ReportStatus
+from podium.machines.concerns import PLACED, Rest
 from podium.machines.machine import UNMOVED
 from podium.machines.nodes.bound_pods import BoundPods
 from podium.machines.nodes.pod_deletions import PodDeletions
@@ -47,7 +48,8 @@ class TaintEviction:
     """
 
     watches = frozenset(("Node", "Pod"))
-    placed_alone = frozenset(("Pod",))
+    heeded_pods = PLACED
+    at_rest = Rest(frozenset(("Pod",)))
 
     def __init__(self) -> None:
         self._taints: dict[str, tuple[_Driving, ...]] = {}
@@ -86,6 +88,11 @@ class TaintEviction:
     def deadline(self) -> Deadline:
         """When a pod is to be looked at; that its deletion is refused once more is no news."""
         return soonest(self._queue.deadline(), self._deadlines.deadline())
+
+    @property
+    def rests(self) -> bool:
+        """Pods are left alone while no node has taints that drive them off."""
+        return not self._taints
 
     def _set_taints(self, name: str, taints: tuple[_Driving, ...]) -> None:
         if taints != self._taints.pop(name, ()):

@@ -54,7 +54,10 @@ def _sooner(one: Deadline, other: Deadline) -> Deadline:
 
 
 class Deadlines(Generic[Key]):
-    """One time for each key, in nanoseconds; another replaces it. Keys of one time are taken in the order set."""
+    """One time for each key, in nanoseconds; another replaces it. Keys of one time are taken in the order set.
+
+    Of each key it is known whether it will be due again and again: that what recurs is due is no news.
+    """
 
     def __init__(self) -> None:
         self.times: dict[Key, int] = {}
@@ -62,6 +65,8 @@ class Deadlines(Generic[Key]):
         # What was replaced stays here until it comes up, or there is more of it than of what counts.
         self._heap: list[tuple[int, int, Key]] = []
         self._added = 0
+        # Those of the keys with a time that recur.
+        self._recurring: set[Key] = set()
         # What was told last: nobody need look at what is the same again.
         self._told = NEVER
 
@@ -69,24 +74,34 @@ class Deadlines(Generic[Key]):
         """All that is due at some time."""
         return list(self.times)
 
-    def set(self, key: Key, time_ns: int | None) -> None:
+    def set(self, key: Key, time_ns: int | None, *, recurs: bool = False) -> None:
         """The key is due at that time and no other; None, and what comes after the last time that there is: never."""
+        times = self.times
+        before = times.get(key)
         if time_ns is None or time_ns > MAX_TIME_NS:
-            if self.times.pop(key, None) is None:
+            if before is None:
                 return
-        elif self.times.get(key) != time_ns:
-            self.times[key] = time_ns
-            self._added += 1
-            heappush(self._heap, (time_ns, self._added, key))
-        if len(self._heap) > 2 * len(self.times) + SLACK:
+            del times[key]
+            self._recurring.discard(key)
+        else:
+            if before != time_ns:
+                times[key] = time_ns
+                self._added += 1
+                heappush(self._heap, (time_ns, self._added, key))
+            if recurs:
+                self._recurring.add(key)
+            elif self._recurring:
+                self._recurring.discard(key)
+        # Where the key had no time before there is no more than before of what was replaced.
+        if before is not None and len(self._heap) > 2 * len(times) + SLACK:
             self._sweep()
 
-    def set_last(self, key: Key, time_ns: int | None) -> None:
+    def set_last(self, key: Key, time_ns: int | None, *, recurs: bool = False) -> None:
         """The key is due at that time, and the last of those that are due then, even where it was due then before."""
-        if self.times.pop(key, None) is not None and len(self._heap) > 2 * len(self.times) + SLACK:
-            self._sweep()
+        if key in self.times:
+            self.set(key, None)
         if time_ns is not None:
-            self.set(key, time_ns)
+            self.set(key, time_ns, recurs=recurs)
 
     def next_time(self) -> int | None:
         """The first time, None when nothing is ever due."""
@@ -99,11 +114,14 @@ class Deadlines(Generic[Key]):
         return None
 
     def deadline(self, *, is_news: bool = True) -> Deadline:
-        """When the first is due; ``is_news``: what is due here is news."""
-        if not self.times:
+        """When the first is due; ``is_news``: what is due here is news, but for what recurs."""
+        times = self.times
+        if not times:
             return NEVER
         first, told = self._heap[0], self._told
-        time_ns = first[0] if self.times.get(first[2]) == first[0] else self.next_time()
+        time_ns = first[0] if times.get(first[2]) == first[0] else self.next_time()
+        if self._recurring and len(self._recurring) == len(times):
+            is_news = False
         if told.time_ns != time_ns or told.is_news is not is_news:
             told = self._told = Deadline(time_ns, is_news)
         return told
@@ -116,6 +134,8 @@ class Deadlines(Generic[Key]):
             time_ns, _, key = heappop(heap)
             if self.times.get(key) == time_ns:
                 del self.times[key]
+                if self._recurring:
+                    self._recurring.discard(key)
                 return key
         return None
 

@@ -9,6 +9,7 @@ from podium.api.meta import Raw
 from podium.api.pod import Pod, PodResourceClaim
 from podium.api.resource_claims import DELETE_PROTECTION, POD_CLAIM_NAME, ResourceClaim, ResourceClaimTemplate
 from podium.machines.actions import Action, CreateObject, DeleteObject, PatchObject
+from podium.machines.concerns import CLAIMING, Rest
 from podium.machines.machine import UNMOVED
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.parts.deadlines import Deadline
@@ -31,6 +32,7 @@ class ResourceClaims:
     """
 
     watches = frozenset(("Pod", "ResourceClaim", "ResourceClaimTemplate"))
+    at_rest = Rest(frozenset(("Pod",)), but_pods=CLAIMING)
 
     def __init__(self) -> None:
         # Pods that want claims made, by key, and those that wait for a template, by its key.
@@ -80,6 +82,11 @@ class ResourceClaims:
     def deadline(self) -> Deadline:
         """When there is something to look at; that it is refused once more is no news."""
         return self._queue.deadline()
+
+    @property
+    def rests(self) -> bool:
+        """Pods need no claims as long as none names any, and there are none."""
+        return not self._claims and not self._pods
 
     # What the API shows
 

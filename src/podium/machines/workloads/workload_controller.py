@@ -11,6 +11,7 @@ from podium.api.policy import PriorityClass
 from podium.api.quota import ResourceQuota
 from podium.machines.actions import Action, CreateObject, DeleteObject, PatchObject, ReplaceStatus
 from podium.machines.answers import Answer
+from podium.machines.concerns import OWNED
 from podium.machines.machine import UNMOVED
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.parts.deadlines import Deadline, Deadlines, soonest
@@ -37,7 +38,7 @@ class WorkloadController(ABC, Generic[Kind]):
     """
 
     watches = frozenset(("PriorityClass", "ResourceQuota"))
-    owned_alone = frozenset(("Pod",))
+    heeded_pods = OWNED
 
     def __init__(self, *types: type[Kind], pod_owners: tuple[str, ...] = ()) -> None:
         """``pod_owners`` are the kinds whose pods it keeps in mind, unless these are its own ``types``."""

@@ -1,11 +1,11 @@
 """Deadlines that come again and again do not keep anything from being settled."""
 
 from podium.api.times import MAX_TIME_NS
-from podium.machines.parts.settling_deadlines import SettlingDeadlines
+from podium.machines.parts.deadlines import Deadlines
 
 
 def test_what_is_due_once_unsettles_until_it_is_taken_or_taken_back() -> None:
-    deadlines: SettlingDeadlines[str] = SettlingDeadlines()
+    deadlines: Deadlines[str] = Deadlines()
     deadlines.set("a", 5)
     deadlines.set("b", 7)
     assert deadlines.deadline().is_news
@@ -19,7 +19,7 @@ def test_what_is_due_once_unsettles_until_it_is_taken_or_taken_back() -> None:
 
 
 def test_what_recurs_is_due_all_the_same() -> None:
-    deadlines: SettlingDeadlines[str] = SettlingDeadlines()
+    deadlines: Deadlines[str] = Deadlines()
     deadlines.set("a", 5)
 
     deadlines.set("a", 9, recurs=True)
@@ -31,7 +31,7 @@ def test_what_recurs_is_due_all_the_same() -> None:
 
 
 def test_what_comes_after_the_last_time_that_there_is_unsettles_nobody() -> None:
-    deadlines: SettlingDeadlines[str] = SettlingDeadlines()
+    deadlines: Deadlines[str] = Deadlines()
 
     deadlines.set("a", MAX_TIME_NS + 1)
 
@@ -39,7 +39,7 @@ def test_what_comes_after_the_last_time_that_there_is_unsettles_nobody() -> None
 
 
 def test_what_is_set_last_comes_after_all_that_is_due_at_its_time() -> None:
-    deadlines: SettlingDeadlines[str] = SettlingDeadlines()
+    deadlines: Deadlines[str] = Deadlines()
     for key in ("a", "b"):
         deadlines.set(key, 5)
 
