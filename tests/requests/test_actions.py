@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 import pytest
+from msgspec.structs import replace
 
 from podium.api.avoid_list import AvoidFor, AwaitedPod
+from podium.api.input.codec import decode
 from podium.api.pod import NOMINATED_NODE_ANNOTATION, PodCondition
 from podium.api.replacements import ForReplacement
 from podium.machines.actions import (
@@ -263,6 +265,22 @@ def test_a_report_that_changes_nothing_is_not_sent() -> None:
 
     assert problem(api, report) is None
     assert list(map(told, api.sent)) == [GET]
+
+
+@pytest.mark.parametrize("waited", [False, True])
+def test_a_binding_comes_to_the_same_whether_its_body_was_read_before_or_not(*, waited: bool) -> None:
+    told, untold = API(pod("a")), API(pod("a"))
+    for api in (told, untold):
+        if waited:
+            waits = {"type": "PodScheduled", "status": "False"}
+            set_pod_status(api.store, A, {"nominatedNodeName": "n0"}, [waits], now=SECOND)
+
+    carry_out(told.answer, Bind(A, told.uid("Pod", A), "n1"), NOW)
+    untold.answer(replace(told.sent[-1], reading=None))
+
+    bound = told.store.get("Pod", A)
+    assert bound == untold.store.get("Pod", A)
+    assert bound.object == decode(bound.raw)
 
 
 def test_a_transition_is_dated_when_the_status_of_the_condition_changes() -> None:

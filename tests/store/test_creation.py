@@ -3,8 +3,9 @@
 import pytest
 
 from podium.api.input.codec import decode
+from podium.api.reading import read
 from podium.store.store import Store
-from tests.store.objects import SECOND, node, pod
+from tests.store.objects import SECOND, Raw, node, pod
 from tests.store.refusals import answer, refusal
 
 
@@ -148,6 +149,28 @@ def test_of_a_new_object_that_was_read_before_the_reading_is_brought_up_to_date(
     assert created.object == decode(created.raw)
 
 
+@pytest.mark.parametrize(
+    "raw",
+    [
+        pod("web", labels={"app": "web"}),
+        pod("web", metadata={"uid": "u1", "creationTimestamp": "2026-01-31T09:30:00Z", "generation": 7}),
+        {**pod("web"), "metadata": {"generateName": "web-"}},
+        {**pod("web", metadata={"finalizers": ["example.com/held"]}), "status": {"phase": "Running"}},
+        node("n1", cpu=4),
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}},
+    ],
+    ids=lambda raw: f"{raw['kind']} {sorted(raw['metadata'])}",
+)
+def test_an_object_becomes_the_same_whether_it_was_read_before_or_not(raw: Raw) -> None:
+    told, untold = Store(), Store()
+
+    created = told.create(raw, now=5 * SECOND, reading=read(raw, told.resources.of(raw).type))
+
+    assert created == untold.create(raw, now=5 * SECOND)
+    assert created.object == decode(created.raw)
+    assert created.object.key == created.key
+
+
 def test_a_new_node_says_what_it_has() -> None:
     stored = Store().create(node("n1", cpu=4), now=0, is_new=True)
 
@@ -161,3 +184,11 @@ def test_a_refused_creation_draws_no_identities() -> None:
     refusal(store, lambda: store.create(nameless, now=0))
 
     assert store.create(pod("a"), now=0).uid == other.create(pod("a"), now=0).uid
+
+
+def test_a_creation_that_its_key_forbids_gives_back_the_uid_that_came_with_it() -> None:
+    store = Store()
+    store.create(pod("a"), now=0)
+    refusal(store, lambda: store.create(pod("a", metadata={"uid": "u1"}), now=0))
+
+    assert store.create(pod("b", metadata={"uid": "u1"}), now=0).uid == "u1"
