@@ -68,7 +68,8 @@ def check_joined_rows(cluster: Cluster, record: PodRecord, rows: list[int]) -> N
         balance = IN_TREE["NodeResourcesBalancedAllocation"](PluginContext({}, cluster))
         assert isinstance(fit, JoiningPlugin)
         scores: list[Any] = [(balance, 3), (ImaginaryScore(), 5), (fit, 2)]
-        joined = fit.join(record.pod_class, scores)
+        of_nodes = np.array([7, NO_FIT, 0])[np.arange(cluster.nodes.count) % 3]
+        joined = fit.join(record.pod_class, scores, of_nodes.data)
         assert joined is not None
         together, left = joined
         assert left == scores[1:2]
@@ -76,7 +77,9 @@ def check_joined_rows(cluster: Cluster, record: PodRecord, rows: list[int]) -> N
             ask(record.pod_class) for ask in (fit.row_filter, scores[2][0].row_score, scores[0][0].row_score)
         )
         for row in rows:
-            expected = 2 * score(record, row) + 3 * evenness(record, row) if fits(record, row) else NO_FIT
+            expected = NO_FIT
+            if of_nodes[row] >= 0 and fits(record, row):
+                expected = of_nodes[row] + 2 * score(record, row) + 3 * evenness(record, row)
             assert together(record, row) == expected
 
 

@@ -167,11 +167,11 @@ class JoiningPlugin(RowFilterPlugin, Protocol):
     """Says of a row at once whether a pod fits, and what some scores rate it: who is asked often reads the row once.
 
     Of some scores with their weights it takes along those that it knows, and gives the others back; None where it
-    knows none.
+    knows none. ``of_nodes`` is by row what to add to its scores, negative where the pod does not fit in any case.
     """
 
     def join(
-        self, pod_class: PodClass, scores: Sequence[WeightedRowScore]
+        self, pod_class: PodClass, scores: Sequence[WeightedRowScore], of_nodes: memoryview
     ) -> tuple[TotalOfRow, Sequence[WeightedRowScore]] | None: ...
 
 

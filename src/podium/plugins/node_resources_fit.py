@@ -162,7 +162,7 @@ class NodeResourcesFit:
         return row_score_by_strategy(self._args.scoring_strategy, self._watch.by_row(self._cluster.nodes, pod_class))
 
     def join(
-        self, pod_class: PodClass, scores: Sequence[WeightedRowScore]
+        self, pod_class: PodClass, scores: Sequence[WeightedRowScore], of_nodes: memoryview
     ) -> tuple[TotalOfRow, Sequence[WeightedRowScore]] | None:
         """Filter and score together with NodeResourcesBalancedAllocation, where both rate cpu and memory alone."""
         strategy = self._args.scoring_strategy
@@ -182,15 +182,16 @@ class NodeResourcesFit:
             return None
         taken = [*own, *balances]
         (_, fit_weight), (_, balance_weight) = taken
-        rated = JoinedScores(
+        how = JoinedScores(
             strategy.type == "MostAllocated", weights["cpu"], weights["memory"], fit_weight, balance_weight
         )
 
         def apart() -> TotalOfRow:
-            return total_of_row([self.row_filter(pod_class)], [(p.row_score(pod_class), weight) for p, weight in taken])
+            rated = [(plugin.row_score(pod_class), weight) for plugin, weight in taken]
+            return total_of_row(of_nodes, [self.row_filter(pod_class)], rated)
 
         entries, checked = self._cluster.nodes.entries, self._checked(pod_class)
-        together = joined_row(entries, pod_class, checked, self._is_backed, rated, cache(apart))
+        together = joined_row(entries, pod_class, checked, self._is_backed, how, of_nodes, cache(apart))
         return together, [entry for entry in scores if entry not in taken]
 
     def events_to_register(self) -> Sequence[EventToRegister]:

@@ -33,13 +33,15 @@ def joined_row(
     checked: Sequence[tuple[int, int]],
     is_backed: Callable[[int], bool],
     scores: JoinedScores,
+    of_nodes: memoryview,
     apart: Callable[[], TotalOfRow],
 ) -> TotalOfRow:
     """Whether a row has room for a pod, and what the two plugins say of it where it has: as a function.
 
-    ``checked`` are the resources that must be there, with the amounts that the class wants of them. ``apart`` gives who
-    asks each plugin by itself, for the rare rows of which this does not know: those that have no cpu or no
-    memory, or less than is taken of what the class does not ask for.
+    ``of_nodes`` is by row what to add to that, negative where the pod does not fit in any case. ``checked`` are the
+    resources that must be there, with the amounts that the class wants of them. ``apart`` gives who asks each plugin by
+    itself, for the rare rows of which this does not know: those that have no cpu or no memory, or less than is taken of
+    what the class does not ask for.
     """
     wanted = dict(checked)
     cpu_wanted, memory_wanted = wanted.pop(CPU, 0), wanted.pop(MEMORY, 0)
@@ -53,7 +55,8 @@ def joined_row(
     weights, fit_weight, balance_weight = cpu_weight + memory_weight, scores.fit_weight, scores.balance_weight
 
     def total_of_row(pod: PodRecord, row: int) -> int:
-        if pod_count[row] >= allowed_pods[row]:
+        found: int = of_nodes[row]
+        if found < 0 or pod_count[row] >= allowed_pods[row]:
             return NO_FIT
         cpu, memory = cpus[row], memories[row]
         cpu_taken, memory_taken = cpus_requested[row], memories_requested[row]
@@ -73,6 +76,6 @@ def joined_row(
         before = 1.0 * cpu_taken / cpu - 1.0 * memory_taken / memory
         after = 1.0 * (cpu_taken + cpu_wanted) / cpu - 1.0 * (memory_taken + memory_wanted) / memory
         gain = int((1 - abs(after / 2)) * MAX_NODE_SCORE) - int((1 - abs(before / 2)) * MAX_NODE_SCORE)
-        return fit_weight * (liking // weights) + balance_weight * (_HALF + (_HALF + gain) // 2)
+        return found + fit_weight * (liking // weights) + balance_weight * (_HALF + (_HALF + gain) // 2)
 
     return total_of_row

@@ -94,7 +94,6 @@ class RowJudge:
         self._conditions = [cells.is_current for cells in self._cells if not isinstance(cells, KeptRaw)]
         # By row, what node objects say alone: the scores, or that the pod does not fit.
         self._of_nodes = self._said_of_nodes(node_raters, state, pod)
-        self._node_entries = self._of_nodes.data
         self._renewals = runner.cluster.nodes.entries.renewals
         self._total_of_row = self._by_row(state, pod.pod_class)
 
@@ -130,17 +129,11 @@ class RowJudge:
         entries = self._runner.cluster.nodes.entries
         if self._renewals != entries.renewals:
             self._renewals, self._total_of_row = entries.renewals, self._by_row(state, pod.pod_class)
-        judge, of_nodes = self._total_of_row, self._node_entries
-        if judge is None:
+        total_of_row = self._total_of_row
+        if total_of_row is None:
             totals = self._in_arrays(state, pod, np.array(rows, dtype=np.int64))
         else:
-            totals = []
-            for row in rows:
-                total = of_nodes[row]
-                if total >= 0:
-                    of_row = judge(pod, row)
-                    total = total + of_row if of_row >= 0 else NO_FIT
-                totals.append(total)
+            totals = [total_of_row(pod, row) for row in rows]
         if self._runner.cluster.nominations.uids:
             fitting = np.array([row for row, total in zip(rows, totals, strict=True) if total >= 0], dtype=np.int64)
             refused = set(self._runner.refused_beside(state, pod, fitting).tolist())
@@ -200,11 +193,12 @@ class RowJudge:
         if len(filters) < len(placed) or len(scores) < len(self._row_raters):
             return None
         first = placed[0].joining if placed else None
-        joined = None if first is None else first.join(pod_class, scores)
+        joined = None if first is None else first.join(pod_class, scores, self._of_nodes.data)
         if joined is not None:
             filters = filters[1:]
         together, rest = joined or (None, scores)
         return total_of_row(
+            self._of_nodes.data,
             [plugin.row_filter(pod_class) for plugin in filters],
             [(plugin.row_score(pod_class), weight) for plugin, weight in rest],
             together,

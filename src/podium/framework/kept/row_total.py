@@ -9,12 +9,19 @@ from podium.framework.plugin import NO_FIT, FitsRow, ScoreRow, TotalOfRow
 
 
 def total_of_row(
-    filters: Sequence[FitsRow], scores: Sequence[tuple[ScoreRow, int]], joined: TotalOfRow | None = None
+    of_nodes: memoryview,
+    filters: Sequence[FitsRow],
+    scores: Sequence[tuple[ScoreRow, int]],
+    joined: TotalOfRow | None = None,
 ) -> TotalOfRow:
-    """The sum of the weighted scores of a row that all filters let in; ``joined`` answers for some of them at once."""
+    """The sum of the weighted scores of a row that all filters let in.
+
+    ``of_nodes`` is by row what to add to that, negative where the pod does not fit in any case. ``joined`` answers for
+    that and for some others at once.
+    """
 
     def total(pod: PodRecord, row: int) -> int:
-        found = 0 if joined is None else joined(pod, row)
+        found: int = of_nodes[row] if joined is None else joined(pod, row)
         if found < 0:
             return NO_FIT
         for fits in filters:
