@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from podium.api.pod import PodCondition
@@ -18,6 +18,8 @@ from podium.store.patches.patching import patched
 
 TIMES = ("2025-01-01T00:00:00Z", "2025-01-02T00:00:00Z")
 NOW_NS = 1_700_000_000 * 10**9
+UNREADY = {"conditions": [{"type": "Ready", "lastTransitionTime": TIMES[0], "message": ""}]}
+READY = PodCondition(type="Ready", status="True")
 
 words = st.sampled_from(["", "a", "b"])
 written_conditions = st.lists(
@@ -70,6 +72,7 @@ def patch_of(pod: dict[str, Any], report: ReportStatus) -> Request | None:
         return None
 
 
+@example(UNREADY, {}, [READY, msgspec.structs.replace(READY, message="a")])
 @given(statuses, fields, st.lists(conditions, max_size=2))
 def test_what_a_report_comes_to_is_what_its_patch_makes_of_the_object(
     status: dict[str, Any], fields: dict[str, Any], conditions: list[PodCondition]

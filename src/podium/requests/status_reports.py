@@ -116,7 +116,8 @@ def _with_conditions(listed: Sequence[Raw], conditions: Iterable[PodCondition], 
         before = result[place]
         if before.get("status") == reported.status and "lastTransitionTime" in before:
             condition["lastTransitionTime"] = before["lastTransitionTime"]
-        merged = before | condition
+        # One that is reported twice is merged with the one that is there.
+        merged = listed[place] | condition if place < len(listed) else condition
         if len(merged) > len(condition):
             merged = {name: value for name, value in merged.items() if name in condition}
         result[place] = merged
