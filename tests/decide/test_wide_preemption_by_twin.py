@@ -57,7 +57,7 @@ WHOLE: dict[str, dict[str, Any]] = {
 
 def planned(
     objects: Objects, args: dict[str, Any], *, detailed: bool, now: int = 0
-) -> tuple[PreemptionPlan, list[str], set[str]]:
+) -> tuple[PreemptionPlan, list[str], frozenset[str]]:
     """The plan for the target; the nodes that preemption may help on, and who had nothing to say of it."""
     cluster = cluster_of(*objects.surroundings)
     cluster.pass_time(now)
@@ -65,7 +65,7 @@ def planned(
     record = cluster.read(objects.target)
     placement = place(runner, record, nominated_first=False)
     if placement.row is not None:
-        return PreemptionPlan(False), [], set()
+        return PreemptionPlan(False), [], frozenset()
     (plugin,) = (one for one in runner.profile.post_filter if isinstance(one, DefaultPreemption))
     outcome = full_outcome(cluster, placement)
     plan = plugin.plan(placement.state, record, runner, outcome, detailed=detailed)
@@ -157,7 +157,7 @@ def test_with_a_stated_cost_there_is_a_plan_where_one_exists_and_none_is_cheaper
     check()
 
 
-def stated_twin(objects: Objects, args: dict[str, Any], skipped: set[str]) -> WidePreemption:
+def stated_twin(objects: Objects, args: dict[str, Any], skipped: frozenset[str]) -> WidePreemption:
     least = parse_duration(args["minimumRunningTime"])
     young = {one.metadata.uid for one in objects.pods if started(one) > NOW - least} if least else set()
     rules = Rules(

@@ -49,7 +49,7 @@ class WidePreemption:
     ) -> None:
         self._objects = list(objects)
         self._target = target
-        self._skipped = set(skipped)
+        self._skipped = frozenset(skipped)
         self._rules = rules = rules or Rules()
         self._one_node = Preemption(self._objects, target, skipped)
         self._one_node.now = rules.now

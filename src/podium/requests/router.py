@@ -40,7 +40,7 @@ _HANDLERS: Mapping[tuple[str, str], _Handle] = {
     ("update", "ephemeralcontainers"): pods.update_part,
     ("update", "finalize"): namespaces.finalize,
     ("patch", ""): objects.patch,
-    ("patch", "status"): objects.patch,
+    ("patch", "status"): objects.patch_status,
     ("patch", "scale"): scales.patch_scale,
     ("patch", "resize"): pods.patch_part,
     ("patch", "ephemeralcontainers"): pods.patch_part,
