@@ -32,15 +32,15 @@ _MOST_BEHIND = 1_000
 class APIServer:
     """Carries out what components ask for, and hands every committed event on at once.
 
-    `on_event` gets the event, whether somebody owns the object or did before it, the time, who made the write, and a
-    message for people. The `ledger` is told what is asked for, and how that ends.
+    `on_event` gets the event, the time, who made the write, and a message for people. The `ledger` is told what is
+    asked for, and how that ends.
     """
 
     def __init__(
         self,
         store: Store,
         history: History,
-        on_event: Callable[[WatchEvent, bool, int, str, str], None],
+        on_event: Callable[[WatchEvent, int, str, str], None],
         ledger: DisruptionLedger,
     ) -> None:
         self.store = store
@@ -132,16 +132,14 @@ class APIServer:
         for event in self.store.events_since(version):
             self.written += 1
             before, metadata = event.previous, event.stored.object.metadata
-            is_owned = bool(
-                metadata.owner_references or (before is not None and before.object.metadata.owner_references)
-            )
             if (
-                is_owned
+                metadata.owner_references
                 or metadata.deletion_timestamp is not None
+                or (before is not None and before.object.metadata.owner_references)
                 or event.type == "DELETED"
                 or self._has_work
                 or self.written >= self._look_at
                 or event.stored.resource.name == "Namespace"
             ):
                 self.may_collect = True
-            self._on_event(event, is_owned, now, by, message)
+            self._on_event(event, now, by, message)
