@@ -6,6 +6,7 @@ from podium.requests.request import Request
 from podium.sim.api_server import APIServer
 from podium.sim.backlog import Backlog
 from podium.sim.history import History
+from podium.sim.limits import Limits
 from podium.sim.results.account import Account
 from podium.store.store import Store
 from tests.store.objects import pod
@@ -15,7 +16,7 @@ OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "owner
 
 
 def server_of(store: Store) -> APIServer:
-    return APIServer(store, History(0, Backlog()), lambda *told: None, Account(store, 0).ledger)
+    return APIServer(store, History(0, Backlog(), Limits().events), lambda *told: None, Account(store, 0).ledger)
 
 
 def create(server: APIServer, *objects: dict[str, Any]) -> None:

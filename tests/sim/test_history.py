@@ -18,6 +18,7 @@ from podium.machines.parts.deadlines import NEVER, Deadline
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.sim.backlog import Backlog
 from podium.sim.history import History
+from podium.sim.limits import Limits
 from podium.sim.results.result import result_of
 from podium.sim.simulation import Simulation
 from tests.sim.first_fit import FirstFit
@@ -195,7 +196,7 @@ def test_attempts_are_bindings_and_failures() -> None:
 
 
 def test_what_fails_as_before_is_counted_until_something_else_happens_to_its_pod() -> None:
-    history = History(0, Backlog())
+    history = History(0, Backlog(), Limits().events)
     for second, reason, message in (
         (0, "FailedScheduling", "full"),
         (1, "FailedScheduling", "full"),

@@ -134,8 +134,8 @@ class APIServer:
             before, metadata = event.previous, event.stored.object.metadata
             if (
                 metadata.owner_references
-                or (before is not None and before.object.metadata.owner_references)
                 or metadata.deletion_timestamp is not None
+                or (before is not None and before.object.metadata.owner_references)
                 or event.type == "DELETED"
                 or self._has_work
                 or self.written >= self._look_at

@@ -29,7 +29,7 @@ _MOST_EVENTS_WAIT = 4 * MOST
 class History:
     """Takes in every write, with who made it, and every Event that a scheduler records."""
 
-    def __init__(self, start_ns: int, backlog: Backlog) -> None:
+    def __init__(self, start_ns: int, backlog: Backlog, most_events: int) -> None:
         self._start_ns = start_ns
         self._backlog = backlog
         self._backlog.join(self._take_in)
@@ -38,6 +38,10 @@ class History:
         self._events: list[SimEvent] = []
         # How often something happened that was told as an event before.
         self._repeats = 0
+        # With fewer events than this, and whatever waits, there are not too many.
+        self._few = most_events - _MOST_EVENTS_WAIT
+        self.may_be_many = self._few < 0
+        """Whether more may have happened than is allowed; `happened` says how much has."""
         # By the key of a pod, or the name of a workload whose pods could not be made, the place of its last event where
         # that is a failure.
         self._failed: dict[str, int] = {}
@@ -69,11 +73,6 @@ class History:
         """How often something happened: the events with what they count."""
         return len(self.events) + self._repeats
 
-    @property
-    def at_most(self) -> int:
-        """As `happened`, or more, and known at once."""
-        return len(self._events) + self._repeats + _MOST_EVENTS_WAIT
-
     def add(self, now: int, reason: str, pod: str | None, node: str | None, by: str | None, message: str = "") -> None:
         """Add an event; "" stands for None."""
         self._backlog.clear()
@@ -84,6 +83,10 @@ class History:
         else:
             self._failed.pop(pod or "", None)
             self._events.append(event)
+        self._count()
+
+    def _count(self) -> None:
+        self.may_be_many = len(self._events) + self._repeats > self._few
 
     def _time_at(self, now: int) -> int | float:
         """The seconds from the start; much happens at one time."""
@@ -159,6 +162,7 @@ class History:
                 what = {"ADDED": "NodeAdded", "MODIFIED": "NodeChanged", "DELETED": "NodeRemoved"}[event.type]
                 words = message or _avoided_anew(event, object_)
                 self._events.append(SimEvent(time, what, None, object_.metadata.name, by or None, words, 1, time))
+        self._count()
 
     def _tell(self, time: int | float, reason: str, pod: str, node: str, by: str, message: str = "") -> None:
         """Add what happened to a pod."""

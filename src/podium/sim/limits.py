@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 from podium.api.errors import PodiumError
@@ -10,6 +10,7 @@ from podium.api.meta import Kubernetes
 from podium.api.times import format_duration
 from podium.api.workloads import Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.driver.component import Component
+from podium.sim.history import History
 
 _Replicated = Deployment | ReplicaSet | ReplicationController | StatefulSet
 
@@ -45,44 +46,50 @@ class Limits:
 class Meter:
     """What a simulation has taken so far. Its methods raise LimitError where that is more than the limits allow."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, history: History, elapsed_ns: Callable[[], int]) -> None:
+        """`elapsed_ns` tells how much time has passed since the start."""
         self._limits = limits
+        self._history = history
+        self._elapsed_ns = elapsed_ns
         self._objects: set[str] = set()
-        self._calls = 0
-        self._most_calls, self._most_events = limits.calls, limits.events
+        self._calls, self._most_calls = 0, limits.calls
 
-    def wanted(self, object_: Kubernetes, elapsed_ns: int) -> None:
+    def wanted(self, object_: Kubernetes) -> None:
         """An object was written that may ask for pods; more than may exist are not waited for."""
         pods = pods_wanted(object_)
         if pods > self._limits.objects:
-            what = f"{object_.kind} {object_.key} wants {pods:,} pods"
-            raise _reached("objects", self._limits.objects, what, elapsed_ns)
+            raise self._reached("objects", self._limits.objects, f"{object_.kind} {object_.key} wants {pods:,} pods")
 
-    def made(self, uid: str, what: str, by: str, elapsed_ns: int) -> None:
+    def made(self, uid: str, what: str, by: str) -> None:
         """An object was made in the run; ``what`` is its kind and key, ``by`` who made it."""
         self._objects.add(uid)
         if len(self._objects) > self._limits.objects:
-            maker = by or "the scenario"
-            raise _reached("objects", self._limits.objects, f"{maker} makes {what}", elapsed_ns)
+            raise self._reached("objects", self._limits.objects, f"{by or 'the scenario'} makes {what}")
 
     def gone(self, uid: str) -> None:
         """An object is no more."""
         self._objects.discard(uid)
 
-    def called(self, number: int, events: int) -> bool:
-        """So many components are called upon, and so many events have happened at most; whether to `check`."""
-        self._calls += number
-        return self._calls > self._most_calls or events > self._most_events
+    def call(self, components: Sequence[Component]) -> None:
+        """These components are about to be called upon."""
+        self._calls += len(components)
+        if self._calls > self._most_calls or self._history.may_be_many:
+            self._check(components)
 
-    def check(self, components: Sequence[Component], events: int, elapsed_ns: int) -> None:
-        """See whether a limit was reached when these components were called upon last, and so many events happened."""
+    def _check(self, components: Sequence[Component]) -> None:
         limits = self._limits
         if self._calls > limits.calls:
             name = components[len(components) + limits.calls - self._calls].name
-            raise _reached("calls", limits.calls, f"{name} is called upon once more", elapsed_ns)
-        if events > limits.events:
+            raise self._reached("calls", limits.calls, f"{name} is called upon once more")
+        if self._history.happened > limits.events:
             name = components[0].name
-            raise _reached("events", limits.events, f"there is one more event before {name} acts", elapsed_ns)
+            raise self._reached("events", limits.events, f"there is one more event before {name} acts")
+
+    def _reached(self, limit: str, most: int, problem: str) -> LimitError:
+        return LimitError(
+            f"at +{format_duration(self._elapsed_ns())} {problem}, which is beyond the limit of {most:,} {limit}; "
+            f"--max-{limit} raises it, and an earlier end (--until) may do without"
+        )
 
 
 def pods_wanted(object_: Kubernetes) -> int:
@@ -93,10 +100,3 @@ def pods_wanted(object_: Kubernetes) -> int:
     if isinstance(object_, _Replicated):
         return object_.spec.replicas
     return 0
-
-
-def _reached(limit: str, most: int, problem: str, elapsed_ns: int) -> LimitError:
-    return LimitError(
-        f"at +{format_duration(elapsed_ns)} {problem}, which is beyond the limit of {most:,} {limit}; "
-        f"--max-{limit} raises it, and an earlier end (--until) may do without"
-    )

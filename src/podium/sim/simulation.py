@@ -104,15 +104,15 @@ class Simulation:
         self.now = settings.start_ns
         self.store = Store(seed=settings.seed)
         self._backlog = Backlog()
-        self.history = History(self.now, self._backlog)
+        self.history = History(self.now, self._backlog, settings.limits.events)
+        self._meter = Meter(settings.limits, self.history, lambda: self.elapsed_ns)
         self.meters = Meters(self.now, self.store, self._backlog)
         self.bind_attempts = 0
         self.steps_played = 0
-        self._meter = Meter(settings.limits)
         self.account = Account(self.store, self.now)
         self._open_disruptions = self.account.ledger.open
         self.server = APIServer(self.store, self.history, self._note, self.account.ledger)
-        self.driver = Driver(self, self._call)
+        self.driver = Driver(self, self._meter.call)
         self._faults = faults
         self._informers = None if faults is None else Informers(self.store, faults, self.driver)
         self._agenda: Agenda[Step | Asked | _Hear | _Restart] = Agenda()
@@ -191,7 +191,7 @@ class Simulation:
         initial = self._there_at_first()
         for event in initial:
             self.history.begin(event, self.now)
-            self._meter.wanted(event.stored.object, self.elapsed_ns)
+            self._meter.wanted(event.stored.object)
             self.account.begin(event)
         self.meters.start(initial)
         for component in components:
@@ -331,12 +331,12 @@ class Simulation:
         if event.type != "MODIFIED":
             self._count_object(event, by)
         if type(object_) is Pod:
-            is_going = object_.metadata.deletion_timestamp is not None
+            is_ending = object_.metadata.deletion_timestamp is not None or event.type == "DELETED"
             # Of pods that are not disrupted the account learns nothing, while nobody waits for what becomes of others.
-            if is_going or event.type == "DELETED" or object_.status.phase == "Failed" or self._open_disruptions:
+            if is_ending or object_.status.phase == "Failed" or self._open_disruptions:
                 self.account.observe(event, now)
         elif event.type != "DELETED":
-            self._meter.wanted(object_, self.elapsed_ns)
+            self._meter.wanted(object_)
         self._backlog.put(event, now, by, message)
         if self._informers is None:
             self.driver.show(event.stored.resource.name, observation_of(event), aspects_of(event, self._is_node))
@@ -350,13 +350,9 @@ class Simulation:
         """See to it that what is made stays within the limits."""
         stored = event.stored
         if event.type == "ADDED":
-            self._meter.made(stored.uid, f"{stored.kind} {stored.key}", by, self.elapsed_ns)
+            self._meter.made(stored.uid, f"{stored.kind} {stored.key}", by)
         else:
             self._meter.gone(stored.uid)
-
-    def _call(self, components: Sequence[Component]) -> None:
-        if self._meter.called(len(components), self.history.at_most):
-            self._meter.check(components, self.history.happened, self.elapsed_ns)
 
 
 def _kubelets(scenario: Scenario, settings: Settings) -> KubeletSettings:
