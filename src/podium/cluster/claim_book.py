@@ -151,6 +151,11 @@ class ClaimBook:
         self._forget(key)
         return claim
 
+    @property
+    def knows_users(self) -> bool:
+        """Whether there are claims in flight, given up or made for any pods: without them pods come and go unheeded."""
+        return bool(self.in_flight or self._let_go or self._made_for)
+
     def forget_pod(self, uid: str) -> None:
         """A pod is gone, or not to be bound."""
         self.give_back(uid)

@@ -47,7 +47,7 @@ from podium.requests.actions import carry_out
 from podium.requests.answering.rules import PLAIN, Rules
 from podium.requests.conversation import hold, problem_of
 from podium.requests.event_recorder import EventRecorder
-from podium.requests.observations import aspects_of, first_seen, observation_of
+from podium.requests.observations import aspects_of, first_seen, is_owned, observation_of
 from podium.requests.request import Request, Response
 from podium.requests.router import Router
 from podium.store.api_resources import APIResources
@@ -307,7 +307,7 @@ class ControlPlane:
             kind = event.stored.resource.name
             if self.account is not None:
                 self.account.observe(event, now)
-            self._live.show(kind, observation_of(event), aspects_of(event, self._is_node))
+            self._live.show(kind, observation_of(event), aspects_of(event, is_owned(event), self._is_node))
             if kind == EVENT:
                 self._expiry.observe(event, now)
             elif kind == _NODE:

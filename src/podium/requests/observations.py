@@ -29,13 +29,25 @@ def observation_of(event: WatchEvent) -> Seen:
 _TYPE = attrgetter("type")
 
 
-def aspects_of(event: WatchEvent, is_node: Callable[[str], bool]) -> int:
-    """What a write is about, as far as that decides whom it concerns; ``is_node`` tells whether there is a node."""
+def is_owned(event: WatchEvent) -> bool:
+    """Whether a write is of an object that belongs to somebody, or did."""
+    before = event.previous
+    return bool(
+        event.stored.object.metadata.owner_references
+        or (before is not None and before.object.metadata.owner_references)
+    )
+
+
+def aspects_of(event: WatchEvent, is_owned: bool, is_node: Callable[[str], bool]) -> int:
+    """What a write is about, as far as that decides whom it concerns: see `is_owned`.
+
+    ``is_node`` tells whether there is a node.
+    """
     pod, previous = event.stored.object, event.previous
     if not isinstance(pod, Pod):
         return ANY | ADDED if previous is None else ANY
     aspects = EVERY if previous is not None else EVERY | ADDED
-    if pod.metadata.owner_references or (previous is not None and previous.object.metadata.owner_references):
+    if is_owned:
         aspects |= OWNED
     if pod.metadata.deletion_timestamp is not None:
         aspects |= ENDING | PLACED
@@ -60,7 +72,7 @@ def first_seen(stored: Stored) -> Changed:
 def received(resource: APIResource, raw: Raw) -> Stored:
     """An object that comes in its wire form, from a list or a watch. Raises InputError for what cannot be read."""
     object_ = read(raw, resource.type)
-    return Stored(raw, object_, int(object_.metadata.resource_version or 0), resource)
+    return Stored(raw, object_, int(object_.metadata.resource_version or 0), resource, object_.key)
 
 
 def arrived(known: MutableMapping[str, Stored], type_: str, stored: Stored) -> Seen:

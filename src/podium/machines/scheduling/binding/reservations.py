@@ -93,8 +93,10 @@ class Reservations:
 
         They may have come and gone while nobody watched. The answer tells.
         """
-        self._book.forget_pod(pod_uid)
         releases: list[Action] = []
+        if not self._book.knows_users:
+            return releases
+        self._book.forget_pod(pod_uid)
         for claim in self._book.unseen_of(pod_uid):
             uid = claim.metadata.uid
             if uid not in self._releases:
