@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 
 from podium.machines.concerns import ADDED, ANY, ASTRAY, CLAIMING, DISRUPTED, ENDING, EVERY, OWNED, PLACED
 from podium.machines.observations import Changed, Gone
-from podium.requests.observations import Seen, arrived, aspects_of, differences, first_seen, observation_of, received
+from podium.requests.observations import (
+    Seen,
+    arrived,
+    aspects_of,
+    differences,
+    first_seen,
+    is_owned,
+    observation_of,
+    received,
+)
 from podium.store.api_resources import POD
 from podium.store.store import Store
 from podium.store.stored import Stored
@@ -110,7 +119,7 @@ def test_a_change_of_a_pod_says_what_it_is_about() -> None:
         version = store.version
         write()
         [event] = store.events_since(version)
-        return aspects_of(event, lambda name: store.find("Node", name) is not None)
+        return aspects_of(event, is_owned(event), lambda name: store.find("Node", name) is not None)
 
     assert about(lambda: store.create(pod("a"), now=0)) == EVERY | ADDED
     assert about(lambda: store.bind("default/a", "n1", now=0)) == EVERY | PLACED
