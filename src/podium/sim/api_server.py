@@ -47,6 +47,7 @@ class APIServer:
         self.written = 0
         """How many events were handed on."""
         self._ledger = ledger
+        self._log = store.log
         self._router = Router(store, takes_history=True)
         self._history = history
         self._on_event = on_event
@@ -73,7 +74,7 @@ class APIServer:
         by = getattr(action, "cause", "") or who
         if type_ in DISRUPTING:
             self._announce(action, who, by)
-        version = self.store.version
+        version = self._log.version
         try:
             answered = carry_out(self._router.answer, action, now)
             if answered.problem is not None:
@@ -84,7 +85,7 @@ class APIServer:
 
     def ask(self, request: Request, by: str, now: int) -> Response:
         """Do what somebody asks for who is no component."""
-        version = self.store.version
+        version = self._log.version
         try:
             return self._router.answer(request, now)
         finally:
@@ -110,7 +111,7 @@ class APIServer:
         do = by_requests(self._router.answer)
 
         def carry_out(step: Step, now: int) -> None:
-            version = self.store.version
+            version = self._log.version
             try:
                 do(step, now)
             finally:
@@ -127,9 +128,9 @@ class APIServer:
 
     def _hand_on(self, version: int, now: int, by: str, message: str) -> None:
         """Tell of what was written since a version."""
-        if version == self.store.version:
+        if version == self._log.version:
             return
-        for event in self.store.events_since(version):
+        for event in self._log.since(version):
             self.written += 1
             before, metadata = event.previous, event.stored.object.metadata
             if (

@@ -19,6 +19,8 @@ class StoredObjects:
 
     def __init__(self, resources: APIResources, revisions: Revisions) -> None:
         self.resources = resources
+        self.log = revisions.log
+        """What was committed, for those who follow every write."""
         self._revisions = revisions
         self._objects = revisions.objects
 
@@ -30,7 +32,7 @@ class StoredObjects:
     @property
     def oldest_version(self) -> int:
         """The version after which everything that happened is known."""
-        return self._revisions.log.oldest
+        return self.log.oldest
 
     def get(self, kind: str, key: str) -> Stored:
         """The object. Raises StoreError 404."""
@@ -69,11 +71,11 @@ class StoredObjects:
 
         Raises StoreError 410 and 504 as `WatchLog.check` does.
         """
-        return self._revisions.log.since(version, kind)
+        return self.log.since(version, kind)
 
     def compact(self, version: int) -> None:
         """Forget what happened up to `version`: lists and watches of earlier versions are answered with 410."""
-        self._revisions.log.compact(version)
+        self.log.compact(version)
 
     def _selector(self, kind: str, namespace: str, options: ListOptions) -> ObjectSelector:
         return read_object_selector(

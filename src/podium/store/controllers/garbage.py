@@ -206,12 +206,6 @@ def _is_meant(stored: Stored, reference: OwnerReference, owner: Stored) -> bool:
     return meta.name == reference.name and meta.namespace in ("", stored.object.metadata.namespace)
 
 
-def is_alone(stored: Stored) -> bool:
-    """Whether the object has no owners and is not deleted: of a change that leaves it so nothing follows."""
-    metadata = stored.object.metadata
-    return not metadata.owner_references and metadata.deletion_timestamp is None
-
-
 def _waits(stored: Stored) -> bool:
     """Whether the object is deleted and waits for what it owns."""
     return stored.object.metadata.deletion_timestamp is not None and FOREGROUND in stored.object.metadata.finalizers
