@@ -38,7 +38,7 @@ class Planned:
 
     plan: PreemptionPlan
     tried: list[str]
-    skipped: set[str]
+    skipped: frozenset[str]
 
 
 def planned(cluster: Cluster, runner: Runner, target: Pod) -> Planned | None:

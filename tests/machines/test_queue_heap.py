@@ -1,7 +1,11 @@
+from unittest.mock import patch
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.machines.scheduling.queue.heap import PodHeap
+from podium.machines.scheduling.queue import heap as heaps
+from podium.machines.scheduling.queue.heap import MANY, PodHeap
 
 UIDS = st.sampled_from("abcdef")
 STEPS = st.lists(
@@ -11,8 +15,15 @@ STEPS = st.lists(
 )
 
 
-@given(STEPS)
-def test_it_holds_what_a_sorted_table_holds(steps: list[tuple[str, str, int]]) -> None:
+@pytest.mark.parametrize("many", [0, 2, MANY])
+@given(steps=STEPS)
+def test_it_holds_what_a_sorted_table_holds(many: int, steps: list[tuple[str, str, int]]) -> None:
+    """However many there have to be before they are sorted."""
+    with patch.object(heaps, "MANY", many):
+        walk(steps)
+
+
+def walk(steps: list[tuple[str, str, int]]) -> None:
     heap, table = PodHeap(), dict[str, tuple[int, str]]()
     for step, uid, key in steps:
         if step == "put":

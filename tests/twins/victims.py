@@ -41,7 +41,7 @@ class Preemption:
     def __init__(self, surroundings: Iterable[Kubernetes], target: Pod, skipped: Collection[str]) -> None:
         self._objects = list(surroundings)
         self._target = target
-        self._skipped = set(skipped)
+        self._skipped = frozenset(skipped)
         self.now = 0
 
     def on(self, name: str) -> Trial:

@@ -151,9 +151,10 @@ class ClaimBook:
         self._forget(key)
         return claim
 
-    def may_know(self, pod_uid: str) -> bool:
-        """Whether anything may be in flight for a pod, or was; it has not where there are no claims for devices."""
-        return bool(self.in_flight or self._let_go) or pod_uid in self._made_for
+    @property
+    def knows_users(self) -> bool:
+        """Whether there are claims in flight, given up or made for any pods: without them pods come and go unheeded."""
+        return bool(self.in_flight or self._let_go or self._made_for)
 
     def forget_pod(self, uid: str) -> None:
         """A pod is gone, or not to be bound."""

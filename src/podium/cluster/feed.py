@@ -64,11 +64,11 @@ class Feed:
         key = pod.key
         uid = pod.metadata.uid or key
         namesake = self._uid_of.get(key)
-        replaced = None if namesake is None or namesake == uid else self._forget(namesake)
+        replaced = None if namesake is None or namesake == uid else self.forget(namesake)
         if pod.is_terminal:
             if self._replacements.awaited:
                 self._note_ended(pod)
-            return PodChange(self._forget(uid), None, replaced)
+            return PodChange(self.forget(uid), None, replaced)
         before = self._pods.get(uid)
         if known_class is None and before is not None and is_of_class_of(before, pod):
             known_class = before.pod_class
@@ -82,7 +82,20 @@ class Feed:
 
     def pod_gone(self, pod: Pod) -> PodChange:
         """A pod is no more."""
-        return PodChange(self._forget(pod.metadata.uid or pod.key), None)
+        return PodChange(self.forget(pod.metadata.uid or pod.key), None)
+
+    def forget(self, uid: str) -> PodRecord | None:
+        """The pod of a uid is no more, or has ended; what was known of it, None for nothing."""
+        record = self._pods.pop(uid, None)
+        if record is None:
+            return None
+        if self._uid_of.get(record.key) == uid:
+            del self._uid_of[record.key]
+        if record.pod_class.pod_group:
+            self._pod_groups.drop_pod(uid)
+        if self._replacements.awaited and record.controller is not None:
+            self._replacements.drop_pod(record.controller.uid, uid, is_settled=bool(record.node_name))
+        return record
 
     def settle(self, change: PodChange) -> None:
         """Let the pod be where the API shows it: on its node, waiting for the one that it is nominated to, or nowhere.
@@ -132,18 +145,6 @@ class Feed:
         """The node as it was last taken in; None for one that is not known."""
         row = self._cluster.nodes.row_of.get(name)
         return None if row is None else self._cluster.nodes.node(row)
-
-    def _forget(self, uid: str) -> PodRecord | None:
-        record = self._pods.pop(uid, None)
-        if record is None:
-            return None
-        if self._uid_of.get(record.key) == uid:
-            del self._uid_of[record.key]
-        if record.pod_class.pod_group:
-            self._pod_groups.drop_pod(uid)
-        if self._replacements.awaited and record.controller is not None:
-            self._replacements.drop_pod(record.controller.uid, uid, is_settled=bool(record.node_name))
-        return record
 
     def _note_ended(self, pod: Pod) -> None:
         """A pod that has ended may be the replacement of one that was evicted, and no other is then."""

@@ -41,16 +41,18 @@ class Nominations:
 
         ``victims`` are the pods (uids) that are deleted for it; None leaves them as they are, if the node is the same.
         """
-        if victims is None and self._node_of.get(pod.uid) == node_name and self._pods_on[node_name][pod.uid] is pod:
-            return
-        if victims is None:
-            victims = self._victims_of.get(pod.uid, ()) if self.node_of(pod.uid) == node_name else ()
-        self.remove(pod.uid)
-        going = tuple(victims)
+        uid, before = pod.uid, self._node_of.get(pod.uid)
+        if victims is None and before == node_name:
+            if self._pods_on[node_name][uid] is pod:
+                return
+            victims = self._victims_of.get(uid)
+        if before is not None:
+            self.remove(uid)
+        going = tuple(victims or ())
         if going:
-            self._victims_of[pod.uid] = going
-        self._node_of[pod.uid] = node_name
-        self._pods_on.setdefault(node_name, {})[pod.uid] = pod
+            self._victims_of[uid] = going
+        self._node_of[uid] = node_name
+        self._pods_on.setdefault(node_name, {})[uid] = pod
         pod.nominated_node_name = node_name
         self._touch(node_name)
 

@@ -138,12 +138,15 @@ class Ranking:
         if missed is None:
             self._misses_all, self._on_row = True, {}
             return
-        self._missed.update(missed)
-        for row in missed:
-            self._on_row.pop(row, None)
+        rows = set(missed)
+        self._missed |= rows
+        for row in rows & self._on_row.keys():
+            del self._on_row[row]
 
     def _ranked(self, row: int) -> list[PodRecord]:
-        pods = [pod for pod in self._cluster.pods_on(row) if self._may_go(pod)]
+        pods = [pod for pod in self._cluster.pods_on(row) if pod.is_preemptible]
+        if self._spare_mirrors:
+            pods = [pod for pod in pods if not pod.is_mirror]
         if len(pods) > 1:
             are_told_apart = len(set(map(self._rough_key, pods))) == len(pods)
             pods.sort(key=self._rough_key if are_told_apart else self.key)
@@ -228,9 +231,6 @@ class Ranking:
     def _records(self, slots: Int64s | Int32s) -> list[PodRecord]:
         """The pods in slots that are in use."""
         return cast("list[PodRecord]", list(map(self._cluster.pods.records.__getitem__, slots.tolist())))
-
-    def _may_go(self, pod: PodRecord) -> bool:
-        return pod.is_preemptible and not (self._spare_mirrors and pod.is_mirror)
 
     def _resize(self, rows: int, places: int) -> None:
         slots = np.full((rows, places), NO_ROW, dtype=np.int32)

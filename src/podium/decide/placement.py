@@ -74,8 +74,8 @@ def rejecting_plugins(placement: Placement) -> list[str]:
     status = placement.pre_filter.status
     if not status.is_success:
         return [status.plugin]
-    named = (placement.outcome.status_of(refused).plugin for refused, _ in placement.outcome.tally())
-    return [*placement.pre_filter.plugins, *dict.fromkeys(named)]
+    named = dict.fromkeys([refusal.plugin for refusal, _ in placement.outcome.refusals()])
+    return [*placement.pre_filter.plugins, *named]
 
 
 def full_outcome(cluster: Cluster, placement: Placement) -> Outcome:

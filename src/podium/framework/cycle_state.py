@@ -19,13 +19,16 @@ class Cloneable(Protocol):
 
 
 class CycleState:
-    """A store of values by key. Values with a ``clone`` method are copied with the state, others are shared."""
+    """A store of values by key. Values with a ``clone`` method are copied with the state, others are shared.
+
+    ``skip_filter`` and ``skip_score`` are the plugins that are not asked at Filter and Score.
+    """
 
     __slots__ = ("_values", "skip_filter", "skip_score")
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
-        self.skip_filter: set[str] = set()
+        self.skip_filter: frozenset[str] = frozenset()
         self.skip_score: set[str] = set()
 
     def __setitem__(self, key: str, value: Any) -> None:

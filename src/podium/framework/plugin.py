@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol, runtime_checkable
 
+import msgspec
+
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pod_class import PodClass
@@ -183,8 +185,7 @@ class ClassFilterPlugin(PreFilterPlugin, Protocol):
     def never_filters(self, pod_class: PodClass) -> bool: ...
 
 
-@dataclass(frozen=True, slots=True)
-class PostFilterResult:
+class PostFilterResult(msgspec.Struct, frozen=True):
     """What a PostFilter proposes. ``plan`` is a value that says everything, None for plugins that make none.
 
     ``nominated_node`` None leaves the pod's nomination as it is, "" clears it. A plugin answers SUCCESS when it found a

@@ -32,12 +32,24 @@ class PreFiltered:
 _EVERY_NODE = PreFiltered(SUCCESS)
 
 
-@dataclass(frozen=True, slots=True)
 class _Asked:
     """The PreFilter plugins that may have something to say to the pods of a class, and the names of the others."""
 
-    plugins: list[PreFilterPlugin]
-    skipping: list[str]
+    __slots__ = ("_names", "_skipping", "_with_them", "plugins")
+
+    def __init__(self, plugins: list[PreFilterPlugin], skipping: list[str]) -> None:
+        self.plugins = plugins
+        self._skipping = self._with_them = frozenset(skipping)
+        self._names: list[str] = []
+
+    def skipping_with(self, names: list[str]) -> frozenset[str]:
+        """The names of those that skip a pod of the class, with those that have said so of it.
+
+        It is one object for pods of which the same ones say so: what is kept by it is found without a comparison.
+        """
+        if names != self._names:
+            self._names, self._with_them = names, self._skipping.union(names)
+        return self._with_them
 
 
 class PreFilters:
@@ -56,12 +68,22 @@ class PreFilters:
         A rejection that preemption might lift lets the others prepare their Filters all the same, for preemption needs
         them; any other rejection ends it. Raises PluginError for an answer that is neither success, skip nor rejection.
         """
+        asked = self._asked_about(pod.pod_class)
+        skipping: list[str] = []
+        try:
+            return self._ask(asked.plugins, state, pod, skipping)
+        finally:
+            state.skip_filter = asked.skipping_with(skipping)
+
+    def _ask(
+        self, plugins: Sequence[PreFilterPlugin], state: CycleState, pod: PodRecord, skipping: list[str]
+    ) -> PreFiltered:
+        """What some plugins come to together; the names of those that skip the pod are added to ``skipping``."""
         names: frozenset[str] | None = None
         narrowing: list[str] = []
         rejected: Status | None = None
-        asked, cluster = self._asked_about(pod.pod_class), self._cluster
-        state.skip_filter.update(asked.skipping)
-        for plugin in asked.plugins:
+        cluster = self._cluster
+        for plugin in plugins:
             # As `Calling` does it, which would cost as much as most plugins take to answer.
             try:
                 answer = plugin.pre_filter(state, pod, cluster)
@@ -69,7 +91,7 @@ class PreFilters:
                 _tell(error, plugin, pod)
                 raise
             if answer is SKIP:
-                state.skip_filter.add(plugin.name)
+                skipping.append(plugin.name)
                 continue
             if answer is SUCCESS:
                 continue
@@ -77,7 +99,7 @@ class PreFilters:
                 (answer.status, answer.node_names) if isinstance(answer, PreFilterResult) else (answer, None)
             )
             if says(status, Code.SKIP):
-                state.skip_filter.add(plugin.name)
+                skipping.append(plugin.name)
             elif not says(status, Code.SUCCESS):
                 rejected = rejection(status, plugin.name, "PreFilter", pod)
                 if rejected.code is not Code.UNSCHEDULABLE:

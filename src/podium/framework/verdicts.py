@@ -57,7 +57,7 @@ class Outcome:
     pods is nominated to it. It is -1 where that does not hold.
     """
 
-    __slots__ = ("_numbers", "_statuses", "_tally", "decoders", "has_errors", "position", "refused")
+    __slots__ = ("_numbers", "_refusals", "_statuses", "_tally", "decoders", "has_errors", "position", "refused")
 
     SHIFT = 32
     ABSENT = -1
@@ -68,6 +68,7 @@ class Outcome:
         self.has_errors = False
         self.position = -1
         self._tally: list[tuple[int, int]] | None = None
+        self._refusals: list[tuple[Status, int]] | None = None
         self._numbers: Mapping[int, int] | None = None
         # Answers that were asked for before, by the entry and who explains it.
         self._statuses: dict[tuple[int, Callable[[int], Status]], Status] = {}
@@ -80,7 +81,8 @@ class Outcome:
         """
         outcome = cls.__new__(cls)
         outcome.refused, outcome.decoders, outcome._numbers = refused, decoders, numbers
-        outcome.has_errors, outcome.position, outcome._tally, outcome._statuses = False, -1, None, {}
+        outcome.has_errors, outcome.position, outcome._statuses = False, -1, {}
+        outcome._tally = outcome._refusals = None
         return outcome
 
     def add(self, index: int, plugin: str, verdicts: Verdicts) -> None:
@@ -120,6 +122,12 @@ class Outcome:
             values, counts = np.unique(self.refused[self.refused > 0], return_counts=True)
             self._tally = list(zip(values.tolist(), counts.tolist(), strict=True))
         return self._tally
+
+    def refusals(self) -> list[tuple[Status, int]]:
+        """Each different refusal as `tally` has it, with its reasons; worked out once."""
+        if self._refusals is None:
+            self._refusals = [(self.status_of(refused), number) for refused, number in self.tally()]
+        return self._refusals
 
     def error(self) -> Status | None:
         """What went wrong on the first of the nodes on which something did, by row; None where nothing did."""

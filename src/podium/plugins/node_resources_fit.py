@@ -90,15 +90,14 @@ class NodeResourcesFit:
         offered, requested = entries.allocatable, entries.requested
         bits = int(entries.pod_count[row] + 1 + len(joined) - len(gone) > entries.allowed_pods[row])
         for number, (resource, wanted) in enumerate(checked):
-            free = offered[resource][row] - requested[resource][row]
-            if gone:
-                free += sum([other.pod_class.requests.get(resource, 0) for other in gone])
-            if joined:
-                free -= sum([other.pod_class.requests.get(resource, 0) for other in joined])
-            if wanted > free:
-                allocatable = offered[resource][row]
-                if allocatable or not self._is_backed(resource):
-                    bits |= 1 << _bit(number) | _UNRESOLVABLE * (wanted > allocatable)
+            allocatable = offered[resource][row]
+            free = allocatable - requested[resource][row]
+            for other in gone:
+                free += other.pod_class.requests.get(resource, 0)
+            for other in joined:
+                free -= other.pod_class.requests.get(resource, 0)
+            if wanted > free and (allocatable or not self._is_backed(resource)):
+                bits |= 1 << _bit(number) | _UNRESOLVABLE * (wanted > allocatable)
         return _number(pod.pod_class, bits) if bits and len(checked) > _MOST_BITS else bits
 
     def explain(self, pod: PodRecord) -> Callable[[int], Status]:

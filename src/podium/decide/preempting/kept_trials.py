@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -36,11 +37,11 @@ class KeptTrials:
     def trial(self, row: int) -> RowTrial:
         """The trial on a row."""
         refused, key = self.refused.item(row), tuple(self.criteria[:, row].tolist())
-        return RowTrial(refused, key, () if refused else tuple(self.lists.on(row).tolist()))
+        return RowTrial(refused, key, () if refused else tuple(self.lists.on(row)))
 
-    def victims(self, row: int) -> tuple[tuple[int, ...], int]:
+    def victims(self, row: int) -> tuple[Sequence[int], int]:
         """The victims on the row of a candidate, and how many of them violate a budget."""
-        return tuple(self.lists.on(row).tolist()), self.criteria.item(0, row)
+        return self.lists.on(row), self.criteria.item(0, row)
 
     def replace(self, table: TrialTable) -> None:
         """Keep these trials on all rows, and nothing else."""
@@ -62,7 +63,7 @@ class KeptTrials:
         self._grow(count)
         self.refused[row], self.criteria[:, row] = trial.refused, trial.key
         if trial.victims:
-            self.lists.put(row, np.array(trial.victims, dtype=np.int64))
+            self.lists.put(row, trial.victims)
         if self.standing is not None:
             self.standing.missed[row] = trial
 
@@ -91,6 +92,8 @@ class Standing:
 
     def put(self, row: int, refused: int, key: tuple[int, ...], name_hash: int) -> None:
         """The trial on a row, which counts from now on."""
+        if refused and row < len(self._refused) and self._refused.item(row) == refused:
+            return
         self.leave(row)
         self._refused[row] = refused
         self._counts[refused] += 1

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from podium.cluster.pods import PodRecord
 from podium.decide.cap import PutOff
@@ -12,21 +13,30 @@ from podium.decide.preempting.wide.wide_search import Search
 from podium.framework.status import Status
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True, eq=False):
     """One way out: the node, its victims (most important first), and how many of them violate a budget.
 
     Victims may be on other nodes, where the configuration says so (see `podium.decide.preempting.wide`); ``reasons``
     then says, by their uids, why those have to go whom more than that node knows of, in the chosen way out. ``cost`` is
     what the criteria by which candidates are compared say of the victims, the smaller the better, filled in where
-    candidates were compared in detail.
+    candidates were compared in detail; candidates may be equal though one of them does not tell it.
     """
 
     node_name: str
     victims: tuple[PodRecord, ...]
     budget_violations: int
-    cost: tuple[int, ...] = field(default=(), compare=False)
-    reasons: Mapping[str, str] = field(default_factory=dict)
+    cost: tuple[int, ...] = ()
+    reasons: Mapping[str, str] = {}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Candidate) and self._compared == other._compared
+
+    def __hash__(self) -> int:
+        return hash((self.node_name, self.victims))
+
+    @property
+    def _compared(self) -> tuple[object, ...]:
+        return self.node_name, self.victims, self.budget_violations, self.reasons
 
     @property
     def elsewhere(self) -> tuple[PodRecord, ...]:
@@ -34,8 +44,7 @@ class Candidate:
         return tuple(victim for victim in self.victims if victim.node_name != self.node_name)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """Among how many ``candidates`` one was chosen, and the first nodes among its ``equals``, itself included.
 
     It is known of every plan, whether or not details were asked for. ``criterion`` is the last that told nodes apart,
@@ -47,8 +56,7 @@ class Choice:
     criterion: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PreemptionPlan:
+class PreemptionPlan(msgspec.Struct, frozen=True):
     """What preemption found.
 
     ``reason`` says why the pod is not eligible. ``chosen`` is None where no candidate was found. ``selected`` names
@@ -69,8 +77,8 @@ class PreemptionPlan:
     chosen: Candidate | None = None
     selected: tuple[str, ...] = ()
     criterion: str = ""
-    candidates: Mapping[str, Candidate] = field(default_factory=dict)
-    rejected: Mapping[str, Status] = field(default_factory=dict)
+    candidates: Mapping[str, Candidate] = {}
+    rejected: Mapping[str, Status] = {}
     message: str = ""
     is_exchange: bool = False
     put_off: PutOff | None = None
@@ -78,4 +86,4 @@ class PreemptionPlan:
     keeps_nomination: bool = False
     criteria: tuple[Column, ...] = ()
     search: Search | None = None
-    choice: Choice = field(default_factory=Choice, compare=False)
+    choice: Choice = Choice()

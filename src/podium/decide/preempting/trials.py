@@ -56,7 +56,7 @@ class BestTrial(msgspec.Struct, frozen=True):
     """
 
     row: int | None
-    victims: tuple[int, ...] = ()
+    victims: Sequence[int] = ()
     budget_violations: int = 0
     tally: tuple[tuple[Status, int], ...] = ()
     candidates: int = 0
@@ -126,7 +126,8 @@ class Trials:
         if best is None:
             return BestTrial(None, tally=tuple(standing.tally(decoders)))
         if trial is not None and best == own:
-            victims, violations = trial.victims, trial.key[0]
+            victims: Sequence[int] = trial.victims
+            violations = trial.key[0]
         else:
             victims, violations = kept.victims(best)
         equals = standing.equals(MOST_EQUALS)
@@ -160,7 +161,7 @@ class Trials:
     def _refreshed(self, runner: Handle, state: CycleState, pod: PodRecord) -> KeptTrials:
         """The kept trials of the pod's class and priority, brought up to date; its own nomination counts in them."""
         nodes, budgets = self._cluster.nodes, self._cluster.budgets
-        kept = self._kept.get(pod.pod_class, (pod.priority, frozenset(state.skip_filter)), KeptTrials)
+        kept = self._kept.get(pod.pod_class, (pod.priority, state.skip_filter), KeptTrials)
         if kept.position == nodes.changes.position and kept.budgets == budgets.position:
             return kept
         rows = self._changed(kept) if kept.position >= 0 else None

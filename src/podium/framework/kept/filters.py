@@ -72,7 +72,7 @@ class KeptFilters:
         row is looked at again without it.
         """
         nodes = self._cluster.nodes
-        skipped = frozenset(state.skip_filter)
+        skipped = state.skip_filter
         kept = self._outcomes.get(pod.pod_class, (skipped, pod.priority), KeptOutcome)
         by_row = self._cache.rows(pod.pod_class, (Scope.ROW, skipped))
         if not self._refresh_few(kept, by_row, state, pod):
@@ -158,7 +158,7 @@ class KeptFilters:
         return outcome
 
     def _filters_of_few(self, state: CycleState, pod: PodRecord, rows: int) -> RowFilters | None:
-        by_node = self._cache.rows(pod.pod_class, (Scope.NODE, frozenset(state.skip_filter)))
+        by_node = self._cache.rows(pod.pod_class, (Scope.NODE, state.skip_filter))
         return None if by_node.position < 0 else self.row_filters(state, pod, rows)
 
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int) -> RowFilters | None:
@@ -177,13 +177,13 @@ class KeptFilters:
         if filters is None:
             return None
         found = RowFilters(self._cluster.nominations, self._of_nodes(state, pod), filters)
-        self._newest = ref(pod.pod_class), frozenset(state.skip_filter), found
+        self._newest = ref(pod.pod_class), state.skip_filter, found
         return found
 
     def refusals(self, state: CycleState, pod: PodRecord) -> tuple[KeptRows, KeptRows]:
         """What is kept for the pod's class: the refusals that hang on the node object, and with those of its pods."""
         nodes, by_node = self._cluster.nodes, self._of_nodes(state, pod)
-        by_row = self._cache.rows(pod.pod_class, (Scope.ROW, frozenset(state.skip_filter)))
+        by_row = self._cache.rows(pod.pod_class, (Scope.ROW, state.skip_filter))
 
         def from_rows(rows: Int64s | None) -> Int64s:
             by_row.decoders.update(by_node.decoders)
@@ -205,7 +205,7 @@ class KeptFilters:
     def _of_nodes(self, state: CycleState, pod: PodRecord) -> KeptRows:
         """What is kept for the pod's class: the refusals that hang on the node object."""
         nodes = self._cluster.nodes
-        by_node = self._cache.rows(pod.pod_class, (Scope.NODE, frozenset(state.skip_filter)))
+        by_node = self._cache.rows(pod.pod_class, (Scope.NODE, state.skip_filter))
 
         def of_view(view: View) -> Int64s:
             part = self._runner.filter_view(state, pod, view, Scope.NODE)
@@ -224,7 +224,7 @@ class KeptFilters:
 
     def _with_one_row_form(self, state: CycleState) -> list[tuple[int, OneRowFilterPlugin]] | None:
         """The filters of scope ROW with their places, for pods whose state skips these; None where some cannot."""
-        skipped = frozenset(state.skip_filter)
+        skipped = state.skip_filter
         if skipped not in self._one_by_one:
             if len(self._one_by_one) > KEPT_CLASSES:
                 self._one_by_one.clear()

@@ -20,8 +20,8 @@ def fit_error(placement: Placement, node_count: int, post_filter_message: str) -
 def reasons_of(placement: Placement, node_count: int) -> list[str]:
     """Each reason of nodes that refused the pod, with the number of nodes that gave it, as in `3 Insufficient cpu`."""
     counts: dict[str, int] = {}
-    for refused, number in placement.outcome.tally():
-        for reason in placement.outcome.status_of(refused).reasons:
+    for refusal, number in placement.outcome.refusals():
+        for reason in refusal.reasons:
             counts[reason] = counts.get(reason, 0) + number
     missing = node_count - placement.outcome.looked_at
     if missing > 0:

@@ -101,6 +101,8 @@ class FutilePreemptions:
 
     def judge(self, runner: Runner, pod: PodRecord, now: int) -> list[Record]:
         """Judge what was begun for a pod that fits nowhere; says so if that is why it must wait from now on."""
+        if not self._histories:
+            return []
         history = self._histories.get(self._takers.owner(pod))
         if history is None:
             return []

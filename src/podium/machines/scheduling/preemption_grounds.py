@@ -14,7 +14,7 @@ def preemption_grounds(plan: Any) -> Grounds | None:
         return None
     chosen, choice = plan.chosen, plan.choice
     number = len(chosen.victims)
-    others = tuple(name for name in choice.equals if name != chosen.node_name)
+    others = tuple([name for name in choice.equals if name != chosen.node_name])
     what = f"{number:,} victim{'' if number == 1 else 's'} for room on {chosen.node_name}"
     if chosen.budget_violations:
         what += f", {chosen.budget_violations:,} beyond their budgets"

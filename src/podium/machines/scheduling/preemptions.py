@@ -65,6 +65,8 @@ class Preemptions:
         self._by_preemptor: dict[str, Preemption] = {}
         # By victim (uid) and preemptor (key), whose answer is awaited.
         self._asked: dict[tuple[str, str], Preemption] = {}
+        # What is written into victims before they are deleted, by scheduler name, and whether they are less important.
+        self._marks: dict[tuple[str, bool], tuple[PodCondition, ...]] = {}
 
     def __len__(self) -> int:
         return len(self._by_preemptor)
@@ -108,15 +110,15 @@ class Preemptions:
         preemption = self._asked.get((action.uid, action.cause))
         if preemption is None:
             return [], None
-        if problem is not None and not _is_gone(action, problem):
-            preemption.failed = True
-        if problem is None and isinstance(action, ReportStatus) and self._is_to_go(preemption, action.uid):
+        actions: list[Action] = []
+        if problem is not None:
+            preemption.failed = preemption.failed or not _is_gone(action, problem)
+        elif not isinstance(action, ReportStatus):
+            actions.append(_preempted(preemption, action))
+        elif self._is_to_go(preemption, action.uid):
             return [DeleteObject("Pod", action.key, action.uid, action.cause)], None
         self._settle(preemption, action.uid)
-        actions: list[Action] = []
-        if problem is None and not isinstance(action, ReportStatus):
-            actions.append(_preempted(preemption, action))
-        if not preemption.outstanding and not preemption.is_at_last:
+        if not (preemption.outstanding or preemption.is_at_last):
             actions += self._begin_last(preemption)
         if preemption.outstanding:
             return actions, None
@@ -147,31 +149,32 @@ class Preemptions:
 
     def _begin(self, preemption: Preemption, victims: Iterable[PodRecord]) -> list[Action]:
         preemptor, grounds = preemption.preemptor, preemption.grounds
-        marks: dict[bool, tuple[PodCondition, ...]] = {}
+        cause, outstanding = preemptor.key, preemption.outstanding
         actions: list[Action] = []
         for victim in victims:
-            if not self._is_to_go(preemption, victim.uid):
+            uid = victim.uid
+            if not self._is_to_go(preemption, uid):
                 continue
-            preemption.outstanding.add(victim.uid)
-            self._asked[victim.uid, preemptor.key] = preemption
+            outstanding.add(uid)
+            self._asked[uid, cause] = preemption
             if preemption.evicts:
-                actions.append(Evict(victim.key, victim.uid, preemptor.key, SCHEDULER, grounds=grounds))
-            elif self._cluster.placed[victim.uid].preempted:
-                actions.append(DeleteObject("Pod", victim.key, victim.uid, preemptor.key))
+                actions.append(Evict(victim.key, uid, cause, SCHEDULER, grounds=grounds))
+            elif self._cluster.placed[uid].preempted:
+                actions.append(DeleteObject("Pod", victim.key, uid, cause))
             else:
-                is_lower = victim.priority < preemptor.priority
-                if is_lower not in marks:
-                    marks[is_lower] = _mark(preemptor, is_lower=is_lower)
-                target = marks[is_lower]
-                actions.append(ReportStatus("Pod", victim.key, victim.uid, preemptor.key, target, grounds=grounds))
+                mark = self._mark(preemptor.scheduler_name, victim.priority < preemptor.priority)
+                actions.append(ReportStatus("Pod", victim.key, uid, cause, mark, grounds=grounds))
         return actions
 
-
-def _mark(preemptor: PodRecord, *, is_lower: bool) -> tuple[PodCondition, ...]:
-    """What is written into victims before they are deleted, those of lower priority and others."""
-    whom = "a higher priority pod" if is_lower else "a pod of equal priority whose owner has less"
-    message = f"{preemptor.scheduler_name}: preempting to accommodate {whom}"
-    return (PodCondition(type="DisruptionTarget", status="True", reason=PREEMPTED, message=message),)
+    def _mark(self, scheduler_name: str, is_lower: bool) -> tuple[PodCondition, ...]:
+        """What is written into victims before they are deleted, those of lower priority and others."""
+        mark = self._marks.get((scheduler_name, is_lower))
+        if mark is None:
+            whom = "a higher priority pod" if is_lower else "a pod of equal priority whose owner has less"
+            message = f"{scheduler_name}: preempting to accommodate {whom}"
+            condition = PodCondition(type="DisruptionTarget", status="True", reason=PREEMPTED, message=message)
+            mark = self._marks[scheduler_name, is_lower] = (condition,)
+        return mark
 
 
 def _is_gone(action: ReportStatus | DeleteObject | Evict, problem: Problem) -> bool:

@@ -94,6 +94,8 @@ class Room:
 
     def _clear(self, pods: list[PodRecord], node_name: str, cause: str, now: int) -> list[Action]:
         actions: list[Action] = []
+        if not pods:
+            return actions
         nominations = self._cluster.nominations
         pods = self._with_gangs(pods)
         claims = [(pod, nominations.remove(pod.uid) or node_name) for pod in pods]

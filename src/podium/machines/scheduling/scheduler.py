@@ -120,6 +120,8 @@ class Scheduler:
         # The most frequent first.
         if isinstance(observation, Answered):
             take = self._on_answers.get(type(observation.action))
+            if take is None and not (self._waiting or self._has_gangs):
+                return UNMOVED
             actions = UNMOVED if take is None else take(observation.action, observation, now)
         elif isinstance(observation, Changed):
             shown = observation.object
@@ -454,6 +456,8 @@ class Scheduler:
         """
         left: list[PodRecord] = []
         actions: list[Action] = []
+        if not len(self.bindings):
+            return [victim for victim in victims if not victim.terminating], actions
         for victim in victims:
             cycle = self.bindings.find(victim.uid)
             if cycle is not None and not cycle.stage.is_sent:

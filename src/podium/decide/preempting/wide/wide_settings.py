@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
+
 from podium.decide.preempting.costs.victim_cost import VictimCost
 from podium.decide.preempting.trials import VictimFilter
 
@@ -27,8 +29,7 @@ class WideSettings:
         return self.across or self.keeps_partners or self.with_dependents or self.whole_groups
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """What is wanted of the trials.
 
     ``may_disrupt`` None lets every pod of lower priority be a victim, ``cost`` None compares victims as kube-scheduler

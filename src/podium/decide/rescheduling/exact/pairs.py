@@ -49,7 +49,7 @@ def _allowed(picture: Picture, pod: PodRecord, rules: Collection[str]) -> frozen
         pre_filter = runner.pre_filter(state, pod)
         if not pre_filter.status.is_success:
             return frozenset()
-        state.skip_filter.update(rules)
+        state.skip_filter = state.skip_filter.union(rules)
         view = View(picture.cluster, pre_filter.rows)
         outcome = runner.filter_view(state, pod, view)
     except PluginError:

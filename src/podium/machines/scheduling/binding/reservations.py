@@ -94,7 +94,7 @@ class Reservations:
         They may have come and gone while nobody watched. The answer tells.
         """
         releases: list[Action] = []
-        if not self._book.may_know(pod_uid):
+        if not self._book.knows_users:
             return releases
         self._book.forget_pod(pod_uid)
         for claim in self._book.unseen_of(pod_uid):

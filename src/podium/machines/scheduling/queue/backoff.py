@@ -27,10 +27,12 @@ class BackoffPods:
         yield from self._early
         yield from self._kept
 
-    def put(self, queued: QueuedPod, sort_item: Item) -> None:
-        """Let a pod back off, or sort it anew. Of equal ends the smaller ``sort_item`` comes first."""
+    def put(self, queued: QueuedPod, sort_item: Item) -> int:
+        """Let a pod back off, or sort it anew; returns when that ends. Of equal ends the smaller item comes first."""
         heap = self._kept if self._settings.must_back_off(queued) else self._early
-        heap.put((self._settings.backoff_end_ns(queued), *sort_item))
+        end_ns = self._settings.backoff_end_ns(queued)
+        heap.put((end_ns, *sort_item))
+        return end_ns
 
     def discard(self, uid: str) -> None:
         """Take a pod out, if it is there."""

@@ -10,19 +10,24 @@ from typing import Any
 Item = tuple[Any, ...]
 
 SLACK = 32
+MANY = 64
+"""With more in the heap than that they are sorted at once when the first is taken out, and then come without a look at
+the others."""
 
 
 class PodHeap:
     """Pods by key; the smallest key goes first.
 
-    A pod that leaves or moves leaves its old item in the heap, to be dropped when it comes up. There are never more
-    of these than of live ones (and `SLACK`).
+    Those that were sorted lie beside the heap, the last one first, and what comes after that goes to the heap. A pod
+    that leaves or moves leaves its old item where it was, to be dropped when it comes up. There are never more of these
+    than of live ones (and `SLACK`).
     """
 
-    __slots__ = ("_heap", "_live")
+    __slots__ = ("_heap", "_live", "_sorted")
 
     def __init__(self) -> None:
         self._heap: list[Item] = []
+        self._sorted: list[Item] = []
         self._live: dict[str, Item] = {}
 
     def __len__(self) -> int:
@@ -39,30 +44,41 @@ class PodHeap:
         """Add the pod whose uid is the item's last element, or move it."""
         self._live[item[-1]] = item
         heappush(self._heap, item)
-        if len(self._heap) > 2 * len(self._live) + SLACK:
+        if len(self._heap) + len(self._sorted) > 2 * len(self._live) + SLACK:
             self._sweep()
 
     def discard(self, uid: str) -> None:
         """Take a pod out, if it is there."""
-        if self._live.pop(uid, None) is not None and len(self._heap) > 2 * len(self._live) + SLACK:
+        if self._live.pop(uid, None) is None:
+            return
+        if len(self._heap) + len(self._sorted) > 2 * len(self._live) + SLACK:
             self._sweep()
 
     def first(self) -> Item | None:
         """The item that goes first; None if there is none."""
-        heap, live = self._heap, self._live
+        heap, in_order, live = self._heap, self._sorted, self._live
         while heap and live.get(heap[0][-1]) is not heap[0]:
             heappop(heap)
-        return heap[0] if heap else None
+        while in_order and live.get(in_order[-1][-1]) is not in_order[-1]:
+            in_order.pop()
+        if not (heap and in_order):
+            return heap[0] if heap else in_order[-1] if in_order else None
+        return min(heap[0], in_order[-1])
 
     def pop(self) -> str | None:
         """Take out the pod that goes first and return its uid; None if there is none."""
-        heap, live = self._heap, self._live
-        while heap:
-            item = heappop(heap)
+        heap, in_order, live = self._heap, self._sorted, self._live
+        if len(heap) > MANY and len(heap) > len(in_order) // 2:
+            in_order += heap
+            in_order.sort(reverse=True)
+            heap.clear()
+        while heap or in_order:
+            comes_of_sorted = bool(in_order) and (not heap or in_order[-1] < heap[0])
+            item = in_order.pop() if comes_of_sorted else heappop(heap)
             uid: str = item[-1]
             if live.get(uid) is item:
                 del live[uid]
-                if len(heap) > 2 * len(live) + SLACK:
+                if len(heap) + len(in_order) > 2 * len(live) + SLACK:
                     self._sweep()
                 return uid
         return None
@@ -73,14 +89,16 @@ class PodHeap:
 
     def check(self) -> None:
         """Raise AssertionError if the order is broken or garbage has piled up."""
-        heap = self._heap
+        heap, items = self._heap, self._heap + self._sorted
         if any(heap[(child - 1) // 2] > heap[child] for child in range(1, len(heap))):
             raise AssertionError("the heap is out of order")
-        if sum(self._live.get(item[-1]) is item for item in heap) != len(self._live):
+        if self._sorted != sorted(self._sorted, reverse=True):
+            raise AssertionError("the items beside the heap are out of order")
+        if sum(self._live.get(item[-1]) is item for item in items) != len(self._live):
             raise AssertionError("a live pod is not in the heap")
-        if len(heap) > 2 * len(self._live) + SLACK:
-            raise AssertionError(f"{len(heap)} items are kept for {len(self._live)} pods")
+        if len(items) > 2 * len(self._live) + SLACK:
+            raise AssertionError(f"{len(items)} items are kept for {len(self._live)} pods")
 
     def _sweep(self) -> None:
-        self._heap = list(self._live.values())
+        self._heap, self._sorted = list(self._live.values()), []
         heapify(self._heap)

@@ -34,16 +34,13 @@ class InFlight:
     def __init__(self) -> None:
         self._flights: OrderedDict[str, Flight] = OrderedDict()
         self._hearing: OrderedDict[str, Flight] = OrderedDict()
+        self.listeners = self._hearing.keys()
+        """The uids of the pods for which events still count, as things are."""
         self._events: deque[ClusterEvent] = deque()
         self._noted = 0
 
     def __len__(self) -> int:
         return len(self._flights)
-
-    @property
-    def has_listeners(self) -> bool:
-        """Whether for any of the pods events still count."""
-        return bool(self._hearing)
 
     def find(self, uid: str) -> Flight | None:
         """A pod's attempt; None if none goes on."""
@@ -59,6 +56,10 @@ class InFlight:
         if self._hearing:
             self._events.append(event)
             self._noted += 1
+
+    def has_heard(self, flight: Flight) -> bool:
+        """Whether anything may have happened since a pod's attempt began."""
+        return bool(flight.own) or flight.start != self._noted
 
     def events(self, flight: Flight) -> Iterator[ClusterEvent]:
         """What has happened since a pod's attempt began, in no order that means anything."""

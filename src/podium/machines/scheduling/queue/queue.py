@@ -145,7 +145,7 @@ class SchedulingQueue(QueuePlaces):
     @property
     def has_listeners(self) -> bool:
         """Whether any pod could be woken by an event: where none could, none need be made up."""
-        return self._in_flight.has_listeners or self._waiting.has_any
+        return bool(self._in_flight.listeners or self._waiting.uids)
 
     @property
     def can_pop(self) -> bool:
@@ -314,7 +314,7 @@ class SchedulingQueue(QueuePlaces):
     @property
     def has_deadlines(self) -> bool:
         """Whether any pod backs off, or waits for an event."""
-        return bool(self._pods) and (self._waiting.has_any or len(self._backoff) > 0)
+        return bool(self._pods) and (bool(self._waiting.uids) or len(self._backoff) > 0)
 
     def next_deadline(self) -> int | None:
         """When `flush` next has something to do; None if only a call can change anything."""
@@ -341,20 +341,19 @@ class SchedulingQueue(QueuePlaces):
 
     def _put(self, queued: QueuedPod, place: Place, now: int) -> None:
         queued.place = place
-        match place:
-            case Place.ACTIVE:
-                if queued.first_attempt_ns is None:
-                    queued.first_attempt_ns = now
-                self._active.put(_sort_item(queued))
-            case Place.BACKOFF:
-                self._backoff.put(queued, _sort_item(queued))
-                self._due_ns = min(self._due_ns, self._settings.backoff_end_ns(queued))
-            case _:
-                deadline_ns = queued.queued_ns + self._settings.unschedulable_flush_ns
-                if deadline_ns <= now:  # The pod was looked at just now.
-                    deadline_ns = now + self._settings.unschedulable_flush_ns
-                self._waiting.put(queued, deadline_ns)
-                self._due_ns = min(self._due_ns, deadline_ns)
+        if place is Place.ACTIVE:
+            if queued.first_attempt_ns is None:
+                queued.first_attempt_ns = now
+            self._active.put(_sort_item(queued))
+            return
+        if place is Place.BACKOFF:
+            due_ns = self._backoff.put(queued, _sort_item(queued))
+        else:
+            due_ns = queued.queued_ns + self._settings.unschedulable_flush_ns
+            if due_ns <= now:  # The pod was looked at just now.
+                due_ns = now + self._settings.unschedulable_flush_ns
+            self._waiting.put(queued, due_ns)
+        self._due_ns = min(self._due_ns, due_ns)
 
     def _sort_anew(self, queued: QueuedPod, now: int) -> None:
         """Bring an active pod, or one that backs off, to the place in order that its new reading gives it."""
@@ -370,9 +369,11 @@ class SchedulingQueue(QueuePlaces):
     def _woken_in_flight(self, flight: Flight) -> tuple[Wake, str]:
         """What has happened during a failed attempt that makes another one worthwhile, and its label."""
         queued, best, label = flight.queued, Wake.NO, ""
-        rejection = self._rejections.of_attempt(queued)
-        if rejection.by_nobody:
+        if not (queued.unschedulable_plugins or queued.pending_plugins):
             return Wake.AFTER_BACKOFF, ATTEMPT_FAILURE
+        if not self._in_flight.has_heard(flight):
+            return best, label
+        rejection = self._rejections.of_attempt(queued)
         enough = Wake.AT_ONCE if queued.pending_plugins else Wake.AFTER_BACKOFF
         for event in self._in_flight.events(flight):
             wake = rejection.wake(queued.record, event)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from podium.framework.events import ClusterEvent
 from podium.machines.scheduling.queue.heap import PodHeap
-from podium.machines.scheduling.queue.hints import Hints, Kind, Rejection, Rejections, Wake
+from podium.machines.scheduling.queue.hints import FEW, Hints, Kind, Rejection, Rejections, Wake
 from podium.machines.scheduling.queue.queued_pod import QueuedPod
 
 Group = dict[str, QueuedPod]
@@ -20,24 +20,20 @@ class UnschedulablePods:
         self._rejections = rejections
         self._groups: dict[Rejection, Group] = {}
         self._group_of: dict[str, tuple[Rejection, Group]] = {}
+        self.uids = self._group_of.keys()
+        """Those of all pods that wait, as things are."""
         self._concerned: dict[Kind, list[tuple[Hints, Group]]] = {}
         self._deadlines = PodHeap()
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._group_of
 
-    @property
-    def has_any(self) -> bool:
-        """Whether some pod waits."""
-        return bool(self._group_of)
-
     def put(self, queued: QueuedPod, deadline_ns: int) -> None:
         """Let a pod wait for an event, until ``deadline_ns`` at most."""
         rejection = self._rejections.of(queued)
         group = self._groups.get(rejection)
         if group is None:
-            group = self._groups[rejection] = {}
-            self._concerned.clear()
+            group = self._new_group(rejection)
         uid = queued.record.uid
         group[uid] = queued
         self._group_of[uid] = (rejection, group)
@@ -45,11 +41,7 @@ class UnschedulablePods:
 
     def remove(self, uid: str) -> None:
         """End a pod's wait. Raises KeyError for one that does not wait."""
-        rejection, group = self._group_of.pop(uid)
-        del group[uid]
-        if not group:
-            del self._groups[rejection]
-            self._concerned.clear()
+        del self._group_of.pop(uid)[1][uid]
         self._deadlines.discard(uid)
 
     def woken_by(self, event: ClusterEvent) -> list[tuple[QueuedPod, Wake]]:
@@ -65,6 +57,14 @@ class UnschedulablePods:
             for queued in group.values()
             if (wake := hints.ask(queued.record, event)) is not Wake.NO
         ]
+
+    def _new_group(self, rejection: Rejection) -> Group:
+        # Most groups in which nobody waits are soon waited in again.
+        if len(self._groups) >= FEW:
+            self._groups = {held_by: group for held_by, group in self._groups.items() if group}
+        self._concerned.clear()
+        group = self._groups[rejection] = {}
+        return group
 
     def take_overdue(self, now: int) -> list[QueuedPod]:
         """End the wait of the pods whose deadline has come, and return them, the longest overdue first."""

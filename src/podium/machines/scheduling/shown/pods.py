@@ -79,7 +79,7 @@ class PodsShown:
 
     def gone(self, pod: Pod, now: int) -> list[Action]:
         """A pod is no more, or has ended; nothing if it is not known."""
-        known = self._feed.pod_gone(pod).before
+        known = self._feed.forget(pod.metadata.uid or pod.key)
         return [] if known is None else self._withdraw(known, now)
 
     def _take_up_lost(self, pod: Pod, now: int) -> None:
@@ -179,7 +179,8 @@ class PodsShown:
             self._forget_pending(uid)
         actions = actions + self._bindings.reservations.forget_pod(record.key, uid)
         self._futile.forget(record)
-        if record.pod_class.pod_group:
+        group = record.pod_class.pod_group
+        if group:
             self._gangs.left(record, now)
         if uid in self._cluster.placed:
             self._cluster.remove_pod(uid)
@@ -187,8 +188,8 @@ class PodsShown:
             self._room.opened(placed, now)
         elif nominated:
             self._room.given_up(record, nominated, now)
-        if self._cluster.nominations.uids and self._gangs.is_short(record):
-            actions = actions + self._room.plan_ended(record.pod_class.pod_group, now)
+        if group and self._cluster.nominations.uids and self._gangs.is_short(record):
+            actions = actions + self._room.plan_ended(group, now)
         return actions
 
     def _may_be_pending(self, uid: str) -> bool:
@@ -196,7 +197,7 @@ class PodsShown:
 
         One that was seen on its node has not, unless an old reading said since that it waits.
         """
-        return uid in self._queue.uids or bool(self._reports.unwritten) or self._bindings.is_assumed(uid)
+        return uid in self._queue.uids or self._bindings.is_assumed(uid) or bool(self._reports.unwritten)
 
     def _forget_pending(self, uid: str) -> None:
         self._queue.delete(uid)
