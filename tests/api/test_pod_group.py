@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from podium.api.errors import InputError
 from podium.api.meta import Raw
 from podium.api.objects import read_object
 from podium.api.pod import Pod
@@ -61,6 +62,30 @@ def test_nothing_is_lost_on_the_way_to_the_older_form_and_back(raw: Raw) -> None
 def test_no_form_is_too_odd_to_be_converted(spec: Any) -> None:
     to_older_form(group(spec))
     from_older_form(group(spec, OLDER), NEWER)
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [({"minMember": -3}, ".spec.minMember"), ({"minMember": 3, "minMembers": 3}, ".spec.minMembers")],
+)
+def test_what_is_wrong_with_the_older_form_is_told_in_its_own_words(spec: Raw, path: str) -> None:
+    (warning,) = read_object({**group(spec, OLDER), "status": {"phase": "Running"}}).warnings
+
+    assert warning.path == path
+
+
+@pytest.mark.parametrize(
+    ("raw", "path"),
+    [
+        (group({"minMember": "three"}, OLDER), ".spec.minMember"),
+        (group({"minMember": 3}, OLDER, disruption_mode="All"), '.metadata.annotations["podium.dev/disruption-mode"]'),
+    ],
+)
+def test_what_cannot_be_read_of_the_older_form_is_told_in_its_own_words(raw: Raw, path: str) -> None:
+    with pytest.raises(InputError) as refused:
+        read_object(raw)
+
+    assert refused.value.path == path
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "soon", "1e9", "²", "9" * 20])

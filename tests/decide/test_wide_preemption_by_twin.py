@@ -17,7 +17,17 @@ from podium.decide.placement import full_outcome, place
 from podium.decide.preempting.costs.criteria import CriterionName
 from podium.decide.preempting.preemption_plan import PreemptionPlan
 from podium.plugins.default_preemption import DefaultPreemption
-from tests.builders import DAY_ONE_NS, cluster_of, configuration, runner_on
+from tests.builders import (
+    DAY_ONE_NS,
+    ZONE,
+    cluster_of,
+    configuration,
+    node,
+    runner_on,
+    spread_over,
+    term,
+)
+from tests.builders import pod as pod_of
 from tests.fuzzing import Effort, efforts
 from tests.generators import NAMESPACES, OWNERS, Objects, Traits, clusters
 from tests.pod_groups import gang, of_gang
@@ -208,3 +218,23 @@ def test_a_group_that_goes_as_a_whole_counts_whole_in_the_best_of_all_sets(
             assert gone.isdisjoint(group) or gone.issuperset(group)
 
     check()
+
+
+@pytest.mark.parametrize(("setting", "found"), [("on the node", ["left"]), ("across", [])])
+def test_a_nomination_to_another_node_counts_where_victims_may_be_elsewhere_and_for_its_own_node_alone_otherwise(
+    setting: str, found: list[str]
+) -> None:
+    """The target comes to an even spread as the first of its like, unless one is as good as there on the other side."""
+    nodes = [node("left", labels={ZONE: "za"}), node("right", cpu=0, labels={ZONE: "zb"})]
+    group: list[Any] = [gang("whole", whole=True)]
+    running = of_gang(pod_of("running", on="left", priority=0, labels={"app": "a"}), "whole")
+    waiting = pod_of("waiting", nominated="right", priority=1, labels={"app": "a"})
+    asked: dict[str, Any] = {"near": [term("app=a", ZONE)], "spread": [spread_over(ZONE, "app=a")]}
+    target = pod_of("target", priority=1, cpu=1, labels={"app": "a"}, **asked)
+    objects = Objects(nodes, [running, waiting], target, group)
+
+    plan, tried, skipped = planned(objects, WHOLE[setting], detailed=True)
+
+    rules = Rules(across="acrossNodes" in WHOLE[setting], together=[["running"]])
+    twin = WidePreemption(objects.surroundings, target, skipped, rules)
+    assert (list(plan.selected), sorted(twin.best(tried))) == (found, found)

@@ -66,6 +66,15 @@ def loses(rig: Driver, times: int, first: int = 0) -> None:
         rig.wait(0.001)
 
 
+def backing_off() -> Driver:
+    """The gang has preempted in vain three times, and waits for some time since."""
+    rig = given(low("low-0", "b"))
+    loses(rig, 3)
+    ticks(rig)
+    rig.wait(20)
+    return rig
+
+
 def waiting_seconds(rig: Driver) -> float:
     deadline = rig.scheduler.futile.next_deadline()
     assert deadline is not None
@@ -128,10 +137,7 @@ def test_a_more_important_pod_that_takes_the_room_does_not_count() -> None:
 
 
 def test_a_gang_that_finds_room_meanwhile_goes() -> None:
-    rig = given(low("low-0", "b"))
-    loses(rig, 3)
-    ticks(rig)
-    rig.wait(20)
+    rig = backing_off()
 
     rig.miss(low("low-3", "b"))
 
@@ -139,10 +145,7 @@ def test_a_gang_that_finds_room_meanwhile_goes() -> None:
 
 
 def test_when_it_runs_all_is_forgotten() -> None:
-    rig = given(low("low-0", "b"))
-    loses(rig, 3)
-    ticks(rig)
-    rig.wait(20)
+    rig = backing_off()
     rig.miss(low("low-3", "b"))
     binds = {bind.uid: bind for bind in all_of(Bind, ticks(rig))}
     for bind in binds.values():
@@ -153,9 +156,7 @@ def test_when_it_runs_all_is_forgotten() -> None:
 
 
 def test_the_count_ends_with_its_pods() -> None:
-    rig = given(low("low-0", "b"))
-    loses(rig, 3)
-    ticks(rig)
+    rig = backing_off()
 
     rig.miss(*WORKERS)
 

@@ -430,3 +430,17 @@ def test_a_node_without_controllers_that_look_at_it_recovers_as_if_nothing_had_b
 
     assert rig.told == ["0 Running ready a", "20 Running ready a"]
     assert restarts(rig, "a") == 1
+
+
+def test_a_report_that_is_sent_again_when_the_node_is_back_is_not_tried_once_more() -> None:
+    rig = rig_of(pod("a", node="n1", annotations={"podium.dev/duration": "20s"}))
+    rig.fault = lambda action: BROKEN
+    rig.pass_to(20.5)
+    rig.fault = lambda action: None
+
+    rig.fail("n1")
+    rig.recover("n1")
+    rig.pass_to(40)
+
+    assert "20.5 Succeeded a" in rig.told
+    assert len([action for action in rig.actions if isinstance(action, ReportStatus) and action.kind == "Pod"]) == 3

@@ -15,8 +15,10 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
 from podium.framework.plugin import (
+    NO_FIT,
     ClassFilterPlugin,
     ClassScorePlugin,
+    JoiningPlugin,
     PluginContext,
     RangeNormalizePlugin,
     RowFilterPlugin,
@@ -55,6 +57,33 @@ def check_rows(cluster: Cluster, record: PodRecord) -> None:
             scores = plugin.score_rows(state, record, view)
             score = plugin.row_score(record.pod_class)
             assert [score(record, row) for row in rows] == scores[rows].tolist(), plugin.name
+    check_joined_rows(cluster, record, rows)
+
+
+def check_joined_rows(cluster: Cluster, record: PodRecord, rows: list[int]) -> None:
+    """What a plugin says together with others is what each says by itself."""
+    for name in ("LeastAllocated", "MostAllocated"):
+        args = {"scoringStrategy": {"type": name, "resources": RESOURCES[:2]}}
+        fit = IN_TREE["NodeResourcesFit"](PluginContext(args, cluster))
+        balance = IN_TREE["NodeResourcesBalancedAllocation"](PluginContext({}, cluster))
+        assert isinstance(fit, JoiningPlugin)
+        scores: list[Any] = [(balance, 3), (ImaginaryScore(), 5), (fit, 2)]
+        joined = fit.join(record.pod_class, scores)
+        assert joined is not None
+        together, left = joined
+        assert left == scores[1:2]
+        fits, score, evenness = (
+            ask(record.pod_class) for ask in (fit.row_filter, scores[2][0].row_score, scores[0][0].row_score)
+        )
+        for row in rows:
+            expected = 2 * score(record, row) + 3 * evenness(record, row) if fits(record, row) else NO_FIT
+            assert together(record, row) == expected
+
+
+class ImaginaryScore:
+    """A score that nobody takes along."""
+
+    name = "Imaginary"
 
 
 @efforts(40)
@@ -74,6 +103,27 @@ def test_a_class_of_devices_that_stands_for_a_resource_counts_for_one_row_as_for
     cluster.devices.backed["example.com/gpu"] = DeviceClass()
 
     check_rows(cluster, record)
+
+
+@pytest.mark.parametrize(
+    "wanted", [{"cpu": 1}, {"memory": "1Gi"}, {"cpu": 1, "memory": "1Gi"}, {"cpu": 1, "example_com__gpu": 1}]
+)
+def test_nodes_without_some_resource_and_nodes_that_are_overcommitted_get_the_same_answer_together(
+    wanted: dict[str, Any],
+) -> None:
+    cluster = cluster_of(
+        node("plain", cpu=4, memory="8Gi"),
+        node("no-memory", cpu=4),
+        node("no-cpu", memory="8Gi"),
+        node("full", cpu=1, memory="1Gi", pods=1),
+        node("cpu-overcommitted", cpu=2, memory="8Gi"),
+        node("memory-overcommitted", cpu=4, memory="1Gi"),
+        pod("a", on="full", cpu=1, memory="1Gi"),
+        pod("b", on="cpu-overcommitted", cpu=3),
+        pod("c", on="memory-overcommitted", memory="2Gi"),
+    )
+
+    check_rows(cluster, cluster.read(pod("p", **wanted)))
 
 
 @efforts(40)

@@ -55,6 +55,31 @@ def test_what_it_wants_stays_as_it_is(spec: Raw) -> None:
     assert api.ask("patch", "PodGroup", KEY, body={"spec": spec}).code == 422
 
 
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"spec": {"minMember": 2}}, "spec.minMember"),
+        (
+            {"metadata": {"annotations": {"podium.dev/topology-key": "rack"}}},
+            'metadata.annotations["podium.dev/topology-key"]',
+        ),
+        (
+            {"metadata": {"annotations": {"podium.dev/disruption-mode": "PodGroup"}}},
+            'metadata.annotations["podium.dev/disruption-mode"]',
+        ),
+    ],
+)
+def test_a_refusal_names_the_field_of_the_form_that_was_written(change: Raw, field: str) -> None:
+    api = API(group())
+
+    refused = api.ask("patch", "PodGroup", KEY, body=change, api_version=OLDER).error
+
+    assert refused is not None
+    assert refused.message == f"PodGroup default/g is invalid: {field}: the field is immutable"
+    assert [cause["field"] for cause in refused.details["causes"]] == [field]
+    assert f"{field}: the field is immutable" in refused.to_dict()["message"]
+
+
 def test_its_conditions_can_be_written() -> None:
     api = API(group())
     condition = {"type": "PodGroupScheduled", "status": "True", "reason": "Scheduled", "message": ""}

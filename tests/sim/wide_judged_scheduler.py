@@ -106,7 +106,7 @@ class WideJudgedScheduler(JudgedScheduler):
         takeable = [one for one in before.placed.values() if before.holds_by(one) < pod.priority]
         if plan.search is None or not plan.search.is_complete or len(takeable) > MOST_TAKEABLE:
             return
-        if before.caps or (before.nominated and not before.reach):
+        if before.caps:
             return
         twin = self._twin(before, pod, takeable)
         hopeful = [name for name in before.nodes if before.verdict(pod, name).status == UNSCHEDULABLE]

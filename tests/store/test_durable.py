@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
 from podium.store.errors import StoreError
-from podium.store.journal.durable import DurableJournal, JournalError
+from podium.store.journal.durable import DurableJournal, JournalError, JournalInUseError
 from podium.store.store import Store
 from tests.pod_statuses import set_pod_status
 from tests.store.lives import Life, reopened, state
@@ -383,8 +383,10 @@ def test_a_journal_is_used_by_one_process(life: Life) -> None:
     life.store.create(pod("web"), now=0)
     life.sync()
 
-    with pytest.raises(JournalError, match="locked"):
+    with pytest.raises(JournalInUseError, match="another process has it open") as caught:
         DurableJournal(str(life.path))
+
+    assert str(life.path) in str(caught.value)
 
 
 def test_what_is_no_journal_is_refused(tmp_path: Path) -> None:

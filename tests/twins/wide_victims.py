@@ -25,9 +25,10 @@ Cost = tuple[float, ...]
 class Rules:
     """What is set. Of ``dependents`` whoever depends on the pods of a set goes with them; with ``keeps_partners`` a set
     that leaves nobody whom the pod requires to be near costs more than any other. Without ``across`` only pods of the
-    preemptor's node may go, and those who depend on them. Where a ``cost`` is stated, sets of which a part would be
-    enough do not count. With ``requires_budgets`` nor do those that violate any; nobody takes those of ``spared`` uids.
-    ``together`` are the pods (names) of each group that goes as a whole.
+    preemptor's node may go, and those who depend on them, and whoever is nominated counts for its own node alone.
+    Where a ``cost`` is stated, sets of which a part would be enough do not count. With ``requires_budgets`` nor do
+    those that violate any; nobody takes those of ``spared`` uids. ``together`` are the pods (names) of each group that
+    goes as a whole.
     """
 
     dependents: bool = False
@@ -84,15 +85,19 @@ class WidePreemption:
     def fitting(self, gone: Collection[str]) -> list[str]:
         """The nodes that the pod fits without some pods: beside all nominated pods that count, and without them."""
         others = [one for one in self._objects if not isinstance(one, Pod)]
-        left = [one for one in self.placed if one.metadata.uid not in gone]
+        left = [*others, *(one for one in self.placed if one.metadata.uid not in gone)]
         nominated = [
             replace(one, spec=replace(one.spec, node_name=one.nominated_node_name))
             for one in self._objects
             if isinstance(one, Pod) and not one.spec.node_name and one.nominated_node_name
             if one.priority >= self._target.priority
         ]
-        without = self._asked([*others, *left])
-        return [name for name in self._asked([*others, *left, *nominated]) if name in without]
+        without = self._asked(left)
+        if self._rules.across:
+            beside_all = self._asked([*left, *nominated])
+            return [name for name in without if name in beside_all]
+        beside = {name: [one for one in nominated if one.spec.node_name == name] for name in without}
+        return [name for name in without if not beside[name] or name in self._asked([*left, *beside[name]])]
 
     def _asked(self, objects: list[Kubernetes]) -> list[str]:
         cluster = cluster_of(*objects)

@@ -10,7 +10,7 @@ from podium.api.errors import InputError, MalformedError, shown
 from podium.api.kinds import Kind, group_of, known_names, read_kind, right_group, right_name
 from podium.api.meta import Kubernetes, Raw
 from podium.api.plain_pods import plain_pod
-from podium.api.pod_group_forms import OLDER_VERSION, from_older_form
+from podium.api.pod_group_forms import OLDER_VERSION, from_older_form, in_older_words
 from podium.api.reading import read
 from podium.api.schemas.slips import slips
 from podium.api.schemas.structure import Finding, findings
@@ -51,14 +51,17 @@ def read_closely(raw: Raw, validation: Validation | None = None) -> ReadObject:
     kind = kind_of(raw)
     if kind is None:
         return ReadObject(raw, None, tuple(_judged(_unknown_kind(raw), raw, validation)))
-    raw = _with_namespace(raw, kind)
-    if raw["apiVersion"] == OLDER_VERSION:
-        raw = from_older_form(raw, kind.api_version)
+    raw = written = _with_namespace(raw, kind)
+    is_older = written["apiVersion"] == OLDER_VERSION
+    if is_older:
+        raw = from_older_form(written, kind.api_version)
     try:
         typed = read(raw, kind.type)
-        warnings = tuple(_judged(_warnings(raw, typed, validation), raw, validation))
+        warnings = tuple(_judged(_warnings(written, raw, typed, validation), raw, validation))
         validate(typed)
     except InputError as error:
+        if is_older:
+            error.path = in_older_words(error.path)
         raise error.located(object=label_of(raw)) from None
     return ReadObject(raw, typed, warnings)
 
@@ -125,9 +128,12 @@ def _is_a_persons_pod(raw: Raw, path: str) -> bool:
     return not metadata_of(raw).get("uid") and (raw["kind"] == "Pod" or path.startswith(_TEMPLATES))
 
 
-def _warnings(raw: Raw, typed: Kubernetes, validation: Validation | None) -> Iterator[InputWarning]:
-    """What there is to say about an object. Raises MalformedError for a value that nothing can be made of."""
-    found = findings(raw)
+def _warnings(written: Raw, raw: Raw, typed: Kubernetes, validation: Validation | None) -> Iterator[InputWarning]:
+    """What there is to say about an object as it was written, and as it is kept.
+
+    Raises MalformedError for a value that nothing can be made of.
+    """
+    found = findings(written)
     for finding in found:
         if not finding.is_unknown and not _HANDED_ON.search(finding.path):
             raise MalformedError(finding.message, path=finding.path)
@@ -135,10 +141,11 @@ def _warnings(raw: Raw, typed: Kubernetes, validation: Validation | None) -> Ite
         return
     yield from (_warning(finding, raw) for finding in found)
     told = {finding.path for finding in found}
-    problems = (find_problem for find_problem in find_problems(raw) if find_problem.path not in told)
-    yield from (
-        InputWarning(problem.message, "invalid", object=label_of(raw), path=problem.path) for problem in problems
-    )
+    is_older = written["apiVersion"] == OLDER_VERSION
+    for problem in find_problems(raw):
+        path = in_older_words(problem.path) if is_older else problem.path
+        if path not in told:
+            yield InputWarning(problem.message, "invalid", object=label_of(raw), path=path)
     yield from (InputWarning(message, "slip", object=label_of(raw), path=path) for path, message in slips(typed))
 
 

@@ -8,12 +8,20 @@ Source: scheduler-plugins, apis/scheduling/v1alpha1/types.go (PodGroupSpec).
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from podium.api.meta import Raw
 from podium.api.pod_group import DISRUPTION_ANNOTATION, TIMEOUT_ANNOTATION, TOPOLOGY_ANNOTATION
 
 OLDER_VERSION = "scheduling.x-k8s.io/v1alpha1"
+
+_OLDER_PLACES = {
+    "schedulingPolicy": "spec.minMember",
+    "schedulingConstraints": f'metadata.annotations["{TOPOLOGY_ANNOTATION}"]',
+    "disruptionMode": f'metadata.annotations["{DISRUPTION_ANNOTATION}"]',
+}
+_PLACE = re.compile(rf"\bspec\.({'|'.join(_OLDER_PLACES)})\b(?:\.\w+|\[\d+\])*")
 
 
 def to_older_form(raw: Raw) -> Raw:
@@ -50,6 +58,11 @@ def from_older_form(raw: Raw, api_version: str) -> Raw:
     if mode:
         newer["disruptionMode"] = mode
     return _with(raw, api_version, newer, annotations)
+
+
+def in_older_words(text: str) -> str:
+    """A path, or what is said of fields, with those of Kubernetes' form named as the older form has them."""
+    return _PLACE.sub(lambda found: _OLDER_PLACES[found[1]], text)
 
 
 def _with(raw: Raw, api_version: str, spec: Raw, annotations: Raw) -> Raw:

@@ -260,16 +260,18 @@ class Entries:
     """Columns of `NodeColumns` to be read one entry at a time, in a fraction of the time that an array takes.
 
     They show the memory of the arrays. The lists are the same for good, so that they can be held: by resource, the
-    column over rows.
+    column over rows. Who holds a column itself looks at ``renewals``, the number of times that all have given way to
+    others.
     """
 
-    __slots__ = ("allocatable", "allowed_pods", "nonzero_requested", "pod_count", "requested")
+    __slots__ = ("allocatable", "allowed_pods", "nonzero_requested", "pod_count", "renewals", "requested")
 
     def __init__(self) -> None:
         self.allocatable: list[memoryview] = []
         self.requested: list[memoryview] = []
         self.nonzero_requested: list[memoryview] = []
         self.allowed_pods = self.pod_count = memoryview(b"")
+        self.renewals = 0
 
     def renew(self, columns: NodeColumns) -> None:
         """Show the arrays that there are, after some have given way to larger ones."""
@@ -277,6 +279,7 @@ class Entries:
         self.requested[:] = [column.data for column in columns.requested]
         self.nonzero_requested[:] = [column.data for column in columns.nonzero_requested]
         self.allowed_pods, self.pod_count = columns.allowed_pods.data, columns.pod_count.data
+        self.renewals += 1
 
 
 @dataclass(slots=True, eq=False)

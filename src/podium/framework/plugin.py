@@ -36,6 +36,12 @@ FitsRow = Callable[[PodRecord, int], bool]
 """Whether a pod, of a class that is fixed, fits the node in a row."""
 ScoreRow = Callable[[PodRecord, int], int]
 """What the node in a row is worth to a pod of a class that is fixed."""
+TotalOfRow = Callable[[PodRecord, int], int]
+"""The sum of weighted scores of the node in a row for a pod of a class that is fixed, `NO_FIT` where it does not fit.
+
+It is right for as long as the class lives and `podium.cluster.nodes.Entries` shows the same arrays.
+"""
+NO_FIT = -1
 
 
 class Scope(Enum):
@@ -157,6 +163,19 @@ class RowFilterPlugin(ArrayFilterPlugin, Protocol):
 
 
 @runtime_checkable
+class JoiningPlugin(RowFilterPlugin, Protocol):
+    """Says of a row at once whether a pod fits, and what some scores rate it: who is asked often reads the row once.
+
+    Of some scores with their weights it takes along those that it knows, and gives the others back; None where it
+    knows none.
+    """
+
+    def join(
+        self, pod_class: PodClass, scores: Sequence[WeightedRowScore]
+    ) -> tuple[TotalOfRow, Sequence[WeightedRowScore]] | None: ...
+
+
+@runtime_checkable
 class ClassFilterPlugin(PreFilterPlugin, Protocol):
     """Knows of whole classes of pods that its PreFilter skips them, whatever else there is in the cluster.
 
@@ -242,6 +261,9 @@ class RowScorePlugin(ArrayScorePlugin, Protocol):
     """
 
     def row_score(self, pod_class: PodClass) -> ScoreRow: ...
+
+
+WeightedRowScore = tuple[RowScorePlugin, int]
 
 
 @runtime_checkable

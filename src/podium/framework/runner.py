@@ -26,6 +26,7 @@ from podium.framework.plugin import (
     ArrayFilterPlugin,
     CellFilterPlugin,
     FilterPlugin,
+    JoiningPlugin,
     Plugin,
     PodChangePlugin,
     PreparingPlugin,
@@ -46,10 +47,10 @@ from podium.framework.verdicts import Outcome
 class _Filter:
     """A Filter plugin in the array form, with its place in the profile; ``plugin`` is as the profile has it.
 
-    ``by_row`` and ``cells`` are None where it does not have these forms, or is not asked in them.
+    ``by_row``, ``joining`` and ``cells`` are None where it does not have these forms, or is not asked in them.
     """
 
-    __slots__ = ("after_others", "array", "by_row", "cells", "index", "plugin", "scope")
+    __slots__ = ("after_others", "array", "by_row", "cells", "index", "joining", "plugin", "scope")
 
     def __init__(
         self,
@@ -63,6 +64,7 @@ class _Filter:
         self.array = plugin if isinstance(plugin, ArrayFilterPlugin) else filter_by_node(plugin, cluster, told)
         self.scope = scope_of(self.array)
         self.by_row = self.array if isinstance(self.array, RowFilterPlugin) and is_own(self.array) else None
+        self.joining = plugin if isinstance(plugin, JoiningPlugin) and is_own(plugin) else None
         self.cells = plugin if isinstance(plugin, CellFilterPlugin) and is_own(plugin) else None
         self.after_others = bool(getattr(self.array, "after_others", False))
 

@@ -19,12 +19,9 @@ from podium.framework.cycle_state import CycleState
 from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope, ScoreRow
 from podium.framework.settings.arguments import read_arguments
 from podium.framework.status import SKIP, SUCCESS, Status
-from podium.plugins.resource_scores import DEFAULT_RESOURCES, ResourceSpec, ResourceWatch, RowUsage, check_resources
+from podium.plugins.resource_scores import DEFAULT_RESOURCES, ResourceSpec, ResourceWatch, check_resources
 
 Fractions = npt.NDArray[np.float64]
-
-_UNCHANGED = MAX_NODE_SCORE // 2 + MAX_NODE_SCORE // 4
-"""The score where the pod changes nothing."""
 
 
 class NodeResourcesBalancedAllocationArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,6 +41,7 @@ class NodeResourcesBalancedAllocation:
         check_resources(self._resources, self.name, "resources")
         self._cluster = context.cluster
         self._watch = ResourceWatch(self._resources, with_defaults=False)
+        self.rates_cpu_and_memory = self._resources == DEFAULT_RESOURCES
 
     def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
         """Skip pods that request none of the resources: they cannot change the balance."""
@@ -63,8 +61,6 @@ class NodeResourcesBalancedAllocation:
     def row_score(self, pod_class: PodClass) -> ScoreRow:
         """The same for one row, as a function."""
         each = self._watch.by_row(self._cluster.nodes, pod_class)
-        if len(each) == 2:
-            return _score_of_two(*each)
 
         def score(_: PodRecord, row: int) -> int:
             before: list[float] = []
@@ -80,28 +76,6 @@ class NodeResourcesBalancedAllocation:
             return MAX_NODE_SCORE // 2 + (MAX_NODE_SCORE // 2 + gain) // 2
 
         return score
-
-
-def _score_of_two(first: RowUsage, second: RowUsage) -> ScoreRow:
-    """The same for the two resources that nearly all have."""
-    offered, requested, index, _weight, wanted = first
-    other_offered, other_requested, other_index, _weight, other_wanted = second
-
-    def score(_: PodRecord, row: int) -> int:
-        room, other_room = offered[index][row], other_offered[other_index][row]
-        if room <= 0 or other_room <= 0:
-            return _UNCHANGED
-        taken, other_taken = requested[index][row], other_requested[other_index][row]
-        before = float(taken) / room if taken < room else 1.0
-        before -= float(other_taken) / other_room if other_taken < other_room else 1.0
-        taken += wanted
-        other_taken += other_wanted
-        after = float(taken) / room if taken < room else 1.0
-        after -= float(other_taken) / other_room if other_taken < other_room else 1.0
-        gain = int((1 - abs(after / 2)) * MAX_NODE_SCORE) - int((1 - abs(before / 2)) * MAX_NODE_SCORE)
-        return MAX_NODE_SCORE // 2 + (MAX_NODE_SCORE // 2 + gain) // 2
-
-    return score
 
 
 def _evenness_of(fractions: list[float]) -> int:

@@ -6,7 +6,7 @@ Source: pkg/scheduler/framework/plugins/noderesources/fit.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import msgspec
 import numpy as np
@@ -20,11 +20,15 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
 from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
-from podium.framework.plugin import FitsRow, PluginContext, Scope, ScoreRow
+from podium.framework.kept.row_total import total_of_row
+from podium.framework.plugin import FitsRow, PluginContext, Scope, ScoreRow, TotalOfRow, WeightedRowScore
 from podium.framework.settings.arguments import read_arguments
 from podium.framework.status import Code, Status
 from podium.framework.verdicts import Verdicts
+from podium.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from podium.plugins.resource_rows import JoinedScores, joined_row
 from podium.plugins.resource_scores import (
+    DEFAULT_RESOURCES,
     ResourceWatch,
     ScoringStrategy,
     check_strategy,
@@ -156,6 +160,38 @@ class NodeResourcesFit:
     def row_score(self, pod_class: PodClass) -> ScoreRow:
         """The same for one row, as a function."""
         return row_score_by_strategy(self._args.scoring_strategy, self._watch.by_row(self._cluster.nodes, pod_class))
+
+    def join(
+        self, pod_class: PodClass, scores: Sequence[WeightedRowScore]
+    ) -> tuple[TotalOfRow, Sequence[WeightedRowScore]] | None:
+        """Filter and score together with NodeResourcesBalancedAllocation, where both rate cpu and memory alone."""
+        strategy = self._args.scoring_strategy
+        own = [entry for entry in scores if entry[0] is self]
+        balances = [
+            (plugin, weight)
+            for plugin, weight in scores
+            if isinstance(plugin, NodeResourcesBalancedAllocation) and plugin.rates_cpu_and_memory
+        ]
+        weights = {spec.name: spec.weight for spec in strategy.resources}
+        if not (
+            own
+            and balances
+            and weights.keys() == {spec.name for spec in DEFAULT_RESOURCES}
+            and strategy.type in ("LeastAllocated", "MostAllocated")
+        ):
+            return None
+        taken = [*own, *balances]
+        (_, fit_weight), (_, balance_weight) = taken
+        rated = JoinedScores(
+            strategy.type == "MostAllocated", weights["cpu"], weights["memory"], fit_weight, balance_weight
+        )
+
+        def apart() -> TotalOfRow:
+            return total_of_row([self.row_filter(pod_class)], [(p.row_score(pod_class), weight) for p, weight in taken])
+
+        entries, checked = self._cluster.nodes.entries, self._checked(pod_class)
+        together = joined_row(entries, pod_class, checked, self._is_backed, rated, cache(apart))
+        return together, [entry for entry in scores if entry not in taken]
 
     def events_to_register(self) -> Sequence[EventToRegister]:
         """Room may come with a node, with a pod that goes or asks for less, or with the pod itself asking for less."""

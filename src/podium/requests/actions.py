@@ -32,7 +32,7 @@ from podium.requests.conversation import Ask, Conversation, hold, problem_of
 from podium.requests.device_claims import release_claim, reserve_claim
 from podium.requests.events import event_body
 from podium.requests.foreign_evictions import evict_at_foreign_server
-from podium.requests.options import binding_body, delete_options_body, eviction_body
+from podium.requests.options import Binding, binding_body, delete_options_body, eviction_body
 from podium.requests.request import Request
 from podium.requests.status_reports import nominate, report_status, report_unschedulable
 from podium.requests.volume_claims import bind_claim
@@ -42,7 +42,8 @@ from podium.store.errors import StoreError
 
 def _bind(action: Bind) -> Request:
     body = binding_body(action.pod, action.uid, action.node_name)
-    return Request(verb="create", kind="Pod", key=action.pod, subresource="binding", body=body)
+    binding = Binding(node_name=action.node_name, uid=action.uid)
+    return Request(verb="create", kind="Pod", key=action.pod, subresource="binding", body=body, reading=binding)
 
 
 def _evict(action: Evict) -> Request:

@@ -31,7 +31,7 @@ def first_seen(stored: Stored) -> Changed:
 def received(resource: APIResource, raw: Raw) -> Stored:
     """An object that comes in its wire form, from a list or a watch. Raises InputError for what cannot be read."""
     object_ = read(raw, resource.type)
-    return Stored(raw, object_, int(object_.metadata.resource_version or 0), resource)
+    return Stored(raw, object_, int(object_.metadata.resource_version or 0), resource, object_.key)
 
 
 def arrived(known: MutableMapping[str, Stored], type_: str, stored: Stored) -> Seen:

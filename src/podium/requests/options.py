@@ -56,6 +56,15 @@ class DeleteOptions(msgspec.Struct, frozen=True, kw_only=True):
     dry_run: bool = False
 
 
+class Binding(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pod is bound to, and the uid and version that it is to have; "" for any."""
+
+    node_name: str
+    target_kind: str = "Node"
+    uid: str = ""
+    resource_version: str = ""
+
+
 class EvictionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How a pod is to be evicted, with what Podium adds to it."""
 
@@ -195,20 +204,17 @@ def binding_body(key: str, uid: str, node_name: str) -> Raw:
     return {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
 
 
-def read_binding(body: Any, key: str) -> tuple[str, str, str, str]:
-    """The uid and version that a Binding wants its pod to have ("" for any), and its target's kind and name.
-
-    Raises StoreError 400 for one that cannot be read, or is another pod's.
-    """
+def read_binding(body: Any, key: str) -> Binding:
+    """What a Binding asks for. Raises StoreError 400 for one that cannot be read, or is another pod's."""
     raw = _object(body, "Binding")
     metadata = _object(raw.get("metadata") or {}, "metadata")
     check_name(metadata, key)
     target = _object(raw.get("target") or {}, "target")
-    return (
-        _text(metadata.get("uid"), "metadata.uid"),
-        _text(metadata.get("resourceVersion"), "metadata.resourceVersion"),
-        _text(target.get("kind"), "target.kind"),
-        _text(target.get("name"), "target.name"),
+    return Binding(
+        uid=_text(metadata.get("uid"), "metadata.uid"),
+        resource_version=_text(metadata.get("resourceVersion"), "metadata.resourceVersion"),
+        target_kind=_text(target.get("kind"), "target.kind"),
+        node_name=_text(target.get("name"), "target.name"),
     )
 
 

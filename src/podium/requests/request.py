@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from podium.api.meta import Kubernetes, Raw
+from podium.requests.options import Binding
 from podium.store.errors import StoreError
 from podium.store.patches.patching import PatchType
 from podium.store.reads.listing import ListOptions, Page
@@ -49,7 +50,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     field_manager: str = ""
     force: bool = False
     user: str = ""
-    reading: Kubernetes | None = None
+    reading: Kubernetes | Binding | None = None
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from podium.requests.answering.rules import PLAIN, Rules
 from podium.requests.answering.sizes import check_size
 from podium.requests.request import Request, Response
 from podium.store.api_resource import APIResource
+from podium.store.conversion.conversion import refused_as
 from podium.store.definitions.definition import KIND as DEFINITION
 from podium.store.errors import StoreError, unknown_kind
 from podium.store.store import Store
@@ -39,7 +40,7 @@ _HANDLERS: Mapping[tuple[str, str], _Handle] = {
     ("update", "ephemeralcontainers"): pods.update_part,
     ("update", "finalize"): namespaces.finalize,
     ("patch", ""): objects.patch,
-    ("patch", "status"): objects.patch,
+    ("patch", "status"): objects.patch_status,
     ("patch", "scale"): scales.patch_scale,
     ("patch", "resize"): pods.patch_part,
     ("patch", "ephemeralcontainers"): pods.patch_part,
@@ -104,7 +105,7 @@ class Router:
                 response = self._answer(handle, request, now)
             return _in_version(resource, request, response)
         except StoreError as error:
-            return Response(code=error.code, error=error)
+            return Response(code=error.code, error=refused_as(error, request.api_version))
         finally:
             if request.kind == DEFINITION:
                 # What a dry run has defined, or a request that was refused in the end, is taken back.

@@ -6,11 +6,12 @@ manager of the kubelet: all of them take the newest status that they know, chang
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from podium.api.meta import Raw
 from podium.api.pod import NOMINATED_NODE_ANNOTATION, PodCondition
+from podium.api.times import format_time
 from podium.machines.actions import Nominate, ReportStatus, ReportUnschedulable
 from podium.requests.conversation import Conversation
 from podium.requests.request import Request
@@ -77,13 +78,15 @@ def _patch(
     after = {**status, **fields}
     if None in after.values():
         after = {name: value for name, value in after.items() if value is not None}
+    # Of text, and of conditions that are told apart, it is known what comes of merging.
+    is_known = _PLAIN.issuperset(map(type, fields.values()))
     if conditions:
-        after["conditions"] = with_conditions(after.get("conditions", ()), map(written, conditions), now)
+        after["conditions"], are_told_apart = _with_conditions(after.get("conditions") or (), conditions, now)
+        is_known = is_known and are_told_apart
     if after == status:
         return None
     make = partial(_change, kind, uid, status, after)
-    merged = _merged(status, after) if _are_plain(fields) else None
-    body = make() if merged is None else MadePatch(before, merged, make)
+    body = MadePatch(before, after, make) if is_known else make()
     return Request(verb="patch", kind=kind, key=key, subresource="status", body=body, patch_type="strategic")
 
 
@@ -92,31 +95,32 @@ def _change(kind: str, uid: str, before: Raw, after: Raw) -> Raw:
     return {"metadata": {"uid": uid}, "status": strategic_diff(before, after, schema_of(kind).of("status"))}
 
 
-def _are_plain(fields: Raw) -> bool:
-    """Whether all that is written is text, or nothing."""
-    return _PLAIN.issuperset(map(type, fields.values()))
+def _with_conditions(listed: Sequence[Raw], conditions: Iterable[PodCondition], now: int) -> tuple[list[Raw], bool]:
+    """What `with_conditions` makes of those listed, and whether they are told apart by their types.
 
-
-def _merged(before: Raw, after: Raw) -> Raw | None:
-    """What comes of merging: the status, with the fields of each condition in the order in which they were.
-
-    None where conditions cannot be told apart.
+    If so, the fields of each are in the order that merging makes, which is the one in which they were.
     """
-    old_conditions = before.get("conditions")
-    if not old_conditions:
-        return after
-    known = {condition.get("type"): condition for condition in old_conditions}
-    if None in known or len(known) < len(old_conditions):
-        return None
-    conditions = [_in_order(condition, known.get(condition["type"])) for condition in after["conditions"]]
-    return {**after, "conditions": conditions}
-
-
-def _in_order(condition: Raw, before: Raw | None) -> Raw:
-    """A condition with its fields in the order in which they were."""
-    if before is None or before is condition or list(before) == list(condition):
-        return condition
-    return {name: condition[name] for name in before if name in condition} | condition
+    places: dict[str | None, int] = {}
+    for before in listed:
+        places[before.get("type")] = len(places)
+    if len(places) < len(listed) or None in places:
+        return with_conditions(listed, map(written, conditions), now), False
+    result, time = list(listed), format_time(now)
+    for reported in conditions:
+        condition = written(reported)
+        condition["lastTransitionTime"] = time
+        place = places.setdefault(reported.type, len(result))
+        if place == len(result):
+            result.append(condition)
+            continue
+        before = result[place]
+        if before.get("status") == reported.status and "lastTransitionTime" in before:
+            condition["lastTransitionTime"] = before["lastTransitionTime"]
+        merged = before | condition
+        if len(merged) > len(condition):
+            merged = {name: value for name, value in merged.items() if name in condition}
+        result[place] = merged
+    return result, True
 
 
 def written(condition: PodCondition) -> Raw:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from podium.api.pod import Pod
 from podium.machines.actions import Action, DeleteObject, PatchObject, Record, ReportStatus
+from podium.machines.ledger.announced import DISRUPTING
 from podium.machines.ledger.ledger import DisruptionLedger
 from podium.machines.observations import Answered
 from podium.requests.actions import carry_out
@@ -14,7 +15,7 @@ from podium.requests.request import Request, Response
 from podium.requests.router import Router
 from podium.sim.history import History
 from podium.sim.scenario.changes import SCENARIO
-from podium.store.controllers.garbage import GarbageCollector, is_alone
+from podium.store.controllers.garbage import GarbageCollector
 from podium.store.controllers.namespace_contents import NamespaceCleaner
 from podium.store.controllers.steps import CarryOut, Step
 from podium.store.log.watch_event import WatchEvent
@@ -22,6 +23,7 @@ from podium.store.store import Store
 
 _COLLECTOR = "garbage-collector"
 _NAMESPACES = "namespace-controller"
+# Actions that history tells of in the words of those who ask for them; the others speak for themselves.
 _TELLING = frozenset((ReportStatus, PatchObject, DeleteObject))
 # So many writes of which nothing follows the collectors may be behind.
 _MOST_BEHIND = 1_000
@@ -30,15 +32,15 @@ _MOST_BEHIND = 1_000
 class APIServer:
     """Carries out what components ask for, and hands every committed event on at once.
 
-    `on_event` gets the event, the time, who made the write, and a message for people. The `ledger` is told what is
-    asked for, and how that ends.
+    `on_event` gets the event, whether somebody owns the object or did before it, the time, who made the write, and a
+    message for people. The `ledger` is told what is asked for, and how that ends.
     """
 
     def __init__(
         self,
         store: Store,
         history: History,
-        on_event: Callable[[WatchEvent, int, str, str], None],
+        on_event: Callable[[WatchEvent, bool, int, str, str], None],
         ledger: DisruptionLedger,
     ) -> None:
         self.store = store
@@ -51,9 +53,11 @@ class APIServer:
         # A cluster may be known in part: an owner that was never seen may be alive.
         self._garbage = GarbageCollector(store, self._stepping(_COLLECTOR), absent_is_gone=False)
         self._cleaner = NamespaceCleaner(store, self._stepping(_NAMESPACES))
-        # Whether something was written since they looked that may concern them; and what was written then.
-        self._may_collect = True
-        self._looked_at = 0
+        self.may_collect = True
+        """Whether something was written since the collectors looked that may concern them."""
+        # At so many writes they look in any case; and whether every write concerns them till then.
+        self._look_at = _MOST_BEHIND
+        self._has_work = False
 
     def carry_out(self, action: Action, now: int, by: str = "") -> Answered:
         """Do what a component asks for; how that ends.
@@ -65,19 +69,18 @@ class APIServer:
             if self._history.tells(action):
                 self._history.record(action, by or self.scheduler_of(action), now)
             return Answered(action)
-        version = self.store.version
-        who = by or self.scheduler_of(action)
+        type_, who = type(action), by or self.scheduler_of(action)
         by = getattr(action, "cause", "") or who
-        if by == SCENARIO and isinstance(action, DeleteObject) and action.kind == "Pod":
-            self._ledger.wanted(action.uid, by)
-        else:
-            self._ledger.asked(action, who)
+        if type_ in DISRUPTING:
+            self._announce(action, who, by)
+        version = self.store.version
         try:
             answered = carry_out(self._router.answer, action, now)
-            self._ledger.answered(action, answered.problem)
+            if answered.problem is not None:
+                self._ledger.answered(action, answered.problem)
             return answered
         finally:
-            self._hand_on(version, now, by, _told(action))
+            self._hand_on(version, now, by, getattr(action, "message", "") if type_ in _TELLING else "")
 
     def ask(self, request: Request, by: str, now: int) -> Response:
         """Do what somebody asks for who is no component."""
@@ -89,10 +92,12 @@ class APIServer:
 
     def collect_garbage(self, now: int) -> bool:
         """Let objects go whose owners are gone, or whose namespace is going; whether there were any."""
-        if not self._may_collect and self.written - self._looked_at < _MOST_BEHIND:
+        if not self.may_collect:
             return False
-        self._may_collect, self._looked_at = False, self.written
-        return self._garbage.collect(now) + self._cleaner.clean(now) > 0
+        self.may_collect, self._look_at = False, self.written + _MOST_BEHIND
+        count = self._garbage.collect(now) + self._cleaner.clean(now)
+        self._has_work = self._cleaner.has_work
+        return count > 0
 
     def scheduler_of(self, action: Action) -> str:
         """The scheduler that is responsible for the action's pod, "" where there is none."""
@@ -113,24 +118,30 @@ class APIServer:
 
         return carry_out
 
+    def _announce(self, action: Action, who: str, by: str) -> None:
+        """Tell the ledger what may make a pod end."""
+        if by == SCENARIO and isinstance(action, DeleteObject) and action.kind == "Pod":
+            self._ledger.wanted(action.uid, by)
+        else:
+            self._ledger.asked(action, who)
+
     def _hand_on(self, version: int, now: int, by: str, message: str) -> None:
-        if version != self.store.version:
-            for event in self.store.events_since(version):
-                self.written += 1
-                self._may_collect = self._may_collect or self._concerns_collectors(event)
-                self._on_event(event, now, by, message)
-
-    def _concerns_collectors(self, event: WatchEvent) -> bool:
-        stored, before = event.stored, event.previous
-        return (
-            event.type == "DELETED"
-            or not is_alone(stored)
-            or (before is not None and not is_alone(before))
-            or stored.resource.name == "Namespace"
-            or self._cleaner.has_work
-        )
-
-
-def _told(action: Action) -> str:
-    """What history says about an action, "" for those that speak for themselves."""
-    return getattr(action, "message", "") if type(action) in _TELLING else ""
+        """Tell of what was written since a version."""
+        if version == self.store.version:
+            return
+        for event in self.store.events_since(version):
+            self.written += 1
+            before, metadata = event.previous, event.stored.object.metadata
+            is_owned = bool(
+                metadata.owner_references or (before is not None and before.object.metadata.owner_references)
+            )
+            if (
+                is_owned
+                or metadata.deletion_timestamp is not None
+                or event.type == "DELETED"
+                or self._has_work
+                or self.written >= self._look_at
+                or event.stored.resource.name == "Namespace"
+            ):
+                self.may_collect = True
+            self._on_event(event, is_owned, now, by, message)

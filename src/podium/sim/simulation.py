@@ -13,7 +13,7 @@ from podium.driver.component import Component
 from podium.driver.driver import Driver
 from podium.driver.transport import Asked
 from podium.framework.settings.feature_gates import FeatureGates
-from podium.machines.actions import Action, Bind
+from podium.machines.actions import Action, Bind, Evict
 from podium.machines.kubelets.kubelet_settings import KubeletSettings
 from podium.machines.machine import does_watch
 from podium.machines.observations import Answered, Changed, Observation
@@ -108,14 +108,13 @@ class Simulation:
         self.steps_played = 0
         self._meter = Meter(settings.limits)
         self.account = Account(self.store, self.now)
+        self._open_disruptions = self.account.ledger.open
         self.server = APIServer(self.store, self.history, self._note, self.account.ledger)
         self.driver = Driver(self, self._call)
         self._faults = faults
         self._informers = None if faults is None else Informers(self.store, faults, self.driver)
         self._agenda: Agenda[Step | Asked | _Hear | _Restart] = Agenda()
         self._standstill = Standstill(self.store.count)
-        # The version up to which nothing is left to be collected.
-        self._collected = -1
         check_objects(documents, scenario, settings.until_ns is not None)
         create_objects(self.store, documents, self.now)
         nodes = {stored.uid: stored.object for stored in self.store.objects("Node") if isinstance(stored.object, Node)}
@@ -178,7 +177,7 @@ class Simulation:
         component, action = asked.component, asked.action
         if self._faults is not None and self._crashes(component, action, is_done=False):
             return
-        delay_ns = self._bind_delay_ns(action) if isinstance(action, Bind) else 0
+        delay_ns = self._bind_delay_ns(action) if type(action) is Bind else 0
         if delay_ns:
             self._agenda.add(now + delay_ns, asked, _ON_ITS_WAY)
         else:
@@ -260,7 +259,10 @@ class Simulation:
         while True:
             if self.driver.has_mail:
                 self.driver.deliver(self.now)
-            if self._collect_garbage() or (self._informers is not None and self._receive(self._informers)):
+            # Objects go whose owners are gone, before anybody else acts.
+            if self.server.may_collect and self.server.collect_garbage(self.now):
+                continue
+            if self._informers is not None and self._receive(self._informers):
                 continue
             due = self.driver.first_due(self.now)
             if due is None:
@@ -273,14 +275,6 @@ class Simulation:
                 self._informers.end(component)
             self._player.drain_ended(component, self.now)
             self.driver.remove(component)
-
-    def _collect_garbage(self) -> bool:
-        """Let objects go whose owners are gone; whether there were any. Nothing is to be done but after a write."""
-        version = self.store.version
-        if version == self._collected:
-            return False
-        self._collected = version
-        return self.server.collect_garbage(self.now)
 
     def _receive(self, informers: Informers) -> bool:
         """Take in what has arrived by watches that lag; whether there was anything."""
@@ -310,52 +304,54 @@ class Simulation:
 
     def _carry_out(self, asked: Asked) -> None:
         """Carry out an action, as often as the faults have it, and answer it."""
-        component, action = asked.component, asked.action
-        self.bind_attempts += isinstance(action, Bind)
+        component, action, server = asked.component, asked.action, self.server
         # A scheduler goes by the name that its pods give it.
-        by = "" if component.waits else component.name
-        written = self.server.written
+        by, delay_ns, written = "" if component.waits else component.name, 0, server.written
         if self._faults is None:
-            answered = self.server.carry_out(action, self.now, by)
+            answered = server.carry_out(action, self.now, by)
+        else:
+            fate = self._faults.fate(component.name, action)
+            came = [server.carry_out(action, self.now, by) for _ in range(fate.times)]
+            answered = came[0] if came and fate.problem is None else Answered(action, fate.problem)
+            delay_ns = fate.delay_ns
+        if server.written != written:
+            self._standstill.write(component.name, server.written - written)
+        if type(action) is Bind:
+            self.bind_attempts += 1
+        elif type(action) is Evict:
             self.meters.answered(action, answered.problem, self.now)
-            self._standstill.write(component.name, self.server.written - written)
-            self.driver.answer(asked, answered)
-            return
-        fate = self._faults.fate(component.name, action)
-        came = [self.server.carry_out(action, self.now, by) for _ in range(fate.times)]
-        self._standstill.write(component.name, self.server.written - written)
-        answered = came[0] if came and fate.problem is None else Answered(action, fate.problem)
-        self.meters.answered(action, answered.problem, self.now)
-        if fate.delay_ns:
-            self._agenda.add(self.now + fate.delay_ns, _Hear(asked, answered), _ON_ITS_WAY)
+        if delay_ns:
+            self._agenda.add(self.now + delay_ns, _Hear(asked, answered), _ON_ITS_WAY)
         else:
             self.driver.answer(asked, answered)
 
-    def _note(self, event: WatchEvent, now: int, by: str, message: str) -> None:
+    def _note(self, event: WatchEvent, is_owned: bool, now: int, by: str, message: str) -> None:
         """Something was written: tell everybody."""
-        stored, before = event.stored, event.previous
-        if before is None or event.type == "DELETED" or stored.resource.type is not Pod:
-            self._measure(event, by)
+        object_, is_placed = event.stored.object, True
+        if event.type != "MODIFIED":
+            self._count_object(event, by)
+        if type(object_) is Pod:
+            is_going = object_.metadata.deletion_timestamp is not None
+            is_placed = is_going or object_.spec.node_name != ""
+            # Of pods that are not disrupted the account learns nothing, while nobody waits for what becomes of others.
+            if is_going or event.type == "DELETED" or object_.status.phase == "Failed" or self._open_disruptions:
+                self.account.observe(event, now)
+        elif event.type != "DELETED":
+            self._meter.wanted(object_, self.elapsed_ns)
         self.history.observe(event, now, by, message)
         self.meters.observe(event, now)
-        self.account.observe(event, now)
-        if self._informers is not None:
+        if self._informers is None:
+            kind = event.stored.resource.name
+            self.driver.show(kind, observation_of(event), is_owned=is_owned, is_placed=is_placed)
+        else:
             self._informers.see(event, now)
-            return
-        is_owned = bool(stored.object.metadata.owner_references) or (
-            before is not None and bool(before.object.metadata.owner_references)
-        )
-        is_placed = not (isinstance(stored.object, Pod) and stored.object.waits_for_node)
-        self.driver.show(stored.resource.name, observation_of(event), is_owned=is_owned, is_placed=is_placed)
 
-    def _measure(self, event: WatchEvent, by: str) -> None:
-        """See to it that what is made, and what has happened before, stays within the limits."""
+    def _count_object(self, event: WatchEvent, by: str) -> None:
+        """See to it that what is made stays within the limits."""
         stored = event.stored
-        if event.type != "DELETED" and stored.resource.type is not Pod:
-            self._meter.wanted(stored.object, self.elapsed_ns)
         if event.type == "ADDED":
             self._meter.made(stored.uid, f"{stored.kind} {stored.key}", by, self.elapsed_ns)
-        elif event.type == "DELETED":
+        else:
             self._meter.gone(stored.uid)
 
     def _call(self, components: Sequence[Component]) -> None:

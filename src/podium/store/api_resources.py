@@ -146,12 +146,16 @@ class APIResources:
 
     def of(self, raw: Raw) -> APIResource:
         """The kind of an object. Raises StoreError 404."""
-        version, kind = raw.get("apiVersion"), raw.get("kind")
+        try:
+            return self._by_written[raw["apiVersion"], raw["kind"]]
+        except (KeyError, TypeError):
+            version, kind = raw.get("apiVersion"), raw.get("kind")
+        found = None
         if isinstance(version, str) and isinstance(kind, str):
-            found = self._by_written.get((version, kind)) or self._by_kind.get((group_of(version), kind))
-            if found is not None:
-                return found
-        raise unknown_kind(f"{version} {kind}")
+            found = self._by_kind.get((group_of(version), kind))
+        if found is None:
+            raise unknown_kind(f"{version} {kind}")
+        return found
 
     def served_at(self, api_version: str, plural: str) -> APIResource | None:
         """The kind whose objects have that name in the paths of that version; None where there is none."""

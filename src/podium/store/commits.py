@@ -49,18 +49,20 @@ class Commits(StoredObjects):
 
     def commit(self, resource: APIResource, previous: Stored | None, raw: Raw, object_: Kubernetes) -> Stored:
         """Write `raw`, whose reading is `object_`, at the next version; the previous object when nothing changes."""
-        is_gone = previous is not None and is_due(raw["metadata"]) and not is_held(resource, raw)
+        metadata, is_gone = raw["metadata"], False
+        if "deletionTimestamp" in metadata:
+            is_gone = previous is not None and is_due(metadata) and not is_held(resource, raw)
         if self._writer is not None and self._writer.writes(resource):
             raw = self._writer.recorded(None if previous is None else previous.raw, raw)
-        if isinstance(object_, ResourceQuota) and not is_gone:
-            counted = self._quotas.counted(Stored(raw, object_, 0, resource), object_)
+        if resource.type is ResourceQuota and isinstance(object_, ResourceQuota) and not is_gone:
+            counted = self._quotas.counted(Stored(raw, object_, 0, resource, object_.key), object_)
             raw, object_ = counted, rereading(resource, object_, raw, counted)
         if previous is not None and not is_gone and raw == previous.raw:
             return previous
-        if not self._revisions.of("ResourceQuota") and not (is_gone and resource.is_custom):
+        if not self._objects.get("ResourceQuota") and not (is_gone and resource.is_custom):
             return self._revisions.write(resource, previous, raw, object_, is_gone=is_gone)
         with self.transaction():
-            self._quotas.charge(previous, None if is_gone else Stored(raw, object_, 0, resource))
+            self._quotas.charge(previous, None if is_gone else Stored(raw, object_, 0, resource, object_.key))
             stored = self._revisions.write(resource, previous, raw, object_, is_gone=is_gone)
             if is_gone and resource.is_custom:
                 self._let_go(resource)

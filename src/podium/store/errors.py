@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from podium.api.errors import InputError, MalformedError, PodiumError, escape
@@ -35,6 +35,12 @@ class StoreError(PodiumError):
         self.details = dict(details or {})
         lines = (escape(line, _MAX_MESSAGE) for line in status_message.splitlines())
         self.status_message = "\n".join(lines) or self.message
+
+    def reworded(self, words: Callable[[str], str]) -> StoreError:
+        """The same refusal, with its fields named in other words."""
+        causes = [{name: words(text) for name, text in cause.items()} for cause in self.details.get("causes", ())]
+        details = {**self.details, "causes": causes} if causes else self.details
+        return StoreError(self.code, self.reason, words(self.message), details, words(self.status_message))
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as the API gives it."""

@@ -21,7 +21,7 @@ class Identities:
     def uid(self) -> str:
         """The next uid, in the form of a UUID."""
         text = self._next(16).hex()
-        return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
     def name(self, base: str) -> str:
         """A name for `metadata.generateName`: the base, shortened where needed, and five letters and digits."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, Protocol
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Protocol
 
-import msgspec
+from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes, Raw
 from podium.store.api_resource import APIResource
@@ -15,7 +17,8 @@ from podium.store.log.watch_log import WatchLog
 from podium.store.sorted_keys import SortedKeys
 from podium.store.stored import Stored
 
-_NOTHING: Mapping[str, Stored] = {}
+NOTHING: Mapping[str, Stored] = MappingProxyType({})
+"""The objects of a kind of which there are none."""
 
 
 class Recorder(Protocol):
@@ -52,9 +55,10 @@ class Revisions:
         self.log = log
         self.identities = identities
         self._recorder = recorder
-        self._objects: dict[str, dict[str, Stored]] = {}
+        self.objects: dict[str, dict[str, Stored]] = {}
+        """The objects of those kinds of which there are any, or were, by key, in no order that means anything."""
         self._keys: dict[str, SortedKeys] = {}
-        self._changes: dict[str, int] = {}
+        self._changes: defaultdict[str, int] = defaultdict(int)
         self._told: dict[str, Callable[[WatchEvent], None]] = {}
         # The last version, that of the transaction under way if there is one.
         self.version = log.version
@@ -64,11 +68,15 @@ class Revisions:
 
     def of(self, resource: str) -> Mapping[str, Stored]:
         """The objects of a kind by key, in no order that means anything."""
-        return self._objects.get(resource, _NOTHING)
+        return self.objects.get(resource, NOTHING)
 
     def changes(self, resource: str) -> int:
         """How often an object of a kind has come, changed or gone, what was taken back counted twice."""
         return self._changes.get(resource, 0)
+
+    def changes_of(self, resources: Iterable[str]) -> tuple[int | None, ...]:
+        """The same of several kinds; None for those that there never were."""
+        return tuple(map(self._changes.get, resources))
 
     def keys(self, resource: str) -> SortedKeys:
         """The keys of the objects of a kind, in order."""
@@ -76,7 +84,7 @@ class Revisions:
 
     def in_order(self, resource: str, namespace: str = "") -> list[Stored]:
         """The objects of a kind in a namespace, or for "" in all, by key."""
-        objects = self._objects.get(resource)
+        objects = self.objects.get(resource)
         if not objects:
             return []
         keys = self._keys[resource]
@@ -88,7 +96,7 @@ class Revisions:
 
     def kinds(self) -> list[str]:
         """The kinds of which there are objects, or were."""
-        return sorted(self._objects)
+        return sorted(self.objects)
 
     def changed_since(self, resource: str, version: int) -> dict[str, Stored | None]:
         """Those objects of a kind that changed after a version, as they were then; None for what was not there.
@@ -114,28 +122,38 @@ class Revisions:
         self, resource: APIResource, previous: Stored | None, raw: Raw, object_: Kubernetes, *, is_gone: bool
     ) -> Stored:
         """Make the next version: the object as `raw` and `object_` say, or its removal where it `is_gone`."""
-        key = "" if previous is None else previous.key
-        stored = at_version(self.version + 1, resource, raw, object_, key)
-        type_: Literal["ADDED", "MODIFIED", "DELETED"] = "ADDED" if previous is None else "MODIFIED"
-        self._set(resource.name, stored.key, None if is_gone else stored)
-        event = WatchEvent("DELETED" if is_gone else type_, stored, previous)
-        self.version += 1
-        if not self._depth and self._recorder is None and resource.name not in self._told:
+        name, version = resource.name, self.version + 1
+        key = object_.key if previous is None else previous.key
+        stored = _at_version(version, resource, raw, object_, key)
+        if previous is None or is_gone:
+            self._set(name, key, None if is_gone else stored)
+            event = WatchEvent("DELETED" if is_gone else "ADDED", stored, previous)
+        else:
+            self.objects[name][key] = stored
+            self._changes[name] += 1
+            event = WatchEvent("MODIFIED", stored, previous)
+        self.version = version
+        if self._depth or self._recorder is not None or name in self._told:
+            self._stage(event)
+        else:
             # Nothing that follows can fail.
             self.log.append(event)
             if self.log.woken:
                 self._wake()
-            return stored
-        self._staged.append(event)
-        if not self._depth:
-            try:
-                self._publish()
-            except BaseException:
-                self._undo(0)
-                raise
-            if self.log.woken:
-                self._wake()
         return stored
+
+    def _stage(self, event: WatchEvent) -> None:
+        """Let a write become known with the transaction under way, or with those whom it has to be told first."""
+        self._staged.append(event)
+        if self._depth:
+            return
+        try:
+            self._publish()
+        except BaseException:
+            self._undo(0)
+            raise
+        if self.log.woken:
+            self._wake()
 
     def tell(self, resource: str, told: Callable[[WatchEvent], None]) -> None:
         """Have somebody told of each write of a kind once it is known, before those who wait for it are."""
@@ -144,8 +162,8 @@ class Revisions:
     def forget(self, resource: str) -> None:
         """Keep nothing of a kind of which there are no objects any more, and let its watches end."""
         self.log.end(resource)
-        if not self._objects.get(resource):
-            for kept in (self._objects, self._keys, self._changes):
+        if not self.objects.get(resource):
+            for kept in (self.objects, self._keys, self._changes):
                 kept.pop(resource, None)
 
     def transaction(self, *, dry_run: bool = False) -> Transaction:
@@ -199,10 +217,10 @@ class Revisions:
             self._set(event.stored.resource.name, event.stored.key, event.previous)
 
     def _set(self, resource: str, key: str, stored: Stored | None) -> None:
-        self._changes[resource] = self._changes.get(resource, 0) + 1
-        objects = self._objects.get(resource)
+        self._changes[resource] += 1
+        objects = self.objects.get(resource)
         if objects is None:
-            objects, self._keys[resource] = self._objects.setdefault(resource, {}), SortedKeys()
+            objects, self._keys[resource] = self.objects.setdefault(resource, {}), SortedKeys()
         if stored is None:
             if objects.pop(key, None) is not None:
                 self._keys[resource].remove(key)
@@ -212,17 +230,14 @@ class Revisions:
         objects[key] = stored
 
 
-def at_version(version: int, resource: APIResource, raw: Raw, object_: Kubernetes, key: str = "") -> Stored:
-    """The object with that version in both of its forms; `key` is the object's where it is known."""
+def _at_version(version: int, resource: APIResource, raw: Raw, object_: Kubernetes, key: str) -> Stored:
+    """The object with that version in both of its forms."""
     text = str(version)
-    metadata = msgspec.structs.replace(object_.metadata, resource_version=text)
-    reading = msgspec.structs.replace(object_, metadata=metadata)
+    after, written = raw.copy(), raw["metadata"].copy()
+    after["metadata"] = written
+    written["resourceVersion"] = text
+    metadata = replace(object_.metadata, resource_version=text)
+    reading = replace(object_, metadata=metadata)
     # All versions have one and the same text, that dictionaries find at a glance.
-    key = reading.__dict__["key"] = key or object_.key
-    return Stored(
-        {**raw, "metadata": {**raw["metadata"], "resourceVersion": text}},
-        reading,
-        version,
-        resource,
-        key,
-    )
+    reading.__dict__["key"] = key
+    return Stored(after, reading, version, resource, key)

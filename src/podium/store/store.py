@@ -26,10 +26,11 @@ from podium.store.journal.journal import Journal, revisions_of
 from podium.store.patches.made_patch import MadePatch
 from podium.store.patches.patching import PatchType, patched
 from podium.store.reads.listing import ListOptions, Page
+from podium.store.revisions import NOTHING
 from podium.store.stored import Stored
 from podium.store.stored_objects import EVERYTHING
 from podium.store.verbs.binding import bound, check_binding
-from podium.store.verbs.creation import as_new, with_first_status, with_metadata, with_uid
+from podium.store.verbs.creation import as_new, read_with_metadata, with_first_status, with_metadata, with_uid
 from podium.store.verbs.deletion import Propagation, check_preconditions, with_propagation
 from podium.store.verbs.disruptions import Disruptions
 from podium.store.verbs.eviction import marked
@@ -41,12 +42,14 @@ from podium.store.verbs.namespaces import (
     check_namespace,
     terminating,
 )
-from podium.store.verbs.readings import check_shape, check_status, decoded, rereading, shared_spec_of, with_status
+from podium.store.verbs.readings import decoded, rereading, shared_spec_of, with_status
 from podium.store.verbs.replacement import key_of, replaced
 from podium.store.verbs.scale import SCALE, scale_of, scaled
 
 Subresource = Literal["", "status", "scale"]
 _UNSAID = object()
+# The kinds of which an object that is created brings others along, or a kind.
+_BRINGING = frozenset(("DisruptionPolicy", "Namespace", DEFINITION))
 
 
 def _as_it_is(raw: Raw) -> Raw:
@@ -100,32 +103,50 @@ class Store(Commits):
         taken, and what admission and validation raise.
         """
         resource = self.resources.of(raw)
-        with self.transaction():
-            named = self._named(resource, raw, now, is_new=is_new)
-            shared = shared_spec_of(resource, named)
-            if reading is None or is_new:
-                object_ = decoded(resource, named, shared, is_new=is_new)
-            else:
-                object_ = rereading(resource, reading, raw, named)
-            if resource.is_custom:
-                self._definitions.check(resource, named, None)
-            elif resource.name == DEFINITION:
-                named = self._definitions.judged(resource, named, None, now)
-            key, uid = object_.key, object_.metadata.uid
+        if resource.name in _BRINGING:
+            with self.transaction():
+                stored = self._create(resource, raw, now, reading, is_new=is_new, was_there=was_there)
+                self._bring_along(stored, now, is_new=is_new)
+                return stored
+        identities = self._revisions.identities
+        mark = identities.mark()
+        try:
+            return self._create(resource, raw, now, reading, is_new=is_new, was_there=was_there)
+        except BaseException:
+            identities.rewind(mark)
+            raise
+
+    def _create(
+        self, resource: APIResource, raw: Raw, now: int, reading: Kubernetes | None, *, is_new: bool, was_there: bool
+    ) -> Stored:
+        """Add the object alone. The identities that are drawn for it remain so, whatever becomes of it."""
+        named = with_metadata(as_new(raw, resource) if is_new else raw, resource, now, self._free_name)
+        is_special = resource.is_custom or resource.name in _BRINGING
+        if is_special:
+            named = self._shaped(resource, named, is_new=is_new)
+        shared = shared_spec_of(resource, named)
+        if reading is None or is_new:
+            object_ = decoded(resource, named, shared, is_new=is_new)
+        elif resource.is_custom:
+            object_ = rereading(resource, reading, raw, named)
+        else:
+            object_ = read_with_metadata(reading, named)
+        if is_special:
+            named = self._judged(resource, named, now)
+        key, uid = object_.key, object_.metadata.uid
+        if resource.namespaced:
             namespace, must_exist = object_.metadata.namespace, self._require_namespaces
             check_namespace(self._revisions, resource, namespace, key, must_exist=must_exist)
-            if self.find(resource.name, key) is not None:
-                raise already_exists(resource, key)
-            raw, object_ = self._admission.admit(resource, named, object_, shared, was_there=was_there)
-            if is_new:
-                raw, object_ = with_first_status(raw, object_)
-            if uid and not self._revisions.identities.give(uid):
-                raise invalid(resource, key, f"the uid {uid} was used before", "metadata.uid")
-            if not uid:
-                raw, object_ = with_uid(raw, object_, self._revisions.identities.uid())
-            stored = self.commit(resource, None, raw, object_)
-            self._bring_along(stored, now, is_new=is_new)
-            return stored
+        if key in self._objects.get(resource.name, NOTHING):
+            raise already_exists(resource, key)
+        raw, object_ = self._admission.admit(resource, named, object_, shared, was_there=was_there)
+        if is_new:
+            raw, object_ = with_first_status(raw, object_)
+        if not uid:
+            raw, object_ = with_uid(raw, object_, self._revisions.identities.uid())
+        elif not self._revisions.identities.give(uid):
+            raise invalid(resource, key, f"the uid {uid} was used before", "metadata.uid")
+        return self.commit(resource, None, raw, object_)
 
     def update(self, raw: Raw) -> Stored:
         """Replace an object but for its status and what the server alone writes.
@@ -172,11 +193,7 @@ class Store(Commits):
         if resource.is_custom:
             updated = self._definitions.shaped(resource, updated)
             self._definitions.check(resource, updated, previous.raw)
-        else:
-            check_shape(previous, status)
-        object_ = with_status(previous, updated)
-        check_status(previous, object_)
-        return self.commit(resource, previous, updated, object_)
+        return self.commit(resource, previous, updated, with_status(previous, updated))
 
     def update_part(self, raw: Raw, part: Callable[[Stored, Raw], Raw]) -> Stored:
         """Replace a part of an object that no other update changes; `part` makes of `raw` what is to be written.
@@ -347,13 +364,20 @@ class Store(Commits):
             self._complete_levels(stored)
             return stored
 
-    def _named(self, resource: APIResource, raw: Raw, now: int, *, is_new: bool) -> Raw:
-        """An object that is to be created, with its name and metadata, and what follows from its kind alone."""
-        named = with_metadata(as_new(raw, resource) if is_new else raw, resource, now, self._free_name)
+    def _shaped(self, resource: APIResource, named: Raw, *, is_new: bool) -> Raw:
+        """An object that is to be created, with what follows from its kind alone."""
         if resource.is_custom:
             self._definitions.check_creation(resource)
             return self._definitions.shaped(resource, named)
         return as_new_namespace(named) if is_new and resource.name == "Namespace" else named
+
+    def _judged(self, resource: APIResource, named: Raw, now: int) -> Raw:
+        """The same with what its definition, or what it defines, makes of it. Raises StoreError for what is wrong."""
+        if resource.is_custom:
+            self._definitions.check(resource, named, None)
+        elif resource.name == DEFINITION:
+            return self._definitions.judged(resource, named, None, now)
+        return named
 
     def _bring_along(self, stored: Stored, now: int, *, is_new: bool) -> None:
         """Create what an object that was created brings along, and serve the kind that it defines."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections import deque
 from functools import cache
 from typing import Any, Final, TypeVar
@@ -18,26 +19,22 @@ Reading = TypeVar("Reading", bound=Kubernetes)
 _SECTIONS = frozenset(("metadata", "spec", "status"))
 
 
-class Stored:
+class Stored(msgspec.Struct, eq=False):
     """An object as the store holds it from `version` on; both forms say the same and neither is ever changed.
 
-    `key` is `namespace/name`, or the name alone for kinds without namespaces.
+    `key` is that of the object: `namespace/name`, or the name alone for kinds without namespaces.
     """
 
-    __slots__ = ("_encoded", "_left", "_others", "key", "object", "raw", "resource", "version")
+    raw: Final[Raw]
+    object: Final[Kubernetes]
+    version: Final[int]
+    resource: Final[APIResource]
+    key: Final[str]
+    _encoded: bytes | None = None
+    _left: LeftVersions | None = None
+    _others: dict[str, Stored] | None = None
 
-    def __init__(self, raw: Raw, object_: Kubernetes, version: int, resource: APIResource, key: str = "") -> None:
-        """`key` is the object's, for those who know it."""
-        self.raw: Final = raw
-        self.object: Final = object_
-        self.version: Final = version
-        self.resource: Final = resource
-        self.key: Final = key or object_.key
-        self._encoded: bytes | None = None
-        self._left: LeftVersions | None = None
-        self._others: dict[str, Stored] | None = None
-
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other: builtins.object) -> bool:
         """Whether both are the same object at the same version."""
         if self is other:
             return True
@@ -119,11 +116,10 @@ def reread(object_: Reading, old: Raw, new: Raw) -> Reading:
 
     Only what is not the same dictionary in both is read again. Raises msgspec.ValidationError.
     """
-    changed = {
-        name: msgspec.convert(new.get(name, {}), type_)
-        for name, type_ in _sections(type(object_))
-        if new.get(name) is not old.get(name)
-    }
+    changed = {}
+    for name, type_ in _sections(type(object_)):
+        if new.get(name) is not old.get(name):
+            changed[name] = msgspec.convert(new.get(name, {}), type_)
     return msgspec.structs.replace(object_, **changed) if changed else object_
 
 

@@ -8,7 +8,7 @@ from podium.store.log.watch_event import WatchEvent
 from podium.store.reads.listing import ListOptions, Page, list_page
 from podium.store.reads.object_selector import ObjectSelector, read_object_selector
 from podium.store.reads.watch import Watch, open_watch
-from podium.store.revisions import Revisions
+from podium.store.revisions import NOTHING, Revisions
 from podium.store.stored import Stored
 
 EVERYTHING = ListOptions()
@@ -20,6 +20,7 @@ class StoredObjects:
     def __init__(self, resources: APIResources, revisions: Revisions) -> None:
         self.resources = resources
         self._revisions = revisions
+        self._objects = revisions.objects
 
     @property
     def version(self) -> int:
@@ -33,14 +34,14 @@ class StoredObjects:
 
     def get(self, kind: str, key: str) -> Stored:
         """The object. Raises StoreError 404."""
-        stored = self.find(kind, key)
-        if stored is None:
-            raise not_found(self.resources.named(kind), key)
-        return stored
+        try:
+            return self._objects[kind][key]
+        except KeyError:
+            raise not_found(self.resources.named(kind), key) from None
 
     def find(self, kind: str, key: str) -> Stored | None:
         """The object, or None."""
-        return self._revisions.of(kind).get(key)
+        return self._objects.get(kind, NOTHING).get(key)
 
     def objects(self, kind: str, namespace: str = "") -> list[Stored]:
         """The objects of a kind in a namespace, or for "" in all, by key. Raises StoreError 404 for an unknown kind."""

@@ -190,6 +190,18 @@ def test_time_goes_on_from_where_a_faster_cluster_has_left_it(tmp_path: Path) ->
     assert late <= later
 
 
+def test_a_data_directory_is_used_by_one_at_a_time_and_whoever_comes_second_is_told_what_to_do(tmp_path: Path) -> None:
+    wanted = Wanted(data_dir=str(tmp_path / "data"))
+    first = plane_of(wanted)
+
+    with pytest.raises(InputError, match="another podium up uses this data directory: end that one") as refused:
+        assembled(wanted, settings_of(wanted))
+    first.close()
+
+    assert refused.value.source == wanted.data_dir
+    plane_of(wanted).close()
+
+
 def settings_time() -> int:
     return assembled(Wanted(), settings_of(Wanted()))[0].now()
 

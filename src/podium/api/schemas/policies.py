@@ -86,7 +86,7 @@ ServiceSpec
 ServiceStatus
   loadBalancer:LoadBalancerStatus conditions:[Condition]#type
 SchedulerPluginsPodGroup
-  apiVersion kind metadata:ObjectMeta spec:SchedulerPluginsPodGroupSpec
+  apiVersion kind metadata:ObjectMeta spec:SchedulerPluginsPodGroupSpec status:any
 SchedulerPluginsPodGroupSpec
   minMember:int minResources:{quantity} scheduleTimeoutSeconds:int
 SessionAffinityConfig

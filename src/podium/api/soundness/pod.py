@@ -46,9 +46,12 @@ def check_pod_status(status: PodStatus) -> None:
     check_time(status.start_time, ".status.startTime")
     if status.nominated_node_name:
         check(subdomain_problem(status.nominated_node_name), ".status.nominatedNodeName")
-    _check_statuses(status.container_statuses, ".status.containerStatuses")
-    _check_statuses(status.init_container_statuses, ".status.initContainerStatuses")
-    _check_observed(status.resources, status.allocated_resources, ".status")
+    if status.container_statuses:
+        _check_statuses(status.container_statuses, ".status.containerStatuses")
+    if status.init_container_statuses:
+        _check_statuses(status.init_container_statuses, ".status.initContainerStatuses")
+    if status.resources is not None or status.allocated_resources:
+        _check_observed(status.resources, status.allocated_resources, ".status")
 
 
 def _check_statuses(statuses: tuple[ContainerStatus, ...], path: str) -> None:

@@ -11,6 +11,7 @@ from podium.api.basis import Caveat
 from podium.api.collector import collector_paused
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input
+from podium.api.input.overrides import overridden
 from podium.api.meta import Raw
 from podium.app.planning.answer import WorkloadImpact
 from podium.app.planning.chances.draws import Draws
@@ -34,11 +35,13 @@ _SHARE_OF_PLAN = 0.6
 class Question:
     """What is asked: its `name` (drain, deploy, ...), and the `steps` that are played, as a Scenario has them.
 
-    `settings` go into the scenario's `spec` beside the steps. `until_ns` ends the run; None: when all is quiet.
+    `begins_with` are objects that are so from the start, in the place of those that were read. `settings` go into the
+    scenario's `spec` beside the steps. `until_ns` ends the run; None: when all is quiet.
     """
 
     name: str
     steps: tuple[Raw, ...] = ()
+    begins_with: tuple[Document, ...] = ()
     settings: Raw | None = None
     until_ns: int | None = None
 
@@ -47,7 +50,7 @@ class Question:
 class Played:
     """What came of it: `result` with the steps, `baseline` without them, over the same time; `scenario` was played.
 
-    `outcomes` are how it may come out by chance, None where that was not asked for.
+    `read` is what it began with. `outcomes` are how it may come out by chance, None where that was not asked for.
     """
 
     read: Input
@@ -86,11 +89,13 @@ def play_question(
 
 
 def _play_once(read: Input, question: Question, options: RunOptions, progress: PlanProgress | None) -> Played:
-    scenario = scenario_of(read, question)
+    begun = Input(overridden(read.documents, question.begins_with), read.left_out) if question.begins_with else read
+    scenario = scenario_of(begun, question)
     options = options if question.until_ns is None else replace(options, until_ns=question.until_ns)
-    given = with_scenario(read, scenario)
+    given = with_scenario(begun, scenario)
     # What a question sets in the scenario is not there without it, and steps that were read happen anyway.
-    is_all = not question.settings and len(scenario["spec"]["steps"]) == len(question.steps)
+    is_other = bool(question.settings or question.begins_with)
+    is_all = not is_other and len(scenario["spec"]["steps"]) == len(question.steps)
     part = _part(progress, 0, _SHARE_OF_PLAN, "playing the plan")
     result, baseline = _played(given, options, part, is_all=is_all)
     lasted_ns = result.measures.end_ns - result.measures.start_ns
@@ -100,7 +105,7 @@ def _play_once(read: Input, question: Question, options: RunOptions, progress: P
         baseline = play_shown(read, anyway, rest)
     elif baseline.told_more is not None:
         baseline = replace(baseline, told_more=telling_more(read, anyway))
-    return Played(read, question, result, baseline, scenario, assumed(options))
+    return Played(begun, question, result, baseline, scenario, assumed(options))
 
 
 def _played(

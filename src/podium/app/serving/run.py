@@ -49,7 +49,7 @@ from podium.server.http.security import is_loopback
 from podium.server.http.settings import TLS
 from podium.server.http.token_file import read_token
 from podium.sim.recording.tape import is_recording
-from podium.store.journal.durable import DurableJournal
+from podium.store.journal.durable import DurableJournal, JournalInUseError
 
 _KUBECONFIG = "podium.kubeconfig"
 _JOURNAL = "journal"
@@ -228,7 +228,11 @@ def _ledger_problem(problem: str) -> None:
 
 def _journal(directory: Path) -> DurableJournal:
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return DurableJournal(str(directory / _JOURNAL))
+    try:
+        return DurableJournal(str(directory / _JOURNAL))
+    except JournalInUseError:
+        problem = "another podium up uses this data directory: end that one first, or name another with --data-dir"
+        raise InputError(problem, source=str(directory)) from None
 
 
 def _served(documents: list[Document]) -> list[Document]:

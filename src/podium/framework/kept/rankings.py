@@ -31,14 +31,14 @@ MOST_CHANGES = 48
 """If more rows than these have changed since a class was asked about, looking at all nodes costs less."""
 FEW_NODES = 8192
 """Up to how many nodes the totals of a class of one cell are kept, to be looked at each time, and not a ranking."""
-FEW_CHANGES = 64
+FEW_CHANGES = 128
 """Up to how many changed rows are asked about one by one then; more are asked about at once, in arrays."""
 MOST_CELLS = 64
 WORTH_MAKING = 32
 """A ranking that has served for so many decisions has saved what it cost to make."""
 PATIENCE = 4
 SHORT_PATIENCE = 1
-"""Where nodes are few, since totals cost little more than the look at all nodes that they stand for."""
+"""Where nodes are few. Totals are made at once: they cost no more than the look at all nodes that they stand for."""
 LONGEST_PATIENCE = 1024
 
 
@@ -152,7 +152,8 @@ class Rankings:
         elif missed is None or len(missed) > MOST_CHANGES:
             is_right = False
         elif is_right and missed:
-            _move(ranking, judge, judge.some_rows(state, pod, missed if len(missed) == 1 else sorted(set(missed))))
+            rows = missed if len(missed) == 1 else sorted(set(missed))
+            _move(ranking, judge, rows, judge.some_rows(state, pod, rows))
         if not is_right:
             standing.drop()
         return is_right
@@ -160,7 +161,7 @@ class Rankings:
     def _is_time(self, standing: _Standing, missed: list[int] | None) -> bool:
         """Whether to make a ranking for a class that has none."""
         if self._runner.cluster.nodes.count <= self.few_nodes:
-            patience = min(standing.patience, SHORT_PATIENCE)
+            patience = 0
         elif missed is None or len(missed) > MOST_CHANGES:
             standing.drop()
             return False
@@ -175,8 +176,7 @@ class Rankings:
         """Bring totals up to date."""
         rows = missed if missed is None or len(missed) < 2 else sorted(set(missed))
         if rows is not None and len(rows) <= self.few_changes:
-            for row, total in judge.some_rows(state, pod, rows):
-                totals.put(row, total)
+            totals.put(rows, judge.some_rows(state, pod, rows))
             return
         nodes = self._runner.cluster.nodes
         if rows is None or len(rows) > nodes.count // 4:
@@ -188,9 +188,12 @@ class Rankings:
     def _make(self, standing: _Standing, state: CycleState, pod: PodRecord) -> bool:
         nodes = self._runner.cluster.nodes
         judge = RowJudge(self._runner, state, pod)
+        is_plain = nodes.count <= self.few_nodes and judge.has_one_cell()
+        if not is_plain and standing.waited <= min(standing.patience, SHORT_PATIENCE):
+            return False
         rated = judge.all_rows(state, pod)
         ranking: Ranking | Totals
-        if nodes.count <= self.few_nodes and judge.has_one_cell():
+        if is_plain:
             ranking = Totals(nodes.name_order())
             ranking.write(nodes.all_rows(), rated.rows, rated.totals)
         else:
@@ -203,10 +206,10 @@ class Rankings:
         return True
 
 
-def _move(ranking: Ranking, judge: RowJudge, rows: list[tuple[int, int | None]]) -> None:
+def _move(ranking: Ranking, judge: RowJudge, rows: list[int], totals: list[int]) -> None:
     """Let some rows be where their totals say."""
-    for row, total in rows:
-        if total is None:
+    for row, total in zip(rows, totals, strict=True):
+        if total < 0:
             ranking.remove(row)
         else:
             ranking.put(row, judge.key(row), total)

@@ -5,7 +5,7 @@ What only a node object can change is looked up; what is asked again is asked ab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,20 +16,18 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cycle_state import CycleState
 from podium.framework.kept.cells import CellFilter, Cells, CellScore, OneCell
+from podium.framework.kept.row_total import total_of_row
 from podium.framework.plugin import (
+    NO_FIT,
     CellFilterPlugin,
-    FitsRow,
     RangeNormalizePlugin,
     Scope,
-    ScoreRow,
+    TotalOfRow,
 )
 from podium.framework.scoring import Rater
 
 if TYPE_CHECKING:
     from podium.framework.runner import Runner
-
-TotalOfRow = Callable[[PodRecord, int], int | None]
-"""The total of a row without what is scored by cells, None where the pod does not fit."""
 
 
 class CannotRankError(Exception):
@@ -88,14 +86,16 @@ class RowJudge:
         raters = [rater for rater in runner.scoring.raters if not rater.never_scores(pod.pod_class)]
         node_raters = [rater for rater in raters if rater.kept and rater.scope is Scope.NODE]
         self._row_raters = [rater for rater in raters if rater.kept and rater.scope is Scope.ROW]
-        self._nodes_total = runner.scoring.kept_sum(node_raters, Scope.NODE, state, pod)
         scores = [(self._score_cells(rater, state, pod), rater.weight) for rater in raters if not rater.kept]
         self._cells: list[Cells] = [*self.filters, *(cells for cells, _ in scores)]
         self.scores = [(cells, weight) for cells, weight in scores if not isinstance(cells, OneCell)]
         # Those that may tell rows apart.
         self._telling = [cells for cells in self._cells if not isinstance(cells, OneCell)]
         self._conditions = [cells.is_current for cells in self._cells if not isinstance(cells, KeptRaw)]
-        self._refused_nodes = runner.kept.refusals(state, pod)[0].values
+        # By row, what node objects say alone: the scores, or that the pod does not fit.
+        self._of_nodes = self._said_of_nodes(node_raters, state, pod)
+        self._node_entries = self._of_nodes.data
+        self._renewals = runner.cluster.nodes.entries.renewals
         self._total_of_row = self._by_row(state, pod.pod_class)
 
     def has_one_cell(self) -> bool:
@@ -125,18 +125,27 @@ class RowJudge:
         of_rows = self._runner.scoring.kept_sum(self._row_raters, Scope.ROW, state, pod)
         return self._judged(rows, of_rows[rows])
 
-    def some_rows(self, state: CycleState, pod: PodRecord, rows: Sequence[int]) -> list[tuple[int, int | None]]:
-        """Some rows, ascending, each with its total, None where it is not feasible."""
-        total_of_row = self._total_of_row
-        if total_of_row is None:
-            judged = self._in_arrays(state, pod, np.array(rows, dtype=np.int64))
+    def some_rows(self, state: CycleState, pod: PodRecord, rows: Sequence[int]) -> list[int]:
+        """The totals of some rows, ascending; `NO_FIT` where the pod does not fit."""
+        entries = self._runner.cluster.nodes.entries
+        if self._renewals != entries.renewals:
+            self._renewals, self._total_of_row = entries.renewals, self._by_row(state, pod.pod_class)
+        judge, of_nodes = self._total_of_row, self._node_entries
+        if judge is None:
+            totals = self._in_arrays(state, pod, np.array(rows, dtype=np.int64))
         else:
-            judged = [(row, total_of_row(pod, row)) for row in rows]
-        if self._runner.cluster.nominations.uids and any(total is not None for _, total in judged):
-            fitting = np.array([row for row, total in judged if total is not None], dtype=np.int64)
+            totals = []
+            for row in rows:
+                total = of_nodes[row]
+                if total >= 0:
+                    of_row = judge(pod, row)
+                    total = total + of_row if of_row >= 0 else NO_FIT
+                totals.append(total)
+        if self._runner.cluster.nominations.uids:
+            fitting = np.array([row for row, total in zip(rows, totals, strict=True) if total >= 0], dtype=np.int64)
             refused = set(self._runner.refused_beside(state, pod, fitting).tolist())
-            judged = [(row, None if row in refused else total) for row, total in judged]
-        return judged
+            totals = [NO_FIT if row in refused else total for row, total in zip(rows, totals, strict=True)]
+        return totals
 
     def rows_at_once(self, state: CycleState, pod: PodRecord, rows: Int64s) -> Judged:
         """Those of many rows, ascending, that are feasible."""
@@ -155,40 +164,51 @@ class RowJudge:
             return telling[0].of_row(row)
         return tuple([entry for cells in telling for entry in cells.of_row(row)])
 
-    def _in_arrays(self, state: CycleState, pod: PodRecord, rows: Int64s) -> list[tuple[int, int | None]]:
-        totals: dict[int, int | None] = dict.fromkeys(rows.tolist())
+    def _in_arrays(self, state: CycleState, pod: PodRecord, rows: Int64s) -> list[int]:
+        totals = dict.fromkeys(rows.tolist(), NO_FIT)
         judged = self._judged(*self._rated(state, pod, rows))
         totals.update(zip(judged.rows.tolist(), judged.totals.tolist(), strict=True))
-        return list(totals.items())
+        return list(totals.values())
 
     def _rated(self, state: CycleState, pod: PodRecord, rows: Int64s) -> tuple[Int64s, Int64s]:
         """Those of some rows that are feasible but for nominated pods, and what scores of scope ROW say of them."""
         outcome = self._runner.filter_rows_of(state, pod, rows, Scope.ROW)
-        fitting = rows[(outcome.refused == 0) & (self._refused_nodes[rows] == 0)]
+        fitting = rows[(outcome.refused == 0) & (self._of_nodes[rows] >= 0)]
         return fitting, self._runner.scoring.sum_of(self._row_raters, state, pod)(fitting)
 
     def _judged(self, rows: Int64s, of_rows: Int64s) -> Judged:
         """The rows, with what those plugins score whose answers the pods on a row can change."""
         view = View(self._runner.cluster, rows)
-        if min(of_rows.min(initial=0), self._nodes_total[rows].min(initial=0)) < 0:
+        if of_rows.min(initial=0) < 0:
             raise CannotRankError
         columns = [column for cells in self._cells for column in cells.columns(view)]
-        return Judged(rows, self._nodes_total[rows] + of_rows, columns)
+        return Judged(rows, self._of_nodes[rows] + of_rows, columns)
+
+    def _said_of_nodes(self, raters: list[Rater], state: CycleState, pod: PodRecord) -> Int64s:
+        """``[rows]``: what raters of scope NODE score, `NO_FIT` where a filter of that scope refuses the pod."""
+        refused = self._runner.kept.refusals(state, pod)[0].values
+        scores = self._runner.scoring.kept_sum(raters, Scope.NODE, state, pod)
+        if scores.min(where=refused == 0, initial=0) < 0:
+            raise CannotRankError
+        return np.where(refused == 0, scores, NO_FIT)
 
     def _by_row(self, state: CycleState, pod_class: PodClass) -> TotalOfRow | None:
         """The answer of all plugins for one row, as a function; None where some plugin has no such form."""
-        filters: list[FitsRow] = []
-        scores: list[tuple[ScoreRow, int]] = []
-        for placed in self._runner.filters_of(state):
-            if placed.scope is Scope.ROW:
-                if placed.by_row is None:
-                    return None
-                filters.append(placed.by_row.row_filter(pod_class))
-        for rater in self._row_raters:
-            if rater.by_row is None:
-                return None
-            scores.append((rater.by_row.row_score(pod_class), rater.weight))
-        return _total_of_row(self._refused_nodes.data, self._nodes_total.data, filters, scores)
+        placed = [placed for placed in self._runner.filters_of(state) if placed.scope is Scope.ROW]
+        filters = [filter_.by_row for filter_ in placed if filter_.by_row is not None]
+        scores = [(rater.by_row, rater.weight) for rater in self._row_raters if rater.by_row is not None]
+        if len(filters) < len(placed) or len(scores) < len(self._row_raters):
+            return None
+        first = placed[0].joining if placed else None
+        joined = None if first is None else first.join(pod_class, scores)
+        if joined is not None:
+            filters = filters[1:]
+        together, rest = joined or (None, scores)
+        return total_of_row(
+            [plugin.row_filter(pod_class) for plugin in filters],
+            [(plugin.row_score(pod_class), weight) for plugin, weight in rest],
+            together,
+        )
 
     def _score_cells(self, rater: Rater, state: CycleState, pod: PodRecord) -> CellScore:
         if rater.scope is Scope.NODE and rater.ranged is not None:
@@ -197,25 +217,6 @@ class RowJudge:
         if cells is None:
             raise CannotRankError
         return cells
-
-
-def _total_of_row(
-    refused_nodes: memoryview, nodes_total: memoryview, filters: list[FitsRow], scores: list[tuple[ScoreRow, int]]
-) -> TotalOfRow:
-    """``refused_nodes`` and ``nodes_total`` are by row: what node objects say alone."""
-
-    def total_of_row(pod: PodRecord, row: int) -> int | None:
-        if refused_nodes[row]:
-            return None
-        for fits in filters:
-            if not fits(pod, row):
-                return None
-        total = nodes_total[row]
-        for score, weight in scores:
-            total += weight * score(pod, row)
-        return total
-
-    return total_of_row
 
 
 def _filter_cells(plugin: CellFilterPlugin | None, pod: PodRecord) -> CellFilter:

@@ -5,12 +5,13 @@ Where nodes are few this costs less than a `Ranking`, and what has changed meanw
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.name_order import NameOrder
-
-_INFEASIBLE = -1
+from podium.framework.plugin import NO_FIT
 
 
 class Totals:
@@ -20,7 +21,7 @@ class Totals:
 
     def __init__(self, order: NameOrder) -> None:
         self._order = order
-        self._totals: Int64s = np.full(len(order.rows), _INFEASIBLE, dtype=np.int64)
+        self._totals: Int64s = np.full(len(order.rows), NO_FIT, dtype=np.int64)
         # The same memory, for single entries.
         self._entries = self._totals.data
 
@@ -29,20 +30,20 @@ class Totals:
         ranks = self._order.ranks
         of_rows = ranks[rows]
         # Free rows have no rank.
-        self._totals[of_rows[of_rows >= 0]] = _INFEASIBLE
+        self._totals[of_rows[of_rows >= 0]] = NO_FIT
         self._totals[ranks[feasible]] = totals
 
-    def put(self, row: int, total: int | None) -> None:
-        """Let a row have a total, or none."""
-        rank = self._order.rank_of[row]
-        if rank >= 0:
-            self._entries[rank] = _INFEASIBLE if total is None else total
+    def put(self, rows: Sequence[int], totals: Sequence[int]) -> None:
+        """Let some rows of nodes that are there have totals, or `NO_FIT`."""
+        entries, rank_of = self._entries, self._order.rank_of
+        for row, total in zip(rows, totals, strict=True):
+            entries[rank_of[row]] = total
 
     def best(self, lot: int) -> int | None:
         """The row in a place, counted from 0 and round the end, of the order of those with the highest total."""
         totals = self._totals
-        highest = self._entries[totals.argmax()] if len(totals) else _INFEASIBLE
-        if highest == _INFEASIBLE:
+        highest = self._entries[totals.argmax()] if len(totals) else NO_FIT
+        if highest == NO_FIT:
             return None
         places = (totals == highest).nonzero()[0]
         rank: int = places.item(lot % len(places))

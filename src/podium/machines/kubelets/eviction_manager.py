@@ -25,20 +25,6 @@ class EvictionManager:
         self._order = order
         self.due_ns: int | None = None
 
-    @property
-    def is_short(self) -> bool:
-        """Whether the node says that it is short of memory."""
-        return self._memory.is_short
-
-    @property
-    def is_at_rest(self) -> bool:
-        """Whether memory is not short, and was not when it was last looked at: more of it changes nothing."""
-        return self._memory.is_at_rest
-
-    def begin(self, now: int, *, is_short: bool) -> None:
-        """The kubelet starts; ``is_short`` is what the API shows."""
-        self._memory.begin(now, is_short=is_short)
-
     def synchronize(self, now: int) -> bool:
         """Evict the next pod if it is time; whether what the node says has changed."""
         memory, available = self._memory, self._there.available_bytes()

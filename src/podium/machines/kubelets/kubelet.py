@@ -24,7 +24,7 @@ from podium.machines.observations import (
     Observation,
     Tick,
 )
-from podium.machines.parts.deadlines import NEVER, Deadline, soonest
+from podium.machines.parts.deadlines import Deadline, soonest
 from podium.machines.parts.settling_deadlines import SettlingDeadlines
 from podium.machines.parts.work_queue import WorkQueue
 
@@ -32,6 +32,9 @@ _SECOND = 10**9
 # How long after a write failed it is sent again: 1 s, doubled up to the kubelets' period of synchronization.
 _FIRST_RETRY_NS = _SECOND
 _LONGEST_RETRY_NS = 10 * _SECOND
+
+_REPORTS = (ReportStatus, DeleteObject)
+_NOWHERE = "", ""
 
 _Report = ReportStatus | DeleteObject
 _Subject = tuple[str, str]
@@ -62,15 +65,30 @@ class Kubelet:
         # What reports have failed, and the last one of each subject with its node.
         self._retries: WorkQueue[_Subject] = WorkQueue(_FIRST_RETRY_NS, _LONGEST_RETRY_NS)
         self._failed: dict[_Subject, tuple[str, _Report]] = {}
+        # Whether any has failed since the last one of its subject was written.
+        self._has_failed = False
         self._actions: list[Action] = []
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now`` and say what to write."""
         # Most of what a cluster shows are pods, and what became of reports about them.
         if isinstance(observation, Changed) and isinstance(pod := observation.object, Pod):
-            return self._asked_for() if self._pod_changed(pod, observation.raw, now) else UNMOVED
-        if isinstance(observation, Answered):
-            return self._asked_for() if self._answered(observation.action, observation, now) else UNMOVED
+            if not self._pod_changed(pod, observation.raw, now):
+                return UNMOVED
+        elif isinstance(observation, Answered):
+            if not self._answered(observation.action, observation, now):
+                return UNMOVED
+        elif isinstance(observation, Tick):
+            self._tick(now)
+        else:
+            self._happened(observation, now)
+        if not self._actions:
+            return []
+        actions = self._actions[:]
+        self._actions.clear()
+        return actions
+
+    def _happened(self, observation: Observation, now: int) -> None:
         match observation:
             case Changed(object=Node() as node, raw=raw):
                 self._node(node.metadata.name).show_node(node, raw, now)
@@ -79,8 +97,6 @@ class Kubelet:
                 self._node_gone(node)
             case Gone(object=Pod() as pod):
                 self._hide(pod.key)
-            case Tick():
-                self._tick(now)
             case NodeStopped(node=name):
                 self._node(name).fail()
                 self._look_at(name)
@@ -90,26 +106,16 @@ class Kubelet:
             case ContainersExited(node=name, uid=uid) if name in self._nodes:
                 self._nodes[name].finish(uid, now)
                 self._look_at(name)
-            case _:
-                pass
-        return self._asked_for()
 
     def deadline(self) -> Deadline:
         """When something is due on some node; that it fails, or is refused, over and over again is no news."""
-        deadline, retries = self._deadlines.deadline(), self._retries.deadline()
-        return deadline if retries is NEVER else soonest(deadline, retries)
+        deadline = self._deadlines.deadline()
+        return soonest(deadline, self._retries.deadline()) if self._failed else deadline
 
     def is_running(self, pod: Pod) -> bool:
         """Whether a pod's containers run."""
         node = self._nodes.get(pod.spec.node_name)
         return node is not None and node.is_running(pod.metadata.uid)
-
-    def _asked_for(self) -> list[Action]:
-        if not self._actions:
-            return []
-        actions = self._actions[:]
-        self._actions.clear()
-        return actions
 
     def _node_gone(self, node: Node) -> None:
         if self._hosts is not None:
@@ -119,22 +125,22 @@ class Kubelet:
 
     def _pod_changed(self, pod: Pod, raw: Raw, now: int) -> bool:
         """Take in a pod as it is now; whether that concerns any node."""
-        key, name = pod.key, pod.spec.node_name
-        known = self._pods.get(key)
-        if known is None and not name:
-            return False
-        uid = pod.metadata.uid
-        is_replaced = known is not None and known[0] != uid
-        if is_replaced:
-            self._hide(key)
-        if not name:
-            return True
-        if known is None or known[1] != name or is_replaced:
-            self._pods[key] = uid, name
+        key, place = pod.key, (pod.metadata.uid, pod.spec.node_name)
+        uid, name = place
+        known, is_replaced = self._pods.get(key), False
+        if known != place:
+            if known is None and not name:
+                return False
+            is_replaced = known is not None and known[0] != uid
+            if is_replaced:
+                self._hide(key)
+            if not name:
+                return True
+            self._pods[key] = place
         if self._hosts is not None:
             self._hosts.show_pod(uid, raw)
         node = self._nodes.get(name) or self._node(name)
-        return (node.show_pod(pod, raw, now) and self._look_at(name)) or is_replaced
+        return (node.show_pod(pod, raw, now) and self._plan(name, node, node.deadline())) or is_replaced
 
     def _hide(self, key: str) -> None:
         """The pod of that key is gone."""
@@ -151,37 +157,45 @@ class Kubelet:
         if isinstance(action, Record):
             # Nobody waits for an Event to be written, and one that is not written is not written again.
             return False
-        if not isinstance(action, ReportStatus) and not isinstance(action, DeleteObject):
+        if not isinstance(action, _REPORTS):
             raise TypeError(f"kubelets do not ask for {action}")
-        name = self._node_of(action)
+        name = action.key if action.kind == "Node" else self._pods.get(action.key, _NOWHERE)[1]
         if answered.problem is None or answered.answer.is_over:
-            # An answer may be late: what was told since then, and failed, is sent again all the same.
-            if self._retries.has_failures:
-                subject = _subject(name, action)
-                if self._failed.get(subject, (name, action))[1] is action:
-                    self._failed.pop(subject, None)
-                    self._retries.succeed(subject)
+            if self._has_failed:
+                self._succeed(name, action)
             node = self._nodes.get(name)
-            return node is not None and node.written(action) and self._look_at(name)
+            return node is not None and node.written(action) and self._plan(name, node, node.deadline())
         if self._is_wanted(name, action):
             subject = _subject(name, action)
             self._retries.answer(subject, answered, now)
             self._failed[subject] = name, action
+            self._has_failed = True
         return True
 
-    def _node_of(self, action: _Report) -> str:
-        return action.key if action.kind == "Node" else self._pods.get(action.key, ("", ""))[1]
+    def _succeed(self, name: str, action: _Report) -> None:
+        """A report was written, or need not be."""
+        subject = _subject(name, action)
+        # An answer may be late: what was told since then, and failed, is sent again all the same.
+        if self._failed.get(subject, (name, action))[1] is action:
+            self._failed.pop(subject, None)
+            self._retries.forget(subject)
+        self._has_failed = self._retries.has_failures
 
     def _is_wanted(self, name: str, action: _Report) -> bool:
         return name in self._nodes and self._nodes[name].is_wanted(action)
 
-    def _tick(self, now: int) -> None:
+    def _try_again(self, now: int) -> None:
+        """Send the reports again whose time has come, if they are still what the API should be told."""
         while (subject := self._retries.take(now)) is not None:
             name, action = self._failed.pop(subject)
             if self._is_wanted(name, action):
                 self._actions.append(action)
             else:
                 self._retries.forget(subject)
+
+    def _tick(self, now: int) -> None:
+        if self._failed:
+            self._try_again(now)
         while (due := self._deadlines.take_due(now)) is not None:
             node = self._nodes[due]
             node.told = None
@@ -192,21 +206,21 @@ class Kubelet:
             self._nodes[name] = NodeKubelet(self._settings, self._actions, self._hosts)
         return self._nodes[name]
 
-    def _look_at(self, name: str) -> bool:
-        """Take what a node has to say; whether there is anything that it has not told before."""
+    def _look_at(self, name: str) -> None:
+        """Take what a node has to say; one that is gone with its pods is forgotten."""
         node = self._nodes[name]
-        return self._plan(name, node, node.deadline())
+        self._plan(name, node, node.deadline())
+        if node.is_idle:
+            del self._nodes[name]
 
     def _plan(self, name: str, node: NodeKubelet, deadline: Deadline) -> bool:
-        """A node is due then; one that is gone with its pods is forgotten."""
+        """A node is due then; whether there is anything that it has not told before."""
         told = node.told
         if deadline is not told:
             node.told = deadline
             # Of nodes that are due at one time it is the last one where others have come before it.
             plan = self._deadlines.set_last if told is None else self._deadlines.set
             plan(name, deadline.time_ns, recurs=not deadline.is_news)
-        if node.is_idle:
-            del self._nodes[name]
         return deadline is not told or bool(self._actions)
 
 

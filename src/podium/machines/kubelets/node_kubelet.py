@@ -5,7 +5,7 @@ Source: pkg/kubelet (lifecycle, preemption, status).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from podium.api.deletion import deletion_ns
 from podium.api.meta import Raw
@@ -25,8 +25,7 @@ from podium.machines.kubelets.pod_workers import PodWorkers
 from podium.machines.parts.deadlines import AT_ONCE, NEVER, Deadline, soonest
 
 
-@dataclass(slots=True)
-class _Arrival:
+class _Arrival(msgspec.Struct, eq=False):
     """A pod that the kubelet has yet to look at.
 
     ``has_run``: its containers were started, and ``restarts`` times again; ``is_lost``: they went with the machine.
@@ -55,8 +54,8 @@ class NodeKubelet:
         self._actions = actions
         self._there = NodeRuns(honors_policy=settings.honors_policy)
         self._workers = PodWorkers(self._there, actions, settings.start_delay_ns, records_stops=hosts is not None)
-        memory = NodeMemory(settings.memory_threshold_bytes, settings.pressure_transition_ns)
-        self._evictions = EvictionManager(memory, self._there, self._workers, settings.eviction_order)
+        self._memory = NodeMemory(settings.memory_threshold_bytes, settings.pressure_transition_ns)
+        self._evictions = EvictionManager(self._memory, self._there, self._workers, settings.eviction_order)
         self._is_down = False
         self.told: Deadline | None = None
         """The deadline as it was told last; None where others have come before this node since."""
@@ -68,12 +67,13 @@ class NodeKubelet:
 
     def deadline(self) -> Deadline:
         """When to `tick`; that containers fail over and over again is no news."""
+        workers = self._workers
         if self._is_down or self._there.node is None:
             return NEVER
-        if self._has_news or (self._workers.has_freed and self._is_room_wanted()):
+        if self._has_news or (workers.has_freed and self._is_room_wanted()):
             return AT_ONCE
-        workers, evictions_ns = self._workers.deadline(), self._evictions.due_ns
-        return workers if evictions_ns is None else soonest(workers, Deadline(evictions_ns, True))
+        deadline, evictions_ns = workers.deadlines.deadline(), self._evictions.due_ns
+        return deadline if evictions_ns is None else soonest(deadline, Deadline(evictions_ns, True))
 
     @property
     def is_idle(self) -> bool:
@@ -85,11 +85,14 @@ class NodeKubelet:
     def tick(self, now: int) -> Deadline:
         """Do what is due, as something is; says when to `tick` again."""
         while True:
-            self._move_on(now)
+            if self._arrivals:
+                self._look_at_arrivals(now)
+            self._workers.move_on(now)
             self._has_news = self._workers.has_freed = False
-            self._start_waiting(now)
+            if self._there.may_wait:
+                self._start_waiting(now)
             if self._evictions.synchronize(now) and self._there.node is not None:
-                self._report_condition(self._there.node, reports.memory_pressure(is_short=self._evictions.is_short))
+                self._report_condition(self._there.node, reports.memory_pressure(is_short=self._memory.is_short))
             deadline = self.deadline()
             if deadline.time_ns is None or deadline.time_ns > now:
                 return deadline
@@ -104,9 +107,9 @@ class NodeKubelet:
         if self.is_running(uid):
             self._workers.finish(self._there.runs[uid], now)
 
-    def written(self, action: Action) -> bool:
+    def written(self, action: ReportStatus | DeleteObject) -> bool:
         """The API knows what it was told, or will not be told; whether that changes anything here."""
-        run = self._there.runs.get(action.uid) if isinstance(action, ReportStatus | DeleteObject) else None
+        run = self._there.runs.get(action.uid)
         if run is None or run.wanted is not action:
             return False
         if not run.is_ended:
@@ -158,7 +161,7 @@ class NodeKubelet:
     def _boot(self, now: int) -> None:
         node = self._there.node
         if node is not None:
-            self._evictions.begin(now, is_short=condition_status(node, MEMORY_PRESSURE) == "True")
+            self._memory.begin(now, is_short=condition_status(node, MEMORY_PRESSURE) == "True")
             self._assert_conditions(node)
             self._workers.report_ends()
             self._has_news = True
@@ -175,7 +178,7 @@ class NodeKubelet:
         """Say of the node what nobody has said."""
         name, uid = node.metadata.name, node.metadata.uid
         hosts.show_node(uid, raw)
-        conditions = reports.node_conditions(is_short=self._evictions.is_short)
+        conditions = reports.node_conditions(is_short=self._memory.is_short)
         missing = hosts.missing_of(name, uid, raw, conditions, now)
         if missing:
             self._report(reports.registered(node, missing))
@@ -208,7 +211,9 @@ class NodeKubelet:
         run = self._there.runs.get(uid) or self._workers.ended.get(uid)
         if run is not None:
             return self._pod_changed(run, pod, raw, now)
-        arrival = self._arrivals.setdefault(uid, _Arrival(pod, raw, is_lost=self._is_down))
+        arrival = self._arrivals.get(uid)
+        if arrival is None:
+            arrival = self._arrivals[uid] = _Arrival(pod, raw, is_lost=self._is_down)
         arrival.pod, arrival.raw = pod, raw
         arrival.has_run |= pod.status.phase == "Running"
         self._has_news = True
@@ -223,17 +228,23 @@ class NodeKubelet:
         self._workers.ended.pop(uid, None)
 
     def _pod_changed(self, run: PodRun, pod: Pod, raw: Raw, now: int) -> bool:
-        was_over_limit = run.is_over_limit
-        is_ending = pod.is_terminal or pod.is_terminating
-        concerns_others = self._concerns_others(run.pod, pod, is_ending=is_ending)
-        self._has_news = self._has_news or concerns_others
-        run.read(pod, raw)
-        exceeds = run.is_over_limit and not was_over_limit and run.is_running
-        if exceeds:
-            self._workers.exceed(run, now)
-        if not is_ending:
-            return self._assert_ready(run) or exceeds or concerns_others
-        if not pod.is_terminal:
+        """A pod that was looked at has changed; whether anything may come of that.
+
+        If its status is told while it lives, others fare no other by that; that it ends concerns those alone who want
+        its room.
+        """
+        before, was, metadata = run.pod, run.pod.metadata, pod.metadata
+        if pod.spec is before.spec and metadata.annotations is was.annotations and metadata.labels is was.labels:
+            run.pod, run.raw, is_news = pod, raw, False
+        else:
+            is_news = self._reread(run, pod, raw, now)
+        is_terminal = pod.is_terminal
+        if not is_terminal and metadata.deletion_timestamp is None:
+            return self._assert_ready(run) or is_news
+        self.told = None
+        if self._is_room_wanted():
+            self._has_news = True
+        if not is_terminal:
             self._workers.stop_deleted(run, now)
         else:
             if run.uid in self._there.runs:
@@ -242,9 +253,22 @@ class NodeKubelet:
                 self._workers.finish_ended(run)
         return True
 
+    def _reread(self, run: PodRun, pod: Pod, raw: Raw, now: int) -> bool:
+        """Of a pod more than its status may have changed; whether anything may come of that."""
+        before, was, metadata = run.pod, run.pod.metadata, pod.metadata
+        is_another = (metadata.annotations, metadata.labels, pod.spec) != (was.annotations, was.labels, before.spec)
+        was_over_limit = run.is_over_limit
+        run.read(pod, raw)
+        self._there.reread(run)
+        exceeds = run.is_over_limit and not was_over_limit and run.is_running
+        if exceeds:
+            self._workers.exceed(run, now)
+        self._has_news = self._has_news or is_another
+        return exceeds or is_another
+
     def _assert_conditions(self, node: Node) -> None:
         """Say how the node is, where the API shows that nobody knows."""
-        for condition in reports.node_conditions(is_short=self._evictions.is_short):
+        for condition in reports.node_conditions(is_short=self._memory.is_short):
             if condition_status(node, condition.type) == "Unknown":
                 self._report_condition(node, condition)
 
@@ -261,64 +285,43 @@ class NodeKubelet:
 
     # Arrivals
 
-    def _concerns_others(self, before: Pod, pod: Pod, *, is_ending: bool) -> bool:
-        """Whether others on the node may fare otherwise by a change of a pod: not if its status is told while it lives.
-
-        That it ends concerns those alone who want its room.
-        """
-        if is_ending:
-            self.told = None
-            if self._is_room_wanted():
-                return True
-        was, meta = before.metadata, pod.metadata
-        if was.annotations is not meta.annotations and was.annotations != meta.annotations:
-            return True
-        if was.labels is not meta.labels and was.labels != meta.labels:
-            return True
-        return before.spec is not pod.spec and before.spec != pod.spec
-
     def _is_room_wanted(self) -> bool:
         """Whether anything may come of room that becomes free: a pod waits for it, or memory is short."""
-        return not self._evictions.is_at_rest or self._there.has_waiting
+        return not self._memory.is_at_rest or self._there.has_waiting
 
-    def _move_on(self, now: int) -> None:
-        """Do what is due for the pods, and look at new ones.
+    def _look_at_arrivals(self, now: int) -> None:
+        """Look at the pods that have come.
 
         Those that run already keep their places. Others are looked at when what is to end by now has, the oldest first.
         """
-        if self._arrivals:
-            arrivals = list(self._arrivals.values())
-            self._arrivals.clear()
-            is_alone = len(arrivals) == 1
-            if not is_alone:
-                arrivals.sort(key=lambda arrival: arrival.pod.metadata.creation_timestamp or "")
-            for arrival in arrivals:
-                if arrival.has_run:
-                    self._take_in(arrival, now, is_alone=is_alone)
-            self._workers.move_on(now)
-            for arrival in arrivals:
-                if not arrival.has_run:
-                    self._take_in(arrival, now, is_alone=is_alone)
+        arrivals = list(self._arrivals.values())
+        self._arrivals.clear()
+        is_alone = len(arrivals) == 1
+        if not is_alone:
+            arrivals.sort(key=lambda arrival: arrival.pod.metadata.creation_timestamp or "")
+        for arrival in arrivals:
+            if arrival.has_run:
+                self._take_in(arrival, now, is_alone=is_alone)
         self._workers.move_on(now)
+        for arrival in arrivals:
+            if not arrival.has_run:
+                self._take_in(arrival, now, is_alone=is_alone)
 
     def _take_in(self, arrival: _Arrival, now: int, *, is_alone: bool) -> None:
         """Look at a pod that has come; ``is_alone``: no other has come with it."""
-        pod = arrival.pod
-        run = PodRun(
-            pod,
-            arrival.raw,
-            deletion_ns(pod),
-            arrival.restarts,
-            is_admitted=arrival.has_run,
-            termination_ns=self._termination_ns,
-            trouble_ns=self._there.trouble_ns(pod),
-        )
-        if self._hosts is not None and self._there.node is not None:
-            run.addresses = self._hosts.addresses_of(pod, run.raw, self._there.node.metadata.uid)
-        self._there.put(run)
-        if arrival.has_run or pod.is_terminal or pod.is_terminating:
+        pod, there = arrival.pod, self._there
+        run = PodRun.of(pod, arrival.raw)
+        run.restarts, run.termination_ns = arrival.restarts, self._termination_ns
+        if there.has_trouble:
+            run.trouble_ns = there.trouble_ns(pod)
+        if self._hosts is not None and there.node is not None:
+            run.addresses = self._hosts.addresses_of(pod, run.raw, there.node.metadata.uid)
+        if arrival.has_run or pod.metadata.deletion_timestamp is not None or pod.is_terminal:
+            run.deleted_ns, run.is_admitted = deletion_ns(pod), arrival.has_run
+            there.put(run)
             self._arrive(run, arrival, now)
         else:
+            there.put(run)
             self._admit(run, now, is_alone=is_alone)
 
     def _arrive(self, run: PodRun, arrival: _Arrival, now: int) -> None:
@@ -340,16 +343,16 @@ class NodeKubelet:
             self._workers.restart(run, now)
 
     def _admit(self, run: PodRun, now: int, *, is_alone: bool) -> None:
-        is_short, waits = self._evictions.is_short, self._waits_for_victims
-        verdict = self._there.judge(run, is_short=is_short, waits_for_victims=waits)
+        there = self._there
+        verdict = there.judge(run, is_short=self._memory.is_short, waits_for_victims=self._waits_for_victims)
         if verdict.refusal is not None:
             self._turn_away(run, verdict.refusal)
             return
-        reject_ns = self._there.reject_ns(run.pod)
+        reject_ns = there.reject_ns(run.pod) if there.has_trouble else None
         if reject_ns is not None:
             self._workers.give_up(run, reports.rejected(run, UNEXPECTED), now + reject_ns)
             return
-        self._there.admit(run, must_wait=verdict.must_wait)
+        there.admit(run, must_wait=verdict.must_wait)
         if not verdict.must_wait:
             self._workers.start(run, now, is_alone=is_alone)
         for victim in verdict.victims:

@@ -17,23 +17,21 @@ class NodeMemory:
     """A node is short of memory below a threshold, and until that has been over for the transition period.
 
     ``is_short`` is what the node's condition says. A kubelet that starts while it does has seen memory short just now.
+    ``is_at_rest``: it neither is short nor was when it was last looked at; more memory then changes nothing.
     """
 
     threshold_bytes: int
     transition_ns: int
     is_short: bool = False
+    is_at_rest: bool = True
     _is_below: bool = False
     _short_ns: int = 0
     _next_cycle_ns: int = 0
 
-    @property
-    def is_at_rest(self) -> bool:
-        """Whether it neither is short nor was when it was last looked at."""
-        return not (self.is_short or self._is_below)
-
     def begin(self, now: int, *, is_short: bool) -> None:
         """The kubelet starts; ``is_short`` is what the API shows."""
         self.is_short, self._short_ns = is_short, now
+        self.is_at_rest = not (is_short or self._is_below)
         self._next_cycle_ns = now + _CYCLE_NS if is_short else now
 
     def look(self, available: int, now: int) -> bool:
@@ -43,6 +41,7 @@ class NodeMemory:
         if self._is_below or was_below:
             self._short_ns = now
         self.is_short = self._is_below or (was_short and now < self._short_ns + self.transition_ns)
+        self.is_at_rest = not self.is_short
         return self.is_short != was_short
 
     def may_evict(self, available: int, now: int) -> bool:

@@ -41,21 +41,22 @@ class NodeRuns:
 
     A pod whose containers are gone is among them until the API knows that it has ended: others get its room only then,
     so that a kubelet which starts anew meanwhile finds no more pods than there is room for. With ``honors_policy``,
-    pods that are not preemptible end for no other.
+    pods that are not preemptible end for no other. ``may_wait``: a pod was made to wait since none did.
     """
 
     node: Node | None = None
     allocatable: Mapping[str, int] = field(default_factory=dict)
     runs: dict[str, PodRun] = field(default_factory=dict)
     honors_policy: bool = True
+    may_wait: bool = False
     # Which of the other pressures the node is under.
     _pressures: list[str] = field(default_factory=list, init=False)
     # The node's annotations where they tell of trouble.
     _trouble: Mapping[str, str] | None = field(default=None, init=False)
     # What the holders hold together.
     _held: Held = field(default_factory=Held, init=False)
-    # Whether a pod was made to wait since none did.
-    _may_wait: bool = field(default=False, init=False)
+    # By uid, those of the pods that say how much memory they use.
+    _users: dict[str, PodRun] = field(default_factory=dict, init=False)
 
     def read(self, node: Node) -> None:
         """Take in a newer reading of the node."""
@@ -68,20 +69,36 @@ class NodeRuns:
     def put(self, run: PodRun) -> None:
         """A pod has come."""
         self.runs[run.uid] = run
+        if run.behaviour.memory_bytes:
+            self._users[run.uid] = run
         if run.is_admitted:
             self._held.add(run.holding)
+
+    def reread(self, run: PodRun) -> None:
+        """How a pod will run may be told otherwise by now."""
+        if run.uid in self.runs and run.behaviour.memory_bytes:
+            self._users[run.uid] = run
+        else:
+            self._users.pop(run.uid, None)
 
     def admit(self, run: PodRun, *, must_wait: bool) -> None:
         """A pod that has come may stay; it holds its resources, though it may have to wait for others to leave."""
         run.is_admitted, run.is_waiting = True, must_wait
-        self._may_wait = self._may_wait or must_wait
+        self.may_wait = self.may_wait or must_wait
         self._held.add(run.holding)
 
     def drop(self, run: PodRun) -> None:
         """A pod is not there any more."""
         del self.runs[run.uid]
+        if run.behaviour.memory_bytes:
+            self._users.pop(run.uid, None)
         if run.is_admitted:
             self._held.remove(run.holding)
+
+    @property
+    def has_trouble(self) -> bool:
+        """Whether the node tells of trouble."""
+        return self._trouble is not None
 
     def trouble_ns(self, pod: Pod) -> int | None:
         """How long after their start a pod's containers fail for the node's sake; None: they do not."""
@@ -138,9 +155,9 @@ class NodeRuns:
     @property
     def has_waiting(self) -> bool:
         """Whether any pod waits for others to leave."""
-        if self._may_wait:
-            self._may_wait = any(run.is_waiting for run in self.runs.values())
-        return self._may_wait
+        if self.may_wait:
+            self.may_wait = any(run.is_waiting for run in self.runs.values())
+        return self.may_wait
 
     def waiting(self) -> list[PodRun]:
         """The pods that wait for others to leave, by priority, then arrival."""
@@ -150,13 +167,15 @@ class NodeRuns:
 
     def available_bytes(self) -> int:
         """The memory that running pods leave, negative where they use more than there is."""
-        used = [run.memory_used for run in self.runs.values() if run.memory_used and run.is_running]
-        return self.allocatable.get(MEMORY, 0) - sum(used)
+        available = self.allocatable.get(MEMORY, 0)
+        if self._users:
+            available -= sum(run.behaviour.memory_bytes for run in self._users.values() if run.is_running)
+        return available
 
     def memory_uses(self) -> list[MemoryUse]:
         """What running pods use that are not being killed."""
         return [
-            MemoryUse(run.pod, run.memory_used, run.holding.amounts.get(MEMORY, 0))
+            MemoryUse(run.pod, run.behaviour.memory_bytes, run.holding.amounts.get(MEMORY, 0))
             for run in self.staying()
             if run.is_running
         ]

@@ -40,19 +40,17 @@ PLAIN = PodBehaviour()
 
 def behaviour_of(annotations: Mapping[str, str]) -> PodBehaviour:
     """What the annotations of a pod say; what cannot be read is taken as if it were not there."""
-    said = _READERS.keys() & annotations.keys()
-    if not said:
-        return PLAIN
     fields: dict[str, Any] = {}
-    for name in said:
-        field, read = _READERS[name]
-        try:
-            fields[field] = read(annotations, name)
-        except ValueError:
-            continue
-    if never_terminates(annotations):
+    for name in annotations:
+        if name in _READERS:
+            field, read = _READERS[name]
+            try:
+                fields[field] = read(annotations, name)
+            except ValueError:
+                continue
+    if TERMINATION in annotations and never_terminates(annotations):
         fields |= {"never_terminates": True, "termination_ns": None}
-    return PodBehaviour(**fields)
+    return PodBehaviour(**fields) if fields else PLAIN
 
 
 _READERS: Mapping[str, tuple[str, Callable[[Mapping[str, str], str], int | None]]] = {

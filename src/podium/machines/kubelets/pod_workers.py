@@ -17,9 +17,9 @@ from podium.machines.kubelets.container_statuses import (
     read_restarts,
     terminated,
 )
+from podium.machines.kubelets.crash_backoff import CrashBackOff
 from podium.machines.kubelets.node_runs import NodeRuns
 from podium.machines.kubelets.pod_run import PodRun
-from podium.machines.parts.deadlines import Deadline
 from podium.machines.parts.settling_deadlines import SettlingDeadlines
 
 
@@ -27,7 +27,8 @@ class PodWorkers:
     """Moves pods on when their time has come.
 
     ``there`` are the pods that hold their room, ``ended`` by uid those that the API knows to have ended, until it
-    forgets them. ``actions`` is where reports go. ``has_freed``: a pod has ended since this was last cleared. With
+    forgets them. ``deadlines`` say when something is due for a pod; that containers fail over and over again is no
+    news. ``actions`` is where reports go. ``has_freed``: a pod has ended since this was last cleared. With
     ``records_stops`` people are told of each container that is stopped.
     """
 
@@ -38,20 +39,16 @@ class PodWorkers:
         self._actions = actions
         self._start_delay_ns = start_delay_ns
         self._records_stops = records_stops
-        self._deadlines: SettlingDeadlines[PodRun] = SettlingDeadlines()
+        self.deadlines: SettlingDeadlines[PodRun] = SettlingDeadlines()
         self.ended: dict[str, PodRun] = {}
         self.has_freed = False
-
-    def deadline(self) -> Deadline:
-        """When something is due for a pod; that containers fail over and over again is no news."""
-        return self._deadlines.deadline()
 
     def lose(self) -> list[PodRun]:
         """The machine stops: give up the pods whose containers go with it. How others ended is not forgotten."""
         lost = [run for run in self._there.runs.values() if not run.is_ended]
         for run in lost:
             self._there.drop(run)
-        self._deadlines = SettlingDeadlines()
+        self.deadlines = SettlingDeadlines()
         return lost
 
     def report_ends(self) -> None:
@@ -64,7 +61,7 @@ class PodWorkers:
 
     def move_on(self, now: int) -> None:
         """Do what is due for the pods."""
-        while (run := self._deadlines.take_due(now)) is not None:
+        while (run := self.deadlines.take_due(now)) is not None:
             if run.stopped_ns is not None and run.stopped_ns <= now:
                 self._stopped(run)
             elif run.started_ns is None:
@@ -126,6 +123,7 @@ class PodWorkers:
         if run.is_stopping or run.pod.spec.restart_policy == "Never":
             self.end(run, run.outcome or reports.failed(run, exit_))
             return
+        run.backoff = run.backoff or CrashBackOff()
         start_ns = run.backoff.next_start_ns(now)
         run.fail(exit_, start_ns)
         if start_ns > now:
@@ -170,7 +168,8 @@ class PodWorkers:
     def end(self, run: PodRun, report: ReportStatus) -> None:
         """A pod's containers are gone, and the API is to be told how it ended."""
         self._gone(run)
-        self.report(run, report)
+        run.wanted = report
+        self._actions.append(report)
 
     def release(self, run: PodRun) -> None:
         """The API knows that a pod has ended: what it held is free."""
@@ -180,7 +179,7 @@ class PodWorkers:
 
     def finish_ended(self, run: PodRun) -> None:
         """The API shows that a pod has ended: once it is deleted as well, nothing holds it."""
-        if run.pod.is_terminal and run.pod.is_terminating and not isinstance(run.wanted, DeleteObject):
+        if run.pod.is_terminating and run.pod.is_terminal and not isinstance(run.wanted, DeleteObject):
             self._finish_deletion(run, "its containers had ended")
 
     def report(self, run: PodRun, report: ReportStatus) -> None:
@@ -202,14 +201,14 @@ class PodWorkers:
         self.has_freed = True
         if not run.is_ended:
             run.is_ended, run.is_waiting = True, False
-            self._plan(run)
+            self.deadlines.set(run, None)
 
     def _finish_deletion(self, run: PodRun, message: str) -> None:
         run.wanted = DeleteObject("Pod", run.pod.key, run.uid, reports.KUBELET, 0, message)
         self._actions.append(run.wanted)
 
     def _plan(self, run: PodRun) -> None:
-        self._deadlines.set(run, run.due_ns(), recurs=run.is_in_crash_loop)
+        self.deadlines.set(run, run.due_ns(), recurs=run.is_in_crash_loop)
 
 
 def _failure(run: PodRun, now: int) -> Raw:

@@ -75,6 +75,8 @@ class Fates:
         self._victims_for: dict[str, list[str]] = {}
         self._replaces: dict[str, str] = {}
         self._awaited = Awaited()
+        self.open = self._open.keys()
+        """The uids of the victims; it follows what happens."""
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._open

@@ -6,7 +6,7 @@ account: each shows it the pods that it sees, and the actions that it carries ou
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from podium.api.pod import Pod
 from podium.machines.actions import Action, Record
@@ -49,6 +49,14 @@ class DisruptionLedger:
         self._fates = Fates(keep)
         # The uids of pods that are known to end, until they are gone.
         self._ending: set[str] = set()
+
+    @property
+    def open(self) -> Collection[str]:
+        """The uids of those of whose disruption something is yet to come; it follows what happens.
+
+        While there are none, nothing is learnt from a pod that is written and neither ends nor has failed.
+        """
+        return self._fates.open
 
     def asked(self, action: Action, by: str) -> None:
         """An action is about to be carried out; ``by`` is who asks for it."""

@@ -95,9 +95,9 @@ class Context:
         return with_addresses(service, previous, known.values())
 
 
-def done(stored: Stored, code: int = 200, warnings: tuple[str, ...] = ()) -> Response:
+def done(stored: Stored) -> Response:
     """The answer that is an object."""
-    return Response(code=code, object=stored.raw, stored=stored, warnings=warnings)
+    return Response(object=stored.raw, stored=stored)
 
 
 def _in_place(raw: Raw, request: Request) -> Raw:

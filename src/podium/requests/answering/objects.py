@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from podium.api.meta import Raw
+from podium.api.meta import Kubernetes, Raw
 from podium.api.schemas.structure import without_unknown
 from podium.requests.answering.context import Context, done
 from podium.requests.answering.sizes import check_size
@@ -38,7 +38,7 @@ def watch(context: Context, request: Request, now: int) -> Response:
 def create(context: Context, request: Request, now: int) -> Response:
     """A new object."""
     raw, warnings = known(context, request, context.object_of(request))
-    reading = request.reading if raw is request.body else None
+    reading = request.reading if raw is request.body and isinstance(request.reading, Kubernetes) else None
     return written(context.store.create(raw, now=now, reading=reading, is_new=context.creates_new), 201, warnings)
 
 
@@ -53,12 +53,15 @@ def update_status(context: Context, request: Request, now: int) -> Response:
     return done(context.store.update_status(context.object_of(request, completes=False)))
 
 
+def patch_status(context: Context, request: Request, now: int) -> Response:
+    """The status as a patch changes it."""
+    body, type_ = request.body, request.patch_type
+    return written(context.store.patch(request.kind, request.key, body, type_, "status", request.api_version), 200, ())
+
+
 def patch(context: Context, request: Request, now: int) -> Response:
-    """The object as a patch changes it, or its status."""
+    """The object as a patch changes it."""
     store = context.store
-    if request.subresource == "status":
-        body, type_ = request.body, request.patch_type
-        return written(store.patch(request.kind, request.key, body, type_, "status", request.api_version), 200, ())
     resource = store.resources.named(request.kind)
     warnings: tuple[str, ...] = ()
 
@@ -89,7 +92,7 @@ def written(stored: Stored, code: int, warnings: tuple[str, ...]) -> Response:
     """The answer to a write, with what is to be known about a definition that was written."""
     if stored.resource.name == DEFINITION:
         warnings = (*warnings, *unheeded(stored.raw))
-    return done(stored, code, warnings)
+    return Response(code=code, object=stored.raw, stored=stored, warnings=warnings)
 
 
 def options_of(request: Request) -> ListOptions:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.requests.answering.context import CREATED, Context, done
-from podium.requests.options import read_binding
+from podium.requests.options import Binding, read_binding
 from podium.requests.request import Request, Response
 from podium.store.conversion.conversion import as_stored
 from podium.store.errors import StoreError, bad_request
@@ -23,10 +23,9 @@ UNSERVED = {
 
 def bind(context: Context, request: Request, now: int) -> Response:
     """That a pod is on its way to a node."""
-    uid, version, target_kind, node_name = read_binding(request.body, request.key)
-    store = context.store
-    store.bind(request.key, node_name, now=now, uid=uid, resource_version=version, target_kind=target_kind)
-    return Response(code=201, object=CREATED)
+    reading = request.reading
+    binding = reading if isinstance(reading, Binding) else read_binding(request.body, request.key)
+    return _bound(context, request.key, binding, now)
 
 
 def create_binding(context: Context, request: Request, now: int) -> Response:
@@ -37,9 +36,18 @@ def create_binding(context: Context, request: Request, now: int) -> Response:
         raise bad_request("metadata.name is missing: a Binding names its pod")
     namespace = request.namespace or str(metadata.get("namespace") or "default") if metadata else "default"
     key = f"{namespace}/{name}"
-    uid, version, target_kind, node_name = read_binding(request.body, key)
-    store = context.store
-    store.bind(key, node_name, now=now, uid=uid, resource_version=version, target_kind=target_kind)
+    return _bound(context, key, read_binding(request.body, key), now)
+
+
+def _bound(context: Context, key: str, binding: Binding, now: int) -> Response:
+    context.store.bind(
+        key,
+        binding.node_name,
+        now=now,
+        uid=binding.uid,
+        resource_version=binding.resource_version,
+        target_kind=binding.target_kind,
+    )
     return Response(code=201, object=CREATED)
 
 

@@ -38,7 +38,7 @@ class Admission:
     def __init__(self, revisions: Revisions) -> None:
         self._revisions = revisions
         # How often the kinds that admission looks at had changed, and what stands for that.
-        self._seen: tuple[int, ...] = ()
+        self._seen: tuple[int | None, ...] = ()
         self._where = object()
 
     def admit(
@@ -100,7 +100,7 @@ class Admission:
 
     def _classes_now(self) -> object:
         """Another object whenever classes or limit ranges have changed."""
-        seen = tuple(map(self._revisions.changes, _ADMITTING))
+        seen = self._revisions.changes_of(_ADMITTING)
         if seen != self._seen:
             self._seen, self._where = seen, object()
         return self._where

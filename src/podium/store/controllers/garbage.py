@@ -78,14 +78,14 @@ class GarbageCollector:
             self._begin(now)
             return
         for event in events:
-            stored = event.stored
-            uid = stored.object.metadata.uid
-            before = self._objects.get(uid)
-            if event.type != "DELETED" and is_alone(stored) and (before is None or is_alone(before)):
-                # Nothing is to be done about it, whatever else changed.
-                self._objects[uid] = stored
+            stored, before = event.stored, event.previous
+            metadata, is_gone = stored.object.metadata, event.type == "DELETED"
+            had_owners = before is not None and before.object.metadata.owner_references
+            if is_gone or had_owners or metadata.owner_references or metadata.deletion_timestamp is not None:
+                self._observe(stored, is_gone, now)
             else:
-                self._observe(stored, event.type == "DELETED", now)
+                # Nothing is to be done about it, whatever else changed: nothing takes a deletion back.
+                self._objects[metadata.uid] = stored
         self._version = events[-1].stored.version if events else self._version
 
     def _begin(self, now: int) -> None:

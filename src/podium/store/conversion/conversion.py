@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from podium.api.meta import Raw
-from podium.api.pod_group_forms import OLDER_VERSION, from_older_form, to_older_form
+from podium.api.pod_group_forms import OLDER_VERSION, from_older_form, in_older_words, to_older_form
 from podium.store.api_resource import APIResource
 from podium.store.conversion.autoscalers import to_v1, to_v2
 from podium.store.conversion.events import core_selector, to_core, to_events_group
+from podium.store.errors import StoreError
 
 _CONVERSIONS: Mapping[str, tuple[Callable[[Raw], Raw], Callable[[Raw], Raw]]] = {
     "events.k8s.io/v1": (to_events_group, to_core),
@@ -40,3 +41,8 @@ def as_stored(resource: APIResource, raw: Raw, api_version: str) -> Raw:
 def stored_selector(field_selector: str, api_version: str) -> str:
     """A field selector over objects of a version as one over the objects that are stored."""
     return core_selector(field_selector) if api_version == "events.k8s.io/v1" else field_selector
+
+
+def refused_as(error: StoreError, api_version: str) -> StoreError:
+    """A refusal of an object of a version, which names the fields that are stored, with the fields of that version."""
+    return error.reworded(in_older_words) if api_version == OLDER_VERSION else error

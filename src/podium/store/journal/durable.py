@@ -35,11 +35,15 @@ class JournalError(PodiumError):
     """The file cannot be used, or no longer. What was acknowledged is in it; the store that wrote to it must stop."""
 
 
+class JournalInUseError(JournalError):
+    """Another process uses the file."""
+
+
 class DurableJournal:
     """Keeps the writes of a store in a file, which no other process can use meanwhile."""
 
     def __init__(self, path: str, *, accept_loss: bool = False) -> None:
-        """Open the file, or make it. Raises JournalError for one that is damaged, in use, or not a journal.
+        """Open the file, or make it. Raises JournalInUseError, and JournalError for one that is damaged or no journal.
 
         With ``accept_loss`` a file of which acknowledged writes were lost is taken for what is left of it.
         """
@@ -92,13 +96,18 @@ class DurableJournal:
             return work()
         except (sqlite3.Error, OSError) as error:
             self._failed = True
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+                raise JournalInUseError(self._placed("is in use: another process has it open")) from None
             raise self._error(str(error)) from None
         except UnicodeDecodeError:
             self._failed = True
             raise self._error("is damaged: it holds text that is none") from None
 
     def _error(self, problem: str) -> JournalError:
-        return JournalError(f"{escape(self.path, _MAX_PATH)}: {problem}")
+        return JournalError(self._placed(problem))
+
+    def _placed(self, problem: str) -> str:
+        return f"{escape(self.path, _MAX_PATH)}: {problem}"
 
     def _check_path(self) -> None:
         """SQLite would take the first two for databases that are gone when they are closed."""

@@ -72,4 +72,5 @@ def revisions_of(journal: Journal | None, resources: APIResources, seed: int, lo
 
 def _stored(name: str, raw: Raw, resources: APIResources) -> Stored:
     resource = resources.named(name)
-    return Stored(raw, read(raw, resource.type), int(raw["metadata"]["resourceVersion"]), resource)
+    object_ = read(raw, resource.type)
+    return Stored(raw, object_, int(raw["metadata"]["resourceVersion"]), resource, object_.key)

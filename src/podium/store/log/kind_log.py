@@ -22,10 +22,11 @@ class KindLog:
     no longer, or in another way.
     """
 
-    __slots__ = ("_events", "_least", "_left", "begin", "is_ended", "waiting")
+    __slots__ = ("_capacity", "_events", "_least", "_left", "begin", "is_ended", "waiting")
 
     def __init__(self, begin: int, capacity: int) -> None:
         self.begin = begin
+        self._capacity = capacity
         self._least = min(LEAST_KEPT, capacity)
         self._events: deque[WatchEvent] = deque(maxlen=capacity)
         self._left = LeftVersions(LEFT_ENCODED)
@@ -40,12 +41,11 @@ class KindLog:
     def append(self, event: WatchEvent) -> None:
         """Add an event; the oldest goes where there are as many as may be."""
         events = self._events
-        if events and len(events) == events.maxlen:
+        if len(events) == self._capacity and events:
             self.begin = events[0].stored.version
         events.append(event)
-        previous = event.previous
-        if previous is not None:
-            previous.leave(self._left)
+        if event.previous is not None:
+            event.previous.leave(self._left)
         if event.type == "DELETED":
             event.stored.leave(self._left)
 

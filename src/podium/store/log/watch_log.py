@@ -55,20 +55,19 @@ class WatchLog:
     def append(self, event: WatchEvent) -> None:
         """Add the event of the next version. Raises ValueError for any other."""
         stored, known = event.stored, self._events
-        if stored.version != self.version + 1:
-            raise ValueError(f"version {stored.version} does not follow {self.version}")
-        self.version = stored.version
-        kind = self._kinds.get(stored.resource.name)
-        if kind is None:
-            kind = self.of(stored.resource.name)
+        version, name = stored.version, stored.resource.name
+        if version != self.version + 1:
+            raise ValueError(f"version {version} does not follow {self.version}")
+        self.version = version
+        kind = self._kinds.get(name) or self.of(name)
         kind.append(event)
         if kind.waiting:
             self.woken += kind.take_waiting()
-        if known and len(known) == self._capacity:
+        if len(known) == self._capacity and known:
             oldest = known[0].stored
-            kind = self._kinds.get(oldest.resource.name)
-            if kind is not None:
-                kind.trim(oldest.version)
+            trimmed = self._kinds.get(oldest.resource.name)
+            if trimmed is not None:
+                trimmed.trim(oldest.version)
         known.append(event)
 
     def compact(self, version: int) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import msgspec
+from msgspec import convert
+from msgspec.structs import replace
 
 from podium.api.meta import Raw
-from podium.api.pod import Pod, PodStatus
+from podium.api.pod import Pod, PodCondition
 from podium.store.conditions import with_condition
 from podium.store.errors import StoreError, conflict
 from podium.store.stored import Stored
 
+_CONDITIONS = tuple[PodCondition, ...]
 _SCHEDULED = {"type": "PodScheduled", "status": "True"}
 
 
@@ -33,17 +35,16 @@ def check_binding(stored: Stored, pod: Pod, target_kind: str, node_name: str) ->
 
 def bound(pod: Pod, raw: Raw, node_name: str, now: int) -> tuple[Raw, Pod]:
     """The pod with its node, PodScheduled=True and no nomination: both forms."""
-    status = {name: value for name, value in raw["status"].items() if name != "nominatedNodeName"}
-    status["conditions"] = with_condition(status.get("conditions", []), _SCHEDULED, now)
-    generation = raw["metadata"]["generation"] + 1
-    metadata = {**raw["metadata"], "generation": generation}
-    spec = {**raw["spec"], "nodeName": node_name}
-    after = {**raw, "metadata": metadata, "spec": spec, "status": status}
-    # Of spec and metadata only one field each changes: they need not be read again.
-    on_node = msgspec.structs.replace(
+    metadata, spec, status = raw["metadata"].copy(), raw["spec"].copy(), raw["status"].copy()
+    generation = metadata["generation"] = metadata["generation"] + 1
+    spec["nodeName"] = node_name
+    status.pop("nominatedNodeName", None)
+    conditions = status["conditions"] = with_condition(status.get("conditions", []), _SCHEDULED, now)
+    # What changes is known field by field: nothing else needs to be read again.
+    on_node = replace(
         pod,
-        metadata=msgspec.structs.replace(pod.metadata, generation=generation),
-        spec=msgspec.structs.replace(pod.spec, node_name=node_name),
-        status=msgspec.convert(status, PodStatus),
+        metadata=replace(pod.metadata, generation=generation),
+        spec=replace(pod.spec, node_name=node_name),
+        status=replace(pod.status, nominated_node_name="", conditions=convert(conditions, _CONDITIONS)),
     )
-    return after, on_node
+    return {**raw, "metadata": metadata, "spec": spec, "status": status}, on_node

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
@@ -17,6 +18,7 @@ from podium.store.errors import bad_request
 # Whoever registers a node reports on it in the same request.
 _REPORTED_AT_CREATION = frozenset(("Node",))
 _PENDING = "Pending"
+Reading = TypeVar("Reading", bound=Kubernetes)
 # What the API server alone gives a new object.
 _GIVEN = (
     "creationTimestamp",
@@ -46,7 +48,7 @@ def with_first_status(raw: Raw, object_: Kubernetes) -> tuple[Raw, Kubernetes]:
     if isinstance(object_, Pod):
         return {**raw, "status": {**raw["status"], "qosClass": qos_class(object_.spec)}}, object_
     if isinstance(object_, PersistentVolume):
-        object_ = msgspec.structs.replace(object_, status=PersistentVolumeStatus(phase=_PENDING))
+        object_ = replace(object_, status=PersistentVolumeStatus(phase=_PENDING))
         return {**raw, "status": {"phase": _PENDING}}, object_
     if isinstance(object_, PersistentVolumeClaim):
         return {**raw, "status": {"phase": _PENDING}}, object_
@@ -55,8 +57,21 @@ def with_first_status(raw: Raw, object_: Kubernetes) -> tuple[Raw, Kubernetes]:
 
 def with_uid(raw: Raw, object_: Kubernetes, uid: str) -> tuple[Raw, Kubernetes]:
     """Both forms of an object with its identity."""
-    metadata = msgspec.structs.replace(object_.metadata, uid=uid)
-    return {**raw, "metadata": {**raw["metadata"], "uid": uid}}, msgspec.structs.replace(object_, metadata=metadata)
+    metadata = replace(object_.metadata, uid=uid)
+    return {**raw, "metadata": {**raw["metadata"], "uid": uid}}, replace(object_, metadata=metadata)
+
+
+def read_with_metadata(reading: Reading, raw: Raw) -> Reading:
+    """The reading of an object that `with_metadata` has made, where there is one of what it was made of."""
+    given = raw["metadata"]
+    metadata = replace(
+        reading.metadata,
+        name=given.get("name", ""),
+        namespace=given.get("namespace", ""),
+        generation=given.get("generation", 0),
+        creation_timestamp=given["creationTimestamp"],
+    )
+    return replace(reading, metadata=metadata)
 
 
 def with_metadata(raw: Raw, resource: APIResource, now: int, free_name: Callable[[str, str, str], str]) -> Raw:
@@ -73,7 +88,8 @@ def with_metadata(raw: Raw, resource: APIResource, now: int, free_name: Callable
         metadata.setdefault("generation", 1)
     if resource.namespaced:
         metadata["namespace"] = given.get("namespace") or "default"
-    base = metadata.get("generateName")
-    if not metadata.get("name") and isinstance(base, str) and base:
-        metadata["name"] = free_name(resource.name, str(metadata.get("namespace", "")), base)
+    if not metadata.get("name"):
+        base = metadata.get("generateName")
+        if isinstance(base, str) and base:
+            metadata["name"] = free_name(resource.name, str(metadata.get("namespace", "")), base)
     return {**raw, "metadata": metadata}

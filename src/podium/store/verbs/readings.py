@@ -9,7 +9,7 @@ import msgspec
 
 from podium.api.errors import InputError, MalformedError, shown
 from podium.api.meta import Kubernetes, Raw
-from podium.api.pod import Pod, PodSpec
+from podium.api.pod import TERMINAL_PHASES, Pod, PodSpec, PodStatus
 from podium.api.pod_specs import SharedSpec, shared_spec
 from podium.api.reading import read
 from podium.api.schemas import structure
@@ -86,15 +86,45 @@ def rereading(resource: APIResource, object_: Reading, old: Raw, new: Raw) -> Re
 
 
 def with_status(previous: Stored, updated: Raw) -> Kubernetes:
-    """The reading of an object of which the status alone is another. Raises StoreError as `decoded` does."""
+    """The reading of an object of which the status alone is another.
+
+    Raises StoreError: 400 for a status that cannot be read, 422 for one that its kind does not have, and for another
+    phase of a pod that has ended.
+    """
     object_ = previous.object
-    type_ = status_type(type(object_))
-    if type_ is None:
+    if isinstance(object_, Pod):
+        return _pod_with_status(previous, object_, updated)
+    if previous.resource.is_custom:
         return object_
+    _check_shape(previous, updated["status"])
+    type_ = status_type(type(object_))
+    if type_ is not None:
+        try:
+            object_ = msgspec.structs.replace(object_, status=msgspec.convert(updated["status"], type_))
+        except msgspec.ValidationError:
+            object_ = rereading(previous.resource, object_, previous.raw, updated)
+    if previous.resource.type is not Kubernetes:
+        try:
+            validate(object_)
+        except InputError as error:
+            raise unreadable(previous.resource, previous.key, error) from None
+    return object_
+
+
+def _pod_with_status(previous: Stored, pod: Pod, updated: Raw) -> Pod:
     try:
-        return msgspec.structs.replace(object_, status=msgspec.convert(updated["status"], type_))
+        status = msgspec.convert(updated["status"], PodStatus)
     except msgspec.ValidationError:
-        return rereading(previous.resource, object_, previous.raw, updated)
+        _check_shape(previous, updated["status"])
+        status = rereading(previous.resource, pod, previous.raw, updated).status
+    try:
+        check_pod_status(status)
+    except InputError as error:
+        raise unreadable(previous.resource, previous.key, error) from None
+    before = pod.status.phase
+    if before in TERMINAL_PHASES and status.phase != before:
+        raise invalid(previous.resource, previous.key, f"it has ended; its phase stays {before}", "status.phase")
+    return msgspec.structs.replace(pod, status=status)
 
 
 def _read_pod(raw: Raw, spec: PodSpec) -> Pod:
@@ -103,36 +133,16 @@ def _read_pod(raw: Raw, spec: PodSpec) -> Pod:
     return msgspec.structs.replace(read(rest, Pod), spec=spec)
 
 
-def check_shape(previous: Stored, status: Any) -> None:
+def _check_shape(previous: Stored, status: Any) -> None:
     """Raise StoreError 400 for a status that is no object, and for conditions that are no list of objects."""
     if not isinstance(status, dict):
         raise bad_request(f"{previous.kind} {previous.key}: .status: {shown(status)} is not an object")
     conditions = status.get("conditions")
     if conditions is not None and not (
-        isinstance(conditions, list) and not [each for each in conditions if not isinstance(each, dict)]
+        isinstance(conditions, list) and all(isinstance(condition, dict) for condition in conditions)
     ):
         problem = f"{shown(conditions)} is not a list of objects"
         raise bad_request(f"{previous.kind} {previous.key}: .status.conditions: {problem}")
-
-
-def check_status(previous: Stored, object_: Kubernetes) -> None:
-    """Raise StoreError 422 for a status that its kind does not have; a pod that has ended keeps its phase."""
-    try:
-        if isinstance(object_, Pod):
-            check_pod_status(object_.status)
-        elif previous.resource.type is not Kubernetes:
-            validate(object_)
-    except InputError as error:
-        raise unreadable(previous.resource, previous.key, error) from None
-    old = previous.object
-    if (
-        isinstance(old, Pod)
-        and isinstance(object_, Pod)
-        and old.is_terminal
-        and object_.status.phase != old.status.phase
-    ):
-        problem = f"it has ended; its phase stays {old.status.phase}"
-        raise invalid(previous.resource, previous.key, problem, "status.phase")
 
 
 def _findings(raw: Raw, previous: Raw | None, is_new: bool, custom: bool | None) -> Sequence[Finding]:

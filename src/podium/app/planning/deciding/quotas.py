@@ -158,4 +158,4 @@ def _enough(refused: Sequence[Unmade], name: str) -> str:
 
 def _stored(pod: Pod) -> Stored:
     raw: Mapping[str, object] = msgspec.to_builtins(pod)
-    return Stored({"apiVersion": "v1", "kind": "Pod", **raw}, pod, 0, POD)
+    return Stored({"apiVersion": "v1", "kind": "Pod", **raw}, pod, 0, POD, pod.key)

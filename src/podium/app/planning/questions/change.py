@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from podium.api.input.codec import Document, Input
 from podium.api.meta import Raw
 from podium.api.objects import label_of, read_object
 from podium.api.pod import Pod
+from podium.api.pod_group import PodGroup
 from podium.api.policy import PriorityClass
 from podium.api.schemas.schema import ListOf, Object, fields_of, is_type
 from podium.api.schemas.suggestion import suggestion
@@ -33,30 +34,39 @@ _NOT_CARRIED = ("uid", "resourceVersion", "creationTimestamp", "generation", "ma
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """One object before and after; `told` says what changes, for people."""
+    """One object before and after; `told` says what changes, for people.
+
+    `from_start`: it is so before anybody acts.
+    """
 
     label: str
     before: Document
     after: Raw
     told: tuple[str, ...]
+    from_start: bool = False
 
 
 def change_question(name: str, changes: Sequence[Changed]) -> Question:
     """The question what happens when objects are changed at the start.
 
     A PriorityClass, which no update changes, is deleted and made anew, and so is a pod that has no node; running pods
-    keep what they have. Raises InputError for a running pod, which only its workload changes.
+    keep what they have. A class that has been in no cluster is what it is to be before its first pods are made. Raises
+    InputError for a running pod, which only its workload changes.
     """
     steps: list[Raw] = []
+    begins_with: list[Document] = []
     for change in changes:
         object_ = change.before.object
+        if change.from_start:
+            begins_with.append(replace(change.before, written=change.after, object=read_object(change.after).object))
+            continue
         if isinstance(object_, Pod) and object_.spec.node_name:
             raise InputError(f"{change.label} runs, and a running pod is not changed; change its workload, or the node")
         if isinstance(object_, PriorityClass | Pod):
             steps += _made_anew(change, object_.metadata.namespace)
         else:
             steps.append(applied([_without_status(change.after, change.before.raw)]))
-    return Question(name, tuple(steps))
+    return Question(name, tuple(steps), tuple(begins_with))
 
 
 def change_answer(played: Played, changes: Sequence[Changed]) -> PlanAnswer:
@@ -77,7 +87,7 @@ def changes_set(read: Input, target: str, assignments: Sequence[str], namespace:
     for assignment in assignments:
         path, value = _assigned(raw, assignment)
         raw = with_value(raw, path, value)
-    return [_changed(document, raw)]
+    return [_changed(read, document, raw)]
 
 
 def changes_patched(read: Input, patches: Sequence[Document | Raw]) -> list[Changed]:
@@ -97,10 +107,10 @@ def changes_patched(read: Input, patches: Sequence[Document | Raw]) -> list[Chan
             found[label] = (document, strategic_patch(before, rest, schema_of(kind)))
         except StoreError as error:
             raise InputError(error.message, object=label) from None
-    return [_changed(document, raw) for document, raw in found.values()]
+    return [_changed(read, document, raw) for document, raw in found.values()]
 
 
-def _changed(document: Document, raw: Raw) -> Changed:
+def _changed(read: Input, document: Document, raw: Raw) -> Changed:
     label = label_of(document.raw)
     try:
         read_object(raw)
@@ -109,7 +119,26 @@ def _changed(document: Document, raw: Raw) -> Changed:
     told = tuple(_differences(document.raw, raw, ""))
     if not told:
         raise InputError(f"{label}: nothing changes; it is so already")
-    return Changed(label, document, raw, told)
+    return Changed(label, document, raw, told, from_start=_is_new(read, document))
+
+
+def _is_new(read: Input, document: Document) -> bool:
+    """Whether it is a PriorityClass that has been in no cluster, and of which no such pod or group has what it says."""
+    named = document.object
+    if not isinstance(named, PriorityClass) or named.metadata.uid:
+        return False
+    return not any(
+        item.spec.priority_class_name == named.metadata.name and _has_its_own(item)
+        for item in (other.object for other in read.documents)
+        if isinstance(item, Pod | PodGroup)
+    )
+
+
+def _has_its_own(item: Pod | PodGroup) -> bool:
+    """Whether what it has of its class is to stay, and would not if the class were another one from the start."""
+    if item.spec.priority is None:
+        return isinstance(item, Pod) and bool(item.spec.node_name)
+    return not item.metadata.uid
 
 
 def _assigned(raw: Raw, assignment: str) -> tuple[list[str], Any]:

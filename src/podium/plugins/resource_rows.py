@@ -1,0 +1,78 @@
+"""What NodeResourcesFit and NodeResourcesBalancedAllocation say of one node together, so that it is read once.
+
+Nearly all profiles have both, and after each placement every class in use has a few nodes to be judged anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from podium.cluster.nodes import CPU, MEMORY, Entries
+from podium.cluster.pod_class import PodClass
+from podium.cluster.pods import PodRecord
+from podium.framework.plugin import MAX_NODE_SCORE, NO_FIT, TotalOfRow
+
+_HALF = MAX_NODE_SCORE // 2
+
+
+class JoinedScores(msgspec.Struct, frozen=True):
+    """How the two rate: the fullest node best where it ``is_most``, by the weights of resources and of plugins."""
+
+    is_most: bool
+    cpu_weight: int
+    memory_weight: int
+    fit_weight: int
+    balance_weight: int
+
+
+def joined_row(
+    entries: Entries,
+    pod_class: PodClass,
+    checked: Sequence[tuple[int, int]],
+    is_backed: Callable[[int], bool],
+    scores: JoinedScores,
+    apart: Callable[[], TotalOfRow],
+) -> TotalOfRow:
+    """Whether a row has room for a pod, and what the two plugins say of it where it has: as a function.
+
+    ``checked`` are the resources that must be there, with the amounts that the class wants of them. ``apart`` gives who
+    asks each plugin by itself, for the rare rows of which this does not know: those that have no cpu or no
+    memory, or less than is taken of what the class does not ask for.
+    """
+    wanted = dict(checked)
+    cpu_wanted, memory_wanted = wanted.pop(CPU, 0), wanted.pop(MEMORY, 0)
+    others = [(entries.allocatable[index], entries.requested[index], index, amount) for index, amount in wanted.items()]
+    cpu_rated, memory_rated = pod_class.nonzero_of_containers
+    cpus, memories = entries.allocatable[CPU], entries.allocatable[MEMORY]
+    cpus_requested, memories_requested = entries.requested[CPU], entries.requested[MEMORY]
+    cpus_rated, memories_rated = entries.nonzero_requested
+    pod_count, allowed_pods = entries.pod_count, entries.allowed_pods
+    is_most, cpu_weight, memory_weight = scores.is_most, scores.cpu_weight, scores.memory_weight
+    weights, fit_weight, balance_weight = cpu_weight + memory_weight, scores.fit_weight, scores.balance_weight
+
+    def total_of_row(pod: PodRecord, row: int) -> int:
+        if pod_count[row] >= allowed_pods[row]:
+            return NO_FIT
+        cpu, memory = cpus[row], memories[row]
+        cpu_taken, memory_taken = cpus_requested[row], memories_requested[row]
+        if cpu - cpu_taken < cpu_wanted or memory - memory_taken < memory_wanted or not cpu or not memory:
+            return apart()(pod, row) if not (cpu_wanted and memory_wanted) else NO_FIT
+        for offered, requested, index, amount in others:
+            if offered[row] - requested[row] < amount and (offered[row] or not is_backed(index)):
+                return NO_FIT
+        cpu_used = cpus_rated[row] + cpu_rated
+        memory_used = memories_rated[row] + memory_rated
+        if is_most:
+            cpu_used = cpu - cpu_used if cpu_used < cpu else 0
+            memory_used = memory - memory_used if memory_used < memory else 0
+        liking = cpu_weight * ((cpu - cpu_used) * MAX_NODE_SCORE // cpu) if cpu_used < cpu else 0
+        if memory_used < memory:
+            liking += memory_weight * ((memory - memory_used) * MAX_NODE_SCORE // memory)
+        before = 1.0 * cpu_taken / cpu - 1.0 * memory_taken / memory
+        after = 1.0 * (cpu_taken + cpu_wanted) / cpu - 1.0 * (memory_taken + memory_wanted) / memory
+        gain = int((1 - abs(after / 2)) * MAX_NODE_SCORE) - int((1 - abs(before / 2)) * MAX_NODE_SCORE)
+        return fit_weight * (liking // weights) + balance_weight * (_HALF + (_HALF + gain) // 2)
+
+    return total_of_row
