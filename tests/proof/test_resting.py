@@ -16,7 +16,7 @@ from podium.driver.transport import Asked
 from podium.machines.actions import ReportStatus
 from podium.machines.concerns import rest_of
 from podium.machines.observations import Answered, Problem
-from podium.requests.observations import aspects_of, is_owned, observation_of
+from podium.requests.observations import aspects_of, observation_of
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from tests.proof.test_watches import MAKERS
@@ -94,7 +94,7 @@ class Play:
             except StoreError:
                 continue
             for event in self.store.events_since(version):
-                aspects = aspects_of(event, is_owned(event), lambda name: self.store.find("Node", name) is not None)
+                aspects = aspects_of(event, lambda name: self.store.find("Node", name) is not None)
                 for told in self.both:
                     told.driver.show(event.stored.resource.name, observation_of(event), aspects)
             if self.random.random() < 0.7:

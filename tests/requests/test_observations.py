@@ -15,7 +15,6 @@ from podium.requests.observations import (
     aspects_of,
     differences,
     first_seen,
-    is_owned,
     observation_of,
     received,
 )
@@ -119,7 +118,7 @@ def test_a_change_of_a_pod_says_what_it_is_about() -> None:
         version = store.version
         write()
         [event] = store.events_since(version)
-        return aspects_of(event, is_owned(event), lambda name: store.find("Node", name) is not None)
+        return aspects_of(event, lambda name: store.find("Node", name) is not None)
 
     assert about(lambda: store.create(pod("a"), now=0)) == EVERY | ADDED
     assert about(lambda: store.bind("default/a", "n1", now=0)) == EVERY | PLACED
