@@ -61,7 +61,7 @@ class Wakeups:
 
     def next_time(self, now: int) -> int | None:
         """When the next place is due: ``now`` or earlier where one is, None for never."""
-        place = self.first_due(now)
+        place = None if now < self.quiet_until_ns else self.first_due(now)
         if place is not None:
             return self._times[place]
         later, times = self._later, self._times
