@@ -129,8 +129,9 @@ class Driver:
         if route is None:
             route = self._route(kind, aspects)
         told, roused, is_put_off = route
-        for component in roused:
-            self._rouse(component)
+        if roused:
+            for component in roused:
+                self._rouse(component)
         if is_put_off:
             self._unread.put(kind, observation, aspects)
         if told:

@@ -13,7 +13,7 @@ from podium.driver.component import Component
 from podium.driver.driver import Driver
 from podium.driver.transport import Asked
 from podium.framework.settings.feature_gates import FeatureGates
-from podium.machines.actions import Action, Bind, Evict
+from podium.machines.actions import Bind, Evict
 from podium.machines.kubelets.kubelet_settings import KubeletSettings
 from podium.machines.machine import does_watch
 from podium.machines.observations import Answered, Changed, Observation
@@ -177,16 +177,16 @@ class Simulation:
 
     def send(self, asked: Asked, now: int) -> None:
         """Carry out an action of a component, now or when its time has come; the component may crash over it."""
-        component, action = asked.component, asked.action
-        if self._faults is not None and self._crashes(component, action, is_done=False):
+        has_faults = self._faults is not None
+        if has_faults and self._crashes(asked, is_done=False):
             return
-        delay_ns = self._bind_delay_ns(action) if type(action) is Bind else 0
-        if delay_ns:
+        action = asked.action
+        if type(action) is Bind and (delay_ns := self._bind_delay_ns(action)):
             self._agenda.add(now + delay_ns, asked, _ON_ITS_WAY)
         else:
             self._carry_out(asked)
-        if self._faults is not None:
-            self._crashes(component, action, is_done=True)
+        if has_faults:
+            self._crashes(asked, is_done=True)
 
     def _begin(self, components: Iterable[Component]) -> None:
         initial = self._there_at_first()
@@ -283,8 +283,9 @@ class Simulation:
             self.driver.tell(component, seen)
         return self.driver.has_mail
 
-    def _crashes(self, component: Component, action: Action, *, is_done: bool) -> bool:
-        outage_ns = self._faults.outage_ns(component.name, action, is_done=is_done) if self._faults else None
+    def _crashes(self, asked: Asked, *, is_done: bool) -> bool:
+        component = asked.component
+        outage_ns = self._faults.outage_ns(component.name, asked.action, is_done=is_done) if self._faults else None
         if outage_ns is None:
             return False
         self.history.add(self.now, "Crashed", None, None, component.name)
