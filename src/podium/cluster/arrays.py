@@ -61,9 +61,14 @@ def in_order_of(*keys: Int64s) -> Int64s:
         bits += most.bit_length()
         if bits >= _BITS:
             return np.lexsort(keys[::-1])
-        packed = (packed << most.bit_length()) | ranks
-    places: Int64s = np.sort((packed << size.bit_length()) | np.arange(size)) & ((1 << size.bit_length()) - 1)
-    return places
+        packed <<= most.bit_length()
+        packed |= ranks
+    # In place: memory that is touched first costs more than what is done in it.
+    packed <<= size.bit_length()
+    packed |= np.arange(size)
+    packed.sort()
+    packed &= (1 << size.bit_length()) - 1
+    return packed
 
 
 def _ranks(values: Int64s) -> tuple[Int64s, int]:

@@ -28,9 +28,18 @@ class NameOrder:
 
 
 def _ascending(hashes: UInt64s) -> Int64s:
-    """The places of hashes in their order; of equal ones, which hardly ever are, the first comes first."""
-    order: Int64s = np.argsort(hashes)
-    sorted_hashes = hashes[order]
-    if (sorted_hashes[1:] == sorted_hashes[:-1]).any():
+    """The places of hashes in their order; of equal ones, which hardly ever are, the first comes first.
+
+    The upper bits of a hash tell it from all others as a rule. Its place then goes into the others, since numbers are
+    sorted in a fraction of the time that it takes to sort places by them.
+    """
+    bits = len(hashes).bit_length()
+    packed = hashes >> bits
+    packed <<= bits
+    packed |= np.arange(len(hashes), dtype=np.uint64)
+    packed.sort()
+    order: Int64s = (packed & ((1 << bits) - 1)).view(np.int64)
+    packed >>= bits
+    if (packed[1:] == packed[:-1]).any():
         order = np.argsort(hashes, kind="stable")
     return order

@@ -167,7 +167,8 @@ class JoiningPlugin(RowFilterPlugin, Protocol):
     """Says of a row at once whether a pod fits, and what some scores rate it: who is asked often reads the row once.
 
     Of some scores with their weights it takes along those that it knows, and gives the others back; None where it
-    knows none. ``of_nodes`` is by row what to add to its scores, negative where the pod does not fit in any case.
+    knows none. ``of_nodes`` is by row what to add to its scores, negative where the pod does not fit in any case. What
+    it gives must not keep the class, which ends with its pods.
     """
 
     def join(

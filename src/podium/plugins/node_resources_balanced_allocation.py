@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from podium.cluster.arrays import Int64s
+from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
@@ -55,7 +55,8 @@ class NodeResourcesBalancedAllocation:
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         """50 where the pod changes nothing, more where it evens the use out, less where it unbalances it."""
         used = self._watch.usage(view, pod)
-        gain = _evenness(used.after, used.allocatable) - _evenness(used.before, used.allocatable)
+        exists, capacity = used.allocatable > 0, np.maximum(used.allocatable, 1)
+        gain = _evenness(used.after, capacity, exists) - _evenness(used.before, capacity, exists)
         return MAX_NODE_SCORE // 2 + (MAX_NODE_SCORE // 2 + gain) // 2
 
     def row_score(self, pod_class: PodClass) -> ScoreRow:
@@ -88,13 +89,13 @@ def _evenness_of(fractions: list[float]) -> int:
     return int((1 - deviation) * MAX_NODE_SCORE)
 
 
-def _evenness(taken: Int64s, allocatable: Int64s) -> Int64s:
+def _evenness(taken: Int64s, capacity: Int64s, exists: Bools) -> Int64s:
     """``[n]`` 0..100: 100 less the standard deviation, in percent, of the used fractions of the resources."""
-    fractions = np.minimum(taken / np.maximum(allocatable, 1), 1.0)
-    return ((1 - _deviation(fractions, allocatable > 0)) * MAX_NODE_SCORE).astype(np.int64)
+    fractions = np.minimum(taken / capacity, 1.0)
+    return ((1 - _deviation(fractions, exists)) * MAX_NODE_SCORE).astype(np.int64)
 
 
-def _deviation(fractions: Fractions, exists: npt.NDArray[np.bool_]) -> Fractions:
+def _deviation(fractions: Fractions, exists: Bools) -> Fractions:
     """``[n]``: the standard deviation over the resources that exist; of two it is half their distance."""
     if len(fractions) == 2:
         distance: Fractions = np.abs((fractions[0] - fractions[1]) / 2)

@@ -6,7 +6,7 @@ Source: pkg/scheduler/framework/plugins/noderesources/fit.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import msgspec
 import numpy as np
@@ -186,12 +186,18 @@ class NodeResourcesFit:
             strategy.type == "MostAllocated", weights["cpu"], weights["memory"], fit_weight, balance_weight
         )
 
-        def apart() -> TotalOfRow:
-            rated = [(plugin.row_score(pod_class), weight) for plugin, weight in taken]
-            return total_of_row(of_nodes, [self.row_filter(pod_class)], rated)
+        # Made of the pod's class: what is kept of a class must not keep it.
+        made: TotalOfRow | None = None
+
+        def apart(pod: PodRecord, row: int) -> int:
+            nonlocal made
+            if made is None:
+                rated = [(plugin.row_score(pod.pod_class), weight) for plugin, weight in taken]
+                made = total_of_row(of_nodes, [self.row_filter(pod.pod_class)], rated)
+            return made(pod, row)
 
         entries, checked = self._cluster.nodes.entries, self._checked(pod_class)
-        together = joined_row(entries, pod_class, checked, self._is_backed, how, of_nodes, cache(apart))
+        together = joined_row(entries, pod_class, checked, self._is_backed, how, of_nodes, apart)
         return together, [entry for entry in scores if entry not in taken]
 
     def events_to_register(self) -> Sequence[EventToRegister]:

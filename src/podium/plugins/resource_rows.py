@@ -34,14 +34,14 @@ def joined_row(
     is_backed: Callable[[int], bool],
     scores: JoinedScores,
     of_nodes: memoryview,
-    apart: Callable[[], TotalOfRow],
+    apart: TotalOfRow,
 ) -> TotalOfRow:
     """Whether a row has room for a pod, and what the two plugins say of it where it has: as a function.
 
     ``of_nodes`` is by row what to add to that, negative where the pod does not fit in any case. ``checked`` are the
-    resources that must be there, with the amounts that the class wants of them. ``apart`` gives who asks each plugin by
-    itself, for the rare rows of which this does not know: those that have no cpu or no memory, or less than is taken of
-    what the class does not ask for.
+    resources that must be there, with the amounts that the class wants of them. ``apart`` asks each plugin by itself,
+    for the rare rows of which this does not know: those that have no cpu or no memory, or less than is taken of what
+    the class does not ask for.
     """
     wanted = dict(checked)
     cpu_wanted, memory_wanted = wanted.pop(CPU, 0), wanted.pop(MEMORY, 0)
@@ -61,7 +61,7 @@ def joined_row(
         cpu, memory = cpus[row], memories[row]
         cpu_taken, memory_taken = cpus_requested[row], memories_requested[row]
         if cpu - cpu_taken < cpu_wanted or memory - memory_taken < memory_wanted or not cpu or not memory:
-            return apart()(pod, row) if not (cpu_wanted and memory_wanted) else NO_FIT
+            return apart(pod, row) if not (cpu_wanted and memory_wanted) else NO_FIT
         for offered, requested, index, amount in others:
             if offered[row] - requested[row] < amount and (offered[row] or not is_backed(index)):
                 return NO_FIT

@@ -152,7 +152,8 @@ def score_by_strategy(strategy: ScoringStrategy, used: Usage) -> Int64s:
         scores = (capacity - after) * MAX_NODE_SCORE // capacity
     else:
         scores = after * MAX_NODE_SCORE // capacity
-    weights = counts * used.weights
+    # Where all nodes have all of them, one divisor is all nodes'.
+    weights = used.weights if counts.all() else counts * used.weights
     total = (scores * weights).sum(axis=0)
     weight = np.maximum(weights.sum(axis=0), 1)
     if strategy.type == "RequestedToCapacityRatio":

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from podium.cluster.arrays import Int64s
+from podium.cluster.arrays import Int64s, in_order_of
 from podium.cluster.name_order import NameOrder
 from podium.framework.kept.shelf import Shelf
 
@@ -44,15 +44,15 @@ class Ranking:
 
     def fill(self, rows: Int64s, totals: Int64s, columns: Sequence[Int64s]) -> None:
         """Put many rows at once, into a ranking without any. All arrays are ``[n]``."""
-        at = np.full(len(self._order.rows), -1, dtype=np.int64)
-        at[self._order.ranks[rows]] = np.arange(len(rows))
-        by_rank = at[at >= 0]
-        by = by_rank[np.lexsort([column[by_rank] for column in (totals, *columns)])]
-        table, rows = np.stack([*columns, totals])[:, by], rows[by]
         ranks = self._order.ranks[rows]
-        bounds = np.flatnonzero((table[:, 1:] != table[:, :-1]).any(axis=0)) + 1
+        by = in_order_of(*columns, totals, ranks)
+        rows, ranks, table = rows[by], ranks[by], [column[by] for column in (*columns, totals)]
+        differs = np.zeros(max(len(rows) - 1, 0), dtype=np.bool_)
+        for column in table:
+            differs |= column[1:] != column[:-1]
+        bounds = np.flatnonzero(differs) + 1
         for start, end in pairwise([0, *bounds.tolist(), len(rows)] if len(rows) else ()):
-            *key, total = table[:, start].tolist()
+            *key, total = [column.item(start) for column in table]
             self._shelf_of[rows[start:end]] = self._open(tuple(key), total, ranks[start:end])
 
     def put(self, row: int, key: Key, total: int) -> None:
