@@ -10,7 +10,8 @@ from podium.machines.scheduling.queue.heap import MANY, PodHeap
 UIDS = st.sampled_from("abcdef")
 STEPS = st.lists(
     st.tuples(st.just("put"), UIDS, st.integers(0, 3))
-    | st.tuples(st.sampled_from(("discard", "pop")), UIDS, st.just(0)),
+    | st.tuples(st.sampled_from(("discard", "pop")), UIDS, st.just(0))
+    | st.tuples(st.just("take until"), UIDS, st.integers(0, 2)),
     max_size=60,
 )
 
@@ -32,6 +33,11 @@ def walk(steps: list[tuple[str, str, int]]) -> None:
         elif step == "discard":
             heap.discard(uid)
             table.pop(uid, None)
+        elif step == "take until":
+            taken = sorted(item for item in table.values() if item[0] <= key)
+            assert heap.take_until(key) == taken
+            for _, other in taken:
+                del table[other]
         else:
             first = min(table.values(), default=None)
             assert heap.first() == first

@@ -79,7 +79,7 @@ class DynamicResources:
 
     def pre_enqueue(self, pod: PodRecord) -> Status:
         """Hold a pod back until all of its claims are there."""
-        if pod.spec.resource_claims:
+        if pod.pod_class.spec.resource_claims:
             try:
                 pod_claims(pod, self._devices)
             except ClaimError as error:
@@ -89,8 +89,8 @@ class DynamicResources:
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
         """Skip pods without claims; turn down those with a claim that cannot be served anywhere."""
         state[self.name] = None
-        backed = backed_resources(pod, cluster)
-        if not pod.spec.resource_claims and not backed:
+        backed = backed_resources(pod, cluster) if cluster.devices.backed else ()
+        if not backed and not pod.pod_class.spec.resource_claims:
             return SKIP
         try:
             claims = tuple(pod_claims(pod, self._devices))

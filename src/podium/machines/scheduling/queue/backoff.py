@@ -50,12 +50,8 @@ class BackoffPods:
 
     def take_ended(self, now: int) -> list[str]:
         """Take out the pods whose backoff has ended and return their uids, in order of the ends."""
-        ended = []
-        while (first := self._first()) is not None and first[0] <= now:
-            uid: str = first[-1]
-            self.discard(uid)
-            ended.append(uid)
-        return ended
+        ended = self._early.take_until(now) + self._kept.take_until(now)
+        return [item[-1] for item in sorted(ended)]
 
     def next_deadline(self) -> int | None:
         """When the first backoff ends; None if no pod backs off."""

@@ -87,6 +87,14 @@ class PodHeap:
                 return uid
         return None
 
+    def take_until(self, last: int) -> list[Item]:
+        """Take out the pods whose key begins with ``last`` or less; their items, the first one first."""
+        taken: list[Item] = []
+        while (first := self.first()) is not None and first[0] <= last:
+            self.pop()
+            taken.append(first)
+        return taken
+
     def items(self) -> list[Item]:
         """All items, the first one first."""
         return sorted(self._live.values())
