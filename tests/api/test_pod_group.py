@@ -78,7 +78,7 @@ def test_what_is_wrong_with_the_older_form_is_told_in_its_own_words(spec: Raw, p
     ("raw", "path"),
     [
         (group({"minMember": "three"}, OLDER), ".spec.minMember"),
-        (group({"minMember": 3}, OLDER, disruption_mode="All"), '.metadata.annotations["podium.dev/disruption-mode"]'),
+        (group({"minMember": 3}, OLDER, disruption_mode="All"), ".metadata.annotations[podium.dev/disruption-mode]"),
     ],
 )
 def test_what_cannot_be_read_of_the_older_form_is_told_in_its_own_words(raw: Raw, path: str) -> None:

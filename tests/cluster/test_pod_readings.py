@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from weakref import ref
 
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
+from msgspec.structs import fields, replace
 
 from podium.api.meta import OwnerReference
 from podium.api.pod import (
@@ -20,8 +20,10 @@ from podium.api.pod import (
     Toleration,
 )
 from podium.api.policy import POLICY_ANNOTATION
+from podium.api.times import parse_time
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import (
+    NO_ROW,
     differs_by_node_alone,
     differs_by_nomination_alone,
     is_of_class_of,
@@ -202,3 +204,58 @@ def known_anew(first: Pod, second: Pod) -> bool:
     cluster = Cluster()
     apart = replace(second, spec=replace(second.spec))
     return cluster.read(first).pod_class is cluster.read(apart).pod_class
+
+
+def test_a_record_holds_under_each_name_what_the_pod_says_there() -> None:
+    whole = changed(
+        pod("p", cpu=1, labels={"app": "a"}),
+        {
+            "namespace": "team",
+            "uid": "u",
+            "annotations": {POLICY_ANNOTATION: "Never"},
+            "creation_timestamp": at(1),
+            "deletion_timestamp": at(9),
+            "owner_references": (OWNER,),
+        },
+        {
+            "priority": 7,
+            "node_name": "n",
+            "scheduler_name": "other",
+            "scheduling_gates": (PodSchedulingGate(name="g"),),
+        },
+        {
+            "start_time": at(3),
+            "nominated_node_name": "m",
+            "conditions": (PodCondition(type="Ready", status="True"),),
+            "resource_claim_statuses": (PodResourceClaimStatus(name="x", resource_claim_name="y"),),
+        },
+    )
+
+    record = Cluster().read(whole)
+
+    assert {field.name: getattr(record, field.name) for field in fields(record)} == {
+        "namespace": "team",
+        "name": "p",
+        "key": "team/p",
+        "uid": "u",
+        "pod_class": record.pod_class,
+        "priority": 7,
+        "preemption_policy": "Never",
+        "created_ns": parse_time(at(1)),
+        "start_ns": parse_time(at(3)),
+        "ready": True,
+        "terminating": True,
+        "preempted": False,
+        "node_name": "n",
+        "nominated_node_name": "m",
+        "annotations": {POLICY_ANNOTATION: "Never"},
+        "gates": ("g",),
+        "scheduler_name": "other",
+        "controller": OWNER,
+        "made_claims": (("x", "y"),),
+        "read_from": ref(whole.spec),
+        "row": NO_ROW,
+        "slot": -1,
+    }
+    assert replace(record, name="q").key == "team/q"
+    assert record != replace(record)

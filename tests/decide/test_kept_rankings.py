@@ -87,7 +87,7 @@ def test_the_second_pod_of_a_class_is_placed_by_what_the_first_left(target: Pod)
         row = place(runner, record, detailed=False).row
         assert row is not None
         name = cluster.nodes.name(row)
-        cluster.add_pod(replace(record, name=f"p{number}", uid=f"p{number}", node_name=name))
+        cluster.add_pod(changed(record, name=f"p{number}", uid=f"p{number}", node_name=name))
 
         assert same_row(runner, record)
 
@@ -146,7 +146,7 @@ def test_a_plugin_that_does_not_know_of_single_rows_is_asked_in_arrays() -> None
         row = place(runner, record, detailed=False).row
         assert row is not None
         name = cluster.nodes.name(row)
-        cluster.add_pod(replace(record, name=f"p{number}", uid=f"p{number}", node_name=name))
+        cluster.add_pod(changed(record, name=f"p{number}", uid=f"p{number}", node_name=name))
 
         assert same_row(runner, record) == (number < 14)
 
@@ -196,7 +196,7 @@ def test_a_ranking_is_made_when_a_class_has_come_several_times_and_given_up_when
 
     assert [looks_at() for _ in range(PATIENCE + 3)] == [3] * (PATIENCE + 1) + [0, 0]
     for number in range(MOST_CHANGES + 1):
-        cluster.add_pod(replace(other, uid=f"q{number}"))
+        cluster.add_pod(changed(other, uid=f"q{number}"))
 
     assert looks_at() == 3
 
@@ -210,7 +210,7 @@ def test_totals_are_kept_from_the_first_pod_of_a_class_on_where_nodes_are_few_wh
 
     for changed_rows in (FEW_CHANGES, FEW_CHANGES + 1, 120):
         for number in range(changed_rows):
-            cluster.add_pod(replace(other, uid=f"q{changed_rows}-{number}", node_name=f"n{number}"))
+            cluster.add_pod(changed(other, uid=f"q{changed_rows}-{number}", node_name=f"n{number}"))
         assert same_row(runner, record)
 
 
@@ -265,7 +265,7 @@ class RankedCluster(ChangingCluster):
     @invariant()
     def a_ranking_finds_what_a_look_at_all_nodes_finds(self) -> None:
         for record in self.records:
-            found = [same_row(self.runner, replace(record, uid=uid)) for uid in ("a", "b", "c")]
+            found = [same_row(self.runner, changed(record, uid=uid)) for uid in ("a", "b", "c")]
             event("ranked" if found[-1] else "not ranked")
 
 

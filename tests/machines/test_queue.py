@@ -4,9 +4,9 @@ Test_InFlightPods and the like of pkg/scheduler/backend/queue/scheduling_queue_t
 
 import itertools
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from podium.cluster.pods import PodRecord
 from podium.framework.errors import PluginError

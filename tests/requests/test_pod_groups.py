@@ -61,11 +61,11 @@ def test_what_it_wants_stays_as_it_is(spec: Raw) -> None:
         ({"spec": {"minMember": 2}}, "spec.minMember"),
         (
             {"metadata": {"annotations": {"podium.dev/topology-key": "rack"}}},
-            'metadata.annotations["podium.dev/topology-key"]',
+            "metadata.annotations[podium.dev/topology-key]",
         ),
         (
             {"metadata": {"annotations": {"podium.dev/disruption-mode": "PodGroup"}}},
-            'metadata.annotations["podium.dev/disruption-mode"]',
+            "metadata.annotations[podium.dev/disruption-mode]",
         ),
     ],
 )

@@ -16,10 +16,11 @@ from podium.api.pod_group import DISRUPTION_ANNOTATION, TIMEOUT_ANNOTATION, TOPO
 
 OLDER_VERSION = "scheduling.x-k8s.io/v1alpha1"
 
+_ANNOTATION = "metadata.annotations[{}]"
 _OLDER_PLACES = {
     "schedulingPolicy": "spec.minMember",
-    "schedulingConstraints": f'metadata.annotations["{TOPOLOGY_ANNOTATION}"]',
-    "disruptionMode": f'metadata.annotations["{DISRUPTION_ANNOTATION}"]',
+    "schedulingConstraints": _ANNOTATION.format(TOPOLOGY_ANNOTATION),
+    "disruptionMode": _ANNOTATION.format(DISRUPTION_ANNOTATION),
 }
 _PLACE = re.compile(rf"\bspec\.({'|'.join(_OLDER_PLACES)})\b(?:\.\w+|\[\d+\])*")
 

@@ -6,11 +6,11 @@ The cluster that is changed is the live one. Nothing is copied, and between the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from types import TracebackType
 from typing import Protocol
 
 import numpy as np
+from msgspec.structs import replace
 
 from podium.api.node import Node
 from podium.api.resource_claims import ResourceClaim

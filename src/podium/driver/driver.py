@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from typing import NamedTuple
 
+from podium.driver.call_count import CallCount
 from podium.driver.component import Component
 from podium.driver.transport import Asked, Transport
 from podium.driver.unread import Unread
@@ -40,18 +41,18 @@ class Driver:
     component is asked for its deadline when it has been called and was moved by that, and at no other time. One whose
     machine rests is told nothing that can wait, but when it is told anything else, what it has missed before that.
 
-    ``on_call`` is told who is about to be called, before anything else happens. With ``on_failure`` a component whose
+    ``count`` counts who is about to be called, before anything else happens. With ``on_failure`` a component whose
     machine raises an exception is down, and that is told; without it the exception ends the run.
     """
 
     def __init__(
         self,
         transport: Transport,
-        on_call: Callable[[Sequence[Component]], None] | None = None,
+        count: CallCount | None = None,
         on_failure: Callable[[Component, Exception], None] | None = None,
     ) -> None:
         self._transport = transport
-        self._on_call = on_call
+        self._count = count or CallCount()
         self._on_failure = on_failure
         # By place, a number that grows; those who have left leave a gap.
         self._components: dict[int, Component] = {}
@@ -128,8 +129,9 @@ class Driver:
         if route is None:
             route = self._route(kind, aspects)
         told, roused, is_put_off = route
-        for component in roused:
-            self._rouse(component)
+        if roused:
+            for component in roused:
+                self._rouse(component)
         if is_put_off:
             self._unread.put(kind, observation, aspects)
         if told:
@@ -160,13 +162,14 @@ class Driver:
 
         ``most`` is how many observations are told at this time, None for all.
         """
-        inbox, called, on_call = self._inbox, self._called, self._on_call
+        inbox, called, count = self._inbox, self._called, self._count
         for _ in repeat(None) if most is None else repeat(None, most):
             if not inbox:
                 return
             targets, newest, observation = inbox.popleft()
-            if on_call is not None:
-                on_call(targets)
+            count.calls += len(targets)
+            if count.calls > count.unchecked:
+                count.check(targets)
             for component in targets:
                 machine = component.machine
                 if machine is not None and component.began <= newest:
@@ -195,8 +198,10 @@ class Driver:
         """Let a component do what is due."""
         if component.machine is None:
             raise ValueError(f"{component.name} is down")
-        if self._on_call is not None:
-            self._on_call((component,))
+        count = self._count
+        count.calls += 1
+        if count.calls > count.unchecked:
+            count.check((component,))
         self._called[component] = None
         try:
             actions = component.machine.handle(_TICK, now)

@@ -44,9 +44,10 @@ class Wakeups:
             heapify(self._later)
 
     def first_due(self, now: int) -> int | None:
-        """The first place that is due, None for none. It is due until it is set to another time."""
-        if now < self.quiet_until_ns:
-            return None
+        """The first place that is due, None for none; it is due until it is set to another time.
+
+        Whoever asks often looks at `quiet_until_ns` before.
+        """
         later, due = self._later, self._due
         while later and later[0][0] <= now:
             due.add(heappop(later)[1])
@@ -61,7 +62,7 @@ class Wakeups:
 
     def next_time(self, now: int) -> int | None:
         """When the next place is due: ``now`` or earlier where one is, None for never."""
-        place = self.first_due(now)
+        place = None if now < self.quiet_until_ns else self.first_due(now)
         if place is not None:
             return self._times[place]
         later, times = self._later, self._times

@@ -34,15 +34,14 @@ def aspects_of(event: WatchEvent, is_node: Callable[[str], bool]) -> int:
     pod, previous = event.stored.object, event.previous
     if not isinstance(pod, Pod):
         return ANY | ADDED if previous is None else ANY
-    aspects = EVERY if previous is not None else EVERY | ADDED
-    if pod.metadata.owner_references or (previous is not None and previous.object.metadata.owner_references):
+    before, metadata = previous.object if previous is not None else None, pod.metadata
+    aspects = EVERY if before is not None else EVERY | ADDED
+    if metadata.owner_references or (before is not None and before.metadata.owner_references):
         aspects |= OWNED
-    if pod.metadata.deletion_timestamp is not None:
+    if metadata.deletion_timestamp is not None:
         aspects |= ENDING | PLACED
-    node_name = pod.spec.node_name
-    if node_name:
+    if node_name := pod.spec.node_name:
         aspects |= PLACED
-        before = previous.object if previous is not None else None
         if (not isinstance(before, Pod) or before.spec.node_name != node_name) and not is_node(node_name):
             aspects |= ASTRAY
     if pod.spec.resource_claims:

@@ -100,19 +100,18 @@ def _with_conditions(listed: Sequence[Raw], conditions: Iterable[PodCondition], 
 
     If so, the fields of each are in the order that merging makes, which is the one in which they were.
     """
-    places: dict[str | None, int] = {}
-    for before in listed:
-        places[before.get("type")] = len(places)
-    if len(places) < len(listed) or None in places:
+    types = [before.get("type") for before in listed]
+    if len(set(types)) < len(types) or None in types:
         return with_conditions(listed, map(written, conditions), now), False
     result, time = list(listed), format_time(now)
     for reported in conditions:
         condition = written(reported)
         condition["lastTransitionTime"] = time
-        place = places.setdefault(reported.type, len(result))
-        if place == len(result):
+        if reported.type not in types:
+            types.append(reported.type)
             result.append(condition)
             continue
+        place = types.index(reported.type)
         before = result[place]
         if before.get("status") == reported.status and "lastTransitionTime" in before:
             condition["lastTransitionTime"] = before["lastTransitionTime"]

@@ -56,9 +56,8 @@ class APIServer:
         self._cleaner = NamespaceCleaner(store, self._stepping(_NAMESPACES))
         self.may_collect = True
         """Whether something was written since the collectors looked that may concern them."""
-        # At so many writes they look in any case; and whether every write concerns them till then.
+        # At so many writes they look in any case.
         self._look_at = _MOST_BEHIND
-        self._has_work = False
 
     def carry_out(self, action: Action, now: int, by: str = "") -> Answered:
         """Do what a component asks for; how that ends.
@@ -97,7 +96,9 @@ class APIServer:
             return False
         self.may_collect, self._look_at = False, self.written + _MOST_BEHIND
         count = self._garbage.collect(now) + self._cleaner.clean(now)
-        self._has_work = self._cleaner.has_work
+        if self._cleaner.has_work:
+            # Every write concerns them.
+            self._look_at = self.written
         return count > 0
 
     def scheduler_of(self, action: Action) -> str:
@@ -132,15 +133,15 @@ class APIServer:
             return
         for event in self._log.since(version):
             self.written += 1
-            before, metadata = event.previous, event.stored.object.metadata
+            stored, before = event.stored, event.previous
+            metadata = stored.object.metadata
             if (
                 metadata.owner_references
                 or metadata.deletion_timestamp is not None
                 or (before is not None and before.object.metadata.owner_references)
                 or event.type == "DELETED"
-                or self._has_work
                 or self.written >= self._look_at
-                or event.stored.resource.name == "Namespace"
+                or stored.resource.name == "Namespace"
             ):
                 self.may_collect = True
             self._on_event(event, now, by, message)

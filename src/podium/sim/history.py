@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, avoid_list, entry_in_words
 from podium.api.meta import Raw
@@ -40,8 +40,7 @@ class History:
         self._repeats = 0
         # With fewer events than this, and whatever waits, there are not too many.
         self._few = most_events - _MOST_EVENTS_WAIT
-        self.may_be_many = self._few < 0
-        """Whether more may have happened than is allowed; `happened` says how much has."""
+        self._on_many: Callable[[], None] | None = None
         # By the key of a pod, or the name of a workload whose pods could not be made, the place of its last event where
         # that is a failure.
         self._failed: dict[str, int] = {}
@@ -85,8 +84,15 @@ class History:
             self._events.append(event)
         self._count()
 
+    def watch_number(self, on_many: Callable[[], None]) -> None:
+        """Have somebody called once more may have happened than is allowed; `happened` says how much has."""
+        self._on_many = on_many
+        self._count()
+
     def _count(self) -> None:
-        self.may_be_many = len(self._events) + self._repeats > self._few
+        if self._on_many is not None and len(self._events) + self._repeats > self._few:
+            self._on_many()
+            self._on_many = None
 
     def _time_at(self, now: int) -> int | float:
         """The seconds from the start; much happens at one time."""

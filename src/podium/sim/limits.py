@@ -9,6 +9,7 @@ from podium.api.errors import PodiumError
 from podium.api.meta import Kubernetes
 from podium.api.times import format_duration
 from podium.api.workloads import Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
+from podium.driver.call_count import CallCount
 from podium.driver.component import Component
 from podium.sim.history import History
 
@@ -43,16 +44,17 @@ class Limits:
                 raise LimitError(f"the limit of {field.name} is {getattr(self, field.name)}; it must be 1 or more")
 
 
-class Meter:
+class Meter(CallCount):
     """What a simulation has taken so far. Its methods raise LimitError where that is more than the limits allow."""
 
     def __init__(self, limits: Limits, history: History, elapsed_ns: Callable[[], int]) -> None:
         """`elapsed_ns` tells how much time has passed since the start."""
+        super().__init__(limits.calls)
         self._limits = limits
         self._history = history
         self._elapsed_ns = elapsed_ns
         self._objects: set[str] = set()
-        self._calls, self._most_calls = 0, limits.calls
+        history.watch_number(self._check_all)
 
     def wanted(self, object_: Kubernetes) -> None:
         """An object was written that may ask for pods; more than may exist are not waited for."""
@@ -70,20 +72,18 @@ class Meter:
         """An object is no more."""
         self._objects.discard(uid)
 
-    def call(self, components: Sequence[Component]) -> None:
-        """These components are about to be called upon."""
-        self._calls += len(components)
-        if self._calls > self._most_calls or self._history.may_be_many:
-            self._check(components)
-
-    def _check(self, components: Sequence[Component]) -> None:
+    def check(self, components: Sequence[Component]) -> None:
+        """These components are about to be called upon: one call too many, or after one event too many."""
         limits = self._limits
-        if self._calls > limits.calls:
-            name = components[len(components) + limits.calls - self._calls].name
+        if self.calls > limits.calls:
+            name = components[len(components) + limits.calls - self.calls].name
             raise self._reached("calls", limits.calls, f"{name} is called upon once more")
         if self._history.happened > limits.events:
             name = components[0].name
             raise self._reached("events", limits.events, f"there is one more event before {name} acts")
+
+    def _check_all(self) -> None:
+        self.unchecked = 0
 
     def _reached(self, limit: str, most: int, problem: str) -> LimitError:
         return LimitError(

@@ -13,7 +13,7 @@ from podium.driver.component import Component
 from podium.driver.driver import Driver
 from podium.driver.transport import Asked
 from podium.framework.settings.feature_gates import FeatureGates
-from podium.machines.actions import Action, Bind, Evict
+from podium.machines.actions import Bind, Evict
 from podium.machines.kubelets.kubelet_settings import KubeletSettings
 from podium.machines.machine import does_watch
 from podium.machines.observations import Answered, Changed, Observation
@@ -112,7 +112,7 @@ class Simulation:
         self.account = Account(self.store, self.now)
         self._open_disruptions = self.account.ledger.open
         self.server = APIServer(self.store, self.history, self._note, self.account.ledger)
-        self.driver = Driver(self, self._meter.call)
+        self.driver = Driver(self, self._meter)
         self._faults = faults
         self._informers = None if faults is None else Informers(self.store, faults, self.driver)
         self._agenda: Agenda[Step | Asked | _Hear | _Restart] = Agenda()
@@ -150,11 +150,12 @@ class Simulation:
 
     def step(self) -> bool:
         """Let the next thing happen, and everything that follows from it at once; False when nothing is left."""
-        if self.driver.has_mail:
+        driver = self.driver
+        if driver.has_mail:
             # Somebody has asked the API server for something between two steps.
             self._settle()
             return True
-        if (component := self.driver.first_due(self.now, waits=True)) is not None:
+        if (component := driver.first_due(self.now, waits=True)) is not None:
             self._wake(component)
         elif (item := self._agenda.take_due(self.now)) is not None:
             self._happen(item)
@@ -176,16 +177,16 @@ class Simulation:
 
     def send(self, asked: Asked, now: int) -> None:
         """Carry out an action of a component, now or when its time has come; the component may crash over it."""
-        component, action = asked.component, asked.action
-        if self._faults is not None and self._crashes(component, action, is_done=False):
+        has_faults = self._faults is not None
+        if has_faults and self._crashes(asked, is_done=False):
             return
-        delay_ns = self._bind_delay_ns(action) if type(action) is Bind else 0
-        if delay_ns:
+        action = asked.action
+        if type(action) is Bind and (delay_ns := self._bind_delay_ns(action)):
             self._agenda.add(now + delay_ns, asked, _ON_ITS_WAY)
         else:
             self._carry_out(asked)
-        if self._faults is not None:
-            self._crashes(component, action, is_done=True)
+        if has_faults:
+            self._crashes(asked, is_done=True)
 
     def _begin(self, components: Iterable[Component]) -> None:
         initial = self._there_at_first()
@@ -239,13 +240,12 @@ class Simulation:
         until_ns = self.settings.until_ns
         planned = self._agenda.next_time()
         # What is put down for after the last time that there is never happens.
-        times = [None if planned is None or planned > MAX_TIME_NS else planned]
-        is_over = until_ns is None and times == [None]
+        next_ns = None if planned is None or planned > MAX_TIME_NS else planned
         arrival_ns = None if self._informers is None else self._informers.next_time(self.now)
-        if not is_over or arrival_ns is not None or self.driver.expects_news(self.now):
-            times += [arrival_ns, self.driver.next_time(self.now)]
+        is_over = until_ns is None and next_ns is None and arrival_ns is None
+        if not is_over or self.driver.expects_news(self.now):
+            next_ns = earliest((next_ns, arrival_ns, self.driver.next_time(self.now)))
         end = None if until_ns is None else self.settings.start_ns + until_ns
-        next_ns = earliest(times)
         if next_ns is None or next_ns > (MAX_TIME_NS if end is None else end):
             self.now = self.now if end is None else end
             return False
@@ -256,15 +256,15 @@ class Simulation:
 
     def _settle(self) -> None:
         """Deliver what was written and answered, and let kubelets and controllers act on it, until all are quiet."""
+        driver, server = self.driver, self.server
         while True:
-            if self.driver.has_mail:
-                self.driver.deliver(self.now)
+            driver.deliver(self.now)
             # Objects go whose owners are gone, before anybody else acts.
-            if self.server.may_collect and self.server.collect_garbage(self.now):
+            if server.may_collect and server.collect_garbage(self.now):
                 continue
             if self._informers is not None and self._receive(self._informers):
                 continue
-            due = self.driver.first_due(self.now)
+            due = driver.first_due(self.now)
             if due is None:
                 break
             self._wake(due)
@@ -283,8 +283,9 @@ class Simulation:
             self.driver.tell(component, seen)
         return self.driver.has_mail
 
-    def _crashes(self, component: Component, action: Action, *, is_done: bool) -> bool:
-        outage_ns = self._faults.outage_ns(component.name, action, is_done=is_done) if self._faults else None
+    def _crashes(self, asked: Asked, *, is_done: bool) -> bool:
+        component = asked.component
+        outage_ns = self._faults.outage_ns(component.name, asked.action, is_done=is_done) if self._faults else None
         if outage_ns is None:
             return False
         self.history.add(self.now, "Crashed", None, None, component.name)

@@ -41,17 +41,15 @@ class Standstill:
         """A component is about to do what is due. Raises PodiumError where nothing has come of it too often."""
         if self._seen.get(component) != version:
             self._seen[component] = version
-            self._in_vain[component] = 0
+            if self._in_vain:
+                self._in_vain.pop(component, None)
             return
-        self._in_vain[component] += 1
-        vain = self._in_vain[component]
+        vain = self._in_vain[component] = self._in_vain[component] + 1
         if vain > _SPARE_TICKS and vain > _SPARE_TICKS + _TICKS_AN_OBJECT * self._count_objects():
             raise PodiumError(f"{component} goes on for ever at one instant: it acted {vain} times and nothing changed")
 
     def write(self, component: str, count: int) -> None:
         """A component has written something. Raises PodiumError where it goes round in a circle."""
-        if not count:
-            return
         self._writes[component] = self._writes.get(component, 0) + count
         self._written += count
         if self._written > _SPARE_WRITES and self._written > _SPARE_WRITES + _WRITES_AN_OBJECT * self._count_objects():
@@ -64,5 +62,6 @@ class Standstill:
         """Time goes on."""
         self._seen.clear()
         self._in_vain.clear()
-        self._writes.clear()
-        self._written = 0
+        if self._written:
+            self._writes.clear()
+            self._written = 0

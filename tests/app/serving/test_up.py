@@ -90,7 +90,7 @@ def test_two_do_not_share_a_data_directory(tmp_path: Path) -> None:
         second = run("up", "--port", "0", "--data-dir", str(tmp_path / "data"))
 
     assert second.returncode == 1
-    assert second.stderr.startswith(f"podium: error: {tmp_path}/data/journal: ")
+    assert second.stderr.startswith(f"podium: error: {tmp_path}/data: another podium up uses this data directory")
     assert "Traceback" not in second.stderr
 
 

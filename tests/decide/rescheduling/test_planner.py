@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -450,12 +451,12 @@ def test_what_is_no_proposal_ends_its_policys_turn(proposes: Any, problem: str) 
 
 def test_a_pod_that_is_not_on_a_node_or_was_read_anew_is_not_moved() -> None:
     here = crowded(2)
-    record = next(iter(here.cluster.placed.values()))
+    read_anew = msgspec.structs.replace(next(iter(here.cluster.placed.values())))
     stranger = here.cluster.read(pod("x", owner="ReplicaSet/web"))
 
     made = plan(
         here,
-        odd(proposes=lambda _: [Proposal((Relocation(each),), "") for each in (replace(record), stranger)]),
+        odd(proposes=lambda _: [Proposal((Relocation(each),), "") for each in (read_anew, stranger)]),
     )
 
     assert why(made) == {"w0": "it has changed since it was looked at", "x": "it is on no node"}

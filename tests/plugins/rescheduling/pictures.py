@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
@@ -72,7 +73,7 @@ def picture_on(
 
 def again(seen: Picture) -> Picture:
     """The same picture to somebody who has never seen it."""
-    return replace(seen)
+    return dataclasses.replace(seen)
 
 
 def scratch_of(seen: Picture) -> Scratch:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from podium.framework.rescheduling.policy import Policy
 from podium.framework.rescheduling.settings import Guidance

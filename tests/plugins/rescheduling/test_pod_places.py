@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from podium.cluster.pods import NO_ROW
 from podium.decide.rescheduling.landing import SOFT_TAINT

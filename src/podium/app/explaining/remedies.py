@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from podium.api.policy import NEVER_PREEMPTS
 from podium.app.explaining.decided import explain_decision

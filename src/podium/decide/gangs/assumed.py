@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from types import TracebackType
+
+from msgspec.structs import replace
 
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.framework.cycle_state import CycleState

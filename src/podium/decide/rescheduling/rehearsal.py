@@ -7,7 +7,8 @@ same time; the replacements come before they are gone, and are placed in the ord
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from podium.cluster.pods import NO_ROW
 from podium.decide.rescheduling.landing import Landing, Landings

@@ -6,10 +6,11 @@ Source: autoscaler cluster-autoscaler (core/scaleup, estimator/binpacking_estima
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from msgspec.structs import replace
 
 from podium.api.node import Node
 from podium.api.reading import read

@@ -296,15 +296,18 @@ class NodeKubelet:
 
         Those that run already keep their places. Others are looked at when what is to end by now has, the oldest first.
         """
-        arrivals = sorted(self._arrivals.values(), key=lambda arrival: arrival.pod.metadata.creation_timestamp or "")
+        arrivals = list(self._arrivals.values())
+        if len(arrivals) > 1:
+            arrivals.sort(key=lambda arrival: arrival.pod.metadata.creation_timestamp or "")
         self._arrivals.clear()
         for arrival in arrivals:
             if arrival.has_run:
                 self._take_in(arrival, now, is_alone=False)
         self._workers.move_on(now)
+        is_alone = len(arrivals) == 1
         for arrival in arrivals:
             if not arrival.has_run:
-                self._take_in(arrival, now, is_alone=len(arrivals) == 1)
+                self._take_in(arrival, now, is_alone=is_alone)
 
     def _take_in(self, arrival: _Arrival, now: int, *, is_alone: bool) -> None:
         """Look at a pod that has come; ``is_alone``: no other has come with it."""

@@ -10,7 +10,6 @@ Source: pkg/scheduler/framework/preemption/executor.go.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -24,8 +23,7 @@ from podium.machines.grounds import Grounds
 from podium.machines.observations import Answered, Problem
 
 
-@dataclass(slots=True, eq=False)
-class Preemption:
+class Preemption(msgspec.Struct, eq=False):
     """One preemptor and what is left to do for it.
 
     ``victims`` (uids) are those that are to be deleted, the last one last; ``outstanding`` those of them whose mark or
@@ -41,7 +39,7 @@ class Preemption:
     evicts: bool = False
     binds_first: bool = False
     is_at_last: bool = False
-    outstanding: set[str] = field(default_factory=set)
+    outstanding: set[str] = set()
     failed: bool = False
     grounds: Grounds | None = None
 
@@ -116,7 +114,7 @@ class Preemptions:
             preemption.failed = preemption.failed or not _is_gone(action, problem)
         elif not isinstance(action, ReportStatus):
             actions.append(_preempted(preemption, action))
-        elif self._is_to_go(preemption, action.uid):
+        elif self._to_go(preemption, action.uid) is not None:
             return [DeleteObject("Pod", action.key, action.uid, action.cause)], None
         self._settle(preemption, action.uid)
         outstanding = preemption.outstanding
@@ -135,10 +133,10 @@ class Preemptions:
             for victim in tuple(preemption.outstanding):
                 self._settle(preemption, victim)
 
-    def _is_to_go(self, preemption: Preemption, uid: str) -> bool:
-        """Whether a victim is still to be deleted: all went well so far, and it is not terminating by itself."""
+    def _to_go(self, preemption: Preemption, uid: str) -> PodRecord | None:
+        """A victim as it is, where it is still to be deleted: all went well so far, and it is not terminating."""
         victim = self._cluster.placed.get(uid)
-        return not preemption.failed and victim is not None and not victim.terminating
+        return None if preemption.failed or victim is None or victim.terminating else victim
 
     def _settle(self, preemption: Preemption, uid: str) -> None:
         preemption.outstanding.discard(uid)
@@ -155,13 +153,14 @@ class Preemptions:
         actions: list[Action] = []
         for victim in victims:
             uid = victim.uid
-            if not self._is_to_go(preemption, uid):
+            as_it_is = self._to_go(preemption, uid)
+            if as_it_is is None:
                 continue
             outstanding.add(uid)
             self._asked[uid, cause] = preemption
             if preemption.evicts:
                 actions.append(Evict(victim.key, uid, cause, SCHEDULER, grounds=grounds))
-            elif self._cluster.placed[uid].preempted:
+            elif as_it_is.preempted:
                 actions.append(DeleteObject("Pod", victim.key, uid, cause))
             else:
                 mark = self._mark(preemptor.scheduler_name, victim.priority < preemptor.priority)

@@ -6,8 +6,9 @@ Source: pkg/scheduler (scheduler.go, schedule_one.go, eventhandlers.go); pod-pre
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Set
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod

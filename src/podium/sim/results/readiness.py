@@ -28,7 +28,8 @@ class WorkloadReadiness(msgspec.Struct):
     """One workload: `before` the run, `lowest` for any time in it, `ready` and `wanted` at present.
 
     `short_ns` is for how long it had fewer ready than it wanted; `pending_ns` how long its pods waited for nodes, added
-    up. `pods` have not ended. `was_known` is whether it was there before the run.
+    up. `pods` have not ended. `was_known` is whether it was there before the run, `is_of_daemons` whether it is a
+    DaemonSet.
     """
 
     workload: str
@@ -42,6 +43,7 @@ class WorkloadReadiness(msgspec.Struct):
     short_ns: int = 0
     pending_ns: int = 0
     was_known: bool = False
+    is_of_daemons: bool = False
     since_ns: int = 0
     points: Series[tuple[int, int]] = msgspec.field(default_factory=lambda: Series(_MOST_POINTS))
 
@@ -82,10 +84,6 @@ class _Pod(msgspec.Struct):
     is_healthy: bool = False
     is_ready: bool = False
     is_pending: bool = False
-
-    @property
-    def is_daemon(self) -> bool:
-        return self.found.workload.startswith(_DAEMONS)
 
 
 class NodeLife(msgspec.Struct):
@@ -164,7 +162,7 @@ class Readiness:
             if life is None:
                 self.nodes[name] = NodeLife(name, was_there=False, added_ns=now)
                 on_node = (self._pods[uid] for uid in self._usage.pods_on(name))
-                self.nodes[name].pods = sum(not known.is_daemon for known in on_node)
+                self.nodes[name].pods = sum(not known.found.is_of_daemons for known in on_node)
             elif life.gone_ns is not None:
                 life.gone_ns = None
         self._judge_node(name, now)
@@ -253,12 +251,13 @@ class Readiness:
     def _of(self, label: str, now: int) -> WorkloadReadiness:
         found = self._found.get(label)
         if found is None:
-            found = self._found[label] = WorkloadReadiness(label, since_ns=now)
+            is_of_daemons = label.startswith(_DAEMONS)
+            found = self._found[label] = WorkloadReadiness(label, since_ns=now, is_of_daemons=is_of_daemons)
         else:
             found.pass_time(now)
         return found
 
     def _count_on_node(self, known: _Pod, number: int) -> None:
         life = self.nodes.get(known.node)
-        if life is not None and not known.is_daemon:
+        if life is not None and not known.found.is_of_daemons:
             life.pods += number

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec.structs import replace
 
 from podium.app.planning.bounds import MOST_PLACED
 from podium.app.planning.deciding.causes import Blocked, blocked, obstacles_of, worded

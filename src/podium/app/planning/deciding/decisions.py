@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cached_property
+
+from msgspec.structs import replace
 
 from podium.api.pod import Pod
 from podium.app.cluster import Cluster as LoadedCluster

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 import msgspec
@@ -145,7 +144,7 @@ def _willing(pod: Pod) -> Pod:
 def _raise(decisions: Decisions, workload: str, wanted: PriorityClass) -> None:
     for pod in decisions.workloads.placed(workload):
         if pod.priority < wanted.value:
-            decisions.scratch.replace_pod(replace(pod, priority=wanted.value))
+            decisions.scratch.replace_pod(msgspec.structs.replace(pod, priority=wanted.value))
 
 
 def _raised_pods(decisions: Decisions, workload: str, wanted: PriorityClass) -> list[Pod]:

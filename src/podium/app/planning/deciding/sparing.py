@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -118,7 +118,7 @@ class Sparing:
     def _raise(self, decisions: Decisions, priority: int) -> None:
         for pod in self._present():
             if pod.priority < priority:
-                decisions.scratch.replace_pod(replace(pod, priority=priority))
+                decisions.scratch.replace_pod(msgspec.structs.replace(pod, priority=priority))
 
     def _pods_with(self, **fields: Any) -> Callable[[Decisions], list[Pod]]:
         """The pods as they are written with these fields of their spec."""
@@ -140,7 +140,7 @@ class Sparing:
 
     def _protect(self, decisions: Decisions) -> None:
         for pod in self._present():
-            decisions.scratch.replace_pod(replace(pod, preemption_policy=NON_PREEMPTIBLE))
+            decisions.scratch.replace_pod(msgspec.structs.replace(pod, preemption_policy=NON_PREEMPTIBLE))
 
     def _never(self) -> Iterator[Change]:
         """Those who take them are to wait for room instead."""

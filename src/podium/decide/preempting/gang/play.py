@@ -9,11 +9,11 @@ the same way, and has plugins reserve what a member takes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import partial
 from types import TracebackType
 
 import numpy as np
+from msgspec.structs import replace
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.pods import NO_ROW, PodRecord

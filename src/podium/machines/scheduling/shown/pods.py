@@ -5,7 +5,7 @@ Source: pkg/scheduler/eventhandlers.go.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from podium.api.pod import Pod
 from podium.cluster.pod_class import PodClass
