@@ -40,6 +40,17 @@ def test_nodes_with_equal_hashes_are_in_the_order_of_their_rows() -> None:
     assert list(order.rows) == [*range(1, 80, 2), *range(0, 80, 2)]
 
 
+@pytest.mark.parametrize("least", [0, 1 << 63], ids=["near", "far apart"])
+def test_nodes_are_in_the_order_of_their_hashes_whichever_bits_these_differ_in(least: int) -> None:
+    hashes = np.array([(7 * number % 100) + least * (number % 2) for number in range(100)], dtype=np.uint64)
+    spread = hashes * np.uint64(0x9E3779B97F4A7C15)
+
+    for given_hashes in (hashes, spread):
+        order = NameOrder(np.arange(100), given_hashes)
+
+        assert list(order.rows) == sorted(range(100), key=lambda row: (int(given_hashes[row]), row))
+
+
 @pytest.mark.parametrize("nodes", [1, 63, 500, 10_000, 200_000])
 def test_nodes_lie_in_few_blocks(nodes: int) -> None:
     order = NameOrder(np.arange(nodes), np.arange(nodes, dtype=np.uint64))

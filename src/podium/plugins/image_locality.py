@@ -31,14 +31,14 @@ class ImageLocality:
         """0 up to 23 MB of images on the node, 100 from 1000 MB a container, even between."""
         containers = pod.spec.init_containers + pod.spec.containers
         nodes = view.cluster.nodes
-        sizes = np.zeros(nodes.capacity, dtype=np.int64)
-        for container in containers:
-            image = nodes.images.find(_with_tag(container.image))
-            if image is not None:
-                sizes[list(image.rows)] += int(image.size_bytes * (len(image.rows) / len(nodes)))
+        found = [nodes.images.find(_with_tag(container.image)) for container in containers]
+        images = [image for image in found if image is not None]
         maximum = _MAXIMUM_BYTES_A_CONTAINER * len(containers)
-        if maximum <= _MINIMUM_BYTES:
+        if not images or maximum <= _MINIMUM_BYTES:
             return np.zeros(len(view), dtype=np.int64)
+        sizes = np.zeros(nodes.capacity, dtype=np.int64)
+        for image in images:
+            sizes[list(image.rows)] += int(image.size_bytes * (len(image.rows) / len(nodes)))
         counted = np.clip(view.take(sizes), _MINIMUM_BYTES, maximum)
         scores: Int64s = MAX_NODE_SCORE * (counted - _MINIMUM_BYTES) // (maximum - _MINIMUM_BYTES)
         return scores

@@ -87,11 +87,11 @@ class RowJudge:
         node_raters = [rater for rater in raters if rater.kept and rater.scope is Scope.NODE]
         self._row_raters = [rater for rater in raters if rater.kept and rater.scope is Scope.ROW]
         scores = [(self._score_cells(rater, state, pod), rater.weight) for rater in raters if not rater.kept]
-        self._cells: list[Cells] = [*self.filters, *(cells for cells, _ in scores)]
-        self.scores = [(cells, weight) for cells, weight in scores if not isinstance(cells, OneCell)]
-        # Those that may tell rows apart.
-        self._telling = [cells for cells in self._cells if not isinstance(cells, OneCell)]
-        self._conditions = [cells.is_current for cells in self._cells if not isinstance(cells, KeptRaw)]
+        each: list[Cells] = [*self.filters, *(cells for cells, _ in scores)]
+        self._conditions = [cells.is_current for cells in each if not isinstance(cells, KeptRaw)]
+        # Those that may tell rows apart. Others give all rows the same, which changes no choice among these.
+        self.scores = [(cells, weight) for cells, weight in scores if self._tells(cells)]
+        self._telling: list[Cells] = [*self.filters, *(cells for cells, _ in self.scores)]
         # By row, what node objects say alone: the scores, or that the pod does not fit.
         self._of_nodes = self._said_of_nodes(node_raters, state, pod)
         self._renewals = runner.cluster.nodes.entries.renewals
@@ -99,12 +99,14 @@ class RowJudge:
 
     def has_one_cell(self) -> bool:
         """Whether all nodes are one cell, for as long as this is right."""
+        return not self._telling
+
+    def _tells(self, cells: CellScore) -> bool:
+        """Whether some nodes may be another cell than others."""
         nodes = self._runner.cluster.nodes
-        present, nowhere = nodes.present[: nodes.count], View(self._runner.cluster, nodes.all_rows()[:0])
-        return not self.filters and all(
-            cells.is_one_of(present) if isinstance(cells, KeptRaw) else not cells.columns(nowhere)
-            for cells in self._cells
-        )
+        if isinstance(cells, KeptRaw):
+            return not cells.is_one_of(nodes.present[: nodes.count])
+        return not isinstance(cells, OneCell) and bool(cells.columns(View(self._runner.cluster, nodes.all_rows()[:0])))
 
     def is_current(self, state: CycleState, pod: PodRecord) -> bool:
         """Whether the same plugins have something to say, and tell rows apart as they did."""
@@ -174,7 +176,7 @@ class RowJudge:
         view = View(self._runner.cluster, rows)
         if of_rows.min(initial=0) < 0:
             raise CannotRankError
-        columns = [column for cells in self._cells for column in cells.columns(view)]
+        columns = [column for cells in self._telling for column in cells.columns(view)]
         return Judged(rows, self._of_nodes[rows] + of_rows, columns)
 
     def _said_of_nodes(self, raters: list[Rater], state: CycleState, pod: PodRecord) -> Int64s:
