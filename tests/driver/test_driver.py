@@ -8,7 +8,7 @@ from podium.api.meta import Kubernetes, ObjectMeta
 from podium.driver.component import Component
 from podium.driver.driver import Driver
 from podium.driver.transport import Asked
-from podium.machines.actions import Action, DeleteObject
+from podium.machines.actions import Action, DeleteObject, Record
 from podium.machines.concerns import ENDING, EVERY, OWNED, PLACED, Rest
 from podium.machines.machine import UNMOVED
 from podium.machines.observations import Answered, Changed, Gone, Observation, Problem, Tick
@@ -206,6 +206,15 @@ def test_an_answer_comes_after_what_happened_before_it() -> None:
     rig.driver.deliver(0)
 
     assert rig.told() == ["a Changed 0", "a Answered p 0"]
+
+
+def test_what_becomes_of_an_event_that_is_recorded_nobody_is_told() -> None:
+    rig = Rig("Pod")
+    record = Record("default/web", "u", "Normal", "Scheduled", "on node a")
+
+    rig.driver.answer(Asked(rig.components[0], 1, record), Answered(record, NO_ANSWER))
+
+    assert not rig.driver.has_mail
 
 
 def test_actions_are_sent_in_their_order_in_the_name_of_who_asked() -> None:

@@ -15,7 +15,7 @@ from podium.driver.component import Component
 from podium.driver.transport import Asked, Transport
 from podium.driver.unread import Unread
 from podium.driver.wakeups import Wakeups
-from podium.machines.actions import Action
+from podium.machines.actions import Action, Record
 from podium.machines.concerns import ANY, does_rest, heeds, rest_of
 from podium.machines.machine import UNMOVED, Machine, does_watch
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
@@ -144,7 +144,12 @@ class Driver:
         self._inbox.append(((component,), component.began, observation))
 
     def answer(self, asked: Asked, answered: Answered) -> None:
-        """An action has ended: tell who asked for it, unless it has begun another life since."""
+        """An action has ended: tell who asked for it, unless it has begun another life since.
+
+        Of what becomes of a `Record` nobody is told.
+        """
+        if type(asked.action) is Record:
+            return
         component = asked.component
         if component.is_at_rest:
             self._rouse(component)

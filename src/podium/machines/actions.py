@@ -1,8 +1,8 @@
 """What machines ask their driver to do.
 
-Actions of one list are carried out in its order; each gets an `Answered`. Every action names its object by key and uid,
-and is refused (Conflict) where the object of that key now has another uid. ``cause`` says who made it necessary, as
-`namespace/name` of a pod, a component's name, or a workload as in `ReplicaSet default/web`.
+Actions of one list are carried out in its order; each but a `Record` gets an `Answered`. Every action names its object
+by key and uid, and is refused (Conflict) where the object of that key now has another uid. ``cause`` says who made it
+necessary, as `namespace/name` of a pod, a component's name, or a workload as in `ReplicaSet default/web`.
 """
 
 from __future__ import annotations
@@ -105,6 +105,8 @@ class ReleaseClaim(msgspec.Struct, frozen=True, gc=False):
 
 class Record(msgspec.Struct, frozen=True, gc=False):
     """Record an Event about a pod; or, with "" for that, about the ``workload`` named as causes are.
+
+    Nobody waits for an Event to be written, and one that is not written is not written again: it gets no answer.
 
     ``type`` is Normal or Warning, ``reason`` one such as Scheduled, FailedScheduling or Preempted.
     ``node_name`` and ``related`` (a pod's key) are "" where they do not apply.

@@ -22,7 +22,8 @@ class Machine(Protocol):
     """A component of the cluster without clock or connections.
 
     The driver hands in what was observed of the kinds that it ``watches``, carries out the actions that come back in
-    their order, and hands in an `Answered` for each of them. When its ``deadline`` has come it hands in a `Tick`.
+    their order, and hands in an `Answered` for each of them but a `Record`. When its ``deadline`` has come it hands in
+    a `Tick`.
     """
 
     @property

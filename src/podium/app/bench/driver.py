@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from podium.api.pod import Pod
 from podium.app.bench.measurement import SECOND_NS
-from podium.machines.actions import Action, Bind, DeleteObject, Nominate, ReportUnschedulable
+from podium.machines.actions import Action, Bind, DeleteObject, Nominate, Record, ReportUnschedulable
 from podium.machines.observations import Answered, Changed, Gone, Tick
 from podium.machines.scheduling.scheduler import Scheduler
 
@@ -63,6 +63,8 @@ class BenchDriver:
             return
         handle, pending = self.scheduler.handle, list(actions)
         for action in pending:
+            if type(action) is Record:
+                continue
             pending += handle(Answered(action), self.now)
             carry = self._carries.get(type(action))
             if carry is not None:

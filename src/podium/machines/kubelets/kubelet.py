@@ -8,7 +8,7 @@ from __future__ import annotations
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.machines.actions import Action, DeleteObject, Record, ReportStatus
+from podium.machines.actions import Action, DeleteObject, ReportStatus
 from podium.machines.concerns import PLACED
 from podium.machines.kubelets import kubelet_reports as reports
 from podium.machines.kubelets.host import Hosts
@@ -154,9 +154,6 @@ class Kubelet:
 
     def _answered(self, action: Action, answered: Answered, now: int) -> bool:
         """A report was written, or was not, or nobody knows whether it was; whether anything comes of that."""
-        if isinstance(action, Record):
-            # Nobody waits for an Event to be written, and one that is not written is not written again.
-            return False
         if not isinstance(action, _REPORTS):
             raise TypeError(f"kubelets do not ask for {action}")
         name = action.key if action.kind == "Node" else self._pods.get(action.key, _NOWHERE)[1]
