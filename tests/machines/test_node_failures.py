@@ -26,6 +26,16 @@ def rig_of(*objects: Raw, make: tuple[Callable[[], Machine], ...] = (Kubelet,)) 
     return rig
 
 
+def failed_before_it_told_of_the_end(*, duration: int) -> Rig:
+    """Pod a ended on n1 after so many seconds; the report failed, and half a second later the machine did."""
+    rig = rig_of(pod("a", node="n1", annotations={"podium.dev/duration": f"{duration}s"}))
+    rig.fault = lambda action: BROKEN
+    rig.pass_to(duration + 0.5)
+    rig.fault = lambda action: None
+    rig.fail("n1")
+    return rig
+
+
 def restarts(rig: Rig, name: str) -> int:
     [status] = rig.pod(name)["status"]["containerStatuses"]
     return int(status["restartCount"])
@@ -163,12 +173,8 @@ def test_nothing_that_failed_to_be_written_is_written_by_a_machine_that_is_down(
 
 
 def test_an_end_that_the_api_was_not_told_of_is_told_when_the_machine_is_back() -> None:
-    rig = rig_of(pod("a", node="n1", annotations={"podium.dev/duration": "5s"}))
-    rig.fault = lambda action: BROKEN
-    rig.pass_to(5.5)
-    rig.fault = lambda action: None
+    rig = failed_before_it_told_of_the_end(duration=5)
 
-    rig.fail("n1")
     rig.pass_to(20)
     assert rig.told == ["0 Running ready a"]
     rig.recover("n1")
@@ -433,12 +439,8 @@ def test_a_node_without_controllers_that_look_at_it_recovers_as_if_nothing_had_b
 
 
 def test_a_report_that_is_sent_again_when_the_node_is_back_is_not_tried_once_more() -> None:
-    rig = rig_of(pod("a", node="n1", annotations={"podium.dev/duration": "20s"}))
-    rig.fault = lambda action: BROKEN
-    rig.pass_to(20.5)
-    rig.fault = lambda action: None
+    rig = failed_before_it_told_of_the_end(duration=20)
 
-    rig.fail("n1")
     rig.recover("n1")
     rig.pass_to(40)
 
