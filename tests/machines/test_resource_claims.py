@@ -39,6 +39,12 @@ def made(rig: Rig) -> Raw:
     return rig.get("ResourceClaim", name)
 
 
+def show(machine: ResourceClaims, raw: Raw) -> None:
+    found = read_object(raw).object
+    assert found is not None
+    machine.handle(Changed(found, raw), 0)
+
+
 def test_a_claim_is_made_from_a_template_and_the_pod_is_told_its_name() -> None:
     rig = rig_of(claim_template("gpu", request("r", count=2)), using(user("web"), template="gpu"))
 
@@ -143,9 +149,7 @@ def test_a_claim_that_was_deleted_is_not_deleted_again_before_that_is_seen() -> 
     left["metadata"] |= {"uid": "uid-claim", "ownerReferences": [owner]}
     machine = ResourceClaims()
     for raw in (ended, left):
-        found = read_object(raw).object
-        assert found is not None
-        machine.handle(Changed(found, raw), 0)
+        show(machine, raw)
     (action,) = machine.handle(Tick(), 0)
     assert isinstance(action, DeleteObject)
 
@@ -153,6 +157,27 @@ def test_a_claim_that_was_deleted_is_not_deleted_again_before_that_is_seen() -> 
 
     assert machine.handle(Tick(), 0) == []
     assert machine.deadline().time_ns is None
+
+
+def test_a_claim_that_is_seen_to_go_before_its_deletion_is_answered_is_freed_when_it_is() -> None:
+    ended = {**using(user("web", node="n1"), template="gpu"), "status": {"phase": "Failed"}}
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "web", "uid": "uid-web", "controller": True}
+    left = claim("web-gpu")
+    left["metadata"] |= {"uid": "uid-claim", "ownerReferences": [owner]}
+    goes = claim("web-gpu", status=allocated("n1", "a"))
+    goes["metadata"] |= {**left["metadata"], **PROTECTED, "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    machine = ResourceClaims()
+    for raw in (ended, left):
+        show(machine, raw)
+    (deletion,) = machine.handle(Tick(), 0)
+    show(machine, goes)
+    assert machine.handle(Tick(), 0) == []
+
+    machine.handle(Answered(deletion), 0)
+
+    (freeing,) = machine.handle(Tick(), 0)
+    assert isinstance(freeing, PatchObject)
+    assert freeing.patch["status"]["allocation"] is None
 
 
 def test_a_pod_that_was_never_seen_is_waited_for_and_then_taken_off() -> None:
@@ -201,7 +226,7 @@ def test_nothing_is_remembered_of_what_is_gone() -> None:
     rig.delete("ResourceClaimTemplate", "gpu")
     rig.wait(600)
 
-    kept = {name: value for name, value in vars(rig.machine).items() if isinstance(value, dict) and value}
+    kept = {name: value for name, value in vars(rig.machine).items() if isinstance(value, dict | set) and value}
 
     assert kept == {}
 
@@ -211,18 +236,12 @@ def test_a_pod_is_told_the_name_of_a_claim_only_as_it_was_seen() -> None:
     machine = ResourceClaims()
     web = using(user("web"), template="gpu")
     web["metadata"]["resourceVersion"] = "7"
-
-    def show(raw: Raw) -> None:
-        found = read_object(raw).object
-        assert found is not None
-        machine.handle(Changed(found, raw), 0)
-
-    show(claim_template("gpu"))
-    show(web)
+    show(machine, claim_template("gpu"))
+    show(machine, web)
     (creation,) = machine.handle(Tick(), 0)
     assert isinstance(creation, CreateObject)
     machine.handle(Answered(creation), 0)
-    show({**creation.raw, "metadata": {**creation.raw["metadata"], "name": "web-gpu-1", "uid": "c1"}})
+    show(machine, {**creation.raw, "metadata": {**creation.raw["metadata"], "name": "web-gpu-1", "uid": "c1"}})
 
     (patch,) = machine.handle(Tick(), 0)
 
@@ -237,9 +256,7 @@ def test_a_pod_that_was_replaced_by_another_of_its_name_has_gone_though_nobody_s
     second["metadata"] = {**second["metadata"], "uid": "another"}
 
     def shown(raw: Raw) -> list[Action]:
-        found = read_object(raw).object
-        assert found is not None
-        machine.handle(Changed(found, raw), 0)
+        show(machine, raw)
         return machine.handle(Tick(), 0)
 
     assert shown(first) == shown(used) == []

@@ -274,7 +274,7 @@ def test_whatever_fails_no_device_is_given_twice_and_all_pods_get_theirs(seed: i
     assert {one.status.phase for one in pods(simulation).values()} == {"Succeeded"}
 
 
-@pytest.mark.parametrize("seed", [*range(4), 90, 125, 218])
+@pytest.mark.parametrize("seed", [*range(4), 90, 125, 218, 7769])
 def test_whatever_fails_and_whoever_goes_no_device_is_given_twice_and_all_come_back(seed: int) -> None:
     story_with_deletions(seed)
 

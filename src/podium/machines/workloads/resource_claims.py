@@ -28,7 +28,8 @@ _Key = tuple[str, str]
 class ResourceClaims:
     """Makes claims for pods that name templates, takes ended pods off claims, and frees claims that nobody uses.
 
-    What the controller asked for is not asked for again until that has been answered.
+    What the controller asked for is not asked for again until that has been answered; what it is shown of the same
+    object in the meantime it looks at then.
     """
 
     watches = frozenset(("Pod", "ResourceClaim", "ResourceClaimTemplate"))
@@ -52,7 +53,9 @@ class ResourceClaims:
         self._missed: dict[tuple[str, str], int] = {}
         # When claims were made that are yet to be seen, by the key of the pod and their name in it.
         self._unseen: dict[str, dict[str, int]] = {}
+        # How many requests are yet to be answered, and what is to be looked at once more when they are.
         self._asked: dict[_Key, int] = {}
+        self._again: set[_Key] = set()
         self._queue: WorkQueue[_Key] = WorkQueue()
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
@@ -129,9 +132,8 @@ class ResourceClaims:
         pod = self._pods.pop(key, None)
         if pod is None:
             return
-        self._asked.pop(("Pod", key), None)
+        self._expect_nothing(("Pod", key))
         self._unseen.pop(key, None)
-        self._queue.forget(("Pod", key))
         for resource_claim in pod.spec.resource_claims:
             _drop(self._waiting, f"{pod.metadata.namespace}/{resource_claim.resource_claim_template_name}", key)
 
@@ -156,8 +158,7 @@ class ResourceClaims:
 
     def _forget_claim(self, key: str) -> None:
         before = self._take_out(key)
-        self._asked.pop(("ResourceClaim", key), None)
-        self._queue.forget(("ResourceClaim", key))
+        self._expect_nothing(("ResourceClaim", key))
         self._forget_pods(before)
 
     def _take_out(self, key: str) -> list[str]:
@@ -183,6 +184,11 @@ class ResourceClaims:
                 if self._gone.pop(uid, False):
                     del self._ended[uid]
 
+    def _expect_nothing(self, item: _Key) -> None:
+        self._asked.pop(item, None)
+        self._again.discard(item)
+        self._queue.forget(item)
+
     # What is done
 
     def _answered(self, action: CreateObject | PatchObject | DeleteObject, answered: Answered, now: int) -> None:
@@ -192,20 +198,20 @@ class ResourceClaims:
             self._asked[key] = left
         else:
             self._asked.pop(key, None)
-        self._queue.answer(key, answered, now)
-        if answered.problem is None:
-            if isinstance(action, CreateObject) and key[1] in self._pods:
-                name = action.raw["metadata"]["annotations"][POD_CLAIM_NAME]
-                self._unseen.setdefault(key[1], {})[name] = now
-            # A pod that was told its claims is looked at again when that is seen, and so is a claim that was deleted:
-            # it may stay for others, and to delete it once more would change nothing.
-            if isinstance(action, CreateObject) or (isinstance(action, PatchObject) and action.kind != "Pod"):
+            if key in self._again:
+                self._again.discard(key)
                 self._queue.add(key)
+        self._queue.answer(key, answered, now)
+        if isinstance(action, CreateObject) and answered.problem is None and key[1] in self._pods:
+            name = action.raw["metadata"]["annotations"][POD_CLAIM_NAME]
+            self._unseen.setdefault(key[1], {})[name] = now
+            self._queue.add(key)
 
     def _tick(self, now: int) -> list[Action]:
         actions: list[Action] = []
         while (item := self._queue.take(now)) is not None:
             if item in self._asked:
+                self._again.add(item)
                 continue
             kind, key = item
             asked = self._for_pod(key, now) if kind == "Pod" else self._for_claim(key, now)
