@@ -9,8 +9,9 @@ import pytest
 from podium.api.times import format_time
 from podium.machines.ledger.disruption import Disruption
 from podium.plane.assembly import Beginning, assemble, open_store
-from podium.plane.control_plane import ControlPlane, PlaneSettings
+from podium.plane.control_plane import ControlPlane
 from podium.plane.ledger_file import LedgerFile, read_ledger
+from podium.plane.plane_settings import PlaneSettings
 from podium.plane.virtual_clock import VirtualClock
 from podium.requests.options import COMPONENT
 from podium.requests.request import Request

@@ -8,7 +8,8 @@ import pytest
 from podium.api.errors import PodiumError
 from podium.driver.clock import SystemClock
 from podium.plane.assembly import Beginning, assemble, open_store
-from podium.plane.control_plane import ControlPlane, PlaneSettings
+from podium.plane.control_plane import ControlPlane
+from podium.plane.plane_settings import PlaneSettings
 from podium.plane.runner import Runner
 from podium.requests.request import Request
 from tests.store.objects import pod

@@ -9,11 +9,12 @@ from podium.api.input.codec import Document
 from podium.api.meta import Kubernetes, Raw
 from podium.driver.clock import Clock
 from podium.plane.account import PlaneAccount
-from podium.plane.control_plane import ControlPlane, PlaneSettings
+from podium.plane.control_plane import ControlPlane
 from podium.plane.initial import Population, has_absent_owners, populate
 from podium.plane.keeper import Keeper
 from podium.plane.ledger_file import LedgerFile
 from podium.plane.nodes import DEFAULT_TEMPLATE, create_nodes
+from podium.plane.plane_settings import PlaneSettings
 from podium.store.initial_objects import create_initial_objects
 from podium.store.journal.durable import DurableJournal
 from podium.store.store import Store

@@ -5,46 +5,33 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-
-import msgspec
 
 from podium.api.errors import PodiumError
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.decide.scaling.node_groups import NodeGroup
 from podium.driver.clock import Clock
 from podium.driver.component import Component
 from podium.driver.live import LiveDriver
 from podium.driver.transport import Asked
-from podium.framework.rescheduling.settings import ReschedulerSettings
-from podium.framework.settings.configuration import Configuration
-from podium.framework.settings.feature_gates import FeatureGates
 from podium.machines.actions import Record
-from podium.machines.autoscaling.autoscaler import AutoscalerSettings
-from podium.machines.kubelets import node_trouble, pod_annotations
-from podium.machines.kubelets.kubelet_settings import KubeletSettings
 from podium.machines.machine import is_among
-from podium.machines.nodes.node_lifecycle import NodeLifecycleSettings
 from podium.machines.observations import Answered, ContainersExited, Observation, Problem
 from podium.machines.parts.deadlines import earliest
 from podium.plane.account import PlaneAccount
 from podium.plane.action_events import ActionEvents
+from podium.plane.annotation_warnings import with_warnings
 from podium.plane.collectors import Collectors
-from podium.plane.components import ComponentSettings, autoscaler, controllers, rescheduler, scheduler
 from podium.plane.event_expiry import EVENT, EventExpiry
 from podium.plane.keeper import Keeper
 from podium.plane.node_leases import NodeLeases
 from podium.plane.node_power import News, NodePower
+from podium.plane.plane_settings import PlaneSettings, components_of
 from podium.plane.switches import (
     GARBAGE_COLLECTOR,
     KUBELET,
     NAMESPACE_CONTROLLER,
-    RESCHEDULER_CONFIG_MAP,
-    SCHEDULER,
 )
 from podium.requests.actions import carry_out
-from podium.requests.answering.rules import PLAIN, Rules
 from podium.requests.conversation import hold, problem_of
 from podium.requests.event_recorder import EventRecorder
 from podium.requests.observations import aspects_of, first_seen, observation_of
@@ -58,36 +45,6 @@ from podium.store.store import Store
 _LOG = logging.getLogger(__name__)
 _EXPIRED_AT_ONCE = 100
 _NODE, _POD = "Node", "Pod"
-# By kind, what finds what is wrong with annotations that say how simulated objects fare.
-_PROBLEMS: Mapping[str, Callable[[Mapping[str, str]], list[str]]] = {
-    _NODE: node_trouble.problems,
-    _POD: pod_annotations.problems,
-}
-_WRITES = ("create", "update", "patch")
-
-
-@dataclass(frozen=True, slots=True)
-class PlaneSettings:
-    """What a control plane consists of, and how its parts work.
-
-    ``configuration`` is the scheduler's, None for that of a default kube-scheduler; with ``autoscaling`` there is a
-    cluster autoscaler, of these groups, and with ``rescheduling`` a rescheduler, which reads its settings from the
-    ConfigMap `RESCHEDULER_CONFIG_MAP` once there is one. ``without`` are names of components that are left out
-    (`podium.plane.switches.SWITCHABLE`). ``rules`` are how requests are answered where that is a choice.
-    ``absent_is_gone``: an owner that was never there is gone, as Kubernetes has it; false where the objects come from a
-    cluster that is known in part.
-    """
-
-    seed: int = 0
-    configuration: Configuration | None = None
-    feature_gates: FeatureGates = FeatureGates()  # noqa: RUF009 - an immutable value
-    kubelets: KubeletSettings = field(default_factory=KubeletSettings)
-    node_lifecycle: NodeLifecycleSettings = field(default_factory=NodeLifecycleSettings)
-    autoscaling: tuple[tuple[NodeGroup, ...], AutoscalerSettings] | None = None
-    rescheduling: ReschedulerSettings | None = None
-    without: frozenset[str] = frozenset()
-    absent_is_gone: bool = True
-    rules: Rules = PLAIN
 
 
 class ControlPlane:
@@ -129,7 +86,7 @@ class ControlPlane:
             absent_is_gone=settings.absent_is_gone,
         )
         self._live = LiveDriver(clock, self, self._listed, self._failed, self._news)
-        self._components = {component.name: component for component in _components(settings, nodes)}
+        self._components = {component.name: component for component in components_of(settings, nodes)}
         # The version up to which the components were shown what was written.
         self._shown = store.version
         self._live.begin(
@@ -168,7 +125,7 @@ class ControlPlane:
             self._publish(now)
             # Whoever runs the plane has to hear of it, though it may be that nothing can be kept any more.
             self.on_work()
-        return _with_warnings(request, response)
+        return with_warnings(request, response)
 
     @property
     def is_kept(self) -> bool:
@@ -337,38 +294,5 @@ class ControlPlane:
         _LOG.error("%s has failed, and begins anew in %d s", component.name, wait_seconds, exc_info=error)
 
 
-def _components(settings: PlaneSettings, nodes: Mapping[str, Node]) -> list[Component]:
-    honors_policy = settings.feature_gates.non_preempting_priority
-    kubelets = replace(settings.kubelets, honors_policy=honors_policy, reports_all=True)
-    made = controllers(ComponentSettings(kubelets, settings.node_lifecycle, nodes, reports_all=True), settings.without)
-    if SCHEDULER not in settings.without:
-        made.append(
-            scheduler(SCHEDULER, settings.configuration, seed=settings.seed, feature_gates=settings.feature_gates)
-        )
-    if settings.autoscaling is not None:
-        groups, wanted = settings.autoscaling
-        made.append(autoscaler(groups, wanted, settings.configuration, seed=settings.seed))
-    if settings.rescheduling is not None:
-        made.append(
-            rescheduler(
-                settings.rescheduling,
-                settings.configuration,
-                seed=settings.seed,
-                config_map=RESCHEDULER_CONFIG_MAP,
-            )
-        )
-    return made
-
-
 def _nothing() -> None:
     pass
-
-
-def _with_warnings(request: Request, response: Response) -> Response:
-    """The answer, with what simulated kubelets have to say about a pod or a node that was written."""
-    problems_of = _PROBLEMS.get(request.kind)
-    if problems_of is None or request.subresource or request.verb not in _WRITES or response.object is None:
-        return response
-    annotations = response.object.get("metadata", {}).get("annotations")
-    found = problems_of(annotations) if annotations else []
-    return msgspec.structs.replace(response, warnings=(*response.warnings, *found)) if found else response

@@ -21,8 +21,8 @@ from podium.framework.settings.configuration import Configuration, load_configur
 from podium.framework.settings.feature_gates import read_feature_gates
 from podium.machines.kubelets.kubelet_settings import KubeletSettings
 from podium.plane.assembly import Beginning, assemble, open_store
-from podium.plane.control_plane import PlaneSettings
 from podium.plane.nodes import DEFAULT_TEMPLATE, check_template
+from podium.plane.plane_settings import PlaneSettings
 from podium.plane.switches import SWITCHABLE
 from podium.plane.virtual_clock import VirtualClock
 from podium.requests.answering.rules import Rules

@@ -14,7 +14,7 @@ import pytest
 from podium.app.serving.serving import Place, Serving
 from podium.driver.clock import SystemClock
 from podium.plane.assembly import Beginning, assemble, open_store
-from podium.plane.control_plane import PlaneSettings
+from podium.plane.plane_settings import PlaneSettings
 from podium.requests.request import Request
 from podium.server.documents import NoDocuments
 from podium.server.http.keeping import Keeping

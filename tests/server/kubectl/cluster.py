@@ -12,7 +12,7 @@ from typing import Any
 
 from podium.driver.clock import SystemClock
 from podium.plane.assembly import Beginning, assemble, open_store
-from podium.plane.control_plane import PlaneSettings
+from podium.plane.plane_settings import PlaneSettings
 from podium.plane.runner import Runner
 from podium.server.http.server import Server
 from podium.server.kubernetes_documents import KubernetesDocuments

@@ -39,10 +39,10 @@ from podium.framework.settings.feature_gates import FeatureGates
 from podium.machines.kubelets.host import KUBERNETES_VERSION
 from podium.machines.kubelets.kubelet_settings import KubeletSettings
 from podium.plane.assembly import Assembled, Beginning, all_objects, assemble, open_store
-from podium.plane.control_plane import PlaneSettings
 from podium.plane.initial import Population
 from podium.plane.ledger_file import KEPT_SECONDS, LEDGER, LedgerFile
 from podium.plane.nodes import DEFAULT_TEMPLATE
+from podium.plane.plane_settings import PlaneSettings
 from podium.requests.answering.rules import Rules
 from podium.server.http import loops
 from podium.server.http.security import is_loopback

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from podium.api.kinds import KINDS
-from podium.plane.control_plane import ControlPlane, PlaneSettings
+from podium.plane.control_plane import ControlPlane
+from podium.plane.plane_settings import PlaneSettings
 from podium.store.stored import Stored
 
 if TYPE_CHECKING:
