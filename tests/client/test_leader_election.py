@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podium.client.asking import Wait
 from podium.client.leading.leader_election import LeaderElection, LeaseSettings
-from podium.client.reflecting import Wait
 from podium.requests.request import Request, Response
 from podium.store.errors import StoreError
 from tests.requests.asking import API

@@ -6,7 +6,8 @@ import pytest
 
 from podium.api.meta import Kubernetes
 from podium.api.pod_group import PodGroup
-from podium.client.reflecting import PAGE, Ask, Reflecting, Stage, Wait
+from podium.client.asking import Ask, Wait
+from podium.client.reflecting import PAGE, Reflecting, Stage
 from podium.machines.observations import Changed, Gone
 from podium.requests.observations import Seen
 from podium.store.api_resources import BUILT_IN
@@ -232,10 +233,10 @@ def test_what_cannot_be_read_is_counted_and_stays_what_it_was() -> None:
 
     seen, goes_on = machine.events([event("MODIFIED", broken), event("ADDED", nameless)], NOW)
 
-    assert (seen, goes_on, machine.counts.unreadable) == ([], True, 2)
+    assert (seen, goes_on, machine.reader.failed) == ([], True, 2)
     assert machine.version == 11
     assert list(machine.known) == ["default/a"]
-    assert "default/a" in machine.unreadable
+    assert "default/a" in machine.reader.unreadable
     gone, _ = machine.events([event("DELETED", broken)], NOW)
     assert told(gone) == ["gone a@2"]
 
@@ -252,7 +253,7 @@ def test_what_cannot_be_read_in_a_list_stays_what_it_was_and_goes_when_it_is_not
     asked(machine)
     second, _ = machine.events([bookmark(13, ends_initial=True)], NOW)
 
-    assert (told(first), told(second), machine.unreadable) == ([], ["gone a@2"], {})
+    assert (told(first), told(second), machine.reader.unreadable) == ([], ["gone a@2"], {})
 
 
 def test_a_list_may_be_asked_to_be_as_new_as_a_version() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from podium.client import reflecting
+from podium.client import reflecting, retry_waits
 from podium.client.access.cluster_access import ClusterAccess
 from podium.client.access.credentials import Credentials
 from podium.client.reflecting import Reflecting
@@ -58,7 +58,7 @@ class Rig:
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reflecting, "FIRST_WAIT_NS", 10_000_000)
+    monkeypatch.setattr(retry_waits, "FIRST_WAIT_NS", 10_000_000)
 
 
 def play(story: Callable[[APIServer], Awaitable[None]]) -> None:

@@ -16,24 +16,22 @@ from dataclasses import dataclass
 from enum import Enum
 from random import Random
 
-from podium.api.errors import InputError
 from podium.api.meta import Raw
-from podium.requests.observations import Seen, arrived, differences, received
+from podium.client.asking import Ask, Wait
+from podium.client.object_reader import ObjectReader, part_of
+from podium.client.retry_waits import RetryWaits
+from podium.requests.observations import Seen, arrived, differences
 from podium.requests.request import Request
 from podium.requests.wire.outgoing import error_of
 from podium.store.api_resource import APIResource
-from podium.store.conversion.conversion import as_stored
 from podium.store.errors import StoreError
 from podium.store.reads.listing import ListOptions
 from podium.store.stored import Stored
 
 _SECOND = 10**9
-FIRST_WAIT_NS, LONGEST_WAIT_NS = 800_000_000, 30 * _SECOND
 _ABSENT_WAIT_NS = 60 * _SECOND
 # However long a server asks to wait.
 _LONGEST_ASKED_WAIT_NS = 300 * _SECOND
-# After two minutes without a failure waits begin anew.
-_FORGET_NS = 120 * _SECOND
 PAGE = 500
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 # What a server says that does not know WatchList, or not these options.
@@ -49,21 +47,6 @@ class Stage(Enum):
     WATCH = "what happens to them"
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Nothing is to be asked for before a time."""
-
-    until_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """A request to send; of a watch, how long it is to last."""
-
-    request: Request
-    timeout_seconds: int = 0
-
-
 @dataclass(slots=True)
 class Counts:
     """How often things went another way than the straight one."""
@@ -72,7 +55,6 @@ class Counts:
     watches: int = 0
     broken: int = 0
     expired: int = 0
-    unreadable: int = 0
 
 
 class Reflecting:
@@ -80,7 +62,8 @@ class Reflecting:
 
     ``known`` are the objects by key, ``version`` the version up to which that holds. ``is_synced``: they were all there
     once. ``is_absent``: the server has no such kind, so that there is nothing to know. ``problem`` says what is wrong
-    at present, "" for nothing. ``seed`` spreads waits and the ends of watches, so that not everybody comes at once.
+    at present, "" for nothing, and ``reader`` which objects cannot be read. ``seed`` spreads waits and the ends of
+    watches, so that not everybody comes at once.
     """
 
     def __init__(
@@ -105,14 +88,12 @@ class Reflecting:
         self.is_absent = False
         self.problem = ""
         self.counts = Counts()
-        self.unreadable: dict[str, str] = {}
         self._namespace = namespace
         self._field_selector = field_selector
         self._is_optional = is_optional
-        # The versions in which the kind may be there, and which of them is asked for.
-        self._versions = (resource.served_versions if is_optional else ()) or (resource.api_version,)
-        self._asked_version = 0
+        self.reader = ObjectReader(resource, is_any_version=is_optional)
         self._random = Random(f"{resource.name} {seed}")  # noqa: S311 - a wait is no secret
+        self._waits = RetryWaits(self._random)
         self._stage = Stage.WATCH_LIST
         self._knows_watch_list = True
         # What a list, or the first part of a watch, has brought so far, and where its next page begins.
@@ -121,9 +102,6 @@ class Reflecting:
         self._least_version = 0
         # Whether all is to be listed anew since something was asked for: what still comes of that counts no more.
         self._is_overtaken = False
-        self._failures = 0
-        self._failed_ns = 0
-        self._wait_until_ns = 0
 
     @property
     def stage(self) -> Stage:
@@ -132,18 +110,18 @@ class Reflecting:
 
     def ask(self, now: int) -> Ask | Wait:
         """What to do next."""
-        if now < self._wait_until_ns:
-            return Wait(self._wait_until_ns)
+        if now < self._waits.until_ns:
+            return Wait(self._waits.until_ns)
         self._is_overtaken = False
         if self._stage is Stage.LIST:
             if not self._continue:
-                self.unreadable = {}
+                self.reader.unreadable = {}
             return Ask(self._request("list", self._list_options()))
         timeout_seconds = self._random.randrange(300, 600)
         if self._stage is Stage.WATCH:
             version = str(self.version) if self.version else ""
             return Ask(self._request("watch", self._options(resource_version=version)), timeout_seconds)
-        self._there, self.unreadable = {}, {}
+        self._there, self.reader.unreadable = {}, {}
         version = str(self._least_version) if self._least_version else ""
         options = self._options(
             resource_version=version, resource_version_match="NotOlderThan", send_initial_events=True
@@ -162,7 +140,7 @@ class Reflecting:
             return []
         items = body.get("items")
         self._take_in(item for item in (items if isinstance(items, list) else ()) if isinstance(item, dict))
-        metadata = _part(body, "metadata")
+        metadata = part_of(body, "metadata")
         more = metadata.get("continue")
         self._continue = more if isinstance(more, str) else ""
         if self._continue:
@@ -227,7 +205,7 @@ class Reflecting:
         self._least_version = least_version
         self._list_anew()
         self._is_overtaken = True
-        self._wait_until_ns = 0
+        self._waits.until_ns = 0
 
     # How
 
@@ -237,7 +215,7 @@ class Reflecting:
             kind=self.resource.name,
             namespace=self._namespace,
             options=options,
-            api_version=self._versions[self._asked_version] if self._asked_version else "",
+            api_version=self.reader.api_version,
         )
 
     def _options(
@@ -261,23 +239,23 @@ class Reflecting:
     def _take_in(self, items: Iterable[Raw]) -> None:
         for raw in items:
             # What a list holds does not say what it is (its `kind` says it for all).
-            stored = self._read(raw)
+            stored = self.reader.read(raw, self.known)
             if stored is not None:
                 self._there[stored.key] = stored
 
     def _bookmark(self, raw: Raw, now: int) -> list[Seen]:
-        metadata = _part(raw, "metadata")
+        metadata = part_of(raw, "metadata")
         version = _version(metadata.get("resourceVersion"))
         if self._stage is not Stage.WATCH_LIST:
             self.version = max(self.version, version)
             return []
-        return self._listed(version, now) if _part(metadata, "annotations").get(_INITIAL_EVENTS_END) == "true" else []
+        return self._listed(version, now) if part_of(metadata, "annotations").get(_INITIAL_EVENTS_END) == "true" else []
 
     def _listed(self, version: int, now: int) -> list[Seen]:
         """All objects have come, as they were at a version: what is to be told, beside what was known."""
         there, self._there = self._there, {}
         self.counts.lists += 1
-        for key in self.unreadable:
+        for key in self.reader.unreadable:
             # What cannot be read stays what it was when it last could.
             if key in self.known:
                 there[key] = self.known[key]
@@ -288,69 +266,27 @@ class Reflecting:
         return told
 
     def _event(self, type_: str, raw: Raw) -> list[Seen]:
-        self.version = max(self.version, _version(_part(raw, "metadata").get("resourceVersion")))
+        self.version = max(self.version, _version(part_of(raw, "metadata").get("resourceVersion")))
         if type_ not in ("ADDED", "MODIFIED", "DELETED"):
             return []
-        stored = self._read(raw, is_gone=type_ == "DELETED")
+        stored = self.reader.read(raw, self.known, is_gone=type_ == "DELETED")
         return [] if stored is None else [arrived(self.known, type_, stored)]
-
-    def _read(self, raw: Raw, *, is_gone: bool = False) -> Stored | None:
-        """The object; for one that cannot be read, what is known of it where it is gone, else None."""
-        resource = self.resource
-        if "kind" not in raw:
-            raw = {"apiVersion": self._versions[self._asked_version], "kind": resource.kind, **raw}
-        # Who wrote which field is no concern of machines, and often most of an object.
-        _part(raw, "metadata").pop("managedFields", None)
-        try:
-            if self._asked_version:
-                raw = as_stored(resource, raw, self._versions[self._asked_version])
-            stored = received(resource, raw)
-        except (InputError, ValueError) as error:
-            return self._unreadable(raw, str(error), is_gone=is_gone)
-        if self.unreadable:
-            self.unreadable.pop(stored.key, None)
-        return stored
-
-    def _unreadable(self, raw: Raw, problem: str, *, is_gone: bool) -> Stored | None:
-        named = _part(raw, "metadata")
-        namespace, name = named.get("namespace"), named.get("name")
-        key = f"{namespace}/{name}" if namespace else str(name)
-        self.counts.unreadable += 1
-        if is_gone:
-            self.unreadable.pop(key, None)
-            return self.known.get(key)
-        self.unreadable[key] = problem
-        return None
 
     def _absent(self, now: int) -> list[Seen]:
         """The server has no such kind: what there was is gone. It may have it in another version."""
-        self._asked_version = (self._asked_version + 1) % len(self._versions)
-        if self._asked_version:
+        if self.reader.try_next_version():
             self._list_anew()
             return []
         told = [arrived(self.known, type_, stored) for type_, stored in differences(self.known, {})]
         self._list_anew()
         self.is_synced = self.is_absent = True
-        self._wait_until_ns = now + _ABSENT_WAIT_NS
+        self._waits.until_ns = now + _ABSENT_WAIT_NS
         return told
 
     def _fail(self, now: int, least_ns: int = 0) -> None:
-        """Wait before the next request: twice as long as last time, and up to twice that by chance."""
-        if now - self._failed_ns > _FORGET_NS:
-            self._failures = 0
-        wait_ns = min(FIRST_WAIT_NS << min(self._failures, 10), LONGEST_WAIT_NS)
-        self._failures += 1
-        self._failed_ns = now
         if self._stage is Stage.LIST:
             self._there, self._continue = {}, ""
-        wait_ns += int(self._random.random() * wait_ns)
-        self._wait_until_ns = now + max(wait_ns, least_ns)
-
-
-def _part(raw: Raw, name: str) -> Raw:
-    """An object within one; {} where it is none."""
-    part = raw.get(name)
-    return part if isinstance(part, dict) else {}
+        self._waits.fail(now, least_ns)
 
 
 def _version(text: object) -> int:

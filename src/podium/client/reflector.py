@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from podium.client.reflecting import Ask, Reflecting, Wait
+from podium.client.asking import Ask, Wait
+from podium.client.reflecting import Reflecting
 from podium.client.session import NoAnswerError, Session
 from podium.requests.observations import Seen
 from podium.store.errors import StoreError

@@ -78,7 +78,7 @@ class _Standing(Collector):
                 "watches": sum(reflector.machine.counts.watches for reflector in reflectors),
                 "broken": sum(reflector.machine.counts.broken for reflector in reflectors),
                 "expired": sum(reflector.machine.counts.expired for reflector in reflectors),
-                "unreadable": sum(reflector.machine.counts.unreadable for reflector in reflectors),
+                "unreadable": sum(reflector.machine.reader.failed for reflector in reflectors),
             },
         )
         if self._sent is not None:

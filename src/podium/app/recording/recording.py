@@ -120,8 +120,8 @@ class _Recording:
     def _tell_gaps(self) -> None:
         """Say what of the cluster was seen late, or not at all."""
         for machine in (reflector.machine for reflector in self._reflectors):
-            if machine.unreadable:
-                count = counted(len(machine.unreadable), "object")
+            if machine.reader.unreadable:
+                count = counted(len(machine.reader.unreadable), "object")
                 self._say(f"{machine.resource.name}: {count} left out: what is there cannot be read")
             if machine.counts.expired:
                 self._say(f"{machine.resource.name}: what came while the connection was broken is seen as of its end")

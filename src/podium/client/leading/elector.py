@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from podium.client.asking import Wait
 from podium.client.leading.leader_election import LeaderElection
-from podium.client.reflecting import Wait
 from podium.client.session import NoAnswerError, Session
 from podium.requests.request import Request, Response
 

@@ -15,7 +15,7 @@ from random import Random
 
 from podium.api.meta import Raw
 from podium.api.times import format_time
-from podium.client.reflecting import Ask, Wait
+from podium.client.asking import Ask, Wait
 from podium.requests.request import Request, Response
 
 _SECOND = 10**9
