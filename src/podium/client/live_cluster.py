@@ -62,6 +62,23 @@ class LoopClock:
         self.woken.set()
 
 
+class Outlet:
+    """A transport that can be closed: what is asked for after that is dropped."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._is_closed = False
+
+    def send(self, asked: Asked, now: int) -> None:
+        """See `Transport`."""
+        if not self._is_closed:
+            self._transport.send(asked, now)
+
+    def close(self) -> None:
+        """Send nothing any more."""
+        self._is_closed = True
+
+
 class OverLoop:
     """Hands what is asked for on another thread to the event loop of a transport, in its order."""
 
@@ -113,7 +130,8 @@ class LiveCluster:
         self._in_thread = in_thread
         self.transport = make_transport(self._answered)
         transport = OverLoop(self.transport, asyncio.get_running_loop()) if in_thread else self.transport
-        self.driver = LiveDriver(self._clock, transport, self._listed, on_failure)
+        self._outlet = Outlet(transport)
+        self.driver = LiveDriver(self._clock, self._outlet, self._listed, on_failure)
         self.reflectors = {
             kind: Reflector(
                 Reflecting(
@@ -195,6 +213,11 @@ class LiveCluster:
         """Let `run` return: no machine is asked any more."""
         self._is_stopped = True
         self.driver.stop()
+
+    def settle(self) -> None:
+        """Show the machines what has come since `stop`, once `run` has returned; nothing that they ask for is sent."""
+        self._outlet.close()
+        self.driver.settle()
 
     async def close(self) -> None:
         """Keep up with nothing any more."""

@@ -91,6 +91,12 @@ class LiveDriver:
         self._is_stopped = True
         self._clock.wake()
 
+    def settle(self) -> None:
+        """Take in what has arrived since `stop`, once `run` has returned; nobody's time comes any more."""
+        self._take_in()
+        while self._driver.has_mail:
+            self._driver.deliver(self._clock.now(), _TOLD_AT_ONCE)
+
     @property
     def has_arrived(self) -> bool:
         """Whether something was handed in that no turn has taken in."""
@@ -129,8 +135,7 @@ class LiveDriver:
 
     def _step(self, now: int) -> bool:
         """Do the next thing; whether there was any."""
-        while self._arrived:
-            self._arrived.popleft()()
+        self._take_in()
         while (failed := self._restarts.take_due(now)) is not None:
             self._begin(failed)
         if self._driver.has_mail:
@@ -141,6 +146,10 @@ class LiveDriver:
             return bool(self._arrived)
         self._driver.wake(due, now)
         return True
+
+    def _take_in(self) -> None:
+        while self._arrived:
+            self._arrived.popleft()()
 
     def _add(self, component: Component) -> None:
         self._driver.add(component)

@@ -21,6 +21,7 @@ from podium.client.access.cluster_access import ClusterAccess
 from podium.client.leading.leader_election import LeaseSettings
 from podium.framework.settings.configuration import API_VERSION, KIND, default_configuration, read_configuration
 from podium.plane.ledger_file import read_ledger
+from podium.requests.request import Request
 from tests.client.api_server import NOW, APIServer
 from tests.store.objects import SECOND, budget, node, pod, priority_class, running
 
@@ -274,6 +275,30 @@ def test_the_next_program_learns_what_became_of_those_whom_the_one_before_disrup
         assert record.loss.ended_after is not None
         assert record.beneficiary is not None
         assert record.beneficiary.outcome in ("waiting", "placed")
+
+    play(story)
+
+
+def test_who_is_disrupted_while_the_program_is_about_to_end_is_accounted_for(tmp_path: Path) -> None:
+    settings = msgspec.structs.replace(SETTINGS, ledger=str(tmp_path / "ledger"))
+
+    async def story(server: APIServer) -> None:
+        server.add(
+            priority_class("high", 1_000),
+            running("victim", node="n1", cpu=9),
+            pod("wants", cpu=8, priority=1_000, spec={"priorityClassName": "high"}),
+        )
+        found = Running(server, settings)
+
+        async def stop_at_the_deletion(request: Request) -> None:
+            if request.verb == "delete":
+                found.program.stop()
+
+        server.after = stop_at_the_deletion
+        async with found:
+            await until(lambda: is_going(server, "victim"))
+        [record] = read_ledger(settings.ledger).records
+        assert (record.pod, record.cause) == ("default/victim", "preemption")
 
     play(story)
 

@@ -54,11 +54,18 @@ class LiveAccount:
             raise
         self.tallies = Tallies(self.file.last_id)
         self._find = find
+        self._ledgers: list[DisruptionLedger] = []
+
+    @property
+    def expects_ends(self) -> bool:
+        """Whether a machine has asked for a pod to go, and this is yet to be seen."""
+        return any(ledger.expects_ends for ledger in self._ledgers)
 
     def of(self, machine: Machine, name: str) -> AccountedMachine:
         """The machine, with its deeds accounted for. What an earlier life of it did is followed further."""
         find = partial(self._object, machine.watches)
         ledger = DisruptionLedger(self._keep, find, hears_requests=False, last_id=self.tallies.last_id)
+        self._ledgers.append(ledger)
         earlier = self.file.earlier()
         for record, _ in earlier.followed:
             self.tallies.known(record)

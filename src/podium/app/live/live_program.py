@@ -6,7 +6,7 @@ import asyncio
 import signal
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 OPTIONAL = frozenset(("DisruptionPolicy", "DeviceTaintRule", "PodGroup"))
 PODS_THAT_RUN = "status.phase!=Succeeded,status.phase!=Failed"
 """Which pods concern those who do not ask how others ended."""
+# How long, in the end, the last deletions are waited for to be seen, and how often they are looked for.
+_LAST_SEEN_S, _LOOKED_EACH_S = 1.0, 0.02
 
 
 def is_unsure(access: ClusterAccess) -> bool:
@@ -280,6 +282,8 @@ class LiveProgram(ABC):
         self._problems["stopping"] = "it is about to end"
         if not await cluster.transport.drain(self._program.drain_s):
             self._log.warning("not all requests were answered in time", seconds=self._program.drain_s)
+        if self._account is not None:
+            await self._account_for_the_last(cluster, self._account)
         lost.cancel()
         if self._elector is not None:
             await asyncio.gather(lost, return_exceptions=True)
@@ -287,6 +291,15 @@ class LiveProgram(ABC):
             self._log.info("the lease is given back")
         self._log.info("stopped")
         return 0
+
+    async def _account_for_the_last(self, cluster: LiveCluster, account: LiveAccount) -> None:
+        """Give what was asked for in the end a short while to be seen: nobody else knows who disrupted whom."""
+        cluster.settle()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_SEEN_S):
+                while account.expects_ends:
+                    await asyncio.sleep(_LOOKED_EACH_S)
+                    cluster.settle()
 
     # Telling
 

@@ -40,6 +40,9 @@ class Announced:
     def __init__(self) -> None:
         self._found: OrderedDict[str, Announcement] = OrderedDict()
 
+    def __len__(self) -> int:
+        return len(self._found)
+
     def asked(self, action: Action, by: str) -> None:
         """An action is about to be carried out; ``by`` is who asks for it where the action does not say."""
         if isinstance(action, ReportStatus):

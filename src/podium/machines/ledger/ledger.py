@@ -58,6 +58,11 @@ class DisruptionLedger:
         """
         return self._fates.open
 
+    @property
+    def expects_ends(self) -> bool:
+        """Whether a component has asked for a pod to go, and this is yet to be seen."""
+        return bool(self._announced)
+
     def asked(self, action: Action, by: str) -> None:
         """An action is about to be carried out; ``by`` is who asks for it."""
         # Most of what is asked for is no disruption.
