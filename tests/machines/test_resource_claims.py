@@ -8,7 +8,7 @@ from podium.api.objects import read_object
 from podium.api.resource_claims import DELETE_PROTECTION, POD_CLAIM_NAME
 from podium.machines.actions import Action, CreateObject, DeleteObject, PatchObject
 from podium.machines.observations import Answered, Changed, Tick
-from podium.machines.workloads.resource_claims import ResourceClaims
+from podium.machines.workloads.claims.resource_claims import ResourceClaims
 from tests.devices import allocated, claim, claim_template, request, using
 from tests.machines.store_rig import NO_ANSWER, UNAVAILABLE, Rig
 from tests.store.objects import SECOND, Raw, pod
@@ -226,7 +226,9 @@ def test_nothing_is_remembered_of_what_is_gone() -> None:
     rig.delete("ResourceClaimTemplate", "gpu")
     rig.wait(600)
 
-    kept = {name: value for name, value in vars(rig.machine).items() if isinstance(value, dict | set) and value}
+    assert isinstance(rig.machine, ResourceClaims)
+    fields = {**vars(rig.machine), **vars(rig.machine.claims)}
+    kept = {name: value for name, value in fields.items() if isinstance(value, dict | set) and value}
 
     assert kept == {}
 

@@ -14,7 +14,7 @@ from podium.driver.component import Component
 from podium.machines.disruption.disruption_controller import DisruptionController
 from podium.machines.disruption.drain import Drain
 from podium.machines.rescheduling.moves import Moves
-from podium.machines.workloads.resource_claims import ResourceClaims
+from podium.machines.workloads.claims.resource_claims import ResourceClaims
 from podium.machines.workloads.workload_controller import WorkloadController
 from podium.sim.simulation import Simulation
 from tests import devices

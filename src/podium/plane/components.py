@@ -23,10 +23,10 @@ from podium.machines.nodes.pod_garbage import PodGarbageCollector
 from podium.machines.nodes.taint_eviction import TaintEviction
 from podium.machines.scheduling.scheduler import OnAttempt, Scheduler
 from podium.machines.volumes.persistent_volumes import PersistentVolumes
+from podium.machines.workloads.claims.resource_claims import ResourceClaims
 from podium.machines.workloads.cron.cron_jobs import CronJobs
 from podium.machines.workloads.daemons.daemon_sets import DaemonSets
 from podium.machines.workloads.jobs.jobs import Jobs
-from podium.machines.workloads.resource_claims import ResourceClaims
 from podium.machines.workloads.rolling.deployments import Deployments
 from podium.machines.workloads.rolling.replica_sets import ReplicaSets
 from podium.machines.workloads.stateful.stateful_sets import StatefulSets

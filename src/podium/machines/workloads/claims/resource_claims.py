@@ -14,6 +14,7 @@ from podium.machines.machine import UNMOVED
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.parts.deadlines import Deadline
 from podium.machines.parts.work_queue import WorkQueue
+from podium.machines.workloads.claims.claim_index import ClaimIndex, drop, pod_made_for
 
 _NAME = "resource-claim-controller"
 # How long a pod is waited for that a claim names: kinds may overtake one another on their way.
@@ -39,18 +40,10 @@ class ResourceClaims:
         # Pods that want claims made, by key, and those that wait for a template, by its key.
         self._pods: dict[str, Pod] = {}
         self._waiting: dict[str, dict[str, None]] = {}
-        # Of all pods, by key. Whether a pod has ended, by uid, and whether it is gone too; of these those are kept that
-        # claims name.
+        # Of all pods, by key.
         self._uid_of: dict[str, str] = {}
-        self._ended: dict[str, bool] = {}
-        self._gone: dict[str, bool] = {}
         self._templates: dict[str, Raw] = {}
-        self._claims: dict[str, ResourceClaim] = {}
-        # The keys of claims by the uid of a pod that may use them, and by that of the pod they were made for.
-        self._used_by: dict[str, dict[str, None]] = {}
-        self._made_for: dict[str, dict[str, None]] = {}
-        # When a pod that a claim names was first missed, by claim and uid.
-        self._missed: dict[tuple[str, str], int] = {}
+        self.claims = ClaimIndex()
         # When claims were made that are yet to be seen, by the key of the pod and their name in it.
         self._unseen: dict[str, dict[str, int]] = {}
         # How many requests are yet to be answered, and what is to be looked at once more when they are.
@@ -89,7 +82,7 @@ class ResourceClaims:
     @property
     def rests(self) -> bool:
         """Pods need no claims as long as none names any, and there are none."""
-        return not self._claims and not self._pods
+        return not self.claims and not self._pods
 
     # What the API shows
 
@@ -102,9 +95,8 @@ class ResourceClaims:
             self._has_gone(pod.key, before)
         self._uid_of[pod.key] = uid
         ended = pod.is_terminal or (pod.is_terminating and not pod.spec.node_name)
-        changed = self._ended.get(uid) is not ended
-        self._ended[uid] = ended
-        if ended and changed:
+        has_ended = self.claims.pod_seen(uid, ended=ended)
+        if has_ended:
             self._look_at_claims_of(uid)
         claims = pod.spec.resource_claims
         if claims and not ended and any(claim.resource_claim_template_name for claim in claims):
@@ -112,7 +104,7 @@ class ResourceClaims:
             self._queue.add(("Pod", pod.key))
         else:
             if not self._pods or pod.key not in self._pods:
-                return ended and changed and (uid in self._used_by or uid in self._made_for)
+                return has_ended and self.claims.names(uid)
             self._forget_pod(pod.key)
         return True
 
@@ -123,9 +115,8 @@ class ResourceClaims:
 
     def _has_gone(self, key: str, uid: str) -> None:
         self._forget_pod(key)
-        self._ended[uid] = self._gone[uid] = True
         self._look_at_claims_of(uid)
-        self._forget_pods([uid])
+        self.claims.pod_gone(uid)
 
     def _forget_pod(self, key: str) -> None:
         """No claims are to be made for a pod."""
@@ -135,54 +126,22 @@ class ResourceClaims:
         self._expect_nothing(("Pod", key))
         self._unseen.pop(key, None)
         for resource_claim in pod.spec.resource_claims:
-            _drop(self._waiting, f"{pod.metadata.namespace}/{resource_claim.resource_claim_template_name}", key)
+            drop(self._waiting, f"{pod.metadata.namespace}/{resource_claim.resource_claim_template_name}", key)
 
     def _look_at_claims_of(self, uid: str) -> None:
-        for index in (self._used_by, self._made_for):
-            for key in index.get(uid, ()):
-                self._queue.add(("ResourceClaim", key))
+        for key in self.claims.naming(uid):
+            self._queue.add(("ResourceClaim", key))
 
     def _claim_changed(self, claim: ResourceClaim) -> None:
-        before = self._take_out(claim.key)
-        self._claims[claim.key] = claim
-        for consumer in claim.status.reserved_for:
-            self._used_by.setdefault(consumer.uid, {})[claim.key] = None
-        owner = claim.metadata.controller
-        if owner is not None and owner.kind == "Pod":
-            self._made_for.setdefault(owner.uid, {})[claim.key] = None
-            pod = f"{claim.metadata.namespace}/{owner.name}"
-            if pod in self._pods:
-                self._queue.add(("Pod", pod))
+        self.claims.put(claim)
+        owner = pod_made_for(claim)
+        if owner is not None and owner.key in self._pods:
+            self._queue.add(("Pod", owner.key))
         self._queue.add(("ResourceClaim", claim.key))
-        self._forget_pods(before)
 
     def _forget_claim(self, key: str) -> None:
-        before = self._take_out(key)
+        self.claims.remove(key)
         self._expect_nothing(("ResourceClaim", key))
-        self._forget_pods(before)
-
-    def _take_out(self, key: str) -> list[str]:
-        """Forget what a claim says; returns the uids of the pods that it named."""
-        claim = self._claims.pop(key, None)
-        if claim is None:
-            return []
-        uids = [consumer.uid for consumer in claim.status.reserved_for]
-        for uid in uids:
-            _drop(self._used_by, uid, key)
-        owner = claim.metadata.controller
-        if owner is not None and owner.kind == "Pod":
-            _drop(self._made_for, owner.uid, key)
-            uids.append(owner.uid)
-        return uids
-
-    def _forget_pods(self, uids: list[str]) -> None:
-        """Forget pods that have ended, and that no claim names any more."""
-        for uid in uids:
-            if uid not in self._used_by and uid not in self._made_for:
-                for missed in [waiting for waiting in self._missed if waiting[1] == uid]:
-                    del self._missed[missed]
-                if self._gone.pop(uid, False):
-                    del self._ended[uid]
 
     def _expect_nothing(self, item: _Key) -> None:
         self._asked.pop(item, None)
@@ -229,14 +188,17 @@ class ResourceClaims:
             resource_claim_status.name: resource_claim_status.resource_claim_name
             for resource_claim_status in pod.status.resource_claim_statuses
         }
-        made = {self._claims[claim].metadata.annotations.get(POD_CLAIM_NAME): claim for claim in self._made_by(pod)}
+        made = {
+            claim.metadata.annotations.get(POD_CLAIM_NAME): claim.metadata.name
+            for claim in self.claims.made_for(pod.metadata.uid)
+        }
         actions: list[Action] = []
         wanted, lacks = dict(known), False
         for resource_claim in pod.spec.resource_claims:
             if resource_claim.resource_claim_template_name is None or resource_claim.name in known:
                 continue
             if resource_claim.name in made:
-                wanted[resource_claim.name] = self._claims[made[resource_claim.name]].metadata.name
+                wanted[resource_claim.name] = made[resource_claim.name]
                 self._unseen.get(key, {}).pop(resource_claim.name, None)
                 continue
             if self._is_on_its_way(key, resource_claim.name, now):
@@ -266,16 +228,9 @@ class ResourceClaims:
         self._queue.add_at(("Pod", pod), made_ns + _MADE_NS)
         return True
 
-    def _made_by(self, pod: Pod) -> list[str]:
-        return [
-            key
-            for key in sorted(self._made_for.get(pod.metadata.uid, ()))
-            if self._claims[key].metadata.deletion_timestamp is None
-        ]
-
     def _for_claim(self, key: str, now: int) -> list[Action]:
         """Take ended pods off a claim; free it when it loses the last, and delete it with the pod it was made for."""
-        claim = self._claims.get(key)
+        claim = self.claims.get(key)
         if claim is None:
             return []
         used_by = [consumer for consumer in claim.status.reserved_for if not self._is_over(key, consumer.uid, now)]
@@ -292,28 +247,22 @@ class ResourceClaims:
             left_over = [finalizer for finalizer in claim.metadata.finalizers if finalizer != DELETE_PROTECTION]
             patch = {"metadata": {"resourceVersion": claim.metadata.resource_version, "finalizers": left_over}}
             return [PatchObject("ResourceClaim", key, claim.metadata.uid, patch, _NAME)]
-        owner = claim.metadata.controller
-        if owner is not None and owner.kind == "Pod" and self._ended.get(owner.uid) and not is_deleted:
+        owner = pod_made_for(claim)
+        if owner is not None and self.claims.has_ended(owner.uid) and not is_deleted:
             return [DeleteObject("ResourceClaim", key, claim.metadata.uid, _NAME)]
         return []
 
     def _is_over(self, claim: str, uid: str, now: int) -> bool:
         """Whether a pod that may use a claim has ended; one that was never seen has, after a while."""
-        if uid in self._ended:
-            self._missed.pop((claim, uid), None)
-            return self._ended[uid]
-        since = self._missed.setdefault((claim, uid), now)
+        has_ended = self.claims.has_ended(uid)
+        if has_ended is not None:
+            self.claims.found(claim, uid)
+            return has_ended
+        since = self.claims.missed_since(claim, uid, now)
         if now < since + _UNSEEN_NS:
             self._queue.add_at(("ResourceClaim", claim), since + _UNSEEN_NS)
             return False
         return True
-
-
-def _drop(index: dict[str, dict[str, None]], uid: str, key: str) -> None:
-    keys = index.get(uid, {})
-    keys.pop(key, None)
-    if not keys:
-        index.pop(uid, None)
 
 
 _FREED: Raw = {"allocation": None, "devices": None}

@@ -1,0 +1,1 @@
+"""The controller of claims for devices."""
