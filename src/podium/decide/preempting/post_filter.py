@@ -15,6 +15,8 @@ from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
 from podium.framework.status import Code, Status, unresolvable
 
+_ERROR = Code.ERROR
+_LAST_WORDS = (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 _NOTHING = PostFilterResult(unresolvable())
 _NOBODY = PostFilterResult(unresolvable(), nominated_node="")
 
@@ -46,9 +48,9 @@ def ask_post_filters(runner: Runner, placement: Placement) -> PostFilterResult:
             raise
         answers.append(found.status.by(plugin.name))
         releases += found.releases
-        if found.status.code is Code.ERROR:
+        if found.status.code is _ERROR:
             return PostFilterResult(answers[-1], answers=tuple(answers), releases=releases)
-        if found.status.code in (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE):
+        if found.status.code in _LAST_WORDS:
             return _told(found, answers[-1], answers, releases)
         if found.nominated_node is not None or best.nominated_node is None:
             best = found

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from podium.framework.events import ClusterEvent
 from podium.machines.scheduling.queue.heap import PodHeap
-from podium.machines.scheduling.queue.hints import FEW, Hints, Kind, Rejection, Rejections, Wake
+from podium.machines.scheduling.queue.hints import FEW, NO, Hints, Kind, Rejection, Rejections, Wake
 from podium.machines.scheduling.queue.queued_pod import QueuedPod
 
 Group = dict[str, QueuedPod]
@@ -64,7 +64,7 @@ class UnschedulablePods:
             (queued, wake)
             for hints, group in concerned
             for queued in group.values()
-            if (wake := hints.ask(queued.record, event)) is not Wake.NO
+            if (wake := hints.ask(queued.record, event)) is not NO
         ]
 
     def _new_group(self, rejection: Rejection) -> Group:
