@@ -103,13 +103,20 @@ class PreFilters:
             elif not says(status, Code.SUCCESS):
                 rejected = rejection(status, plugin.name, "PreFilter", pod)
                 if rejected.code is not Code.UNSCHEDULABLE:
+                    state.never_run = self._behind(plugin)
                     return PreFiltered(rejected)
             elif named is not None:
                 narrowing.append(plugin.name)
                 names = named if names is None else names & named
                 if not names:
+                    state.never_run = self._behind(plugin)
                     return PreFiltered(_nothing_left(narrowing))
         return PreFiltered(rejected) if rejected is not None else self._narrowed(names, narrowing)
+
+    def _behind(self, plugin: PreFilterPlugin) -> frozenset[str]:
+        """The names of those that come after a plugin, whether or not they are asked about pods of the class."""
+        behind = self._plugins[self._plugins.index(plugin) + 1 :]
+        return frozenset(other.name for other in behind)
 
     def _narrowed(self, names: frozenset[str] | None, plugins: list[str]) -> PreFiltered:
         """The rows of the nodes that some plugins named; None means every node."""
