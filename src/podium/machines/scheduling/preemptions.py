@@ -112,7 +112,7 @@ class Preemptions:
         actions: list[Action] = []
         if problem is not None:
             preemption.failed = preemption.failed or not _is_gone(action, problem)
-        elif not isinstance(action, ReportStatus):
+        elif type(action) is not ReportStatus:
             actions.append(_preempted(preemption, action))
         elif self._to_go(preemption, action.uid) is not None:
             return [DeleteObject("Pod", action.key, action.uid, action.cause)], None
@@ -190,6 +190,6 @@ def _is_gone(action: ReportStatus | DeleteObject | Evict, problem: Problem) -> b
 def _preempted(preemption: Preemption, action: DeleteObject | Evict) -> Record:
     preemptor, node_name = preemption.preemptor, preemption.node_name
     note = f"Preempted by pod {preemptor.uid} on node {node_name}"
-    key = action.pod if isinstance(action, Evict) else action.key
+    key = action.pod if type(action) is Evict else action.key
     where = preemption.node_of[action.uid]
     return Record(key, action.uid, "Normal", "Preempted", note, where, preemptor.key)
