@@ -164,7 +164,7 @@ class SchedulingQueue(QueuePlaces):
         """Whether `pop` would give a pod, were it asked before any backoff ends."""
         if not self._pods:
             return False
-        return len(self._active) > 0 or (self._settings.pop_from_backoff and self._backoff.can_pop_early)
+        return bool(self._active.uids) or (self._settings.pop_from_backoff and self._backoff.can_pop_early)
 
     @property
     def has_promising(self) -> bool:
