@@ -15,7 +15,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.framework.cycle_state import CycleState
-from podium.framework.errors import PluginError, failure, is_failure
+from podium.framework.errors import PluginError, blame
 from podium.framework.plugin import ClassFilterPlugin, PreFilterPlugin, PreFilterResult, is_own
 from podium.framework.status import SKIP, SUCCESS, Code, Status, unresolvable
 
@@ -88,7 +88,7 @@ class PreFilters:
             try:
                 answer = plugin.pre_filter(state, pod, cluster)
             except BaseException as error:
-                _tell(error, plugin, pod)
+                blame(error, plugin.name, "PreFilter", pod)
                 raise
             if answer is SKIP:
                 skipping.append(plugin.name)
@@ -138,12 +138,6 @@ class PreFilters:
 def says(answer: object, code: Code) -> bool:
     """Whether a plugin answered with a code."""
     return isinstance(answer, Status) and answer.code is code
-
-
-def _tell(error: BaseException, plugin: PreFilterPlugin, pod: PodRecord) -> None:
-    """Raise PluginError for what a plugin raised, where it failed by that."""
-    if is_failure(error) and not isinstance(error, PluginError):
-        raise failure(error, plugin.name, "PreFilter", pod) from error
 
 
 def rejection(answer: object, plugin: str, point: str, pod: PodRecord) -> Status:

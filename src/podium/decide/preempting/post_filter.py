@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from podium.decide.placement import Placement, full_outcome
 from podium.framework.claims import ClaimRelease
-from podium.framework.errors import PluginError, failure, is_failure
+from podium.framework.errors import blame
 from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
 from podium.framework.status import Code, Status, unresolvable
@@ -43,8 +43,7 @@ def ask_post_filters(runner: Runner, placement: Placement) -> PostFilterResult:
         try:
             found = plugin.post_filter(placement.state, placement.pod, runner, cluster, outcome)
         except BaseException as error:
-            if is_failure(error) and not isinstance(error, PluginError):
-                raise failure(error, plugin.name, "PostFilter", placement.pod) from error
+            blame(error, plugin.name, "PostFilter", placement.pod)
             raise
         answers.append(found.status.by(plugin.name))
         releases += found.releases
