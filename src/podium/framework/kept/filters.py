@@ -170,7 +170,7 @@ class KeptFilters:
         if (
             known is not None
             and pod_class() is pod.pod_class
-            and skipped == state.skip_filter
+            and (skipped is state.skip_filter or skipped == state.skip_filter)
             and known.is_right_at(self._cluster.nodes.node_changes.position)
         ):
             return known
