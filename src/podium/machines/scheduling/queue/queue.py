@@ -259,7 +259,7 @@ class SchedulingQueue(QueuePlaces):
             raise ValueError(
                 f"event {event.label or event.action} is about a pending pod: hand its reading to update()"
             )
-        if not self.has_listeners or not self._rejections.concern(event):
+        if not (self._in_flight.listeners or self._waiting.uids) or not self._rejections.concern(event):
             return
         self._in_flight.note(event)
         for queued, wake in self._waiting.woken_by(event):

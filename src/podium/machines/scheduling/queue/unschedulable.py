@@ -60,12 +60,13 @@ class UnschedulablePods:
         if concerned is None:
             asked = ((rejection.hints(event), group) for rejection, group in self._groups.items())
             concerned = self._concerned[kind] = [(hints, group) for hints, group in asked if hints is not None]
-        return [
-            (queued, wake)
-            for hints, group in concerned
-            for queued in group.values()
-            if (wake := hints.ask(queued.record, event)) is not NO
-        ]
+        woken: list[tuple[QueuedPod, Wake]] = []
+        for hints, group in concerned:
+            for queued in group.values():
+                wake = hints.ask(queued.record, event)
+                if wake is not NO:
+                    woken.append((queued, wake))
+        return woken
 
     def _new_group(self, rejection: Rejection) -> Group:
         # Most groups in which nobody waits are soon waited in again.
