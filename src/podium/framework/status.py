@@ -23,7 +23,7 @@ class Code(Enum):
 
 
 # At hand, as asking an enumeration for a member takes longer than calling a function does.
-_SUCCESS = Code.SUCCESS
+_SUCCESS, _UNSCHEDULABLE = Code.SUCCESS, Code.UNSCHEDULABLE
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -68,7 +68,7 @@ SKIP = Status(Code.SKIP)
 
 def unschedulable(*reasons: str) -> Status:
     """The pod does not fit now; preempting others might help."""
-    return Status(Code.UNSCHEDULABLE, reasons)
+    return Status(_UNSCHEDULABLE, reasons)
 
 
 def unresolvable(*reasons: str) -> Status:

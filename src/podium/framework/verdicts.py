@@ -173,8 +173,14 @@ class Outcome:
         """The answer that an entry of ``refused`` stands for. Raises KeyError for a row without a node."""
         if refused == 0:
             return SUCCESS
-        plugin, status = self.decoders[refused >> self.SHIFT]
+        _, status = self.decoders[refused >> self.SHIFT]
         known = self._statuses.get((refused, status))
         if known is None:
-            known = self._statuses[refused, status] = status(refused & ((1 << self.SHIFT) - 1)).by(plugin)
+            known = self._statuses[refused, status] = decoded(refused, self.decoders)
         return known
+
+
+def decoded(refused: int, decoders: Decoders) -> Status:
+    """The answer that an entry of an outcome stands for, where that is a refusal."""
+    plugin, status = decoders[refused >> Outcome.SHIFT]
+    return status(refused & ((1 << Outcome.SHIFT) - 1)).by(plugin)

@@ -13,7 +13,7 @@ from podium.framework.claims import ClaimRelease
 from podium.framework.errors import blame
 from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
-from podium.framework.status import Code, Status, unresolvable
+from podium.framework.status import Code, Status, unresolvable, unschedulable
 
 _ERROR = Code.ERROR
 _LAST_WORDS = (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
@@ -55,9 +55,10 @@ def ask_post_filters(runner: Runner, placement: Placement) -> PostFilterResult:
             best = found
     if not answers:
         return best
-    reasons = tuple(reason for answer in answers for reason in answer.reasons)
-    status = Status(Code.UNSCHEDULABLE, reasons, answers[0].plugin)
-    return _told(best, status, answers, releases)
+    reasons: tuple[str, ...] = ()
+    for answer in answers:
+        reasons += answer.reasons
+    return _told(best, unschedulable(*reasons).by(answers[0].plugin), answers, releases)
 
 
 def _told(
