@@ -97,7 +97,11 @@ class Nominations:
         if on_node is None:
             return []
         least, priority_of = pod.priority, self._groups.priority_of
-        pods = [other for uid, other in on_node.items() if uid != own_uid and priority_of(other) >= least]
+        pods: list[PodRecord] = []
+        # A loop, since most nodes have one.
+        for uid, other in on_node.items():
+            if uid != own_uid and priority_of(other) >= least:
+                pods.append(other)
         return pods if len(pods) < 2 else sorted(pods, key=self._order)
 
     def priority(self, pod: PodRecord) -> int:

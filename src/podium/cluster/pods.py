@@ -266,7 +266,7 @@ class PodTable:
         return record
 
     def put(self, record: PodRecord) -> None:
-        """Give ``record`` a slot and write its columns."""
+        """Give ``record``, which is on no row yet, a slot, and write its columns."""
         if self._free:
             slot = self._free.pop()
             self.records[slot] = record
@@ -276,7 +276,6 @@ class PodTable:
                 self._grow(2 * slot)
             self.records.append(record)
         record.slot = slot
-        self.row[slot] = record.row
         self.pod_class[slot] = record.pod_class.id
         self.priority[slot] = record.priority
         self.start_ns[slot] = record.start_ns
@@ -294,12 +293,11 @@ class PodTable:
         self.healthy[record.slot] = record.is_healthy
 
     def remove(self, record: PodRecord) -> None:
-        """Free the slot of ``record``."""
+        """Free the slot of ``record``, which is on no row any more."""
         slot = record.slot
         if self.records[slot] is not record:
             raise ValueError(f"pod {record.key} is not in slot {slot}")
         self.records[slot] = None
-        self.row[slot] = NO_ROW
         record.slot = -1
         self._free.append(slot)
         of_class = self.of_class[record.pod_class.id]

@@ -18,17 +18,22 @@ class Cloneable(Protocol):
         ...
 
 
+_NONE: frozenset[str] = frozenset()
+
+
 class CycleState:
     """A store of values by key. Values with a ``clone`` method are copied with the state, others are shared.
 
-    ``skip_filter`` and ``skip_score`` are the plugins that are not asked at Filter and Score.
+    ``skip_filter`` and ``skip_score`` are the plugins that are not asked at Filter and Score, ``never_run`` those whose
+    PreFilter was not reached, as one before it turned the pod down.
     """
 
-    __slots__ = ("_values", "skip_filter", "skip_score")
+    __slots__ = ("_values", "never_run", "skip_filter", "skip_score")
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
-        self.skip_filter: frozenset[str] = frozenset()
+        self.skip_filter: frozenset[str] = _NONE
+        self.never_run: frozenset[str] = _NONE
         self.skip_score: set[str] = set()
 
     def __setitem__(self, key: str, value: Any) -> None:
@@ -54,16 +59,21 @@ class CycleState:
 
     def skipping(self, names: Iterable[str]) -> CycleState:
         """The same state, of which further Filter plugins are not asked."""
-        copy = CycleState()
-        copy.skip_filter, copy.skip_score = self.skip_filter.union(names), self.skip_score
+        copy = self._like()
+        copy.skip_filter = self.skip_filter.union(names)
         copy._values = self._values
         return copy
 
     def clone(self) -> CycleState:
         """A copy in which cloneable values are independent."""
-        copy = CycleState()
-        copy.skip_filter, copy.skip_score = self.skip_filter, self.skip_score
+        copy = self._like()
         copy._values = {
             key: value.clone() if isinstance(value, Cloneable) else value for key, value in self._values.items()
         }
+        return copy
+
+    def _like(self) -> CycleState:
+        """A state without values, for which the same plugins are not asked."""
+        copy = CycleState()
+        copy.skip_filter, copy.skip_score, copy.never_run = self.skip_filter, self.skip_score, self.never_run
         return copy

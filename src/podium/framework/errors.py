@@ -32,6 +32,12 @@ def failure(error: BaseException, plugin: str, point: str, pod: PodRecord) -> Pl
     return PluginError(f"{told} ({place})" if place else told)
 
 
+def blame(error: BaseException, plugin: str, point: str, pod: PodRecord) -> None:
+    """Raise PluginError for what a plugin's code raised, where it failed by that; do nothing where it did not."""
+    if is_failure(error) and not isinstance(error, PluginError):
+        raise failure(error, plugin, point, pod) from error
+
+
 def place_of(error: BaseException) -> str:
     """The file and line that raised an error: the innermost that is neither Podium's own nor a library's.
 
@@ -61,5 +67,5 @@ class Calling:
         pass
 
     def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> None:
-        if error is not None and is_failure(error) and not isinstance(error, PluginError):
-            raise failure(error, self.plugin, self.point, self.pod) from error
+        if error is not None:
+            blame(error, self.plugin, self.point, self.pod)

@@ -52,6 +52,9 @@ class Scope(Enum):
     without. What is kept is asked about every node, also where the pod does not fit.
     """
 
+    # As those of `podium.framework.events`.
+    __hash__ = object.__hash__
+
     NODE = "node"
     ROW = "row"
     CLUSTER = "cluster"

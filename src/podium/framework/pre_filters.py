@@ -15,7 +15,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.framework.cycle_state import CycleState
-from podium.framework.errors import PluginError, failure, is_failure
+from podium.framework.errors import PluginError, blame
 from podium.framework.plugin import ClassFilterPlugin, PreFilterPlugin, PreFilterResult, is_own
 from podium.framework.status import SKIP, SUCCESS, Code, Status, unresolvable
 
@@ -88,7 +88,7 @@ class PreFilters:
             try:
                 answer = plugin.pre_filter(state, pod, cluster)
             except BaseException as error:
-                _tell(error, plugin, pod)
+                blame(error, plugin.name, "PreFilter", pod)
                 raise
             if answer is SKIP:
                 skipping.append(plugin.name)
@@ -103,13 +103,20 @@ class PreFilters:
             elif not says(status, Code.SUCCESS):
                 rejected = rejection(status, plugin.name, "PreFilter", pod)
                 if rejected.code is not Code.UNSCHEDULABLE:
+                    state.never_run = self._behind(plugin)
                     return PreFiltered(rejected)
             elif named is not None:
                 narrowing.append(plugin.name)
                 names = named if names is None else names & named
                 if not names:
+                    state.never_run = self._behind(plugin)
                     return PreFiltered(_nothing_left(narrowing))
         return PreFiltered(rejected) if rejected is not None else self._narrowed(names, narrowing)
+
+    def _behind(self, plugin: PreFilterPlugin) -> frozenset[str]:
+        """The names of those that come after a plugin, whether or not they are asked about pods of the class."""
+        behind = self._plugins[self._plugins.index(plugin) + 1 :]
+        return frozenset(other.name for other in behind)
 
     def _narrowed(self, names: frozenset[str] | None, plugins: list[str]) -> PreFiltered:
         """The rows of the nodes that some plugins named; None means every node."""
@@ -131,12 +138,6 @@ class PreFilters:
 def says(answer: object, code: Code) -> bool:
     """Whether a plugin answered with a code."""
     return isinstance(answer, Status) and answer.code is code
-
-
-def _tell(error: BaseException, plugin: PreFilterPlugin, pod: PodRecord) -> None:
-    """Raise PluginError for what a plugin raised, where it failed by that."""
-    if is_failure(error) and not isinstance(error, PluginError):
-        raise failure(error, plugin.name, "PreFilter", pod) from error
 
 
 def rejection(answer: object, plugin: str, point: str, pod: PodRecord) -> Status:

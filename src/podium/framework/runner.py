@@ -87,6 +87,8 @@ class Runner:
         ]
         self._wide_filters = {placed.plugin.name for placed in self._filters if placed.scope is Scope.CLUSTER}
         self._node_filters = {placed.plugin.name for placed in self._filters if placed.scope is Scope.NODE}
+        # Whether all others look at single rows, by the plugins that were skipped when this was asked last.
+        self._row_local: tuple[frozenset[str], bool] = (frozenset(), not self._wide_filters)
         self.kept = KeptFilters(self, self.cache, self._filters)
         self._simple = [placed.array for placed in self._filters if isinstance(placed.array, FilterByNode)]
         if any(map(_may_look_at_any_pod, (*profile.filter, *profile.score))):
@@ -179,7 +181,11 @@ class Runner:
 
     def is_row_local(self, state: CycleState) -> bool:
         """Whether every filter that has something to say answers for a row from that row alone."""
-        return self._wide_filters <= state.skip_filter
+        skipped, is_local = self._row_local
+        if skipped is not state.skip_filter:
+            is_local = self._wide_filters <= state.skip_filter
+            self._row_local = state.skip_filter, is_local
+        return is_local
 
     def reaches(self, state: CycleState, pod: PodRecord) -> Reaches:
         """On which pods of other nodes the answers hang of those filters that have something to say.

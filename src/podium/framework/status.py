@@ -22,6 +22,10 @@ class Code(Enum):
     PENDING = "Pending"
 
 
+# At hand, as asking an enumeration for a member takes longer than calling a function does.
+_SUCCESS, _UNSCHEDULABLE = Code.SUCCESS, Code.UNSCHEDULABLE
+
+
 class Status(msgspec.Struct, frozen=True):
     """An answer with its reasons. ``plugin`` is filled in by the runner.
 
@@ -29,14 +33,14 @@ class Status(msgspec.Struct, frozen=True):
     ``WAIT`` from Permit holds the pod; ``PENDING`` waits for something that the plugin itself will announce.
     """
 
-    code: Code = Code.SUCCESS
+    code: Code = _SUCCESS
     reasons: tuple[str, ...] = ()
     plugin: str = ""
 
     @property
     def is_success(self) -> bool:
         """Whether the pod may go on."""
-        return self.code is Code.SUCCESS
+        return self.code is _SUCCESS
 
     @property
     def is_skip(self) -> bool:
@@ -64,7 +68,7 @@ SKIP = Status(Code.SKIP)
 
 def unschedulable(*reasons: str) -> Status:
     """The pod does not fit now; preempting others might help."""
-    return Status(Code.UNSCHEDULABLE, reasons)
+    return Status(_UNSCHEDULABLE, reasons)
 
 
 def unresolvable(*reasons: str) -> Status:

@@ -42,6 +42,7 @@ class Verdicts:
         return cls(codes.astype(np.int64), statuses.__getitem__)
 
 
+_UNSCHEDULABLE = Code.UNSCHEDULABLE
 _NO_POSITIONS: Int64s = np.empty(0, dtype=np.int64)
 
 Decoders = dict[int, tuple[str, Callable[[int], Status]]]
@@ -141,14 +142,14 @@ class Outcome:
         """The positions whose refusal preemption might lift, ascending: Unschedulable, and not Unresolvable."""
         hopeful = np.zeros(len(self.refused), dtype=np.bool_)
         for refused, _ in self.tally():
-            if self.status_of(refused).code is Code.UNSCHEDULABLE:
+            if self.status_of(refused).code is _UNSCHEDULABLE:
                 hopeful |= self.refused == refused
         return np.flatnonzero(hopeful)
 
     def is_resolvable(self, position: int) -> bool:
         """Whether preemption might lift the refusal at a position."""
         refused: int = self.refused.item(position)
-        return refused > 0 and self.status_of(refused).code is Code.UNSCHEDULABLE
+        return refused > 0 and self.status_of(refused).code is _UNSCHEDULABLE
 
     @property
     def looked_at(self) -> int:
@@ -172,8 +173,14 @@ class Outcome:
         """The answer that an entry of ``refused`` stands for. Raises KeyError for a row without a node."""
         if refused == 0:
             return SUCCESS
-        plugin, status = self.decoders[refused >> self.SHIFT]
+        _, status = self.decoders[refused >> self.SHIFT]
         known = self._statuses.get((refused, status))
         if known is None:
-            known = self._statuses[refused, status] = status(refused & ((1 << self.SHIFT) - 1)).by(plugin)
+            known = self._statuses[refused, status] = decoded(refused, self.decoders)
         return known
+
+
+def decoded(refused: int, decoders: Decoders) -> Status:
+    """The answer that an entry of an outcome stands for, where that is a refusal."""
+    plugin, status = decoders[refused >> Outcome.SHIFT]
+    return status(refused & ((1 << Outcome.SHIFT) - 1)).by(plugin)

@@ -8,7 +8,7 @@ necessary, as `namespace/name` of a pod, a component's name, or a workload as in
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, final
 
 import msgspec
 
@@ -43,6 +43,7 @@ class ReportUnschedulable(msgspec.Struct, frozen=True, gc=False):
     nominated_node_name: str | None = None
 
 
+@final
 class Nominate(msgspec.Struct, frozen=True, gc=False):
     """Write `status.nominatedNodeName`, the node whose room is the pod's; "" clears it.
 
@@ -122,6 +123,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     workload: str = ""
 
 
+@final
 class ReportStatus(msgspec.Struct, frozen=True, eq=False):
     """Write a part of the status of a pod or a node, in one patch (PATCH status).
 
@@ -196,6 +198,7 @@ class DeleteObject(msgspec.Struct, frozen=True, gc=False):
     message: str = ""
 
 
+@final
 class Evict(msgspec.Struct, frozen=True):
     """Delete a pod if the disruption budgets allow it (POST pods/eviction).
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import final
+
 import msgspec
 
 from podium.api.meta import Kubernetes, Raw
@@ -10,6 +12,7 @@ from podium.machines.actions import Action
 from podium.machines.answers import Answer, classify
 
 
+@final
 class Changed(msgspec.Struct, frozen=True):
     """An object was added or changed; ``object`` is its typed reading after the change.
 
@@ -21,6 +24,7 @@ class Changed(msgspec.Struct, frozen=True):
     raw: Raw = msgspec.field(default_factory=dict)
 
 
+@final
 class Gone(msgspec.Struct, frozen=True):
     """An object that was shown is no more; ``object`` is its last known reading."""
 
@@ -42,6 +46,7 @@ class Problem(msgspec.Struct, frozen=True):
     cause: str = ""
 
 
+@final
 class Answered(msgspec.Struct, frozen=True):
     """An action has ended; ``problem`` None means that it was carried out.
 
@@ -68,6 +73,7 @@ class Answered(msgspec.Struct, frozen=True):
         return (self.problem.retry_after_ns or 0) if self.problem is not None else 0
 
 
+@final
 class Tick(msgspec.Struct, frozen=True):
     """The machine's deadline has come."""
 

@@ -89,7 +89,7 @@ class NodeResourcesFit:
         checked = pod.pod_class.memo.get(self) or self._checked(pod.pod_class)
         offered, requested = entries.allocatable, entries.requested
         bits = int(entries.pod_count[row] + 1 + len(joined) - len(gone) > entries.allowed_pods[row])
-        for number, (resource, wanted) in enumerate(checked):
+        for resource, wanted in checked:
             allocatable = offered[resource][row]
             free = allocatable - requested[resource][row]
             for other in gone:
@@ -97,6 +97,7 @@ class NodeResourcesFit:
             for other in joined:
                 free -= other.pod_class.requests.get(resource, 0)
             if wanted > free and (allocatable or not self._is_backed(resource)):
+                number = checked.index((resource, wanted))
                 bits |= 1 << _bit(number) | _UNRESOLVABLE * (wanted > allocatable)
         return _number(pod.pod_class, bits) if bits and len(checked) > _MOST_BITS else bits
 

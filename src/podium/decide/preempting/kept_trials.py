@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -85,7 +84,8 @@ class Standing:
         self._refused: Int64s = np.full(len(kept.refused), _PASSED_OVER, dtype=np.int64)
         self._refused[rows] = kept.refused[rows]
         values, numbers = np.unique(self._refused[rows], return_counts=True)
-        self._counts = Counter[int](dict(zip(values.tolist(), numbers.tolist(), strict=True)))
+        # By what they came to, on how many rows trials did.
+        self._counts: dict[int, int] = dict(zip(values.tolist(), numbers.tolist(), strict=True))
         candidates = rows[kept.refused[rows] == 0]
         self._order = CandidateOrder(candidates, kept.criteria[:, candidates], name_hashes[candidates])
         self.missed: dict[int, RowTrial | None] = {}
@@ -96,7 +96,7 @@ class Standing:
             return
         self.leave(row)
         self._refused[row] = refused
-        self._counts[refused] += 1
+        self._counts[refused] = self._counts.get(refused, 0) + 1
         if refused == 0:
             self._order.put(row, key, name_hash)
 
@@ -110,8 +110,8 @@ class Standing:
         if before == _PASSED_OVER:
             return
         self._refused[row] = _PASSED_OVER
-        self._counts[before] -= 1
-        if not self._counts[before]:
+        left = self._counts[before] = self._counts[before] - 1
+        if not left:
             del self._counts[before]
         if before == 0:
             self._order.drop(row)
@@ -123,7 +123,7 @@ class Standing:
     @property
     def candidates(self) -> int:
         """How many candidates there are."""
-        return self._counts[0]
+        return self._counts.get(0, 0)
 
     def equals(self, most: int) -> tuple[int, ...]:
         """The rows of the best candidates, as many of them."""

@@ -10,11 +10,13 @@ from msgspec.structs import replace
 
 from podium.decide.placement import Placement, full_outcome
 from podium.framework.claims import ClaimRelease
-from podium.framework.errors import PluginError, failure, is_failure
+from podium.framework.errors import blame
 from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
-from podium.framework.status import Code, Status, unresolvable
+from podium.framework.status import Code, Status, unresolvable, unschedulable
 
+_ERROR = Code.ERROR
+_LAST_WORDS = (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 _NOTHING = PostFilterResult(unresolvable())
 _NOBODY = PostFilterResult(unresolvable(), nominated_node="")
 
@@ -41,22 +43,22 @@ def ask_post_filters(runner: Runner, placement: Placement) -> PostFilterResult:
         try:
             found = plugin.post_filter(placement.state, placement.pod, runner, cluster, outcome)
         except BaseException as error:
-            if is_failure(error) and not isinstance(error, PluginError):
-                raise failure(error, plugin.name, "PostFilter", placement.pod) from error
+            blame(error, plugin.name, "PostFilter", placement.pod)
             raise
         answers.append(found.status.by(plugin.name))
         releases += found.releases
-        if found.status.code is Code.ERROR:
+        if found.status.code is _ERROR:
             return PostFilterResult(answers[-1], answers=tuple(answers), releases=releases)
-        if found.status.code in (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE):
+        if found.status.code in _LAST_WORDS:
             return _told(found, answers[-1], answers, releases)
         if found.nominated_node is not None or best.nominated_node is None:
             best = found
     if not answers:
         return best
-    reasons = tuple(reason for answer in answers for reason in answer.reasons)
-    status = Status(Code.UNSCHEDULABLE, reasons, answers[0].plugin)
-    return _told(best, status, answers, releases)
+    reasons: tuple[str, ...] = ()
+    for answer in answers:
+        reasons += answer.reasons
+    return _told(best, unschedulable(*reasons).by(answers[0].plugin), answers, releases)
 
 
 def _told(

@@ -5,7 +5,6 @@ Source: pkg/scheduler/framework/preemption/preemption.go; pkg/scheduler/framewor
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -34,6 +33,8 @@ from podium.framework.extenders import Extender, ExtenderError
 from podium.framework.handle import Handle
 from podium.framework.status import Code, Status
 from podium.framework.verdicts import Outcome
+
+_ERROR = Code.ERROR
 
 
 class PreemptionOptions(msgspec.Struct, frozen=True):
@@ -250,16 +251,18 @@ def _names(nodes: NodeColumns, rows: Int64s) -> tuple[str, ...]:
 
 def _errors(tally: Sequence[tuple[Status, int]]) -> str:
     """What filters failed with on the nodes that were tried, each text once; "" where none did (NewAggregate)."""
-    texts = list(dict.fromkeys(status.message for status, _ in tally if status.code is Code.ERROR))
+    texts = list(dict.fromkeys([status.message for status, _ in tally if status.code is _ERROR]))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
 
 
 def _message(nodes: int, tally: Sequence[tuple[Status, int]]) -> str:
     """What preemption has to say when it found nothing, as kube-scheduler words it: each reason with its nodes."""
-    reasons: Counter[str] = Counter()
+    reasons: dict[str, int] = {}
+    rest = nodes
     for status, number in tally:
-        reasons.update(dict.fromkeys(status.reasons, number))
-    rest = nodes - sum(number for _, number in tally)
+        rest -= number
+        for reason in dict.fromkeys(status.reasons):
+            reasons[reason] = reasons.get(reason, 0) + number
     counts = [f"{number} {reason}" for reason, number in reasons.items()]
     if rest > 0:
         counts.append(f"{rest} Preemption is not helpful for scheduling")

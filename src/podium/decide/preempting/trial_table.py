@@ -14,7 +14,7 @@ import numpy as np
 
 from podium.cluster.arrays import Int64s
 from podium.framework.status import Code, Status, unresolvable
-from podium.framework.verdicts import Decoders, Outcome
+from podium.framework.verdicts import Decoders, decoded
 
 CRITERIA = (
     "fewest budget violations",
@@ -47,7 +47,7 @@ _EXPLAINED = {
 def explained(refused: int, decoders: Decoders) -> Status:
     """Why a row is no candidate, by its entry in a table's ``refused``."""
     found = _EXPLAINED.get(refused)
-    return Outcome.of(np.empty(0, dtype=np.int64), decoders).status_of(refused) if found is None else found
+    return decoded(refused, decoders) if found is None else found
 
 
 class VictimLists:

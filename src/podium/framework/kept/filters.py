@@ -26,6 +26,7 @@ from podium.framework.verdicts import Outcome
 if TYPE_CHECKING:
     from podium.framework.runner import Runner
 
+_NODE, _ROW = Scope.NODE, Scope.ROW
 KEPT_CLASSES = 64
 KEPT_ENTRIES = 1 << 20
 """Where nodes are few, more classes are kept: as many as have so many rows together."""
@@ -74,7 +75,7 @@ class KeptFilters:
         nodes = self._cluster.nodes
         skipped = state.skip_filter
         kept = self._outcomes.get(pod.pod_class, (skipped, pod.priority), KeptOutcome)
-        by_row = self._cache.rows(pod.pod_class, (Scope.ROW, skipped))
+        by_row = self._cache.rows(pod.pod_class, (_ROW, skipped))
         if not self._refresh_few(kept, by_row, state, pod):
             self._refresh(kept, state, pod)
         own = nodes.row_of.get(pod.nominated_node_name, -1)
@@ -158,7 +159,7 @@ class KeptFilters:
         return outcome
 
     def _filters_of_few(self, state: CycleState, pod: PodRecord, rows: int) -> RowFilters | None:
-        by_node = self._cache.rows(pod.pod_class, (Scope.NODE, state.skip_filter))
+        by_node = self._cache.rows(pod.pod_class, (_NODE, state.skip_filter))
         return None if by_node.position < 0 else self.row_filters(state, pod, rows)
 
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int) -> RowFilters | None:
@@ -169,7 +170,7 @@ class KeptFilters:
         if (
             known is not None
             and pod_class() is pod.pod_class
-            and skipped == state.skip_filter
+            and (skipped is state.skip_filter or skipped == state.skip_filter)
             and known.is_right_at(self._cluster.nodes.node_changes.position)
         ):
             return known
@@ -183,7 +184,7 @@ class KeptFilters:
     def refusals(self, state: CycleState, pod: PodRecord) -> tuple[KeptRows, KeptRows]:
         """What is kept for the pod's class: the refusals that hang on the node object, and with those of its pods."""
         nodes, by_node = self._cluster.nodes, self._of_nodes(state, pod)
-        by_row = self._cache.rows(pod.pod_class, (Scope.ROW, state.skip_filter))
+        by_row = self._cache.rows(pod.pod_class, (_ROW, state.skip_filter))
 
         def from_rows(rows: Int64s | None) -> Int64s:
             by_row.decoders.update(by_node.decoders)
@@ -205,7 +206,7 @@ class KeptFilters:
     def _of_nodes(self, state: CycleState, pod: PodRecord) -> KeptRows:
         """What is kept for the pod's class: the refusals that hang on the node object."""
         nodes = self._cluster.nodes
-        by_node = self._cache.rows(pod.pod_class, (Scope.NODE, state.skip_filter))
+        by_node = self._cache.rows(pod.pod_class, (_NODE, state.skip_filter))
 
         def of_view(view: View) -> Int64s:
             part = self._runner.filter_view(state, pod, view, Scope.NODE)

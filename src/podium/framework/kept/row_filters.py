@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from podium.cluster.nominations import Nominations
 from podium.cluster.pods import PodRecord
-from podium.framework.errors import PluginError, failure, is_failure
+from podium.framework.errors import blame
 from podium.framework.kept.class_cache import KeptRows
 from podium.framework.plugin import OneRowFilterPlugin, Plugin
 from podium.framework.verdicts import Decoders, Outcome
@@ -63,8 +63,7 @@ class RowFilters:
             try:
                 code = plugin.filter_row(pod, row, gone, joined)
             except BaseException as error:
-                if is_failure(error) and not isinstance(error, PluginError):
-                    raise failure(error, plugin.name, "Filter", pod) from error
+                blame(error, plugin.name, "Filter", pod)
                 raise
             if code:
                 return (index << Outcome.SHIFT) + code

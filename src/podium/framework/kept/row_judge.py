@@ -110,7 +110,7 @@ class RowJudge:
 
     def is_current(self, state: CycleState, pod: PodRecord) -> bool:
         """Whether the same plugins have something to say, and tell rows apart as they did."""
-        if state.skip_filter != self._skipped:
+        if state.skip_filter is not self._skipped and state.skip_filter != self._skipped:
             return False
         for is_current in self._conditions:  # noqa: SIM110 - a loop, since this is asked for every pod
             if not is_current(pod):

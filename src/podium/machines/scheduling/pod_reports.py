@@ -63,7 +63,7 @@ class PodReports:
     def answered(self, answered: Answered, now: int) -> None:
         """A write has ended."""
         action, problem = answered.action, answered.problem
-        if not isinstance(action, ReportUnschedulable | Nominate):
+        if not isinstance(action, (ReportUnschedulable, Nominate)):
             raise TypeError(f"{type(action).__name__} reports nothing about a pod")
         if problem is not None:
             self.failed(action, problem, now)

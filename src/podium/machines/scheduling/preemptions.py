@@ -64,8 +64,8 @@ class Preemptions:
         self._by_preemptor: dict[str, Preemption] = {}
         # By victim (uid) and preemptor (key), whose answer is awaited.
         self._asked: dict[tuple[str, str], Preemption] = {}
-        # What is written into victims before they are deleted, by scheduler name, and whether they are less important.
-        self._marks: dict[tuple[str, bool], tuple[PodCondition, ...]] = {}
+        # What is written into victims before they are deleted, by scheduler name: equals, and those of lower priority.
+        self._marks: dict[str, tuple[tuple[PodCondition], tuple[PodCondition]]] = {}
 
     def __len__(self) -> int:
         return len(self._by_preemptor)
@@ -112,7 +112,7 @@ class Preemptions:
         actions: list[Action] = []
         if problem is not None:
             preemption.failed = preemption.failed or not _is_gone(action, problem)
-        elif not isinstance(action, ReportStatus):
+        elif type(action) is not ReportStatus:
             actions.append(_preempted(preemption, action))
         elif self._to_go(preemption, action.uid) is not None:
             return [DeleteObject("Pod", action.key, action.uid, action.cause)], None
@@ -150,6 +150,7 @@ class Preemptions:
     def _begin(self, preemption: Preemption, victims: Iterable[PodRecord]) -> list[Action]:
         preemptor, grounds = preemption.preemptor, preemption.grounds
         cause, outstanding = preemptor.key, preemption.outstanding
+        marks = self._marks_by(preemptor.scheduler_name)
         actions: list[Action] = []
         for victim in victims:
             uid = victim.uid
@@ -163,19 +164,17 @@ class Preemptions:
             elif as_it_is.preempted:
                 actions.append(DeleteObject("Pod", victim.key, uid, cause))
             else:
-                mark = self._mark(preemptor.scheduler_name, victim.priority < preemptor.priority)
+                mark = marks[victim.priority < preemptor.priority]
                 actions.append(ReportStatus("Pod", victim.key, uid, cause, mark, grounds=grounds))
         return actions
 
-    def _mark(self, scheduler_name: str, is_lower: bool) -> tuple[PodCondition, ...]:
-        """What is written into victims before they are deleted, those of lower priority and others."""
-        mark = self._marks.get((scheduler_name, is_lower))
-        if mark is None:
-            whom = "a higher priority pod" if is_lower else "a pod of equal priority whose owner has less"
-            message = f"{scheduler_name}: preempting to accommodate {whom}"
-            condition = PodCondition(type="DisruptionTarget", status="True", reason=PREEMPTED, message=message)
-            mark = self._marks[scheduler_name, is_lower] = (condition,)
-        return mark
+    def _marks_by(self, scheduler_name: str) -> tuple[tuple[PodCondition], tuple[PodCondition]]:
+        """What is written into victims before they are deleted: those of equal, and those of lower priority."""
+        marks = self._marks.get(scheduler_name)
+        if marks is None:
+            equal = _mark(scheduler_name, "a pod of equal priority whose owner has less")
+            marks = self._marks[scheduler_name] = equal, _mark(scheduler_name, "a higher priority pod")
+        return marks
 
 
 def _is_gone(action: ReportStatus | DeleteObject | Evict, problem: Problem) -> bool:
@@ -187,9 +186,14 @@ def _is_gone(action: ReportStatus | DeleteObject | Evict, problem: Problem) -> b
     return Answered(action, problem).answer in (Answer.GONE, Answer.REPLACED)
 
 
+def _mark(scheduler_name: str, whom: str) -> tuple[PodCondition]:
+    message = f"{scheduler_name}: preempting to accommodate {whom}"
+    return (PodCondition(type="DisruptionTarget", status="True", reason=PREEMPTED, message=message),)
+
+
 def _preempted(preemption: Preemption, action: DeleteObject | Evict) -> Record:
     preemptor, node_name = preemption.preemptor, preemption.node_name
     note = f"Preempted by pod {preemptor.uid} on node {node_name}"
-    key = action.pod if isinstance(action, Evict) else action.key
+    key = action.pod if type(action) is Evict else action.key
     where = preemption.node_of[action.uid]
     return Record(key, action.uid, "Normal", "Preempted", note, where, preemptor.key)

@@ -17,6 +17,8 @@ from podium.machines.scheduling.pod_reports import PodReports
 from podium.machines.scheduling.queue.queue import SchedulingQueue
 
 ASSIGNED_POD_DELETE = "AssignedPodDelete"
+# At hand, as asking an enumeration for a member takes longer than calling a function does.
+_ASSIGNED_POD, _DELETE = EventResource.ASSIGNED_POD, ActionType.DELETE
 
 
 class Room:
@@ -119,4 +121,4 @@ class Room:
 
 
 def _left(pod: PodRecord) -> ClusterEvent:
-    return ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, pod, None, ASSIGNED_POD_DELETE)
+    return ClusterEvent(_ASSIGNED_POD, _DELETE, pod, None, ASSIGNED_POD_DELETE)

@@ -118,19 +118,19 @@ class Scheduler:
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now`` (nanoseconds) and say what to do."""
-        # The most frequent first.
-        if isinstance(observation, Answered):
+        # The most frequent first, and by their types: `isinstance` is slow to say no to a Struct.
+        if type(observation) is Answered:
             take = self._on_answers.get(type(observation.action))
             if take is None and not (self._waiting or self._has_gangs):
                 return UNMOVED
             actions = UNMOVED if take is None else take(observation.action, observation, now)
-        elif isinstance(observation, Changed):
+        elif type(observation) is Changed:
             shown = observation.object
             actions = self._pods.changed(shown, now) if isinstance(shown, Pod) else self._changed(shown, now)
-        elif isinstance(observation, Gone):
+        elif type(observation) is Gone:
             gone = observation.object
             actions = self._pods.gone(gone, now) if isinstance(gone, Pod) else self._gone(gone, now)
-        elif isinstance(observation, Tick):
+        elif type(observation) is Tick:
             actions = self._tick(now)
         else:
             actions = []
@@ -430,7 +430,7 @@ class Scheduler:
         """The actions of a binding cycle's step; a cycle that failed puts its pod back."""
         actions, failure = result
         for action in actions:
-            if isinstance(action, Nominate):
+            if type(action) is Nominate:
                 self.reports.write(action.uid, action.node_name)
         return actions if failure is None else actions + self.put_back(failure, now)
 

@@ -20,6 +20,8 @@ from podium.api.selectors import NodeTerm, compile_node_selector
 from podium.api.times import parse_duration
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
+from podium.cluster.nodes import FIRST_RESOURCES
+from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.claims import ClaimRelease, DeviceReservation
@@ -113,6 +115,11 @@ class DynamicResources:
         state[self.name] = Fitting(pod, cluster, self._selectors, Asked(claims, extended, backed, lost), terms)
         return SUCCESS
 
+    def never_filters(self, pod_class: PodClass) -> bool:
+        """Those without claims that ask for nothing for which a class of devices might stand."""
+        native = len(FIRST_RESOURCES)
+        return not pod_class.spec.resource_claims and all(resource < native for resource in pod_class.requests)
+
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         """Refuse nodes on which the claims cannot all be served."""
         fitting: Fitting = state[self.name]
@@ -123,10 +130,10 @@ class DynamicResources:
         self, state: CycleState, pod: PodRecord, handle: Handle, cluster: Cluster, outcome: Outcome
     ) -> PostFilterResult:
         """Take the devices from a claim that only this pod uses, where they keep it from nodes."""
-        if self.name not in state:
-            # An earlier PreFilter turned the pod down, and this one never ran (getStateData).
+        if self.name in state.never_run or not (self.name in state or self.name in state.skip_filter):
+            # An earlier PreFilter turned the pod down, or it has no PreFilter: there is no state (getStateData).
             return PostFilterResult(Status(Code.ERROR, ("not found",)))
-        fitting: Fitting | None = state[self.name]
+        fitting: Fitting | None = state.get(self.name)
         if fitting is None:
             return _NOTHING_TO_DEALLOCATE
         for number in sorted(fitting.unavailable):

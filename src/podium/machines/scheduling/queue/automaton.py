@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from podium.machines.scheduling.queue.hints import Wake
-from podium.machines.scheduling.queue.queued_pod import Place
+from podium.machines.scheduling.queue.hints import NO, Wake
+from podium.machines.scheduling.queue.queued_pod import ACTIVE, BACKOFF, GATED, UNSCHEDULABLE, Place
 
 
 class Happening(Enum):
@@ -87,10 +87,10 @@ def landing(wake: Wake, *, is_held: bool, backs_off: bool) -> Place:
     or were gated. ``backs_off``: it must, and its backoff has not ended.
     """
     if is_held:
-        return Place.GATED
-    if wake is Wake.NO:
-        return Place.UNSCHEDULABLE
-    return Place.BACKOFF if backs_off else Place.ACTIVE
+        return GATED
+    if wake is NO:
+        return UNSCHEDULABLE
+    return BACKOFF if backs_off else ACTIVE
 
 
 def table() -> str:

@@ -42,7 +42,7 @@ class BackoffPods:
     @property
     def can_pop_early(self) -> bool:
         """Whether a pod backs off that may be tried before its backoff ends."""
-        return len(self._early) > 0
+        return bool(self._early.uids)
 
     def pop_early(self) -> str | None:
         """Of the pods that may be tried early take out the one whose backoff ends first; its uid, None without any."""

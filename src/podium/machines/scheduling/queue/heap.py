@@ -23,12 +23,16 @@ class PodHeap:
     than of live ones (and `SLACK`).
     """
 
-    __slots__ = ("_heap", "_live", "_sorted")
+    __slots__ = ("_dead", "_heap", "_live", "_sorted", "uids")
 
     def __init__(self) -> None:
         self._heap: list[Item] = []
         self._sorted: list[Item] = []
         self._live: dict[str, Item] = {}
+        self.uids = self._live.keys()
+        """Those of all pods, as things are."""
+        # How many items were left where they were.
+        self._dead = 0
 
     def __len__(self) -> int:
         return len(self._live)
@@ -42,16 +46,20 @@ class PodHeap:
 
     def put(self, item: Item) -> None:
         """Add the pod whose uid is the item's last element, or move it."""
-        self._live[item[-1]] = item
+        live, uid = self._live, item[-1]
+        if uid in live:
+            self._dead += 1
+        live[uid] = item
         heappush(self._heap, item)
-        if len(self._heap) + len(self._sorted) > 2 * len(self._live) + SLACK:
+        if self._dead > len(live) + SLACK:
             self._sweep()
 
     def discard(self, uid: str) -> None:
         """Take a pod out, if it is there."""
         if self._live.pop(uid, None) is None:
             return
-        if len(self._heap) + len(self._sorted) > 2 * len(self._live) + SLACK:
+        self._dead += 1
+        if self._dead > len(self._live) + SLACK:
             self._sweep()
 
     def item(self, uid: str) -> Item | None:
@@ -63,8 +71,10 @@ class PodHeap:
         heap, in_order, live = self._heap, self._sorted, self._live
         while heap and live.get(heap[0][-1]) is not heap[0]:
             heappop(heap)
+            self._dead -= 1
         while in_order and live.get(in_order[-1][-1]) is not in_order[-1]:
             in_order.pop()
+            self._dead -= 1
         if not (heap and in_order):
             return heap[0] if heap else in_order[-1] if in_order else None
         return min(heap[0], in_order[-1])
@@ -82,9 +92,10 @@ class PodHeap:
             uid: str = item[-1]
             if live.get(uid) is item:
                 del live[uid]
-                if len(heap) + len(in_order) > 2 * len(live) + SLACK:
+                if self._dead > len(live) + SLACK:
                     self._sweep()
                 return uid
+            self._dead -= 1
         return None
 
     def take_until(self, last: int) -> list[Item]:
@@ -108,9 +119,9 @@ class PodHeap:
             raise AssertionError("the items beside the heap are out of order")
         if sum(self._live.get(item[-1]) is item for item in items) != len(self._live):
             raise AssertionError("a live pod is not in the heap")
-        if len(items) > 2 * len(self._live) + SLACK:
-            raise AssertionError(f"{len(items)} items are kept for {len(self._live)} pods")
+        if len(items) != len(self._live) + self._dead or self._dead > len(self._live) + SLACK:
+            raise AssertionError(f"{len(items)} items are kept for {len(self._live)} pods, {self._dead} of them dead")
 
     def _sweep(self) -> None:
-        self._heap, self._sorted = list(self._live.values()), []
+        self._heap, self._sorted, self._dead = list(self._live.values()), [], 0
         heapify(self._heap)

@@ -30,6 +30,10 @@ class Wake(IntEnum):
     AT_ONCE = 2
 
 
+NO, AFTER_BACKOFF, AT_ONCE = Wake
+"""At hand, as asking an enumeration for a member takes longer than calling a function does."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hints:
     """Whom to ask about an event of one kind. None among them wakes without being asked."""
@@ -41,11 +45,11 @@ class Hints:
         """What the event means to a pod."""
         for hint in self.at_once:
             if _wakes(hint, pod, event):
-                return Wake.AT_ONCE
+                return AT_ONCE
         for hint in self.after_backoff:
             if _wakes(hint, pod, event):
-                return Wake.AFTER_BACKOFF
-        return Wake.NO
+                return AFTER_BACKOFF
+        return NO
 
 
 def _wakes(hint: QueueingHint | None, pod: PodRecord, event: ClusterEvent) -> bool:
@@ -119,7 +123,7 @@ class Rejection:
     def wake(self, pod: PodRecord, event: ClusterEvent) -> Wake:
         """What an event means to one of the pods."""
         hints = self.hints(event)
-        return Wake.NO if hints is None else hints.ask(pod, event)
+        return NO if hints is None else hints.ask(pod, event)
 
     def _whom_to_ask(self, event: ClusterEvent) -> Hints | None:
         if self.by_nobody or event.resource is EventResource.WILDCARD:

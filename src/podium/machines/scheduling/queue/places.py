@@ -8,7 +8,7 @@ from podium.machines.scheduling.queue.backoff import BackoffPods
 from podium.machines.scheduling.queue.heap import PodHeap
 from podium.machines.scheduling.queue.hints import Rejections
 from podium.machines.scheduling.queue.in_flight import InFlight
-from podium.machines.scheduling.queue.queued_pod import Place, QueuedPod, QueueSettings
+from podium.machines.scheduling.queue.queued_pod import ACTIVE, BACKOFF, IN_FLIGHT, Place, QueuedPod, QueueSettings
 from podium.machines.scheduling.queue.unschedulable import UnschedulablePods
 
 
@@ -75,15 +75,15 @@ class QueuePlaces:
         queued = self._pods.pop(uid, None)
         if queued is None:
             return
-        match queued.place:
-            case Place.IN_FLIGHT:
-                self._in_flight.end(uid)
-            case Place.ACTIVE:
-                self._active.discard(uid)
-            case Place.BACKOFF:
-                self._backoff.discard(uid)
-            case Place.GATED | Place.UNSCHEDULABLE:
-                self._waiting.remove(uid)
+        place = queued.place
+        if place is IN_FLIGHT:
+            self._in_flight.end(uid)
+        elif place is ACTIVE:
+            self._active.discard(uid)
+        elif place is BACKOFF:
+            self._backoff.discard(uid)
+        else:
+            self._waiting.remove(uid)
 
     def check(self) -> None:
         """Raise AssertionError if a pod is in two places or none, or if what is kept about pods in flight is wrong."""

@@ -16,10 +16,19 @@ from podium.machines.parts.deadlines import earliest
 from podium.machines.scheduling.queue.automaton import landing
 from podium.machines.scheduling.queue.gate import PreEnqueue, QueueGate, SortKey
 from podium.machines.scheduling.queue.heap import Item
-from podium.machines.scheduling.queue.hints import Registrations, Rejections, Wake
+from podium.machines.scheduling.queue.hints import AFTER_BACKOFF, AT_ONCE, NO, Registrations, Rejections, Wake
 from podium.machines.scheduling.queue.in_flight import Flight
 from podium.machines.scheduling.queue.places import QueuePlaces
-from podium.machines.scheduling.queue.queued_pod import Place, QueuedPod, QueueSettings
+from podium.machines.scheduling.queue.queued_pod import (
+    ACTIVE,
+    BACKOFF,
+    GATED,
+    IN_FLIGHT,
+    UNSCHEDULABLE,
+    Place,
+    QueuedPod,
+    QueueSettings,
+)
 from podium.machines.scheduling.shown.pod_changes import pod_changes
 
 DEFAULTS = QueueSettings()
@@ -32,8 +41,9 @@ GROUP_CHANGED = "PodGroupChanged"
 UNSCHEDULABLE_TIMEOUT = "UnschedulableTimeout"
 ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 
+_POD = EventResource.POD
 # Where pods wait for an event.
-_WAITS = (Place.UNSCHEDULABLE, Place.GATED)
+_WAITS = (UNSCHEDULABLE, GATED)
 
 
 class SchedulingQueue(QueuePlaces):
@@ -74,7 +84,7 @@ class SchedulingQueue(QueuePlaces):
         if not self._gate.knows(record):
             raise ValueError(f"pod {record.key}: no profile is named {record.scheduler_name!r}")
         queued = self._pods[record.uid] = QueuedPod(record, now)
-        self._requeue(queued, Wake.AT_ONCE, POD_ADD, now)
+        self._requeue(queued, AT_ONCE, POD_ADD, now)
 
     def update(self, record: PodRecord, now: int) -> None:
         """Take in a newer reading of a pending pod; one that is not in the queue is added.
@@ -95,7 +105,7 @@ class SchedulingQueue(QueuePlaces):
             return
         event = _update_event(queued.record, record)
         queued.record = record
-        if queued.place in (Place.ACTIVE, Place.BACKOFF):
+        if queued.place in (ACTIVE, BACKOFF):
             self._sort_anew(queued, now)
         else:
             wake = self._rejections.of_attempt(queued).wake(record, event)
@@ -154,7 +164,7 @@ class SchedulingQueue(QueuePlaces):
         """Whether `pop` would give a pod, were it asked before any backoff ends."""
         if not self._pods:
             return False
-        return len(self._active) > 0 or (self._settings.pop_from_backoff and self._backoff.can_pop_early)
+        return bool(self._active.uids) or (self._settings.pop_from_backoff and self._backoff.can_pop_early)
 
     @property
     def has_promising(self) -> bool:
@@ -168,7 +178,7 @@ class SchedulingQueue(QueuePlaces):
     def done(self, uid: str) -> None:
         """Forget a pod in flight: it is bound, or not to be attempted again. Does nothing for any other pod."""
         queued = self._pods.get(uid)
-        if queued is not None and queued.place is Place.IN_FLIGHT:
+        if queued is not None and queued.place is IN_FLIGHT:
             self.delete(uid)
 
     def add_unschedulable(
@@ -216,7 +226,7 @@ class SchedulingQueue(QueuePlaces):
             return None
         queued.record, queued.queued_ns = flight.latest, now
         self._in_flight.end(queued.record.uid)
-        self._requeue(queued, Wake.AFTER_BACKOFF, GROUP_CHANGED, now)
+        self._requeue(queued, AFTER_BACKOFF, GROUP_CHANGED, now)
         return queued.place
 
     def _flight_of(self, queued: QueuedPod) -> Flight | None:
@@ -235,7 +245,7 @@ class SchedulingQueue(QueuePlaces):
         if flight is not None:
             flight.own.append(ClusterEvent(EventResource.WILDCARD, ActionType.ALL, label=reason))
         elif queued is not None and queued.place in _WAITS:
-            self._requeue(queued, Wake.AFTER_BACKOFF, reason, now)
+            self._requeue(queued, AFTER_BACKOFF, reason, now)
 
     def move(self, event: ClusterEvent, now: int, among: Callable[[PodRecord], bool] | None = None) -> None:
         """Wake the waiting pods that an event may help; for pods in flight it counts once their attempt has failed.
@@ -245,11 +255,11 @@ class SchedulingQueue(QueuePlaces):
         if no plugin registered the event. Raises ValueError for an event about a pending pod itself, which is for
         `update`.
         """
-        if event.resource is EventResource.POD:
+        if event.resource is _POD:
             raise ValueError(
                 f"event {event.label or event.action} is about a pending pod: hand its reading to update()"
             )
-        if not self.has_listeners or not self._rejections.concern(event):
+        if not (self._in_flight.listeners or self._waiting.uids) or not self._rejections.concern(event):
             return
         self._in_flight.note(event)
         for queued, wake in self._waiting.woken_by(event):
@@ -268,23 +278,23 @@ class SchedulingQueue(QueuePlaces):
         """
         for uid in uids:
             queued, flight = self._pods.get(uid), self._in_flight.find(uid)
-            if queued is None or queued.place is Place.ACTIVE:
+            if queued is None or queued.place is ACTIVE:
                 continue
             if flight is not None:
                 flight.own.append(ClusterEvent(EventResource.WILDCARD, ActionType.ALL, label=FORCE_ACTIVATE))
-            elif queued.place is Place.BACKOFF:
+            elif queued.place is BACKOFF:
                 if self._settings.must_pause(queued, now):
                     continue
                 self._backoff.discard(uid)
                 queued.woken_by = FORCE_ACTIVATE
-                self._put(queued, Place.ACTIVE, now)
+                self._put(queued, ACTIVE, now)
             else:
-                self._requeue(queued, Wake.AT_ONCE, FORCE_ACTIVATE, now)
+                self._requeue(queued, AT_ONCE, FORCE_ACTIVATE, now)
 
     def reorder(self, uid: str, now: int) -> None:
         """Whether a pod goes first may have changed: an active one, or one that backs off, gets its place in order."""
         queued = self._pods.get(uid)
-        if queued is not None and queued.place in (Place.ACTIVE, Place.BACKOFF):
+        if queued is not None and queued.place in (ACTIVE, BACKOFF):
             self._sort_anew(queued, now)
 
     def ask_gate_again(self, uid: str, now: int, *, is_worth_attempt: bool) -> None:
@@ -293,8 +303,8 @@ class SchedulingQueue(QueuePlaces):
         One that passes goes on to its backoff if it ``is_worth_attempt``; otherwise it waits for an event.
         """
         queued = self._pods.get(uid)
-        if queued is not None and queued.place is Place.GATED:
-            self._requeue(queued, Wake.AFTER_BACKOFF if is_worth_attempt else Wake.NO, GATE_OPENED, now)
+        if queued is not None and queued.place is GATED:
+            self._requeue(queued, AFTER_BACKOFF if is_worth_attempt else NO, GATE_OPENED, now)
 
     def flush(self, now: int) -> None:
         """Make active whose backoff has ended, and try again with pods that waited too long for an event.
@@ -305,7 +315,7 @@ class SchedulingQueue(QueuePlaces):
             return
         self._end_backoffs(now)
         for queued in self._waiting.take_overdue(now):
-            self._requeue(queued, Wake.AFTER_BACKOFF, UNSCHEDULABLE_TIMEOUT, now)
+            self._requeue(queued, AFTER_BACKOFF, UNSCHEDULABLE_TIMEOUT, now)
         next_ns = self.next_deadline()
         self._due_ns = MAX_TIME_NS if next_ns is None else next_ns
 
@@ -326,7 +336,7 @@ class SchedulingQueue(QueuePlaces):
         if wake:
             queued.woken_by = reason
         backs_off = False
-        if wake and not is_held and (wake is Wake.AFTER_BACKOFF or self._settings.must_pause(queued, now)):
+        if wake and not is_held and (wake is AFTER_BACKOFF or self._settings.must_pause(queued, now)):
             backs_off = self._settings.backoff_end_ns(queued) > now
         self._put(queued, landing(wake, is_held=is_held, backs_off=backs_off), now)
 
@@ -342,12 +352,12 @@ class SchedulingQueue(QueuePlaces):
         before, queued.place = queued.place, place
         if before in _WAITS and place not in _WAITS:
             self._waiting.discard(queued.record.uid)
-        if place is Place.ACTIVE:
+        if place is ACTIVE:
             if queued.first_attempt_ns is None:
                 queued.first_attempt_ns = now
             self._active.put(_sort_item(queued))
             return
-        if place is Place.BACKOFF:
+        if place is BACKOFF:
             due_ns = self._backoff.put(queued, _sort_item(queued))
         else:
             due_ns = queued.queued_ns + self._settings.unschedulable_flush_ns
@@ -361,21 +371,21 @@ class SchedulingQueue(QueuePlaces):
         uid = queued.record.uid
         self._active.discard(uid)
         self._backoff.discard(uid)
-        self._put(queued, queued.place if self._gate.sorts(queued) else Place.GATED, now)
+        self._put(queued, queued.place if self._gate.sorts(queued) else GATED, now)
 
     def _end_backoffs(self, now: int) -> None:
         for uid in self._backoff.take_ended(now):
-            self._put(self._pods[uid], Place.ACTIVE, now)
+            self._put(self._pods[uid], ACTIVE, now)
 
     def _woken_in_flight(self, flight: Flight) -> tuple[Wake, str]:
         """What has happened during a failed attempt that makes another one worthwhile, and its label."""
-        queued, best, label = flight.queued, Wake.NO, ""
+        queued, best, label = flight.queued, NO, ""
         if not (queued.unschedulable_plugins or queued.pending_plugins):
-            return Wake.AFTER_BACKOFF, ATTEMPT_FAILURE
+            return AFTER_BACKOFF, ATTEMPT_FAILURE
         if not self._in_flight.has_heard(flight):
             return best, label
         rejection = self._rejections.of_attempt(queued)
-        enough = Wake.AT_ONCE if queued.pending_plugins else Wake.AFTER_BACKOFF
+        enough = AT_ONCE if queued.pending_plugins else AFTER_BACKOFF
         for event in self._in_flight.events(flight):
             wake = rejection.wake(queued.record, event)
             if wake > best:
@@ -390,4 +400,4 @@ def _sort_item(queued: QueuedPod) -> Item:
 
 
 def _update_event(old: PodRecord, new: PodRecord) -> ClusterEvent:
-    return ClusterEvent(EventResource.POD, pod_changes(old, new), old, new, POD_UPDATE)
+    return ClusterEvent(_POD, pod_changes(old, new), old, new, POD_UPDATE)

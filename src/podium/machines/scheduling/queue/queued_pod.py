@@ -25,6 +25,10 @@ class Place(StrEnum):
     IN_FLIGHT = "in-flight"
 
 
+ACTIVE, BACKOFF, UNSCHEDULABLE, GATED, IN_FLIGHT = Place
+"""At hand, as asking an enumeration for a member takes longer than calling a function does."""
+
+
 class QueuedPod(msgspec.Struct, eq=False):
     """A pending pod and its history in the queue. Only the queue writes it, but for ``message``.
 
@@ -53,13 +57,13 @@ class QueuedPod(msgspec.Struct, eq=False):
     pops_at_once: int = 0
     sort_key: tuple[int, ...] = ()
     goes_first: bool = False
-    place: Place = Place.ACTIVE
+    place: Place = ACTIVE
 
     def pop(self, now: int) -> None:
         """Begin an attempt."""
         self.pops_at_once = self.pops_at_once + 1 if self.popped_ns == now else 1
         self.popped_ns = now
-        self.place = Place.IN_FLIGHT
+        self.place = IN_FLIGHT
         self.attempts += 1
         self.unschedulable_plugins = self.pending_plugins = ()
         self.message = ""

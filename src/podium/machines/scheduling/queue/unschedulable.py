@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from podium.framework.events import ClusterEvent
 from podium.machines.scheduling.queue.heap import PodHeap
-from podium.machines.scheduling.queue.hints import FEW, Hints, Kind, Rejection, Rejections, Wake
+from podium.machines.scheduling.queue.hints import FEW, NO, Hints, Kind, Rejection, Rejections, Wake
 from podium.machines.scheduling.queue.queued_pod import QueuedPod
 
 Group = dict[str, QueuedPod]
@@ -60,12 +60,13 @@ class UnschedulablePods:
         if concerned is None:
             asked = ((rejection.hints(event), group) for rejection, group in self._groups.items())
             concerned = self._concerned[kind] = [(hints, group) for hints, group in asked if hints is not None]
-        return [
-            (queued, wake)
-            for hints, group in concerned
-            for queued in group.values()
-            if (wake := hints.ask(queued.record, event)) is not Wake.NO
-        ]
+        woken: list[tuple[QueuedPod, Wake]] = []
+        for hints, group in concerned:
+            for queued in group.values():
+                wake = hints.ask(queued.record, event)
+                if wake is not NO:
+                    woken.append((queued, wake))
+        return woken
 
     def _new_group(self, rejection: Rejection) -> Group:
         # Most groups in which nobody waits are soon waited in again.

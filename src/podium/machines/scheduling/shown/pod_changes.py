@@ -8,7 +8,7 @@ from __future__ import annotations
 from podium.cluster.pods import PodRecord
 from podium.framework.events import ActionType
 
-NOTHING = ActionType(0)
+NOTHING, _OTHER = ActionType(0), ActionType.UPDATE_POD_OTHER
 
 
 def pod_changes(old: PodRecord, new: PodRecord) -> ActionType:
@@ -29,4 +29,4 @@ def pod_changes(old: PodRecord, new: PodRecord) -> ActionType:
             changes |= ActionType.UPDATE_POD_SCALE_DOWN
         if before.spec.tolerations != after.spec.tolerations:
             changes |= ActionType.UPDATE_POD_TOLERATION
-    return changes or ActionType.UPDATE_POD_OTHER
+    return _OTHER if changes is NOTHING else changes

@@ -122,13 +122,13 @@ class PodsShown:
         The record has no nomination yet, or the one that is known here; ``pod`` has that in the API.
         """
         uid, shown = record.uid, pod.nominated_node_name
-        known = self._cluster.nominations.node_of(uid)
+        known, is_on_its_way = self._cluster.nominations.node_of(uid), uid in self._bindings
         wanted = shown if self._reports.read(uid, shown, pod.metadata.resource_version) else known
-        if known or wanted or uid in self._bindings:
+        if known or wanted or is_on_its_way:
             self._known.forget()
         if uid in self._bindings.unseen:
             return
-        if uid in self._bindings:
+        if is_on_its_way:
             self._assumed_changed(record, now)
         elif wanted and self._holds_place(record):
             self._cluster.nominations.put(record, wanted)
@@ -138,7 +138,7 @@ class PodsShown:
         self._queue.update(record, now)
         if is_new and record.pod_class.pod_group:
             self._gangs.came(record, now)
-        if known and uid not in self._bindings and known != wanted:
+        if known and not is_on_its_way and known != wanted:
             self._room.given_up(record, known, now)
 
     def _holds_place(self, record: PodRecord) -> bool:
