@@ -109,8 +109,8 @@ def _with_conditions(listed: Sequence[Raw], conditions: Iterable[PodCondition], 
     If so, the fields of each are in the order that merging makes, which is the one in which they were.
     """
     places: dict[str | None, int] = {}
-    for before in listed:
-        places[before.get("type")] = len(places)
+    for place, before in enumerate(listed):
+        places[before.get("type")] = place
     if len(places) < len(listed) or None in places:
         return with_conditions(listed, map(written, conditions), now), False
     result, time = list(listed), format_time(now)
