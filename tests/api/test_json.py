@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from podium.api.errors import InputError
 from podium.api.input.codec import load_text
+from podium.api.input.content import documents_in
 from podium.api.input.json import NotJSONError, parse_documents
 from podium.api.input.yaml import MAX_DEPTH
 from podium.api.pod import Pod
@@ -30,6 +31,32 @@ def test_documents_that_follow_one_another_read_as_json_does(values: list[Any], 
     text = space.join(json.dumps([value]) for value in values)
 
     assert list(parse_documents(text)) == [(index, [value]) for index, value in enumerate(values, start=1)]
+
+
+@given(
+    st.lists(st.dictionaries(st.text(max_size=3), VALUES | st.none(), max_size=3), min_size=1, max_size=3),
+    st.sampled_from(["\n", "\n\n", " \n", "\r\n", "\r", " ", '\n{"a": 1, "a": 2}\n', "\n[NaN]\n", "\n\x0c\n"]),
+    st.sampled_from([None, 1]),
+    st.booleans(),
+)
+def test_documents_in_lines_of_their_own_are_what_a_close_reading_makes_of_them(
+    values: list[dict[str, Any]], between: str, indent: int | None, is_ascii: bool
+) -> None:
+    text = between.join(json.dumps(value, indent=indent, ensure_ascii=is_ascii) for value in values)
+    try:
+        closely, problem = list(parse_documents(text)), ""
+    except NotJSONError:
+        return
+    except InputError as error:
+        closely, problem = [], str(error)
+
+    if problem:
+        with pytest.raises(InputError) as caught:
+            documents_in(text, lambda _: None)
+        assert str(caught.value) == problem
+    else:
+        # 1 and 1.0 are equal, and not the same.
+        assert repr(documents_in(text, lambda _: None)) == repr(closely)
 
 
 def test_null_items_of_lists_stay() -> None:

@@ -220,8 +220,8 @@ def test_the_uid_is_a_precondition_where_kubernetes_has_it() -> None:
 
     bind, _, patch, delete = api.sent
 
-    assert bind.body["metadata"]["uid"] == patch.body["metadata"]["uid"] == uid
-    assert bind.body["target"] == {"kind": "Node", "name": "n1"}
+    assert bind.written_body["metadata"]["uid"] == patch.written_body["metadata"]["uid"] == uid
+    assert bind.written_body["target"] == {"kind": "Node", "name": "n1"}
     assert patch.patch_type == "strategic"
     assert delete.body == {
         "apiVersion": "v1",
@@ -276,7 +276,7 @@ def test_a_binding_comes_to_the_same_whether_its_body_was_read_before_or_not(*, 
             set_pod_status(api.store, A, {"nominatedNodeName": "n0"}, [waits], now=SECOND)
 
     carry_out(told.answer, Bind(A, told.uid("Pod", A), "n1"), NOW)
-    untold.answer(replace(told.sent[-1], reading=None))
+    untold.answer(replace(told.sent[-1], body=told.sent[-1].written_body))
 
     bound = told.store.get("Pod", A)
     assert bound == untold.store.get("Pod", A)

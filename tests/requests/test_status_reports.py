@@ -77,19 +77,19 @@ def patch_of(pod: dict[str, Any], report: ReportStatus) -> Request | None:
 def test_what_a_report_comes_to_is_what_its_patch_makes_of_the_object(
     status: dict[str, Any], fields: dict[str, Any], conditions: list[PodCondition]
 ) -> None:
-    pod = {"metadata": {"name": "p", "uid": "u", "namespace": "n"}, "spec": {}, "status": status}
+    pod = {"kind": "Pod", "metadata": {"name": "p", "uid": "u", "namespace": "n"}, "spec": {}, "status": status}
     asked = patch_of(pod, ReportStatus("Pod", "n/p", "u", "kubelet", tuple(conditions), fields))
     if asked is None:
         return
     known = patched(POD, pod, asked.body, "strategic", "status")
-    worked_out = patched(POD, pod, dict(asked.body), "strategic", "status")
+    worked_out = patched(POD, pod, asked.written_body, "strategic", "status")
 
     assert msgspec.json.encode(known) == msgspec.json.encode(worked_out)
 
 
 def test_what_was_made_from_an_older_version_is_merged_with_the_newer_one() -> None:
     status = {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True"}]}
-    read = {"metadata": {"name": "p", "uid": "u", "namespace": "n"}, "spec": {}, "status": status}
+    read = {"kind": "Pod", "metadata": {"name": "p", "uid": "u", "namespace": "n"}, "spec": {}, "status": status}
     report = ReportStatus(
         "Pod", "n/p", "u", "kubelet", (PodCondition(type="Ready", status="True"),), {"phase": "Running"}
     )

@@ -64,12 +64,14 @@ def plain_pod(raw: Raw) -> tuple[Raw, Pod] | None:
 
 def _are_plain(annotations: object) -> bool:
     """Whether it makes no difference what the annotations say."""
-    return (
-        isinstance(annotations, dict)
-        and JUDGED_ANNOTATIONS.isdisjoint(annotations)
-        and all(isinstance(said, str) for said in annotations.values())
-        and sum(map(len, annotations)) + sum(map(len, annotations.values())) < _SMALL
-    )
+    if not isinstance(annotations, dict) or not JUDGED_ANNOTATIONS.isdisjoint(annotations):
+        return False
+    length = 0
+    for name, said in annotations.items():
+        if not isinstance(said, str):
+            return False
+        length += len(name) + len(said)
+    return length < _SMALL
 
 
 @lru_cache(maxsize=_SORTS)

@@ -32,18 +32,17 @@ from podium.requests.conversation import Ask, Conversation, hold, problem_of
 from podium.requests.device_claims import release_claim, reserve_claim
 from podium.requests.events import event_body
 from podium.requests.foreign_evictions import evict_at_foreign_server
-from podium.requests.options import Binding, binding_body, delete_options_body, eviction_body
+from podium.requests.options import Binding, delete_options_body, eviction_body
 from podium.requests.request import Request
-from podium.requests.status_reports import nominate, report_status, report_unschedulable
+from podium.requests.status_reports import nominate, report_at_once, report_status, report_unschedulable
 from podium.requests.volume_claims import bind_claim
 from podium.store.api_resources import BUILT_IN
 from podium.store.errors import StoreError
 
 
 def _bind(action: Bind) -> Request:
-    body = binding_body(action.pod, action.uid, action.node_name)
     binding = Binding(node_name=action.node_name, uid=action.uid)
-    return Request(verb="create", kind="Pod", key=action.pod, subresource="binding", body=body, reading=binding)
+    return Request(verb="create", kind="Pod", key=action.pod, subresource="binding", body=binding)
 
 
 def _evict(action: Evict) -> Request:
@@ -82,7 +81,7 @@ _REQUESTS: Mapping[type[Action], Callable[[Any], Request]] = {
     ReplaceStatus: _replace_status,
 }
 # Those of which the answer is the object as it was written; of the others it is a Status, or what is gone.
-_WRITES = frozenset((CreateObject, PatchObject, ReplaceStatus))
+_WRITES = frozenset((CreateObject, PatchObject, ReplaceStatus, ReportStatus))
 _CONVERSATIONS: Mapping[type[Action], Callable[[Any, int], Conversation]] = {
     BindClaim: bind_claim,
     Nominate: nominate,
@@ -114,17 +113,20 @@ def carry_out(ask: Ask, action: Action, now: int, component: str = "") -> Answer
     """Ask for all that an action is, where answers come at once; how that ends."""
     type_ = type(action)
     make = _REQUESTS.get(type_)
-    if make is not None:
-        response = ask(make(action), now)
-        if response.error is not None:
-            return Answered(action, problem_of(response.error))
-        return Answered(action, None, response.object if type_ in _WRITES else None)
-    begin = _CONVERSATIONS.get(type_)
-    conversation = begin(action, now) if begin is not None else conversation_of(action, component, now)
     try:
-        return Answered(action, None, hold(conversation, ask, now))
+        if make is not None:
+            response = ask(make(action), now)
+        elif isinstance(action, ReportStatus):
+            response = report_at_once(action, ask, now)
+        else:
+            begin = _CONVERSATIONS.get(type_)
+            conversation = begin(action, now) if begin is not None else conversation_of(action, component, now)
+            return Answered(action, None, hold(conversation, ask, now))
     except StoreError as error:
         return Answered(action, problem_of(error))
+    if response.error is not None:
+        return Answered(action, problem_of(response.error))
+    return Answered(action, None, response.object if type_ in _WRITES else None)
 
 
 def _kind_of(raw: Raw) -> str:

@@ -6,7 +6,6 @@ Source: k8s.io/client-go/tools/cache (reflector, DeltaFIFO).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping
-from operator import attrgetter
 
 from podium.api.meta import Raw
 from podium.api.pod import Pod
@@ -26,9 +25,6 @@ def observation_of(event: WatchEvent) -> Seen:
     return Gone(stored.object) if event.type == "DELETED" else Changed(stored.object, stored.raw)
 
 
-_TYPE = attrgetter("type")
-
-
 def aspects_of(event: WatchEvent, is_node: Callable[[str], bool]) -> int:
     """What a write is about, as far as that decides whom it concerns; ``is_node`` tells whether there is a node."""
     pod, previous = event.stored.object, event.previous
@@ -46,8 +42,9 @@ def aspects_of(event: WatchEvent, is_node: Callable[[str], bool]) -> int:
             aspects |= ASTRAY
     if pod.spec.resource_claims:
         aspects |= CLAIMING
-    if "DisruptionTarget" in map(_TYPE, pod.status.conditions):
-        aspects |= DISRUPTED
+    for condition in pod.status.conditions:
+        if condition.type == "DisruptionTarget":
+            return aspects | DISRUPTED
     return aspects
 
 

@@ -196,11 +196,13 @@ def _for_replacement(annotations: Raw) -> ForReplacement:
     )
 
 
-def binding_body(key: str, uid: str, node_name: str) -> Raw:
-    """The Binding of a pod of that uid to a node."""
+def binding_body(key: str, binding: Binding) -> Raw:
+    """The Binding of a pod."""
     namespace, _, name = key.rpartition("/")
-    metadata = {"name": name, "namespace": namespace, "uid": uid}
-    target = {"kind": "Node", "name": node_name}
+    metadata = {"name": name, "namespace": namespace, "uid": binding.uid}
+    if binding.resource_version:
+        metadata["resourceVersion"] = binding.resource_version
+    target = {"kind": binding.target_kind, "name": binding.node_name}
     return {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
 
 

@@ -7,8 +7,9 @@ from typing import Any, Literal
 import msgspec
 
 from podium.api.meta import Kubernetes, Raw
-from podium.requests.options import Binding
+from podium.requests.options import Binding, binding_body
 from podium.store.errors import StoreError
+from podium.store.patches.made_patch import plain_patch
 from podium.store.patches.patching import PatchType
 from podium.store.reads.listing import ListOptions, Page
 from podium.store.reads.watch import Watch
@@ -26,7 +27,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     `namespace` the objects of a collection, "" for those of all namespaces, or where the `body` says. The body is the
     wire form of what HTTP would carry: an object, a patch of `patch_type`, a Binding, an Eviction, or DeleteOptions,
     and preconditions stand in it where Kubernetes has them: `metadata.uid` and `metadata.resourceVersion` of objects
-    and patches, `preconditions` of DeleteOptions. `options` choose what is listed, watched, or deleted together.
+    and patches, `preconditions` of DeleteOptions. In the place of a body there may be a `Binding`, or a `MadePatch`,
+    which are taken as they are; `written_body` has them in the wire form. `options` choose what is listed, watched, or
+    deleted together.
 
     `dry_run` makes the answer and leaves no trace. `field_validation` says what becomes of fields that there are not.
     `api_version` is that in which the objects are asked for and given, "" for the one that is stored.
@@ -50,7 +53,13 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     field_manager: str = ""
     force: bool = False
     user: str = ""
-    reading: Kubernetes | Binding | None = None
+    reading: Kubernetes | None = None
+
+    @property
+    def written_body(self) -> Any:
+        """The body in the wire form."""
+        body = self.body
+        return binding_body(self.key, body) if isinstance(body, Binding) else plain_patch(body)
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):

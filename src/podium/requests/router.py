@@ -98,7 +98,7 @@ class Router:
                 # The objects may be of another version: of the one that was stored when they were written.
                 request = msgspec.structs.replace(request, api_version=_version_of(resource, request))
             if request.field_manager and request.verb in _OWNING and request.subresource in _OWNED:
-                check_size(resource, request.key, request.body)
+                check_size(resource, request.key, request.written_body)
                 with self._context.writing(resource, request, now):
                     response = self._answer(handle, request, now)
             else:

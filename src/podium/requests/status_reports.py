@@ -7,14 +7,13 @@ manager of the kubelet: all of them take the newest status that they know, chang
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 
 from podium.api.meta import Raw
 from podium.api.pod import NOMINATED_NODE_ANNOTATION, PodCondition
 from podium.api.times import format_time
 from podium.machines.actions import Nominate, ReportStatus, ReportUnschedulable
-from podium.requests.conversation import Conversation
-from podium.requests.request import Request
+from podium.requests.conversation import Ask, Conversation
+from podium.requests.request import Request, Response
 from podium.requests.strategic_diff import strategic_diff
 from podium.store.conditions import with_conditions
 from podium.store.errors import StoreError
@@ -28,6 +27,15 @@ _PLAIN = frozenset((str, type(None)))
 def report_status(action: ReportStatus, now: int) -> Conversation:
     """Write what is reported of a pod or a node."""
     return patch_status(action.kind, action.key, action.uid, action.fields, action.conditions, now)
+
+
+def report_at_once(action: ReportStatus, ask: Ask, now: int) -> Response:
+    """The same where answers come at once: the last answer. Nearly all that needs a conversation is such a report."""
+    read = ask(Request(verb="get", kind=action.kind, key=action.key), now)
+    if read.error is not None:
+        return read
+    patch = _patch(action.kind, action.key, action.uid, read.object or {}, action.fields, action.conditions, now)
+    return read if patch is None else ask(patch, now)
 
 
 def report_unschedulable(action: ReportUnschedulable, now: int) -> Conversation:
@@ -85,14 +93,14 @@ def _patch(
         is_known = is_known and are_told_apart
     if after == status:
         return None
-    make = partial(_change, kind, uid, status, after)
-    body = MadePatch(before, after, make) if is_known else make()
+    body = MadePatch(before, after, _change) if is_known else _change(before, after)
     return Request(verb="patch", kind=kind, key=key, subresource="status", body=body, patch_type="strategic")
 
 
-def _change(kind: str, uid: str, before: Raw, after: Raw) -> Raw:
-    """The patch that makes one status of another."""
-    return {"metadata": {"uid": uid}, "status": strategic_diff(before, after, schema_of(kind).of("status"))}
+def _change(before: Raw, after: Raw) -> Raw:
+    """The patch that gives an object another status."""
+    status = strategic_diff(before.get("status", {}), after, schema_of(before["kind"]).of("status"))
+    return {"metadata": {"uid": before["metadata"]["uid"]}, "status": status}
 
 
 def _with_conditions(listed: Sequence[Raw], conditions: Iterable[PodCondition], now: int) -> tuple[list[Raw], bool]:
@@ -101,8 +109,8 @@ def _with_conditions(listed: Sequence[Raw], conditions: Iterable[PodCondition], 
     If so, the fields of each are in the order that merging makes, which is the one in which they were.
     """
     places: dict[str | None, int] = {}
-    for before in listed:
-        places[before.get("type")] = len(places)
+    for place, before in enumerate(listed):
+        places[before.get("type")] = place
     if len(places) < len(listed) or None in places:
         return with_conditions(listed, map(written, conditions), now), False
     result, time = list(listed), format_time(now)

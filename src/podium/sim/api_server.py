@@ -129,8 +129,6 @@ class APIServer:
 
     def _hand_on(self, version: int, now: int, by: str, message: str) -> None:
         """Tell of what was written since a version."""
-        if version == self._log.version:
-            return
         for event in self._log.since(version):
             self.written += 1
             stored, before = event.stored, event.previous

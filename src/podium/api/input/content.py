@@ -8,9 +8,12 @@ from typing import Any
 
 from podium.api.errors import InputError
 from podium.api.input import json, yaml
+from podium.api.input.exact_json import UncertainError, decode
 from podium.api.input.helm import looks_like_template
 
 _BRACKET = re.compile(r"\s*[{\[]")
+# That of JSON.
+_WHITE_SPACE = b" \t\r\n"
 
 
 def looks_like_json(text: str) -> bool:
@@ -22,6 +25,9 @@ def documents_in(content: str, progress: Callable[[float], None]) -> Iterable[tu
     """What the documents hold, each with its number; a text in brackets that is not JSON may be YAML in flow style."""
     if not looks_like_json(content):
         return yaml.parse_documents(content, progress)
+    by_line = _documents_by_line(content)
+    if by_line is not None:
+        return by_line
     try:
         return list(json.parse_documents(content))
     except json.NotJSONError as error:
@@ -29,6 +35,15 @@ def documents_in(content: str, progress: Callable[[float], None]) -> Iterable[tu
             return list(yaml.parse_documents(content))
         except InputError:
             raise error from None
+
+
+def _documents_by_line(content: str) -> list[tuple[int, Any]] | None:
+    """The documents of a text that has one in each line, as programs write them; None for any other text."""
+    lines = (line for line in content.encode().splitlines() if line.strip(_WHITE_SPACE))
+    try:
+        return [(number, decode(line)) for number, line in enumerate(lines, start=1)]
+    except UncertainError:
+        return None
 
 
 def text_of(content: str | bytes) -> str:

@@ -99,7 +99,7 @@ def _empty(written: bytes) -> int:
 def _is_shallow(value: Any) -> bool:
     level = [value]
     for _ in range(_MOST_LEVELS + 1):
-        level = [part for collection in level for part in _parts(collection)]
+        level = [inner for part in level for inner in _parts(part) if type(inner) is dict or type(inner) is list]
         if not level:
             return True
     return False

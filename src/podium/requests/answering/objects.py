@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from podium.api.meta import Kubernetes, Raw
+from podium.api.meta import Raw
 from podium.api.schemas.structure import without_unknown
 from podium.requests.answering.context import Context, done
 from podium.requests.answering.sizes import check_size
@@ -38,7 +38,7 @@ def watch(context: Context, request: Request, now: int) -> Response:
 def create(context: Context, request: Request, now: int) -> Response:
     """A new object."""
     raw, warnings = known(context, request, context.object_of(request))
-    reading = request.reading if raw is request.body and isinstance(request.reading, Kubernetes) else None
+    reading = request.reading if raw is request.body else None
     return written(context.store.create(raw, now=now, reading=reading, is_new=context.creates_new), 201, warnings)
 
 

@@ -23,8 +23,8 @@ UNSERVED = {
 
 def bind(context: Context, request: Request, now: int) -> Response:
     """That a pod is on its way to a node."""
-    reading = request.reading
-    binding = reading if isinstance(reading, Binding) else read_binding(request.body, request.key)
+    body = request.body
+    binding = body if isinstance(body, Binding) else read_binding(body, request.key)
     return _bound(context, request.key, binding, now)
 
 

@@ -14,7 +14,6 @@ from podium.api.errors import field_path
 from podium.api.meta import Raw
 from podium.store.api_resource import APIResource
 from podium.store.errors import invalid
-from podium.store.patches.made_patch import plain_patch
 
 MOST_ENTRIES = 10_000
 """How many entries a list or a map in an object may have."""
@@ -50,7 +49,6 @@ def check_size(resource: APIResource, key: str, body: Any) -> None:
     """Raise StoreError 422 for an object of Kubernetes' own kinds, or a patch of one, that lists too much."""
     if resource.is_custom or resource.name in _HOLDERS:
         return
-    body = plain_patch(body)
     if _is_short(body):
         return
     left = MOST_IN_ALL

@@ -14,7 +14,6 @@ from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
 from podium.store.encoding import encoded
 from podium.store.errors import StoreError
-from podium.store.patches.made_patch import plain_patch
 
 _REASONS = {
     400: "BadRequest",
@@ -61,7 +60,7 @@ def outgoing(
         path=_path(request, resource),
         query=() if parameters is NOTHING_SAID else tuple(written(parameters)),
         content_type=_content_type(request),
-        body=None if request.body is None else encoded(plain_patch(request.body)),
+        body=None if request.body is None else encoded(request.written_body),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from podium.api.errors import InputError, field_path, shown
@@ -26,6 +26,11 @@ class Fields:
     def has(self, name: str) -> bool:
         """Whether a field is there and not taken yet."""
         return name in self._left
+
+    def those_of(self, names: Iterable[str]) -> list[str]:
+        """Which of some fields are there and not taken yet, in the order in which they are asked for."""
+        left = self._left
+        return [name for name in names if name in left]
 
     def has_object(self, name: str) -> bool:
         """Whether a field is there, and an object."""

@@ -69,11 +69,10 @@ def read_steps(step: Fields, document: Document, until_ns: int | None = None) ->
     Raises InputError with the field's path.
     """
     times = read_repeat(step, step.duration_ns("at"), until_ns)
-    names = list(STEP_NAMES)
-    named = [name for name in names if step.has(name)]
+    named = step.those_of(STEP_NAMES)
     if len(named) != 1:
         what = f"has {' and '.join(named)}" if named else "does nothing"
-        *names, last = names
+        *names, last = STEP_NAMES
         raise InputError(f"{what}; a step has exactly one of {', '.join(names)} and {last}", path=step.path)
     changes = _applies(step, document) if named[0] == _APPLY else _STEPS[named[0]](step, named[0])
     step.refuse_others()

@@ -10,7 +10,7 @@ from podium.api.meta import Raw
 from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError, bad_request
 from podium.store.patches.json_patch import json_patch
-from podium.store.patches.made_patch import MadePatch
+from podium.store.patches.made_patch import MadePatch, plain_patch
 from podium.store.patches.merge_keys import schema_of
 from podium.store.patches.merge_patch import merge_patch
 from podium.store.patches.nulls import check_depth, without_nulls
@@ -32,7 +32,7 @@ def patched(resource: APIResource, raw: Raw, patch: Any, type_: PatchType, secti
     if isinstance(patch, MadePatch):
         if patch.before is raw and section == "status":
             return {**raw, section: patch.after}
-        patch = patch.patch
+        patch = plain_patch(patch)
     if type_ == "apply":
         raise StoreError(415, "UnsupportedMediaType", "this is changed by patches, and not applied")
     if type_ == "strategic" and resource.is_custom:
