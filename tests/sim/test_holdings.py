@@ -54,8 +54,8 @@ class Books(RuleBasedStateMachine):
     def totals_are_those_of_the_known_nodes(self) -> None:
         offered: Counter[str] = sum(map(Counter, self.nodes.values()), Counter())
         held = sum((self.held_on(name) for name in self.nodes), Counter())
-        assert +self.holdings.allocatable.amounts == +offered
-        assert +self.holdings.held.amounts == +held
+        assert +Counter(self.holdings.allocatable.amounts) == +offered
+        assert +Counter(self.holdings.held.amounts) == +held
 
     @invariant()
     def pods_are_booked_on_their_nodes(self) -> None:

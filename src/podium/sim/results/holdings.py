@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping
 
 Amounts = Mapping[str, int]
@@ -15,23 +14,26 @@ class Total:
     __slots__ = ("_moments", "amounts")
 
     def __init__(self) -> None:
-        self.amounts: Counter[str] = Counter()
+        self.amounts: dict[str, int] = {}
         # By resource, the sum of what has come, each amount times when it came, less the same of what has gone: so much
         # the amounts there are would have summed up to more, had they been there from 0 on.
-        self._moments: Counter[str] = Counter()
+        self._moments: dict[str, int] = {}
 
     def book(self, amounts: Amounts, sign: int, now: int) -> None:
         """Let amounts come (1), or go (-1), at `now`."""
         total, moments = self.amounts, self._moments
         for name, amount in amounts.items():
             booked = sign * amount
-            total[name] += booked
-            moments[name] += booked * now
+            if name in total:
+                total[name] += booked
+                moments[name] += booked * now
+            else:
+                total[name], moments[name] = booked, booked * now
 
-    def over_time(self, now: int) -> Counter[str]:
+    def over_time(self, now: int) -> dict[str, int]:
         """The amounts that there were from 0 to `now`, summed up over that time."""
         moments = self._moments
-        return Counter({name: amount * now - moments[name] for name, amount in self.amounts.items()})
+        return {name: amount * now - moments[name] for name, amount in self.amounts.items()}
 
 
 class Holdings:
