@@ -155,7 +155,7 @@ class History:
             if self._has_failures and not _is_mere_report(event):
                 self._changes += 1
             if event.type == "ADDED":
-                self._named.add((stored.kind, stored.key))
+                self._named.add((stored.resource.name, stored.key))
             if isinstance(object_, Pod):
                 if event.type == "MODIFIED":
                     self._pod_changed(object_, event, time, now, by)
@@ -199,18 +199,13 @@ class History:
         if node and not old.spec.node_name:
             story.node, story.nominated_node, story.scheduled_ns, story.bound_in_run = node, "", now, True
             self._tell(time, "Scheduled", key, node, by, f"Successfully assigned {key} to {node}")
-        else:
-            self._nominated(story, pod, old, time, by)
+        elif (nominated := pod.nominated_node_name) != (before := old.nominated_node_name):
+            story.nominated_node = "" if node else nominated
+            self._tell(time, "Nominated" if nominated else "NominationCleared", key, nominated or before, by)
         if status.container_statuses or meta.deletion_timestamp is not None:
             self._containers_changed(pod, event.stored, previous, time, by)
         if status.phase != old.status.phase:
             self._phase_changed(story, status.phase, event.stored.raw["status"], time, now, by)
-
-    def _nominated(self, story: PodStory, pod: Pod, old: Pod, time: int | float, by: str) -> None:
-        nominated, before = pod.nominated_node_name, old.nominated_node_name
-        if nominated != before:
-            story.nominated_node = "" if pod.spec.node_name else nominated
-            self._tell(time, "Nominated" if nominated else "NominationCleared", story.pod, nominated or before, by)
 
     def _containers_changed(self, pod: Pod, stored: Stored, previous: Stored, time: int | float, by: str) -> None:
         """Containers were started again, or are being killed."""

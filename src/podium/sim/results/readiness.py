@@ -135,18 +135,19 @@ class Readiness:
                 # It has ended before, and only goes now.
                 return
             known = self._begin(uid, pod, now)
-        if is_gone or status.phase in TERMINAL_PHASES:
-            self._end(uid, known, now, has_succeeded=status.phase == "Succeeded")
+        phase, node = status.phase, known.node
+        if is_gone or phase in TERMINAL_PHASES:
+            self._end(uid, known, now, has_succeeded=phase == "Succeeded")
             return
-        if pod.spec.node_name and not known.node:
-            known.node = pod.spec.node_name
+        if not node and pod.spec.node_name:
+            node = known.node = pod.spec.node_name
             self._usage.put_pod(pod, now)
             self._count_on_node(known, 1)
-        known.is_healthy = status.phase == "Running" and is_healthy(pod)
-        is_up = known.is_healthy and known.node in self._well
-        waits = not known.node and pod.metadata.deletion_timestamp is None
+        known.is_healthy = phase == "Running" and is_healthy(pod)
+        is_up = known.is_healthy and node in self._well
+        waits = not node and pod.metadata.deletion_timestamp is None
         if is_up is not known.is_ready or waits is not known.is_pending:
-            self._change(known, now, is_up=is_up, waits=waits)
+            self._change(known, now, is_up, waits)
 
     def node_written(self, node: Node, now: int, *, is_gone: bool) -> None:
         """A node was written."""
@@ -206,10 +207,7 @@ class Readiness:
         return known
 
     def _end(self, uid: str, known: _Pod, now: int, *, has_succeeded: bool) -> None:
-        if known.is_ready or known.is_pending:
-            self._change(known, now, is_up=False, waits=False)
-        else:
-            known.found.pass_time(now)
+        self._change(known, now, False, False)
         del self._pods[uid]
         if known.node:
             self._usage.remove_pod(uid, known.node, now)
@@ -219,7 +217,7 @@ class Readiness:
     def _count(self, found: WorkloadReadiness, now: int, number: int, *, has_succeeded: bool = False) -> None:
         """A pod comes or ends. Of a workload of which nothing but pods is known they are what it wants."""
         found.pods += number
-        if self._tops.wanted(found.workload) is None:
+        if not self._tops.asks(found.workload):
             found.wanted = max(found.wanted, found.pods)
             if has_succeeded:
                 found.wanted -= 1
@@ -234,18 +232,21 @@ class Readiness:
             known = self._pods[uid]
             is_up = known.is_healthy and is_well
             if is_up is not known.is_ready:
-                self._change(known, now, is_up=is_up, waits=known.is_pending)
+                self._change(known, now, is_up, known.is_pending)
 
-    def _change(self, known: _Pod, now: int, *, is_up: bool, waits: bool) -> None:
+    def _change(self, known: _Pod, now: int, is_up: bool, waits: bool) -> None:
         """A pod is ready or waits for a node, and was or did not before, or the other way round."""
-        found, more_ready, more_pending = known.found, is_up - known.is_ready, waits - known.is_pending
-        known.is_ready, known.is_pending = is_up, waits
-        found.pass_time(now)
-        found.pending += more_pending
-        self.pending += more_pending
-        if more_ready:
-            found.ready += more_ready
-            self.ready += more_ready
+        found = known.found
+        if found.since_ns != now:
+            found.pass_time(now)
+        if waits is not known.is_pending:
+            more, known.is_pending = 1 if waits else -1, waits
+            found.pending += more
+            self.pending += more
+        if is_up is not known.is_ready:
+            more, known.is_ready = 1 if is_up else -1, is_up
+            found.ready += more
+            self.ready += more
             found.points.put(now, (found.ready, found.wanted))
 
     def _of(self, label: str, now: int) -> WorkloadReadiness:
