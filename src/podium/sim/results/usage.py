@@ -93,8 +93,8 @@ class Usage:
         """For each resource that nodes offer: the share requested on average over the time so far, and at its end."""
         elapsed_ns = self._until_ns - self._start_ns
         final, held = self._holdings.allocatable.amounts, self._held
-        offered = self._holdings.allocatable.over_time(elapsed_ns)
-        requested = self._holdings.held.over_time(elapsed_ns)
+        offered = self._holdings.offered_over_time(elapsed_ns)
+        requested = self._holdings.held_over_time(elapsed_ns)
         if not any(offered.values()):
             offered, requested = final, held
         return {
