@@ -140,7 +140,8 @@ class Meters:
         has_budgets, has_held = disruptions.has_budgets, holds.has_held
         for event, now, _, _ in writes:
             if now != self._now:
-                self._pass_time(now)
+                self._sample()
+                self._now = now
             object_, is_gone = event.stored.object, event.type == "DELETED"
             if isinstance(object_, Pod):
                 if event.type == "ADDED":

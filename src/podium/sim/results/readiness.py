@@ -24,6 +24,12 @@ _MOST_POINTS = 200
 _DAEMONS = "DaemonSet "
 
 
+class _Points(Series[tuple[int, int]]):
+    """How many pods were ready and wanted."""
+
+    most: int = _MOST_POINTS
+
+
 class WorkloadReadiness(msgspec.Struct):
     """One workload: `before` the run, `lowest` for any time in it, `ready` and `wanted` at present.
 
@@ -45,16 +51,18 @@ class WorkloadReadiness(msgspec.Struct):
     was_known: bool = False
     is_of_daemons: bool = False
     since_ns: int = 0
-    points: Series[tuple[int, int]] = msgspec.field(default_factory=lambda: Series(_MOST_POINTS))
+    points: Series[tuple[int, int]] = msgspec.field(default_factory=_Points)
 
     def pass_time(self, now: int) -> None:
         """Let what is so last until now."""
         elapsed = now - self.since_ns
         if elapsed:
-            self.lowest = min(self.lowest, self.ready)
+            if self.lowest:
+                self.lowest = min(self.lowest, self.ready)
             if self.ready < self.wanted:
                 self.short_ns += elapsed
-            self.pending_ns += elapsed * self.pending
+            if self.pending:
+                self.pending_ns += elapsed * self.pending
             self.since_ns = now
 
     def to_dict(self, start_ns: int) -> dict[str, Any]:
@@ -200,10 +208,15 @@ class Readiness:
     # What follows from it
 
     def _begin(self, uid: str, pod: Pod, now: int) -> _Pod:
+        """A pod comes. Of a workload of which nothing but pods is known they are what it wants."""
         label = self._tops.of(pod)
-        known = self._pods[uid] = _Pod(self._of(label, now))
+        found = self._of(label, now)
+        known = self._pods[uid] = _Pod(found)
         self._workload_of[uid] = label
-        self._count(known.found, now, 1)
+        found.pods += 1
+        if not self._tops.asks(label):
+            found.wanted = max(found.wanted, found.pods)
+            found.points.put(now, (found.ready, found.wanted))
         return known
 
     def _end(self, uid: str, known: _Pod, now: int, *, has_succeeded: bool) -> None:
@@ -212,15 +225,10 @@ class Readiness:
         if known.node:
             self._usage.remove_pod(uid, known.node, now)
             self._count_on_node(known, -1)
-        self._count(known.found, now, -1, has_succeeded=has_succeeded)
-
-    def _count(self, found: WorkloadReadiness, now: int, number: int, *, has_succeeded: bool = False) -> None:
-        """A pod comes or ends. Of a workload of which nothing but pods is known they are what it wants."""
-        found.pods += number
-        if not self._tops.asks(found.workload):
-            found.wanted = max(found.wanted, found.pods)
-            if has_succeeded:
-                found.wanted -= 1
+        found = known.found
+        found.pods -= 1
+        if has_succeeded and not self._tops.asks(found.workload):
+            found.wanted -= 1
             found.points.put(now, (found.ready, found.wanted))
 
     def _judge_node(self, name: str, now: int) -> None:
