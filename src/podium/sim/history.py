@@ -199,13 +199,21 @@ class History:
         if node and not old.spec.node_name:
             story.node, story.nominated_node, story.scheduled_ns, story.bound_in_run = node, "", now, True
             self._tell(time, "Scheduled", key, node, by, f"Successfully assigned {key} to {node}")
-        elif (nominated := pod.nominated_node_name) != (before := old.nominated_node_name):
-            story.nominated_node = "" if node else nominated
-            self._tell(time, "Nominated" if nominated else "NominationCleared", key, nominated or before, by)
+        elif (
+            status.nominated_node_name != old.status.nominated_node_name
+            or meta.annotations is not old.metadata.annotations
+        ):
+            self._nominated(story, pod, old, time, by)
         if status.container_statuses or meta.deletion_timestamp is not None:
             self._containers_changed(pod, event.stored, previous, time, by)
         if status.phase != old.status.phase:
             self._phase_changed(story, status.phase, event.stored.raw["status"], time, now, by)
+
+    def _nominated(self, story: PodStory, pod: Pod, old: Pod, time: int | float, by: str) -> None:
+        nominated, before = pod.nominated_node_name, old.nominated_node_name
+        if nominated != before:
+            story.nominated_node = "" if pod.spec.node_name else nominated
+            self._tell(time, "Nominated" if nominated else "NominationCleared", story.pod, nominated or before, by)
 
     def _containers_changed(self, pod: Pod, stored: Stored, previous: Stored, time: int | float, by: str) -> None:
         """Containers were started again, or are being killed."""
