@@ -13,31 +13,34 @@ NODES = st.sampled_from(["n1", "n2", "n3"])
 
 
 class Books(RuleBasedStateMachine):
-    """The holdings beside lists that are added up anew each time."""
+    """The holdings beside lists that are added up anew each time, and at each time that passes."""
 
     def __init__(self) -> None:
         super().__init__()
         self.holdings = Holdings()
         self.nodes: dict[str, dict[str, int]] = {}
         self.pods: dict[str, tuple[str, dict[str, int]]] = {}
+        self.now = 0
+        self.offered_over_time: Counter[str] = Counter()
+        self.held_over_time: Counter[str] = Counter()
 
     @rule(name=NODES, amounts=AMOUNTS)
     def put_node(self, name: str, amounts: dict[str, int]) -> None:
-        self.holdings.put_node(name, amounts)
+        self.holdings.put_node(name, amounts, self.now)
         self.nodes[name] = amounts
 
     @precondition(lambda self: self.nodes)
     @rule(data=st.data())
     def remove_node(self, data: st.DataObject) -> None:
         name = data.draw(st.sampled_from(sorted(self.nodes)))
-        self.holdings.remove_node(name)
+        self.holdings.remove_node(name, self.now)
         del self.nodes[name]
 
     @rule(name=NODES, amounts=AMOUNTS)
     def put_pod(self, name: str, amounts: dict[str, int]) -> None:
         uid = f"uid-{len(self.pods)}"
         if uid not in self.pods:
-            self.holdings.put_pod(uid, name, amounts)
+            self.holdings.put_pod(uid, name, amounts, self.now)
             self.pods[uid] = (name, amounts)
 
     @precondition(lambda self: self.pods)
@@ -45,17 +48,33 @@ class Books(RuleBasedStateMachine):
     def remove_pod(self, data: st.DataObject) -> None:
         uid = data.draw(st.sampled_from(sorted(self.pods)))
         name, _ = self.pods.pop(uid)
-        self.holdings.remove_pod(uid, name)
+        self.holdings.remove_pod(uid, name, self.now)
+
+    @rule(units=st.integers(1, 3))
+    def pass_time(self, units: int) -> None:
+        for _ in range(units):
+            self.now += 1
+            self.offered_over_time += self.offered()
+            self.held_over_time += self.held()
+
+    def offered(self) -> Counter[str]:
+        return sum(map(Counter, self.nodes.values()), Counter())
+
+    def held(self) -> Counter[str]:
+        return sum((self.held_on(name) for name in self.nodes), Counter())
 
     def held_on(self, name: str) -> Counter[str]:
         return sum((Counter(amounts) for node, amounts in self.pods.values() if node == name), Counter())
 
     @invariant()
     def totals_are_those_of_the_known_nodes(self) -> None:
-        offered: Counter[str] = sum(map(Counter, self.nodes.values()), Counter())
-        held = sum((self.held_on(name) for name in self.nodes), Counter())
-        assert +self.holdings.allocatable.amounts == +offered
-        assert +self.holdings.held.amounts == +held
+        assert +Counter(self.holdings.allocatable.amounts) == +self.offered()
+        assert +Counter(self.holdings.held.amounts) == +self.held()
+
+    @invariant()
+    def amounts_are_summed_up_for_as_long_as_they_stay(self) -> None:
+        assert +Counter(self.holdings.offered_over_time(self.now)) == self.offered_over_time
+        assert +Counter(self.holdings.held_over_time(self.now)) == self.held_over_time
 
     @invariant()
     def pods_are_booked_on_their_nodes(self) -> None:

@@ -155,7 +155,7 @@ class History:
             if self._has_failures and not _is_mere_report(event):
                 self._changes += 1
             if event.type == "ADDED":
-                self._named.add((stored.kind, stored.key))
+                self._named.add((stored.resource.name, stored.key))
             if isinstance(object_, Pod):
                 if event.type == "MODIFIED":
                     self._pod_changed(object_, event, time, now, by)
@@ -199,7 +199,10 @@ class History:
         if node and not old.spec.node_name:
             story.node, story.nominated_node, story.scheduled_ns, story.bound_in_run = node, "", now, True
             self._tell(time, "Scheduled", key, node, by, f"Successfully assigned {key} to {node}")
-        else:
+        elif (
+            status.nominated_node_name != old.status.nominated_node_name
+            or meta.annotations is not old.metadata.annotations
+        ):
             self._nominated(story, pod, old, time, by)
         if status.container_statuses or meta.deletion_timestamp is not None:
             self._containers_changed(pod, event.stored, previous, time, by)

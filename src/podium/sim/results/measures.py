@@ -23,8 +23,8 @@ from podium.sim.sim_event import seconds
 from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
 
-_Moment = tuple[int, int, int, Level]
-"""What the sums of a moment are made of, once they are asked for: nodes, ready and pending pods, and the usage."""
+_Moment = tuple[tuple[int, int, int], Level]
+"""What the sums of a moment are made of, once they are asked for: nodes, ready and pending pods; and the usage."""
 
 
 class Sums(msgspec.Struct, frozen=True):
@@ -137,17 +137,19 @@ class Meters:
 
     def _take_in(self, writes: Sequence[Write]) -> None:
         readiness, disruptions, holds = self._readiness, self._disruptions, self._holds
+        has_budgets, has_held = disruptions.has_budgets, holds.has_held
         for event, now, _, _ in writes:
             if now != self._now:
-                self._pass_time(now)
+                self._sample()
+                self._now = now
             object_, is_gone = event.stored.object, event.type == "DELETED"
             if isinstance(object_, Pod):
                 if event.type == "ADDED":
                     self._sizes.pod_came(object_)
                 readiness.pod_written(object_, now, is_gone=is_gone)
-                if disruptions.has_budgets:
+                if has_budgets:
                     disruptions.observe(event, now)
-                if holds.has_held:
+                if has_held:
                     holds.observe(event, now)
             elif isinstance(object_, Node):
                 readiness.node_written(object_, now, is_gone=is_gone)
@@ -155,6 +157,7 @@ class Meters:
                     self._sizes.node_changed(object_)
             else:
                 disruptions.observe(event, now)
+                has_budgets = disruptions.has_budgets
                 readiness.written(event, now)
                 holds.observe(event, now)
 
@@ -167,14 +170,15 @@ class Meters:
     def _sample(self) -> None:
         """Take note of the sums as they are, after all that happens at this time."""
         usage, readiness, points = self._usage, self._readiness, self._series.points
-        moment = (usage.node_count, readiness.ready, readiness.pending, usage.level)
+        counts = (usage.node_count, readiness.ready, readiness.pending)
+        moment = (counts, usage.level)
         if points:
             last = points[-1][1]
             # Where no count is another, shares may still be the same: they are rounded.
-            if last[:3] == moment[:3] and (last[3] == moment[3] or self._sums_at(last) == self._sums_at(moment)):
+            if last[0] == counts and (last == moment or self._sums_at(last) == self._sums_at(moment)):
                 return
         self._series.put(self._now, moment)
 
     def _sums_at(self, moment: _Moment) -> Sums:
-        nodes, ready, pending, level = moment
+        (nodes, ready, pending), level = moment
         return Sums(nodes, ready, pending, self._usage.shares_at(level))

@@ -24,6 +24,12 @@ _MOST_POINTS = 200
 _DAEMONS = "DaemonSet "
 
 
+class _Points(Series[tuple[int, int]]):
+    """How many pods were ready and wanted."""
+
+    most: int = _MOST_POINTS
+
+
 class WorkloadReadiness(msgspec.Struct):
     """One workload: `before` the run, `lowest` for any time in it, `ready` and `wanted` at present.
 
@@ -45,16 +51,18 @@ class WorkloadReadiness(msgspec.Struct):
     was_known: bool = False
     is_of_daemons: bool = False
     since_ns: int = 0
-    points: Series[tuple[int, int]] = msgspec.field(default_factory=lambda: Series(_MOST_POINTS))
+    points: Series[tuple[int, int]] = msgspec.field(default_factory=_Points)
 
     def pass_time(self, now: int) -> None:
         """Let what is so last until now."""
         elapsed = now - self.since_ns
         if elapsed:
-            self.lowest = min(self.lowest, self.ready)
+            if self.lowest:
+                self.lowest = min(self.lowest, self.ready)
             if self.ready < self.wanted:
                 self.short_ns += elapsed
-            self.pending_ns += elapsed * self.pending
+            if self.pending:
+                self.pending_ns += elapsed * self.pending
             self.since_ns = now
 
     def to_dict(self, start_ns: int) -> dict[str, Any]:
@@ -135,18 +143,19 @@ class Readiness:
                 # It has ended before, and only goes now.
                 return
             known = self._begin(uid, pod, now)
-        if is_gone or status.phase in TERMINAL_PHASES:
-            self._end(uid, known, now, has_succeeded=status.phase == "Succeeded")
+        phase, node = status.phase, known.node
+        if is_gone or phase in TERMINAL_PHASES:
+            self._end(uid, known, now, has_succeeded=phase == "Succeeded")
             return
-        if pod.spec.node_name and not known.node:
-            known.node = pod.spec.node_name
+        if not node and pod.spec.node_name:
+            node = known.node = pod.spec.node_name
             self._usage.put_pod(pod, now)
             self._count_on_node(known, 1)
-        known.is_healthy = status.phase == "Running" and is_healthy(pod)
-        is_up = known.is_healthy and known.node in self._well
-        waits = not known.node and pod.metadata.deletion_timestamp is None
+        known.is_healthy = phase == "Running" and is_healthy(pod)
+        is_up = known.is_healthy and node in self._well
+        waits = not node and pod.metadata.deletion_timestamp is None
         if is_up is not known.is_ready or waits is not known.is_pending:
-            self._change(known, now, is_up=is_up, waits=waits)
+            self._change(known, now, is_up, waits)
 
     def node_written(self, node: Node, now: int, *, is_gone: bool) -> None:
         """A node was written."""
@@ -199,30 +208,27 @@ class Readiness:
     # What follows from it
 
     def _begin(self, uid: str, pod: Pod, now: int) -> _Pod:
+        """A pod comes. Of a workload of which nothing but pods is known they are what it wants."""
         label = self._tops.of(pod)
-        known = self._pods[uid] = _Pod(self._of(label, now))
+        found = self._of(label, now)
+        known = self._pods[uid] = _Pod(found)
         self._workload_of[uid] = label
-        self._count(known.found, now, 1)
+        found.pods += 1
+        if not self._tops.asks(label):
+            found.wanted = max(found.wanted, found.pods)
+            found.points.put(now, (found.ready, found.wanted))
         return known
 
     def _end(self, uid: str, known: _Pod, now: int, *, has_succeeded: bool) -> None:
-        if known.is_ready or known.is_pending:
-            self._change(known, now, is_up=False, waits=False)
-        else:
-            known.found.pass_time(now)
+        self._change(known, now, False, False)
         del self._pods[uid]
         if known.node:
             self._usage.remove_pod(uid, known.node, now)
             self._count_on_node(known, -1)
-        self._count(known.found, now, -1, has_succeeded=has_succeeded)
-
-    def _count(self, found: WorkloadReadiness, now: int, number: int, *, has_succeeded: bool = False) -> None:
-        """A pod comes or ends. Of a workload of which nothing but pods is known they are what it wants."""
-        found.pods += number
-        if self._tops.wanted(found.workload) is None:
-            found.wanted = max(found.wanted, found.pods)
-            if has_succeeded:
-                found.wanted -= 1
+        found = known.found
+        found.pods -= 1
+        if has_succeeded and not self._tops.asks(found.workload):
+            found.wanted -= 1
             found.points.put(now, (found.ready, found.wanted))
 
     def _judge_node(self, name: str, now: int) -> None:
@@ -234,18 +240,21 @@ class Readiness:
             known = self._pods[uid]
             is_up = known.is_healthy and is_well
             if is_up is not known.is_ready:
-                self._change(known, now, is_up=is_up, waits=known.is_pending)
+                self._change(known, now, is_up, known.is_pending)
 
-    def _change(self, known: _Pod, now: int, *, is_up: bool, waits: bool) -> None:
+    def _change(self, known: _Pod, now: int, is_up: bool, waits: bool) -> None:
         """A pod is ready or waits for a node, and was or did not before, or the other way round."""
-        found, more_ready, more_pending = known.found, is_up - known.is_ready, waits - known.is_pending
-        known.is_ready, known.is_pending = is_up, waits
-        found.pass_time(now)
-        found.pending += more_pending
-        self.pending += more_pending
-        if more_ready:
-            found.ready += more_ready
-            self.ready += more_ready
+        found = known.found
+        if found.since_ns != now:
+            found.pass_time(now)
+        if waits is not known.is_pending:
+            more, known.is_pending = 1 if waits else -1, waits
+            found.pending += more
+            self.pending += more
+        if is_up is not known.is_ready:
+            more, known.is_ready = 1 if is_up else -1, is_up
+            found.ready += more
+            self.ready += more
             found.points.put(now, (found.ready, found.wanted))
 
     def _of(self, label: str, now: int) -> WorkloadReadiness:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from podium.api.basis import Caveat
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
+from podium.cluster.pods import PREEMPTED
 from podium.machines.disruption.drain import DrainReport
 from podium.machines.ledger.disruption import Disruption
 from podium.sim.placement_log import PlacementGrounds
@@ -124,6 +125,7 @@ def _states(simulation: Simulation, stories: list[PodStory]) -> dict[str, PodSta
 
 def _pod(story: PodStory, state: PodState, measures: Measures) -> dict[str, Any]:
     start_ns = measures.start_ns
+    scheduled_ns, started_ns, ended_ns = story.scheduled_ns, story.started_ns, story.ended_ns
     return {
         "pod": story.pod,
         "uid": story.uid,
@@ -133,32 +135,29 @@ def _pod(story: PodStory, state: PodState, measures: Measures) -> dict[str, Any]
         "state": state,
         "node": story.node or None,
         "nominatedNode": story.nominated_node or None,
-        "createdAt": _since(start_ns, story.created_ns),
-        "scheduledAt": _since(start_ns, story.scheduled_ns),
-        "startedAt": _since(start_ns, story.started_ns),
-        "endedAt": _since(start_ns, story.ended_ns),
+        "createdAt": seconds(story.created_ns - start_ns),
+        "scheduledAt": None if scheduled_ns is None else seconds(scheduled_ns - start_ns),
+        "startedAt": None if started_ns is None else seconds(started_ns - start_ns),
+        "endedAt": None if ended_ns is None else seconds(ended_ns - start_ns),
         "disruption": story.disruption or None,
         "evictedBy": story.evicted_by or None,
     }
 
 
-def _since(start_ns: int, time_ns: int | None) -> int | float | None:
-    return None if time_ns is None else seconds(time_ns - start_ns)
-
-
 def _summary(simulation: Simulation, stories: list[PodStory], states: Counter[PodState]) -> dict[str, Any]:
-    failed_attempts = sum(event.count for event in simulation.history.events if event.reason == "FailedScheduling")
+    failed_attempts = sum([event.count for event in simulation.history.events if event.reason == "FailedScheduling"])
     usage = simulation.meters.usage(simulation.now)
+    disruptions = Counter([story.disruption for story in stories if story.disruption])
     return {
         "end": seconds(simulation.elapsed_ns),
         "pods": {
             "total": len(stories),
             **{state: states[state] for state in POD_STATES},
         },
-        "preempted": sum(story.was_preempted for story in stories),
-        "disruptions": dict(sorted(Counter(story.disruption for story in stories if story.disruption).items())),
-        "evictedBy": dict(sorted(Counter(story.evicted_by for story in stories if story.evicted_by).items())),
-        "bindings": sum(story.bound_in_run for story in stories),
+        "preempted": disruptions[PREEMPTED],
+        "disruptions": dict(sorted(disruptions.items())),
+        "evictedBy": dict(sorted(Counter([story.evicted_by for story in stories if story.evicted_by]).items())),
+        "bindings": sum([story.bound_in_run for story in stories]),
         "attempts": simulation.bind_attempts + failed_attempts,
         "waiting": _waiting(stories, simulation.settings.start_ns),
         "use": usage.shares(),

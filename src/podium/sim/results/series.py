@@ -25,11 +25,13 @@ class Series(msgspec.Struct, Generic[Value]):
     def put(self, now: int, value: Value) -> None:
         """Note what holds from now on; times do not go back."""
         points = self.points
-        if points and points[-1][1] == value:
-            return
-        if points and (points[-1][0] == now or (len(points) > 1 and now - points[-2][0] < self.apart_ns)):
-            points[-1] = (now, value)
-            return
+        if points:
+            since, last = points[-1]
+            if last == value:
+                return
+            if since == now or (self.apart_ns and now - points[-2][0] < self.apart_ns):
+                points[-1] = (now, value)
+                return
         points.append((now, value))
         if len(points) > self.most:
             self.points = [point for place, point in enumerate(points) if place % 2 == 0 or place == len(points) - 1]

@@ -22,6 +22,8 @@ class Sizes:
         self.labels: dict[str, Mapping[str, str]] = {}
         """By name, the labels that each such node had last."""
         self._known: dict[tuple[tuple[str, int], ...], Amounts] = {}
+        # The identities of the amounts that are known, by which those that come again are found.
+        self._identities: set[int] = set()
 
     def pod_came(self, pod: Pod) -> None:
         """A pod is there."""
@@ -33,4 +35,8 @@ class Sizes:
         self.labels[node.metadata.name] = node.metadata.labels
 
     def _one(self, amounts: Amounts) -> Amounts:
-        return self._known.setdefault(tuple(amounts.items()), amounts)
+        if id(amounts) in self._identities:
+            return amounts
+        known = self._known.setdefault(tuple(amounts.items()), amounts)
+        self._identities.add(id(known))
+        return known

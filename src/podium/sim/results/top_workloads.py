@@ -60,6 +60,10 @@ class TopWorkloads:
             return f"Pod {pod.key}"
         return self._top(pod.metadata.namespace, controller)
 
+    def asks(self, top: str) -> bool:
+        """Whether more is known of a workload than its pods: how many it wants."""
+        return top in self._asked
+
     def wanted(self, top: str) -> int | None:
         """How many pods a workload wants, None for one of which nothing but its pods is known."""
         asked = self._asked.get(top)

@@ -28,7 +28,10 @@ class Usage:
 
     def __init__(self, start_ns: int) -> None:
         self._holdings = Holdings()
+        self._held = self._holdings.held.amounts
         self._start_ns = self._until_ns = start_ns
+        self.node_count = 0
+        """How many nodes there are."""
         # Times from the start, one for each node that came, less one for each that went.
         self._nodes_came_ns = 0
         # What is offered of each resource, by name; None until somebody asks for it after a node has changed.
@@ -38,12 +41,7 @@ class Usage:
     def node_hours(self) -> float:
         """How long there were nodes, each counted by itself, in hours."""
         elapsed_ns = self._until_ns - self._start_ns
-        return round((self._holdings.node_count * elapsed_ns - self._nodes_came_ns) / _HOUR, 6)
-
-    @property
-    def node_count(self) -> int:
-        """How many nodes there are."""
-        return self._holdings.node_count
+        return round((self.node_count * elapsed_ns - self._nodes_came_ns) / _HOUR, 6)
 
     @property
     def level(self) -> Level:
@@ -51,12 +49,12 @@ class Usage:
         if self._totals is None:
             offered = self._holdings.allocatable.amounts
             self._totals = tuple([(name, offered[name]) for name in sorted(offered) if offered[name] and name != PODS])
-        return self._totals, tuple(self._holdings.held.amounts.values())
+        return self._totals, tuple(self._held.values())
 
     def shares_at(self, level: Level) -> tuple[tuple[str, float], ...]:
         """For each resource that nodes offered then, by name: the share that was requested."""
         totals, amounts = level
-        held = dict(zip(self._holdings.held.amounts, amounts, strict=False))
+        held = dict(zip(self._held, amounts, strict=False))
         return tuple([(name, round(held.get(name, 0) / total, 6)) for name, total in totals])
 
     def requested_shares(self) -> tuple[tuple[str, float], ...]:
@@ -78,13 +76,14 @@ class Usage:
 
     def observe_node(self, node: Node, now: int, *, is_gone: bool) -> None:
         """A node has come, has changed or is gone."""
-        elapsed_ns, before = now - self._start_ns, self._holdings.node_count
+        elapsed_ns, before = now - self._start_ns, self.node_count
         self._totals = None
         if is_gone:
             self._holdings.remove_node(node.metadata.name, elapsed_ns)
         else:
             self._holdings.put_node(node.metadata.name, node_allocatable(node.status), elapsed_ns)
-        self._nodes_came_ns += (self._holdings.node_count - before) * elapsed_ns
+        self.node_count = self._holdings.node_count
+        self._nodes_came_ns += (self.node_count - before) * elapsed_ns
 
     def pass_time(self, now: int) -> None:
         """Let what is requested now last until `now`."""
@@ -93,13 +92,16 @@ class Usage:
     def shares(self) -> dict[str, dict[str, float]]:
         """For each resource that nodes offer: the share requested on average over the time so far, and at its end."""
         elapsed_ns = self._until_ns - self._start_ns
-        final, held = self._holdings.allocatable.amounts, self._holdings.held.amounts
-        offered = self._holdings.allocatable.over_time(elapsed_ns)
-        requested = self._holdings.held.over_time(elapsed_ns)
+        final, held = self._holdings.allocatable.amounts, self._held
+        offered = self._holdings.offered_over_time(elapsed_ns)
+        requested = self._holdings.held_over_time(elapsed_ns)
         if not any(offered.values()):
             offered, requested = final, held
         return {
-            name: {"average": _share(requested[name], offered[name]), "final": _share(held[name], final[name])}
+            name: {
+                "average": _share(requested.get(name, 0), offered[name]),
+                "final": _share(held.get(name, 0), final[name]),
+            }
             for name in sorted(final)
             if name != PODS and (offered[name] or final[name])
         }
