@@ -83,6 +83,29 @@ def check_joined_rows(cluster: Cluster, record: PodRecord, rows: list[int]) -> N
             assert together(record, row) == expected
 
 
+def test_a_row_that_has_changed_is_read_again() -> None:
+    cluster = cluster_of(node("n", cpu=4, memory="8Gi", pods=2), node("m", cpu=4, memory="8Gi", pods=2))
+    target = cluster.read(pod("p", cpu=1, memory="1Gi"))
+    other = cluster.read(pod("q", cpu=2, memory="1Gi", on="n"))
+    check_joined_rows(cluster, target, [0, 1])
+
+    cluster.add_pod(other)
+    check_joined_rows(cluster, target, [0, 1])
+
+    cluster.put_node(node("n", cpu=2, memory="8Gi", pods=2))
+    check_joined_rows(cluster, target, [0, 1])
+
+    cluster.put_node(node("n", cpu=4, memory="8Gi", pods=1))
+    check_joined_rows(cluster, target, [0, 1])
+
+    cluster.remove_pod(other.uid)
+    check_joined_rows(cluster, target, [0, 1])
+
+    cluster.remove_node("n")
+    assert cluster.put_node(node("o", memory="8Gi")) == 0
+    check_joined_rows(cluster, target, [0, 1])
+
+
 class ImaginaryScore:
     """A score that nobody takes along."""
 

@@ -160,6 +160,7 @@ class NodeColumns:
         nonzero_requested[0][row] += sign * nonzero[0]
         nonzero_requested[1][row] += sign * nonzero[1]
         columns.pod_count[row] += sign
+        self.entries.loads[row] = None
 
     def put(self, node: Node) -> int:
         """Add a node or replace the one of its name; returns its row."""
@@ -202,6 +203,7 @@ class NodeColumns:
             self._grow(2 * self.capacity)
         self.nodes.append(None)
         self.names.append("")
+        self.entries.loads.append(None)
         self.count += 1
         return self.count - 1
 
@@ -235,6 +237,7 @@ class NodeColumns:
         self._named[row] = tuple(indices)
         for index, amount in indices.items():
             self.allocatable[index, row] = amount
+        self.entries.loads[row] = None
         self.unschedulable[row] = node.spec.unschedulable
         before = int(self.taint_group[row])
         self.taint_group[row] = self._taints.take(node.spec.taints)
@@ -256,6 +259,11 @@ def _label(key: str, node: Node) -> str | None:
     return node.metadata.name if key == NAME_FIELD else node.metadata.labels.get(key)
 
 
+RowLoad = tuple[bool, int, int, int, int, int, int, int | None]
+"""What `podium.plugins.resource_rows` reads of a row: whether it may have one more pod, its cpu and memory, what is
+taken of them, the same as it is rated, and how evenly they are taken (None where it has none of one)."""
+
+
 class Entries:
     """Columns of `NodeColumns` to be read one entry at a time, in a fraction of the time that an array takes.
 
@@ -264,7 +272,7 @@ class Entries:
     others.
     """
 
-    __slots__ = ("allocatable", "allowed_pods", "nonzero_requested", "pod_count", "renewals", "requested")
+    __slots__ = ("allocatable", "allowed_pods", "loads", "nonzero_requested", "pod_count", "renewals", "requested")
 
     def __init__(self) -> None:
         self.allocatable: list[memoryview] = []
@@ -272,6 +280,8 @@ class Entries:
         self.nonzero_requested: list[memoryview] = []
         self.allowed_pods = self.pod_count = memoryview(b"")
         self.renewals = 0
+        self.loads: list[RowLoad | None] = []
+        """By row, what was read of it together; None since it has changed."""
 
     def renew(self, columns: NodeColumns) -> None:
         """Show the arrays that there are, after some have given way to larger ones."""

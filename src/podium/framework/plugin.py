@@ -268,6 +268,7 @@ class RowScorePlugin(ArrayScorePlugin, Protocol):
 
 
 WeightedRowScore = tuple[RowScorePlugin, int]
+"""A score with the weight that the profile gives it."""
 
 
 @runtime_checkable

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from podium.cluster.nodes import CPU, MEMORY, Entries
+from podium.cluster.nodes import CPU, MEMORY, Entries, RowLoad
 from podium.cluster.pod_class import PodClass
 from podium.cluster.pods import PodRecord
 from podium.framework.plugin import MAX_NODE_SCORE, NO_FIT, TotalOfRow
@@ -47,35 +47,47 @@ def joined_row(
     cpu_wanted, memory_wanted = wanted.pop(CPU, 0), wanted.pop(MEMORY, 0)
     others = [(entries.allocatable[index], entries.requested[index], index, amount) for index, amount in wanted.items()]
     cpu_rated, memory_rated = pod_class.nonzero_of_containers
-    cpus, memories = entries.allocatable[CPU], entries.allocatable[MEMORY]
-    cpus_requested, memories_requested = entries.requested[CPU], entries.requested[MEMORY]
-    cpus_rated, memories_rated = entries.nonzero_requested
-    pod_count, allowed_pods = entries.pod_count, entries.allowed_pods
+    loads = entries.loads
     is_most, cpu_weight, memory_weight = scores.is_most, scores.cpu_weight, scores.memory_weight
     weights, fit_weight, balance_weight = cpu_weight + memory_weight, scores.fit_weight, scores.balance_weight
 
     def total_of_row(pod: PodRecord, row: int) -> int:
         found: int = of_nodes[row]
-        if found < 0 or pod_count[row] >= allowed_pods[row]:
+        if found < 0:
             return NO_FIT
-        cpu, memory = cpus[row], memories[row]
-        cpu_taken, memory_taken = cpus_requested[row], memories_requested[row]
-        if cpu - cpu_taken < cpu_wanted or memory - memory_taken < memory_wanted or not cpu or not memory:
+        load = loads[row] or _load(entries, row)
+        has_room, cpu, memory, cpu_taken, memory_taken, cpu_used, memory_used, evenness = load
+        if not has_room:
+            return NO_FIT
+        cpu_taken += cpu_wanted
+        memory_taken += memory_wanted
+        if cpu_taken > cpu or memory_taken > memory or evenness is None:
             return apart(pod, row) if not (cpu_wanted and memory_wanted) else NO_FIT
         for offered, requested, index, amount in others:
             if offered[row] - requested[row] < amount and (offered[row] or not is_backed(index)):
                 return NO_FIT
-        cpu_used = cpus_rated[row] + cpu_rated
-        memory_used = memories_rated[row] + memory_rated
+        cpu_used += cpu_rated
+        memory_used += memory_rated
         if is_most:
             cpu_used = cpu - cpu_used if cpu_used < cpu else 0
             memory_used = memory - memory_used if memory_used < memory else 0
         liking = cpu_weight * ((cpu - cpu_used) * MAX_NODE_SCORE // cpu) if cpu_used < cpu else 0
         if memory_used < memory:
             liking += memory_weight * ((memory - memory_used) * MAX_NODE_SCORE // memory)
-        before = 1.0 * cpu_taken / cpu - 1.0 * memory_taken / memory
-        after = 1.0 * (cpu_taken + cpu_wanted) / cpu - 1.0 * (memory_taken + memory_wanted) / memory
-        gain = int((1 - abs(after / 2)) * MAX_NODE_SCORE) - int((1 - abs(before / 2)) * MAX_NODE_SCORE)
+        gain = int((1 - abs((1.0 * cpu_taken / cpu - 1.0 * memory_taken / memory) / 2)) * MAX_NODE_SCORE) - evenness
         return found + fit_weight * (liking // weights) + balance_weight * (_HALF + (_HALF + gain) // 2)
 
     return total_of_row
+
+
+def _load(entries: Entries, row: int) -> RowLoad:
+    """Read a row, for all classes until it changes."""
+    cpu, memory = entries.allocatable[CPU][row], entries.allocatable[MEMORY][row]
+    cpu_taken, memory_taken = entries.requested[CPU][row], entries.requested[MEMORY][row]
+    evenness = None
+    if cpu and memory:
+        evenness = int((1 - abs((1.0 * cpu_taken / cpu - 1.0 * memory_taken / memory) / 2)) * MAX_NODE_SCORE)
+    cpu_rated, memory_rated = entries.nonzero_requested[CPU][row], entries.nonzero_requested[MEMORY][row]
+    has_room = entries.pod_count[row] < entries.allowed_pods[row]
+    load = entries.loads[row] = has_room, cpu, memory, cpu_taken, memory_taken, cpu_rated, memory_rated, evenness
+    return load

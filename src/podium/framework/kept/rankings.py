@@ -144,7 +144,7 @@ class Rankings:
         missed = nodes.changes.entries_since(standing.position)
         standing.position = nodes.changes.position
         if judge is None or ranking is None:
-            return self._is_time(standing, missed) and self._make(standing, state, pod)
+            return self._make(standing, state, pod, missed)
         is_right = standing.node_position == nodes.node_changes.position and judge.is_current(state, pod)
         if isinstance(ranking, Totals):
             if is_right:
@@ -157,18 +157,6 @@ class Rankings:
         if not is_right:
             standing.drop()
         return is_right
-
-    def _is_time(self, standing: _Standing, missed: list[int] | None) -> bool:
-        """Whether to make a ranking for a class that has none."""
-        if self._runner.cluster.nodes.count <= self.few_nodes:
-            patience = 0
-        elif missed is None or len(missed) > MOST_CHANGES:
-            standing.drop()
-            return False
-        else:
-            patience = standing.patience
-        standing.waited += 1
-        return standing.waited > patience
 
     def _write(
         self, totals: Totals, judge: RowJudge, state: CycleState, pod: PodRecord, missed: list[int] | None
@@ -185,11 +173,20 @@ class Rankings:
             some = np.array(rows, dtype=np.int64)
             totals.write(some, *judge.rows_at_once(state, pod, some)[:2])
 
-    def _make(self, standing: _Standing, state: CycleState, pod: PodRecord) -> bool:
+    def _make(self, standing: _Standing, state: CycleState, pod: PodRecord, missed: list[int] | None) -> bool:
+        """Make a ranking for a class that has none, or totals, if it is time for that."""
         nodes = self._runner.cluster.nodes
+        are_few = nodes.count <= self.few_nodes
+        if not are_few and (missed is None or len(missed) > MOST_CHANGES):
+            standing.drop()
+            return False
+        standing.waited += 1
+        is_early = standing.waited <= (min(standing.patience, SHORT_PATIENCE) if are_few else standing.patience)
+        if is_early and not are_few:
+            return False
         judge = RowJudge(self._runner, state, pod)
-        is_plain = nodes.count <= self.few_nodes and judge.has_one_cell()
-        if not is_plain and standing.waited <= min(standing.patience, SHORT_PATIENCE):
+        is_plain = are_few and judge.has_one_cell()
+        if is_early and not is_plain:
             return False
         rated = judge.all_rows(state, pod)
         ranking: Ranking | Totals
