@@ -298,7 +298,7 @@ def test_of_those_who_are_due_the_first_that_joined_acts_and_those_that_wait_act
     rig.want(1, 5)
 
     assert rig.driver.first_due(2) is None
-    assert rig.driver.next_time(2) == 0
+    assert rig.driver.next_time(2) == 2
     assert rig.driver.first_due(2, waits=True) is rig.components[0]
     assert rig.driver.first_due(3) is rig.components[2]
     assert rig.driver.first_due(5) is rig.components[1]

@@ -45,7 +45,7 @@ def pod_requests(spec: PodSpec) -> Mapping[str, int]:
     """
     # Found by identity, and told by it: what is kept cannot be the identity of anything else.
     found = _KNOWN.get(id(spec.containers))
-    if found is not None and _requests_alike(spec, found[0]):
+    if found is not None and requests_alike(spec, found[0]):
         return found[1]
     amounts = _canonical(_pod_milli(spec, {}))
     if len(_KNOWN) >= _KEPT:
@@ -54,7 +54,7 @@ def pod_requests(spec: PodSpec) -> Mapping[str, int]:
     return amounts
 
 
-def _requests_alike(spec: PodSpec, other: PodSpec) -> bool:
+def requests_alike(spec: PodSpec, other: PodSpec) -> bool:
     """Whether two specs share all that their requests follow from."""
     return (
         spec.containers is other.containers

@@ -132,24 +132,31 @@ def parse_duration(text: str | int | float) -> int:
     Raises ValueError for anything else, and for what int64 cannot hold (292 years).
     """
     if isinstance(text, int) and not isinstance(text, bool):
-        negative, total = text < 0, abs(text) * _SECOND
+        total = text * _SECOND
     else:
-        body = str(text)
-        negative = body.startswith("-")
-        read = _duration(body[1:] if body[:1] in ("-", "+") else body) if len(body) <= _MAX_LENGTH else None
+        written = str(text)
+        read = _duration(written) if len(written) <= _MAX_LENGTH else None
         if read is None:
             raise ValueError(
                 f'{shown(text)} is no duration; write it as in "90s", "1h30m" or "300ms" (units h m s ms us ns)'
             )
         total = read
-    if total > _MAX_DURATION:
+    if not -_MAX_DURATION <= total <= _MAX_DURATION:
         raise ValueError(f"{shown(text)} is too long; a duration is at most 292 years")
-    return -total if negative else total
+    return total
 
 
 @lru_cache(maxsize=_DURATIONS)
 def _duration(text: str) -> int | None:
-    """The nanoseconds of an unsigned duration, or None when it is not one."""
+    """The nanoseconds of a duration, or None when it is not one."""
+    if text[:1] not in ("-", "+"):
+        return _unsigned(text)
+    found = _unsigned(text[1:])
+    return -found if found is not None and text[0] == "-" else found
+
+
+def _unsigned(text: str) -> int | None:
+    """The nanoseconds of a duration without a sign, or None when it is not one."""
     seconds = text.removesuffix("s")
     if seconds.isdecimal() and seconds.isascii():
         return int(seconds) * _SECOND

@@ -15,7 +15,7 @@ from podium.api.node import Node, Taint
 from podium.api.pod import Pod, PodSpec
 from podium.api.qos import qos_class
 from podium.api.resize import effective_spec
-from podium.api.resource_requests import pod_requests
+from podium.api.resource_requests import pod_requests, requests_alike
 from podium.api.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended
 from podium.api.selectors import compile_node_selector, node_selector_matches
 from podium.cluster.pod_class import HostPort, host_ports
@@ -27,6 +27,9 @@ MEMORY_PRESSURE_TAINT = Taint(key="node.kubernetes.io/memory-pressure", effect="
 _OS_LABEL = "kubernetes.io/os"
 # What upstream looks at first; other resources follow by name.
 _ORDER = (PODS, CPU, MEMORY, EPHEMERAL_STORAGE)
+# So many sorts of pods are kept, found by the identity of their containers, which they share.
+_KEPT = 1_024
+_KNOWN: dict[int, tuple[PodSpec, Holding]] = {}
 
 
 class Holding(msgspec.Struct, frozen=True):
@@ -38,10 +41,16 @@ class Holding(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, pod: Pod) -> Holding:
         """What a pod holds; of one that is resized in place, the greatest of what it wants, was given and uses."""
-        amounts = {**pod_requests(effective_spec(pod)), PODS: 1}
-        if 0 in amounts.values():
-            amounts = {name: amount for name, amount in amounts.items() if amount}
-        return cls(amounts, host_ports(pod.spec))
+        spec = effective_spec(pod)
+        found = _KNOWN.get(id(spec.containers))
+        if found is not None and requests_alike(spec, found[0]) and spec.host_network is found[0].host_network:
+            return found[1]
+        amounts = {name: amount for name, amount in pod_requests(spec).items() if amount}
+        holding = cls({**amounts, PODS: 1}, host_ports(pod.spec))
+        if len(_KNOWN) >= _KEPT:
+            _KNOWN.clear()
+        _KNOWN[id(spec.containers)] = spec, holding
+        return holding
 
 
 class Held:
@@ -67,8 +76,10 @@ class Held:
         """A pod that held that is gone."""
         amounts = self.amounts
         for name, amount in holding.amounts.items():
-            amounts[name] -= amount
-            if not amounts[name]:
+            left = amounts[name] - amount
+            if left:
+                amounts[name] = left
+            else:
                 del amounts[name]
         for port in holding.ports:
             self.ports[port] -= 1
@@ -139,12 +150,13 @@ def _bears(pod: Pod, node: Node) -> bool:
 
 
 def _shortages(holding: Holding, allocatable: Mapping[str, int], used: Mapping[str, int]) -> list[Refusal]:
-    lacking = [
-        name
-        for name, requested in holding.amounts.items()
-        if used.get(name, 0) + requested > allocatable.get(name, 0) and (name in allocatable or not is_extended(name))
-    ]
-    return [_shortage(name, holding, allocatable, used) for name in sorted(lacking, key=_rank)] if lacking else []
+    lacking: list[str] = []
+    for name, requested in holding.amounts.items():
+        if used.get(name, 0) + requested > allocatable.get(name, 0) and (name in allocatable or not is_extended(name)):
+            lacking.append(name)
+    if not lacking:
+        return []
+    return [_shortage(name, holding, allocatable, used) for name in sorted(lacking, key=_rank)]
 
 
 def _rank(name: str) -> tuple[int, str]:

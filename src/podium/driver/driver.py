@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from itertools import repeat
-from typing import NamedTuple
+
+import msgspec
 
 from podium.driver.call_count import CallCount
 from podium.driver.component import Component
@@ -25,7 +25,7 @@ _TICK = Tick()
 _MOST_ROUTES = 10_000
 
 
-class _Route(NamedTuple):
+class _Route(msgspec.Struct, frozen=True):
     """Who is told of a change, those of them who rest until then, and whether it can wait for others who rest."""
 
     told: tuple[Component, ...]
@@ -74,10 +74,6 @@ class Driver:
     def components(self) -> list[Component]:
         """All components, in the order in which they joined."""
         return list(self._components.values())
-
-    def place_of(self, component: Component) -> int:
-        """The component's place; whoever joined earlier has a smaller one."""
-        return component.place
 
     def at(self, place: int) -> Component:
         """The component of a place."""
@@ -128,14 +124,12 @@ class Driver:
         route = self._routes.get(concern)
         if route is None:
             route = self._route(kind, aspects)
-        told, roused, is_put_off = route
-        if roused:
-            for component in roused:
-                self._rouse(component)
-        if is_put_off:
+        for component in route.roused:
+            self._rouse(component)
+        if route.is_put_off:
             self._unread.put(kind, observation, aspects)
-        if told:
-            self._inbox.append((told, self._lives, observation))
+        if route.told:
+            self._inbox.append((route.told, self._lives, observation))
 
     def tell(self, component: Component, observation: Observation) -> None:
         """Tell one component, in its present life."""
@@ -167,27 +161,12 @@ class Driver:
 
         ``most`` is how many observations are told at this time, None for all.
         """
-        inbox, called, count = self._inbox, self._called, self._count
-        for _ in repeat(None) if most is None else repeat(None, most):
-            if not inbox:
-                return
+        inbox, left = self._inbox, most
+        while inbox and left != 0:
             targets, newest, observation = inbox.popleft()
-            count.calls += len(targets)
-            if count.calls > count.unchecked:
-                count.check(targets)
-            for component in targets:
-                machine = component.machine
-                if machine is not None and component.began <= newest:
-                    try:
-                        actions = machine.handle(observation, now)
-                    except Exception as error:
-                        self._fail(component, error)
-                        continue
-                    if actions is UNMOVED:
-                        continue
-                    called[component] = None
-                    if actions:
-                        self._perform(component, actions, now)
+            self._hand(targets, newest, observation, now)
+            if left is not None:
+                left -= 1
 
     def first_due(self, now: int, *, waits: bool = False) -> Component | None:
         """The first component that is due, of those that act at once or of those that wait; None for none."""
@@ -203,17 +182,8 @@ class Driver:
         """Let a component do what is due."""
         if component.machine is None:
             raise ValueError(f"{component.name} is down")
-        count = self._count
-        count.calls += 1
-        if count.calls > count.unchecked:
-            count.check((component,))
         self._called[component] = None
-        try:
-            actions = component.machine.handle(_TICK, now)
-        except Exception as error:
-            self._fail(component, error)
-        else:
-            self._perform(component, actions, now)
+        self._hand((component,), component.began, _TICK, now)
 
     def next_time(self, now: int) -> int | None:
         """When some component is due next, None for never."""
@@ -241,6 +211,26 @@ class Driver:
                 if component.is_at_rest and not does_rest(machine):
                     raise AssertionError(f"{component.name} rests no more and was not called since")
 
+    def _hand(self, targets: Sequence[Component], newest: int, observation: Observation, now: int) -> None:
+        """Tell an observation those of whom no life has begun since, and do what they ask for."""
+        count = self._count
+        count.calls += len(targets)
+        if count.calls > count.unchecked:
+            count.check(targets)
+        for component in targets:
+            machine = component.machine
+            if machine is None or component.began > newest:
+                continue
+            try:
+                actions = machine.handle(observation, now)
+            except Exception as error:
+                self._fail(component, error)
+                continue
+            if actions is not UNMOVED:
+                self._called[component] = None
+                if actions:
+                    self._perform(component, actions, now)
+
     def _perform(self, component: Component, actions: Sequence[Action], now: int) -> None:
         """Send actions in their order, until the component is down."""
         began = component.began
@@ -251,8 +241,7 @@ class Driver:
 
     def _ask(self, now: int) -> None:
         """Ask those who were called for their deadlines."""
-        called = self._called
-        failed: list[tuple[Component, Exception]] = []
+        called, self._called = self._called, {}
         for component in called:
             machine = component.machine
             if machine is None:
@@ -260,21 +249,20 @@ class Driver:
             try:
                 deadline = machine.deadline()
             except Exception as error:
-                failed.append((component, error))
+                self._fail(component, error)
                 continue
-            if component.rest is not None and deadline.time_ns is None and not self._inbox:
+            time_ns, is_news = deadline.time_ns, deadline.is_news
+            if component.rest is not None and time_ns is None and not self._inbox:
                 self._let_rest(component, machine)
-            if deadline is component.deadline:
+            told = component.deadline
+            if deadline is told:
                 continue
             component.deadline = deadline
-            (self._waiting if component.waits else self._acting).set(component.place, deadline.time_ns, now)
-            if deadline.is_news:
+            (self._waiting if component.waits else self._acting).set(component.place, time_ns, now)
+            if is_news:
                 self._expecting.add(component)
             else:
                 self._expecting.discard(component)
-        called.clear()
-        for component, failure in failed:
-            self._fail(component, failure)
 
     def _fail(self, component: Component, error: Exception) -> None:
         """A machine has raised an exception: whatever it knows cannot be relied upon any more."""

@@ -15,7 +15,7 @@ from podium.machines.observations import Changed, Gone, Observation
 _Key = str | tuple[str, str]
 
 
-class _Entry(msgspec.Struct, frozen=True):
+class _Entry(msgspec.Struct, eq=False):
     """What happened last to an object, in the order in which it is told.
 
     ``place`` is its number in that order, ``number`` that among all that has happened, and ``added`` that of when the
@@ -82,16 +82,17 @@ class Unread:
 
     def put(self, kind: str, observation: Changed | Gone, aspects: int) -> None:
         """Something has happened that can wait."""
-        self._happened = happened = self._happened + 1
+        self._happened = number = self._happened + 1
         object_ = observation.object
         key = object_.metadata.uid or (kind, object_.key)
-        before = self._entries.pop(key, None)
-        if before is None:
-            place, added = happened, happened if aspects & ADDED else 0
+        entry = self._entries.pop(key, None)
+        if entry is None:
+            entry = _Entry(number, number, number if aspects & ADDED else 0, kind, aspects, observation)
         else:
-            place, added = happened if (aspects ^ before.aspects) & PLACED else before.place, before.added
-        entry = _Entry(place, happened, added, kind, aspects, observation)
-        if not isinstance(observation, Gone) or self._is_known(entry):
+            if (aspects ^ entry.aspects) & PLACED:
+                entry.place = number
+            entry.number, entry.aspects, entry.observation = number, aspects, observation
+        if type(observation) is Changed or self._is_known(entry):
             self._entries[key] = entry
 
     def _is_known(self, entry: _Entry) -> bool:

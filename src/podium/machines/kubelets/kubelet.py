@@ -72,13 +72,13 @@ class Kubelet:
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Take in an observation at ``now`` and say what to write."""
         # Most of what a cluster shows are pods, and what became of reports about them.
-        if isinstance(observation, Changed) and isinstance(pod := observation.object, Pod):
+        if type(observation) is Changed and type(pod := observation.object) is Pod:
             if not self._pod_changed(pod, observation.raw, now):
                 return UNMOVED
-        elif isinstance(observation, Answered):
+        elif type(observation) is Answered:
             if not self._answered(observation.action, observation, now):
                 return UNMOVED
-        elif isinstance(observation, Tick):
+        elif type(observation) is Tick:
             self._tick(now)
         else:
             self._happened(observation, now)
@@ -125,10 +125,9 @@ class Kubelet:
 
     def _pod_changed(self, pod: Pod, raw: Raw, now: int) -> bool:
         """Take in a pod as it is now; whether that concerns any node."""
-        key, place = pod.key, (pod.metadata.uid, pod.spec.node_name)
-        uid, name = place
+        key, uid, name = pod.key, pod.metadata.uid, pod.spec.node_name
         known, is_replaced = self._pods.get(key), False
-        if known != place:
+        if known is None or known[0] != uid or known[1] != name:
             if known is None and not name:
                 return False
             is_replaced = known is not None and known[0] != uid
@@ -136,7 +135,7 @@ class Kubelet:
                 self._hide(key)
             if not name:
                 return True
-            self._pods[key] = place
+            self._pods[key] = uid, name
         if self._hosts is not None:
             self._hosts.show_pod(uid, raw)
         node = self._nodes.get(name) or self._node(name)
@@ -213,11 +212,13 @@ class Kubelet:
     def _plan(self, name: str, node: NodeKubelet, deadline: Deadline) -> bool:
         """A node is due then; whether there is anything that it has not told before."""
         told = node.told
-        if deadline is not told or node.gives_way:
+        node.told = deadline
+        if node.gives_way:
             # Of nodes that are due at one time it is the last one where others have come before it.
-            plan = self._deadlines.set_last if node.gives_way else self._deadlines.set
-            node.told, node.gives_way = deadline, False
-            plan(name, deadline.time_ns, recurs=not deadline.is_news)
+            node.gives_way = False
+            self._deadlines.set_last(name, deadline.time_ns, recurs=not deadline.is_news)
+        elif deadline is not told:
+            self._deadlines.set(name, deadline.time_ns, recurs=not deadline.is_news)
         return deadline is not told or bool(self._actions)
 
 

@@ -91,7 +91,7 @@ class NodeKubelet:
                 self._look_at_arrivals(now)
             self._workers.move_on(now)
             self._has_news = self._workers.has_freed = False
-            if self._there.may_wait and self._there.has_waiting():
+            if self._there.may_wait:
                 self._start_waiting(now)
             if self._evictions.synchronize(now) and self._there.node is not None:
                 self._report_condition(self._there.node, reports.memory_pressure(is_short=self._memory.is_short))
@@ -213,11 +213,11 @@ class NodeKubelet:
         run = self._there.runs.get(uid) or self._workers.ended.get(uid)
         if run is not None:
             return self._pod_changed(run, pod, raw, now)
-        arrival = self._arrivals.get(uid)
+        arrival, has_run = self._arrivals.get(uid), pod.status.phase == "Running"
         if arrival is None:
-            arrival = self._arrivals[uid] = _Arrival(pod, raw, is_lost=self._is_down)
-        arrival.pod, arrival.raw = pod, raw
-        arrival.has_run |= pod.status.phase == "Running"
+            self._arrivals[uid] = _Arrival(pod, raw, has_run, is_lost=self._is_down)
+        else:
+            arrival.pod, arrival.raw, arrival.has_run = pod, raw, arrival.has_run or has_run
         self._has_news = True
         return True
 
@@ -289,7 +289,7 @@ class NodeKubelet:
 
     def _is_room_wanted(self) -> bool:
         """Whether anything may come of room that becomes free: a pod waits for it, or memory is short."""
-        return not self._memory.is_at_rest or (self._there.may_wait and self._there.has_waiting())
+        return not self._memory.is_at_rest or self._there.has_waiting()
 
     def _look_at_arrivals(self, now: int) -> None:
         """Look at the pods that have come.
@@ -366,7 +366,9 @@ class NodeKubelet:
 
     def _start_waiting(self, now: int) -> None:
         """Start the waiting pods that fit now; turn away those that will not fit any more."""
-        for run in self._there.waiting():
+        waiting = self._there.waiting()
+        self._there.may_wait = bool(waiting)
+        for run in waiting:
             here = [holder for holder in self._there.holders() if not holder.is_waiting]
             if not self._there.refusals(run, here):
                 self._workers.start(run, now)

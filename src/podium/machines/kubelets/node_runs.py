@@ -148,9 +148,8 @@ class NodeRuns:
         return [run for run in self.holders() if not run.is_stopping and not run.is_ended]
 
     def has_waiting(self) -> bool:
-        """Whether any pod waits for others to leave, where one may."""
-        self.may_wait = any(run.is_waiting for run in self.runs.values())
-        return self.may_wait
+        """Whether any pod waits for others to leave."""
+        return self.may_wait and any(run.is_waiting for run in self.runs.values())
 
     def waiting(self) -> list[PodRun]:
         """The pods that wait for others to leave, by priority, then arrival."""

@@ -48,7 +48,7 @@ def behaviour_of(annotations: Mapping[str, str]) -> PodBehaviour:
                 fields[field] = read(annotations, name)
             except ValueError:
                 continue
-    if never_terminates(annotations):
+    if TERMINATION in annotations and never_terminates(annotations):
         fields |= {"never_terminates": True, "termination_ns": None}
     return PodBehaviour(**fields) if fields else PLAIN
 

@@ -118,8 +118,8 @@ class Deadlines(Generic[Key]):
         times = self.times
         if not times:
             return NEVER
-        first, told = self._heap[0], self._told
-        time_ns = first[0] if times.get(first[2]) == first[0] else self.next_time()
+        first_ns, _, key = self._heap[0]
+        time_ns, told = first_ns if times.get(key) == first_ns else self.next_time(), self._told
         if self._recurring and len(self._recurring) == len(times):
             is_news = False
         if told.time_ns != time_ns or told.is_news is not is_news:
@@ -128,12 +128,12 @@ class Deadlines(Generic[Key]):
 
     def take_due(self, now: int) -> Key | None:
         """Remove and return the first key if its time has come, else None."""
-        heap = self._heap
+        heap, times = self._heap, self.times
         # What was replaced goes as well: nothing that counts comes before the first entry.
         while heap and heap[0][0] <= now:
             time_ns, _, key = heappop(heap)
-            if self.times.get(key) == time_ns:
-                del self.times[key]
+            if times.get(key) == time_ns:
+                del times[key]
                 if self._recurring:
                     self._recurring.discard(key)
                 return key

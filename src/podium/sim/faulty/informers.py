@@ -43,7 +43,7 @@ class Informers:
     def end(self, component: Component) -> None:
         """A component is down, or has left: what is on its way to it is lost."""
         if self._informers.pop(component, None) is not None:
-            self._arrivals.set(self._driver.place_of(component), None, 0)
+            self._arrivals.set(component.place, None, 0)
 
     def see(self, event: WatchEvent, now: int) -> None:
         """Something was written."""
@@ -66,4 +66,4 @@ class Informers:
         return self._arrivals.next_time(now)
 
     def _expect(self, component: Component, informer: Informer, now: int) -> None:
-        self._arrivals.set(self._driver.place_of(component), informer.next_time(), now)
+        self._arrivals.set(component.place, informer.next_time(), now)
