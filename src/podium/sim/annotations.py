@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import get_args
 
 from podium.api.errors import InputError, field_path
 from podium.api.meta import Kubernetes, ObjectMeta
@@ -26,6 +27,8 @@ from podium.machines.kubelets.pod_annotations import (
 Workload = Deployment | ReplicaSet | ReplicationController | StatefulSet | DaemonSet
 """What keeps its pods for ever: one that has ended is replaced."""
 
+_REPLACING = frozenset(get_args(Workload))
+_Templated = Workload | Job
 _Annotations = Mapping[str, str]
 _READERS: Mapping[str, Callable[[_Annotations], object]] = {
     DURATION: lambda annotations: duration_ns(annotations, DURATION),
@@ -68,8 +71,7 @@ def check_end(object_: Kubernetes) -> None:
         raise InputError(f"{FAILING} for ever; say when to stop with `until`", path=_path(".metadata", TROUBLE))
     for metadata, path in _pod_metadata(object_):
         for name, which in _ENDLESS.items():
-            is_endless = name == CRASH_AFTER or isinstance(object_, Workload)
-            if is_endless and name in metadata.annotations:
+            if name in metadata.annotations and (name == CRASH_AFTER or type(object_) in _REPLACING):
                 raise InputError(f"{which} for ever; say when to stop with `until`", path=_path(path, name))
 
 
@@ -82,6 +84,6 @@ def _pod_metadata(object_: Kubernetes) -> list[tuple[ObjectMeta, str]]:
         return [(object_.metadata, ".metadata")]
     if isinstance(object_, CronJob):
         return [(object_.spec.job_template.spec.template.metadata, ".spec.jobTemplate.spec.template.metadata")]
-    if isinstance(object_, Workload | Job):
+    if isinstance(object_, _Templated):
         return [(object_.spec.template.metadata, ".spec.template.metadata")]
     return []

@@ -150,8 +150,8 @@ class History:
 
     def _take_in(self, writes: Sequence[Write]) -> None:
         for event, now, by, message in writes:
-            stored, time = event.stored, self._time_at(now)
-            object_ = stored.object
+            stored = event.stored
+            time, object_ = self._time if now == self._now else self._time_at(now), stored.object
             if self._has_failures and not _is_mere_report(event):
                 self._changes += 1
             if event.type == "ADDED":
