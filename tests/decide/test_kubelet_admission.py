@@ -1,12 +1,16 @@
 """Whom a kubelet turns away, and under which name."""
 
 from collections.abc import Sequence
+from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from podium.api.node import Node
-from podium.api.pod import ContainerStatus, Pod, PodStatus, ResourceRequirements
+from podium.api.pod import Container, ContainerPort, ContainerStatus, Pod, PodStatus, ResourceRequirements
 from podium.api.resource_requests import node_allocatable
 from podium.decide.kubelet_admission import Held, Holding, Refusal, pressure_refusal, refusals
 from tests.builders import node, node_term, pod, tolerate
@@ -15,6 +19,10 @@ pytestmark = pytest.mark.upstream(59)
 
 MEMORY_PRESSURE = "node.kubernetes.io/memory-pressure"
 SMALL = node("n1", cpu=2, memory="2Gi", pods=2, ephemeral_storage="1Gi", example_com__gpu=1)
+
+
+BIG = ResourceRequirements(requests={"cpu": "3"})
+SIDECAR = Container(name="s", restart_policy="Always", ports=(ContainerPort(container_port=443),))
 
 
 def refused(one: Pod, there: Node = SMALL, beside: Sequence[Pod] = ()) -> list[Refusal]:
@@ -62,6 +70,27 @@ def test_a_pod_that_is_resized_holds_the_most_of_what_it_wants_and_was_given() -
 
     assert Holding.of(resized).amounts["cpu"] == 1500
     assert reasons(pod("b", cpu=1), beside=[resized]) == ["OutOfcpu"]
+
+
+SHARED = pod("a", cpu=1, memory="1Gi", ports=[80]).spec
+SHARING = st.fixed_dictionaries(
+    {
+        "host_network": st.booleans(),
+        "overhead": st.sampled_from([{}, {"cpu": "250m"}]),
+        "node_name": st.sampled_from(["", "n1"]),
+        "init_containers": st.sampled_from([(), (Container(name="i", resources=BIG), SIDECAR)]),
+    }
+)
+
+
+@given(st.lists(SHARING, max_size=8))
+def test_what_a_pod_holds_follows_from_the_pod_whoever_has_its_containers_too(sharing: list[dict[str, Any]]) -> None:
+    for fields in sharing:
+        one = replace(pod("a"), spec=replace(SHARED, **fields))
+
+        alone = msgspec.convert(msgspec.to_builtins(one), Pod)
+
+        assert Holding.of(one) == Holding.of(alone)
 
 
 def test_a_pod_that_fits_is_admitted() -> None:

@@ -15,7 +15,7 @@ from podium.driver.component import Component
 from podium.driver.transport import Asked, Transport
 from podium.driver.unread import Unread
 from podium.driver.wakeups import Wakeups
-from podium.machines.actions import Action, Record
+from podium.machines.actions import Record
 from podium.machines.concerns import ANY, does_rest, heeds, rest_of
 from podium.machines.machine import UNMOVED, Machine, does_watch
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
@@ -212,7 +212,7 @@ class Driver:
                     raise AssertionError(f"{component.name} rests no more and was not called since")
 
     def _hand(self, targets: Sequence[Component], newest: int, observation: Observation, now: int) -> None:
-        """Tell an observation those of whom no life has begun since, and do what they ask for."""
+        """Tell an observation those of whom no life has begun since, and send what they ask for, in its order."""
         count = self._count
         count.calls += len(targets)
         if count.calls > count.unchecked:
@@ -226,18 +226,15 @@ class Driver:
             except Exception as error:
                 self._fail(component, error)
                 continue
-            if actions is not UNMOVED:
-                self._called[component] = None
-                if actions:
-                    self._perform(component, actions, now)
-
-    def _perform(self, component: Component, actions: Sequence[Action], now: int) -> None:
-        """Send actions in their order, until the component is down."""
-        began = component.began
-        for action in actions:
-            if component.machine is None:
-                return
-            self._transport.send(Asked(component, began, action), now)
+            if actions is UNMOVED:
+                continue
+            self._called[component] = None
+            began = component.began
+            for action in actions:
+                # It may go down over what it asks for.
+                if component.machine is None:
+                    break
+                self._transport.send(Asked(component, began, action), now)
 
     def _ask(self, now: int) -> None:
         """Ask those who were called for their deadlines."""
