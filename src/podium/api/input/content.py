@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from io import BytesIO
 from typing import Any
 
 from podium.api.errors import InputError
@@ -39,7 +40,8 @@ def documents_in(content: str, progress: Callable[[float], None]) -> Iterable[tu
 
 def _documents_by_line(content: str) -> list[tuple[int, Any]] | None:
     """The documents of a text that has one in each line, as programs write them; None for any other text."""
-    lines = (line for line in content.encode().splitlines() if line.strip(_WHITE_SPACE))
+    # Line by line, since most texts are given up at the first one.
+    lines = (line for line in BytesIO(content.encode()) if line.strip(_WHITE_SPACE))
     try:
         return [(number, decode(line)) for number, line in enumerate(lines, start=1)]
     except UncertainError:
