@@ -65,6 +65,8 @@ class Deadlines(Generic[Key]):
         # What was replaced stays here until it comes up, or there is more of it than of what counts.
         self._heap: list[tuple[int, int, Key]] = []
         self._added = 0
+        # The number of the entry of each key that counts.
+        self._number: dict[Key, int] = {}
         # Those of the keys with a time that recur.
         self._recurring: set[Key] = set()
         # What was told last: nobody need look at what is the same again.
@@ -81,13 +83,13 @@ class Deadlines(Generic[Key]):
         if time_ns is None or time_ns > MAX_TIME_NS:
             if before is None:
                 return
-            del times[key]
+            del times[key], self._number[key]
             self._recurring.discard(key)
         else:
             if before != time_ns:
                 times[key] = time_ns
-                self._added += 1
-                heappush(self._heap, (time_ns, self._added, key))
+                number = self._number[key] = self._added = self._added + 1
+                heappush(self._heap, (time_ns, number, key))
             if recurs:
                 self._recurring.add(key)
             elif self._recurring:
@@ -105,10 +107,10 @@ class Deadlines(Generic[Key]):
 
     def next_time(self) -> int | None:
         """The first time, None when nothing is ever due."""
-        heap, times = self._heap, self.times
+        heap, numbers = self._heap, self._number
         while heap:
-            time_ns, _, key = heap[0]
-            if times.get(key) == time_ns:
+            time_ns, number, key = heap[0]
+            if numbers.get(key) == number:
                 return time_ns
             heappop(heap)
         return None
@@ -118,8 +120,8 @@ class Deadlines(Generic[Key]):
         times = self.times
         if not times:
             return NEVER
-        first_ns, _, key = self._heap[0]
-        time_ns, told = first_ns if times.get(key) == first_ns else self.next_time(), self._told
+        first_ns, number, key = self._heap[0]
+        time_ns, told = first_ns if self._number.get(key) == number else self.next_time(), self._told
         if self._recurring and len(self._recurring) == len(times):
             is_news = False
         if told.time_ns != time_ns or told.is_news is not is_news:
@@ -128,19 +130,18 @@ class Deadlines(Generic[Key]):
 
     def take_due(self, now: int) -> Key | None:
         """Remove and return the first key if its time has come, else None."""
-        heap, times = self._heap, self.times
+        heap, numbers = self._heap, self._number
         # What was replaced goes as well: nothing that counts comes before the first entry.
         while heap and heap[0][0] <= now:
-            time_ns, _, key = heappop(heap)
-            if times.get(key) == time_ns:
-                del times[key]
+            _, number, key = heappop(heap)
+            if numbers.get(key) == number:
+                del self.times[key], numbers[key]
                 if self._recurring:
                     self._recurring.discard(key)
                 return key
         return None
 
     def _sweep(self) -> None:
-        # A time that was set, replaced and set again counts where it was set last.
-        newest = {key: (time_ns, added, key) for time_ns, added, key in sorted(self._heap, key=lambda item: item[1])}
-        self._heap = [entry for key, entry in newest.items() if self.times.get(key) == entry[0]]
+        numbers = self._number
+        self._heap = [entry for entry in self._heap if numbers.get(entry[2]) == entry[1]]
         heapify(self._heap)
