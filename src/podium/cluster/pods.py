@@ -78,9 +78,13 @@ class PodRecord(Struct, eq=False):
         """The pod's spec without what is the pod's own: node, priority and gates."""
         return self.pod_class.spec
 
+    def on_node(self, node_name: str, **changes: Any) -> PodRecord:
+        """The pod as it would come to a node and be nominated to none, with what else is to be another."""
+        return replace(self, node_name=node_name, nominated_node_name="", row=NO_ROW, slot=-1, **changes)
+
     def without_node(self, **changes: Any) -> PodRecord:
-        """The pod as it would be on no node and nominated to none, with what else is to be another."""
-        return replace(self, node_name="", nominated_node_name="", row=NO_ROW, slot=-1, **changes)
+        """The same on no node."""
+        return self.on_node("", **changes)
 
     @property
     def is_healthy(self) -> bool:

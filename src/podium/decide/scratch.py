@@ -112,7 +112,7 @@ class Scratch:
         if self._follower is not None:
             self._follower.comes(pod, row)
         name = self.cluster.nodes.name(row)
-        self.cluster.add_pod(replace(pod, node_name=name, nominated_node_name="", row=NO_ROW, slot=-1))
+        self.cluster.add_pod(pod.on_node(name))
         self._undo.append(lambda: self.cluster.remove_pod(pod.uid))
 
     def take_off(self, uid: str) -> PodRecord:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from types import TracebackType
 
-from msgspec.structs import replace
-
-from podium.cluster.pods import NO_ROW, PodRecord
+from podium.cluster.pods import PodRecord
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import Calling, PluginError
 from podium.framework.plugin import ReservePlugin
@@ -41,7 +39,7 @@ class AssumedPods:
         mark = len(self._undo)
         cluster = self._runner.cluster
         self._end_nomination(pod)
-        cluster.add_pod(replace(pod, node_name=node_name, nominated_node_name="", row=NO_ROW, slot=-1))
+        cluster.add_pod(pod.on_node(node_name))
         self._undo.append(lambda: cluster.remove_pod(pod.uid))
         status = self._reserve(pod, state, node_name)
         if not status.is_success:

@@ -13,10 +13,9 @@ from functools import partial
 from types import TracebackType
 
 import numpy as np
-from msgspec.structs import replace
 
 from podium.cluster.arrays import Int64s
-from podium.cluster.pods import NO_ROW, PodRecord
+from podium.cluster.pods import PodRecord
 from podium.decide.preempting.gang.gang import Gang
 from podium.framework.cycle_state import CycleState
 from podium.framework.errors import Calling
@@ -94,7 +93,7 @@ class Play:
         """The same for one that fits, by the answer for this state; False where a plugin reserves nothing for it."""
         mark = self.mark()
         name = self.cluster.nodes.name(row)
-        self.cluster.add_pod(replace(member, node_name=name, nominated_node_name="", row=NO_ROW, slot=-1))
+        self.cluster.add_pod(member.on_node(name))
         self._undo.append(partial(self.cluster.remove_pod, member.uid))
         for plugin in self.handle.reserving:
             if _has_nothing_for(plugin, state):
