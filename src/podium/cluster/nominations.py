@@ -23,7 +23,8 @@ class Nominations:
     def __init__(self, nodes: NodeColumns, groups: PodGroups) -> None:
         self.reach_domains = False
         self._nodes = nodes
-        self._groups = groups
+        self.priority = groups.priority_of
+        """By which priority a nominated pod keeps its place."""
         self._node_of: dict[str, str] = {}
         self.uids = self._node_of.keys()
         """Those of all nominated pods, as things are: whether there are any is asked so for every pod."""
@@ -96,13 +97,9 @@ class Nominations:
         on_node = self._pods_on.get(self._nodes.names[row])
         if on_node is None:
             return []
-        least, priority_of = pod.priority, self._groups.priority_of
-        pods = [other for uid, other in on_node.items() if uid != own_uid and priority_of(other) >= least]
+        least, priority = pod.priority, self.priority
+        pods = [other for uid, other in on_node.items() if uid != own_uid and priority(other) >= least]
         return pods if len(pods) < 2 else sorted(pods, key=self._order)
-
-    def priority(self, pod: PodRecord) -> int:
-        """By which priority a nominated pod keeps its place."""
-        return self._groups.priority_of(pod)
 
     def rows(self) -> list[int]:
         """The rows of the nodes that some pod is nominated to, ascending; nodes that do not exist are left out."""
@@ -123,7 +120,7 @@ class Nominations:
         return [(pod, node_name) for node_name in self.nodes() for pod in self.on(node_name)]
 
     def _order(self, pod: PodRecord) -> tuple[int, str]:
-        return -self._groups.priority_of(pod), pod.key
+        return -self.priority(pod), pod.key
 
     def _touch(self, node_name: str) -> None:
         row = self._nodes.row_of.get(node_name)

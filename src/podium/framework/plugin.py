@@ -265,6 +265,7 @@ class RowScorePlugin(ArrayScorePlugin, Protocol):
 
 
 WeightedRowScore = tuple[RowScorePlugin, int]
+"""A score with the weight that the profile gives it."""
 
 
 @runtime_checkable
