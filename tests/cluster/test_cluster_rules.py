@@ -146,12 +146,23 @@ def test_a_reading_that_changes_nothing_that_counts_leaves_the_row_alone() -> No
     assert cluster.pods_on(0) == [cluster.placed["default/q"]]
 
 
-def test_a_pod_that_becomes_preemptible_or_starts_changes_its_row() -> None:
+def test_a_pod_that_becomes_preemptible_or_starts_changes_its_row_for_preemption_alone() -> None:
     cluster = cluster_of(node("n"), pod("q", on="n"))
     for one in (pod("q", on="n", policy="NonPreemptible"), pod("q", on="n", policy="NonPreemptible", started=3)):
-        before = cluster.nodes.changes.position
+        before, placed_before = cluster.nodes.changes.position, cluster.nodes.placement_changes.position
         replaced(cluster, one)
         assert cluster.nodes.changes.position > before
+        assert cluster.nodes.placement_changes.position == placed_before
+
+
+def test_every_reading_changes_a_row_for_placement_too_where_plugins_may_look_at_anything() -> None:
+    cluster = cluster_of(node("n"), pod("q", on="n"))
+    cluster.notes_every_reading = True
+    before = cluster.nodes.placement_changes.position
+
+    replaced(cluster, pod("q", on="n", started=3))
+
+    assert cluster.nodes.placement_changes.position > before
 
 
 def test_claims_are_in_use_while_a_pod_on_a_node_mounts_them() -> None:

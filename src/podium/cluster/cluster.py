@@ -225,8 +225,9 @@ class Cluster:
         else:
             self._on_row[record.row][record.slot] = record
             self.node_views.forget(record.row)
-            changes = self.notes_every_reading or not record.ranks_as(old)
-            if changes or (old.ready != record.ready and self.budgets.counts(record.pod_class)):
+            if self.notes_every_reading:
+                self.nodes.touch(record.row)
+            elif not record.ranks_as(old) or (old.ready != record.ready and self.budgets.counts(record.pod_class)):
                 self.nodes.changes.touch(record.row)
 
     def pods_on(self, row: int) -> list[PodRecord]:
@@ -267,7 +268,7 @@ class Cluster:
         """Look at all nodes anew, where classes of devices came to stand for other extended resources."""
         if changed:
             for row in self.nodes.row_of.values():
-                self.nodes.changes.touch(row)
+                self.nodes.touch(row)
                 self.nodes.node_changes.touch(row)
 
     def _settle(self, record: PodRecord, row: int) -> None:
@@ -288,7 +289,7 @@ class Cluster:
         if pod_class.claims:
             self._count_claims(pod_class, sign)
         self._match(record, sign)
-        nodes.changes.touch(row)
+        nodes.touch(row)
         self.node_views.forget(row)
 
     def _count_claims(self, pod_class: PodClass, sign: int) -> None:

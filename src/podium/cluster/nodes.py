@@ -57,6 +57,8 @@ class NodeColumns:
         self._free: list[int] = []
         self._name_order: NameOrder | None = None
         self.changes = ChangeLog()
+        self.placement_changes = ChangeLog()
+        """Those of ``changes`` that filters and scores may see. The others are for preemption, which ranks pods."""
         self.node_changes = ChangeLog()
         self.images = ImageTable()
 
@@ -162,6 +164,11 @@ class NodeColumns:
         columns.pod_count[row] += sign
         self.entries.loads[row] = None
 
+    def touch(self, row: int) -> None:
+        """Note that a row changed in what filters and scores may look at."""
+        self.changes.touch(row)
+        self.placement_changes.touch(row)
+
     def put(self, node: Node) -> int:
         """Add a node or replace the one of its name; returns its row."""
         name = node.metadata.name
@@ -171,7 +178,7 @@ class NodeColumns:
             self.row_of[name] = row
             self._name_order = None
         self._write(row, node)
-        self.changes.touch(row)
+        self.touch(row)
         self.node_changes.touch(row)
         return row
 
@@ -192,7 +199,7 @@ class NodeColumns:
         self.present[row] = False
         self._name_order = None
         self._free.append(row)
-        self.changes.touch(row)
+        self.touch(row)
         self.node_changes.touch(row)
         return row
 

@@ -125,4 +125,4 @@ class Nominations:
     def _touch(self, node_name: str) -> None:
         row = self._nodes.row_of.get(node_name)
         if row is not None:
-            self._nodes.changes.touch(row)
+            self._nodes.touch(row)

@@ -141,8 +141,8 @@ class Rankings:
     def _is_current(self, standing: _Standing, state: CycleState, pod: PodRecord) -> bool:
         """Bring a class's ranking up to date, or make it if it is time for that."""
         nodes, judge, ranking = self._runner.cluster.nodes, standing.judge, standing.ranking
-        missed = nodes.changes.entries_since(standing.position)
-        standing.position = nodes.changes.position
+        missed = nodes.placement_changes.entries_since(standing.position)
+        standing.position = nodes.placement_changes.position
         if judge is None or ranking is None:
             return self._make(standing, state, pod, missed)
         is_right = standing.node_position == nodes.node_changes.position and judge.is_current(state, pod)
