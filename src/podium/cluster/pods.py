@@ -78,9 +78,9 @@ class PodRecord(Struct, eq=False):
         """The pod's spec without what is the pod's own: node, priority and gates."""
         return self.pod_class.spec
 
-    def on_node(self, name: str, **changes: Any) -> PodRecord:
+    def on_node(self, node_name: str, **changes: Any) -> PodRecord:
         """The pod as it would come to a node and be nominated to none, with what else is to be another."""
-        return replace(self, node_name=name, nominated_node_name="", row=NO_ROW, slot=-1, **changes)
+        return replace(self, node_name=node_name, nominated_node_name="", row=NO_ROW, slot=-1, **changes)
 
     def without_node(self, **changes: Any) -> PodRecord:
         """The same on no node."""
