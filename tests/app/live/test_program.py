@@ -87,6 +87,15 @@ def annotations(server: APIServer) -> dict[str, str]:
     return dict(server.store.get("PodDisruptionBudget", "default/web").raw["metadata"]["annotations"])
 
 
+def add_preemption(server: APIServer) -> None:
+    """``victim`` fills node ``n1``, and ``wants``, which is more important, needs it."""
+    server.add(
+        priority_class("high", 1_000),
+        running("victim", node="n1", cpu=9),
+        pod("wants", cpu=8, priority=1_000, spec={"priorityClassName": "high"}),
+    )
+
+
 def play(story: Callable[[APIServer], Any]) -> None:
     async def run() -> None:
         async with APIServer() as server:
@@ -201,12 +210,8 @@ def test_a_dry_run_says_what_it_would_do_and_writes_nothing() -> None:
 
 def test_on_another_api_server_disruptions_are_counted_in_annotations() -> None:
     async def story(server: APIServer) -> None:
-        server.add(
-            priority_class("high", 1_000),
-            budget(rate="3/1h"),
-            running("victim", node="n1", cpu=9),
-            pod("wants", cpu=8, priority=1_000, spec={"priorityClassName": "high"}),
-        )
+        server.add(budget(rate="3/1h"))
+        add_preemption(server)
         async with Running(server):
             await until(lambda: DISRUPTION_RATE in annotations(server))
         assert json.loads(annotations(server)[DISRUPTION_RATE])["available"] <= 2
@@ -216,11 +221,7 @@ def test_on_another_api_server_disruptions_are_counted_in_annotations() -> None:
 
 def test_a_ledger_says_who_was_disrupted_for_whom_and_metrics_say_how_many(tmp_path: Path) -> None:
     async def story(server: APIServer) -> None:
-        server.add(
-            priority_class("high", 1_000),
-            running("victim", node="n1", cpu=9),
-            pod("wants", cpu=8, priority=1_000, spec={"priorityClassName": "high"}),
-        )
+        add_preemption(server)
         settings = msgspec.structs.replace(SETTINGS, ledger=str(tmp_path / "ledger"))
         async with Running(server, settings) as found:
             await until(lambda: b'podium_disruptions_total{cause="preemption"} 1.0' in found.program.metrics.text())
@@ -257,11 +258,7 @@ def test_the_next_program_learns_what_became_of_those_whom_the_one_before_disrup
     settings = msgspec.structs.replace(SETTINGS, ledger=str(tmp_path / "ledger"))
 
     async def story(server: APIServer) -> None:
-        server.add(
-            priority_class("high", 1_000),
-            running("victim", node="n1", cpu=9),
-            pod("wants", cpu=8, priority=1_000, spec={"priorityClassName": "high"}),
-        )
+        add_preemption(server)
         async with Running(server, settings):
             await until(lambda: is_going(server, "victim"))
         [record] = read_ledger(settings.ledger).records
@@ -283,11 +280,7 @@ def test_who_is_disrupted_while_the_program_is_about_to_end_is_accounted_for(tmp
     settings = msgspec.structs.replace(SETTINGS, ledger=str(tmp_path / "ledger"))
 
     async def story(server: APIServer) -> None:
-        server.add(
-            priority_class("high", 1_000),
-            running("victim", node="n1", cpu=9),
-            pod("wants", cpu=8, priority=1_000, spec={"priorityClassName": "high"}),
-        )
+        add_preemption(server)
         found = Running(server, settings)
 
         async def stop_at_the_deletion(request: Request) -> None:
@@ -305,21 +298,11 @@ def test_who_is_disrupted_while_the_program_is_about_to_end_is_accounted_for(tmp
 
 def test_each_decision_is_a_line_with_what_it_was_made_from(tmp_path: Path) -> None:
     async def story(server: APIServer) -> None:
-        server.add(
-            priority_class("high", 1_000),
-            node("n2"),
-            running("victim", node="n1", cpu=9),
-            running("other", node="n2", cpu=9, priority=5_000),
-            pod("wants", cpu=8, priority=1_000, spec={"priorityClassName": "high"}),
-        )
+        server.add(node("n2"), running("other", node="n2", cpu=9, priority=5_000))
+        add_preemption(server)
         settings = msgspec.structs.replace(SETTINGS, decisions=str(tmp_path / "decisions.jsonl"))
         async with Running(server, settings):
-            await until(
-                lambda: (
-                    server.store.find("Pod", "default/victim") is None
-                    or "deletionTimestamp" in server.store.get("Pod", "default/victim").raw["metadata"]
-                )
-            )
+            await until(lambda: is_going(server, "victim"))
         [line, *_] = [json.loads(text) for text in (tmp_path / "decisions.jsonl").read_text().splitlines()]
         assert (line["pod"], line["outcome"], line["node"], line["instance"]) == (
             "default/wants",
