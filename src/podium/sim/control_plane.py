@@ -51,9 +51,7 @@ class ControlPlane:
         """How far the drains are, in the order in which they were begun."""
         found = (drain.machine if isinstance(drain, Component) else drain for drain in self._drains)
         return [
-            drain_report.report() if isinstance(drain_report, Drain) else drain_report
-            for drain_report in found
-            if isinstance(drain_report, Drain | DrainReport)
+            one.report() if isinstance(one, Drain) else one for one in found if isinstance(one, Drain | DrainReport)
         ]
 
     @property

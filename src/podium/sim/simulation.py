@@ -30,7 +30,7 @@ from podium.sim.history import History
 from podium.sim.initial import check_objects
 from podium.sim.limits import Limits, Meter
 from podium.sim.placement_log import PlacementLog
-from podium.sim.playing import Player
+from podium.sim.playing.player import Player
 from podium.sim.results.account import Account
 from podium.sim.results.measures import Meters
 from podium.sim.scenario.changes import NodeDown, NodeUp

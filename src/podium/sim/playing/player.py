@@ -1,27 +1,19 @@
-"""Carrying out the steps of a scenario."""
+"""Who carries out the steps of a scenario."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 from podium.api.errors import InputError
-from podium.api.kinds import WORKLOADS
 from podium.api.maintenance import MAINTENANCE_TIME
 from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.selectors import parse_label_selector
 from podium.api.times import format_time
 from podium.driver.component import Component
-from podium.machines.actions import (
-    Action,
-    DeleteObject,
-    Evict,
-    PatchObject,
-)
-from podium.machines.disruption import drain
+from podium.machines.actions import Action, DeleteObject, Evict, PatchObject
 from podium.machines.kubelets.node_trouble import TROUBLE
 from podium.machines.kubelets.pod_annotations import CPU_USAGE, MEMORY_USAGE
 from podium.machines.observations import ContainersExited
@@ -29,6 +21,8 @@ from podium.requests.request import Request, Verb
 from podium.sim.api_server import APIServer
 from podium.sim.control_plane import ControlPlane, News
 from podium.sim.history import History
+from podium.sim.playing.drains import Drains
+from podium.sim.playing.subjects import Subjects, subject_of
 from podium.sim.scenario.changes import (
     SCENARIO,
     Announce,
@@ -53,8 +47,6 @@ from podium.store.errors import StoreError
 from podium.store.stored import Stored
 
 _FORBIDDEN = 403
-# A CronJob has Jobs, a Deployment ReplicaSets, and these have pods.
-_MOST_OWNERS = 3
 _LIMITS = ("exceeded quota", TOO_STRICT)
 
 
@@ -76,11 +68,9 @@ class Player:
         self._server = server
         self._control_plane = control_plane
         self._history = history
-        self._add = add
         self._is_lenient = is_lenient
-        # The drains that are not over; and by node, those that wait for its drain.
-        self._drains: dict[Component, tuple[Step, DrainNode]] = {}
-        self._waiting: dict[str, list[tuple[Step, DrainNode]]] = {}
+        self._subjects = Subjects(server.store, control_plane, history)
+        self._drains = Drains(self._subjects, control_plane, add)
 
     def play(self, step: Step, now: int) -> News:
         """Do one step. Raises InputError for what the API server refuses, and for a name that never existed.
@@ -93,7 +83,7 @@ class Player:
         except InputError as error:
             if not self._is_lenient:
                 raise
-            self._skip(_subject(step.change), error.problem, now)
+            self._subjects.skip(subject_of(step.change), error.problem, now)
             return []
 
     def _play(self, step: Step, now: int) -> News:
@@ -125,7 +115,7 @@ class Player:
             case Cordon():
                 self._cordon(step, change, now)
             case DrainNode():
-                self._drain(step, change, now)
+                self._drains.begin(step, change, now)
             case TroubleNode():
                 told = "trouble is over" if change.trouble is None else f"trouble: {change.trouble}"
                 self._annotate(step, change.node, TROUBLE, change.trouble, told, now)
@@ -154,7 +144,7 @@ class Player:
             self._refused(step, apply.object.key, error.code, error.message, now)
 
     def _change_by_patch(self, step: Step, change: Patch, now: int) -> None:
-        stored = self._find(step, change.kind, change.key, now)
+        stored = self._subjects.find(step, change.kind, change.key, now)
         if stored is None:
             return
         error = self._ask(
@@ -179,7 +169,7 @@ class Player:
         return news
 
     def _remove(self, step: Step, remove: Remove, now: int) -> None:
-        stored = self._find(step, remove.kind, remove.key, now)
+        stored = self._subjects.find(step, remove.kind, remove.key, now)
         if stored is None:
             return
         if remove.kind == "Pod" and not remove.outright:
@@ -188,7 +178,7 @@ class Player:
             self._do(step, DeleteObject(remove.kind, remove.key, stored.uid, SCENARIO), remove.key, now)
 
     def _evict(self, step: Step, evict: EvictPod, now: int) -> None:
-        stored = self._pod(step, evict.kind, evict.pod, now)
+        stored = self._subjects.pod(step, evict.kind, evict.pod, now)
         if stored is None:
             return
         action = Evict(
@@ -203,20 +193,20 @@ class Player:
         )
         problem = self._server.carry_out(action, now).problem
         if problem is not None:
-            self._skip(stored.key, problem.message, now)
+            self._subjects.skip(stored.key, problem.message, now)
 
     def _finish(self, step: Step, finish: Finish, now: int) -> News:
-        stored = self._pod(step, finish.kind, finish.pod, now)
+        stored = self._subjects.pod(step, finish.kind, finish.pod, now)
         if stored is None or not isinstance(stored.object, Pod):
             return []
         pod = stored.object
         if not self._control_plane.is_running(pod):
-            self._skip(pod.key, "it is not running", now)
+            self._subjects.skip(pod.key, "it is not running", now)
             return []
         return [(self._control_plane.kubelet, ContainersExited(pod.spec.node_name, stored.uid))]
 
     def _use(self, step: Step, use: Use, now: int) -> None:
-        stored = self._pod(step, use.kind, use.pod, now)
+        stored = self._subjects.pod(step, use.kind, use.pod, now)
         if stored is not None:
             said = {MEMORY_USAGE: use.memory, CPU_USAGE: use.cpu}
             annotations = {name: amount for name, amount in said.items() if amount is not None}
@@ -235,32 +225,11 @@ class Player:
         self._patch(step, "Node", cordon.node, {"spec": {"unschedulable": cordon.unschedulable}}, now, message)
 
     def drain_ended(self, component: Component, now: int) -> None:
-        """A drain is over: begin those that have waited for it."""
-        step, change = self._drains.pop(component)
-        report = component.machine.report() if isinstance(component.machine, drain.Drain) else None
-        if change.removes and report is not None and report.state == "drained":
+        """A drain is over: remove its node where that was asked for, and begin those that have waited for it."""
+        step, change, is_drained = self._drains.end(component)
+        if change.removes and is_drained:
             self._remove(step, Remove("Node", change.node), now)
-        self._begin_waiting(change.node, now)
-
-    def _drain(self, step: Step, change: DrainNode, now: int) -> None:
-        if change.after and self._is_awaited(change.after):
-            self._waiting.setdefault(change.after, []).append((step, change))
-        elif self._find(step, "Node", change.node, now) is None:
-            self._begin_waiting(change.node, now)
-        else:
-            component = Component(f"drain of {change.node}", lambda: drain.Drain(change.node, change.settings))
-            self._drains[component] = (step, change)
-            self._control_plane.begin_drain(component)
-            self._add(component)
-
-    def _is_awaited(self, node: str) -> bool:
-        """Whether a drain of the node is not over, or waits for that of another."""
-        waiting = (change for drains in self._waiting.values() for _, change in drains)
-        return any(change.node == node for change in chain(waiting, (change for _, change in self._drains.values())))
-
-    def _begin_waiting(self, node: str, now: int) -> None:
-        for step, change in self._waiting.pop(node, ()):
-            self._drain(step, change, now)
+        self._drains.begin_waiting(change.node, now)
 
     def _change_power(self, step: Step, change: NodeDown | NodeUp, now: int) -> News:
         # A machine stops and starts whether or not the API has an object for it just then.
@@ -271,44 +240,9 @@ class Player:
         return self._control_plane.change_power(change.node, now, is_up=is_up)
 
     def _patch(self, step: Step, kind: str, key: str, patch: Raw, now: int, message: str = "") -> None:
-        stored = self._find(step, kind, key, now)
+        stored = self._subjects.find(step, kind, key, now)
         if stored is not None:
             self._do(step, PatchObject(kind, key, stored.uid, patch, SCENARIO, message=message), key, now)
-
-    def _pod(self, step: Step, kind: str, key: str, now: int) -> Stored | None:
-        """The pod that a step is about: of a workload the oldest that runs, else the oldest; None where one is gone."""
-        stored = self._find(step, kind, key, now)
-        if stored is None or kind == "Pod":
-            return stored
-        namespace = stored.object.metadata.namespace
-        pods = [pod for pod in self._server.store.objects("Pod", namespace) if self._is_of(pod, stored.uid)]
-        if not pods:
-            self._skip(key, f"the {kind} has no pods", now)
-        return min(pods, key=self._order, default=None)
-
-    def _order(self, pod: Stored) -> tuple[bool, str, str]:
-        is_running = isinstance(pod.object, Pod) and self._control_plane.is_running(pod.object)
-        return not is_running, pod.object.metadata.creation_timestamp or "", pod.key
-
-    def _is_of(self, stored: Stored, uid: str) -> bool:
-        """Whether an object is controlled by that of the uid, or by one that is."""
-        namespace, controller = stored.object.metadata.namespace, stored.object.metadata.controller
-        for _ in range(_MOST_OWNERS):
-            if controller is None or controller.uid == uid or controller.kind not in WORKLOADS:
-                break
-            owner = self._server.store.find(controller.kind, f"{namespace}/{controller.name}")
-            controller = None if owner is None else owner.object.metadata.controller
-        return controller is not None and controller.uid == uid
-
-    def _find(self, step: Step, kind: str, key: str, now: int) -> Stored | None:
-        """The object that a step is about; None for one that is gone, and the step skipped."""
-        stored = self._server.store.find(kind, key)
-        if stored is not None:
-            return stored
-        if not self._history.has_seen(kind, key) and not self._history.was_refused(key):
-            raise step.error(f"there is no {kind} {key}")
-        self._skip(key, "it is gone" if self._history.has_seen(kind, key) else "it was never created", now)
-        return None
 
     def _ask(self, stored: Stored, now: int, *, verb: Verb = "update", **fields: Any) -> StoreError | None:
         """Ask for a change of an object, and tell why it is refused."""
@@ -316,7 +250,7 @@ class Player:
         return self._server.ask(request, SCENARIO, now).error
 
     def _do(self, step: Step, action: Action, key: str, now: int) -> None:
-        """Carry out an action; what quotas and bounds forbid is skipped, since that may change."""
+        """Carry out an action, which may be refused."""
         problem = self._server.carry_out(action, now).problem
         if problem is not None:
             self._refused(step, key, problem.code, problem.message, now)
@@ -326,24 +260,7 @@ class Player:
         if code != _FORBIDDEN or not any(limit in message for limit in _LIMITS):
             raise step.error(message)
         self._history.refuse(key)
-        self._skip(key, message, now)
-
-    def _skip(self, pod: str, message: str, now: int) -> None:
-        self._history.add(now, "StepSkipped", pod, "", SCENARIO, message)
-
-
-def _subject(change: Change) -> str:
-    """Whom a step is about, as events name it."""
-    match change:
-        case Apply():
-            return change.object.key
-        case Remove() | Scale() | Patch():
-            return change.key
-        case Selected():
-            return f"{change.kind} {change.selector}"
-        case EvictPod() | Finish() | Use():
-            return change.pod
-    return change.node
+        self._subjects.skip(key, message, now)
 
 
 def _applied(stored: Stored, raw: Raw) -> Raw:
