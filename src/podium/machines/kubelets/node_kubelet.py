@@ -5,37 +5,22 @@ Source: pkg/kubelet (lifecycle, preemption, status).
 
 from __future__ import annotations
 
-import msgspec
-
-from podium.api.deletion import deletion_ns
 from podium.api.meta import Raw
 from podium.api.node import Node
-from podium.api.node_health import MEMORY_PRESSURE, condition_status, is_ready
-from podium.api.pod import Pod, PodCondition
-from podium.decide.kubelet_admission import UNEXPECTED, Refusal
+from podium.api.node_health import MEMORY_PRESSURE, condition_status
+from podium.api.pod import Pod
 from podium.machines.actions import Action, DeleteObject, ReportStatus
 from podium.machines.kubelets import kubelet_reports as reports
+from podium.machines.kubelets.arrivals import Arrival, Arrivals
 from podium.machines.kubelets.eviction_manager import EvictionManager
 from podium.machines.kubelets.host import Hosts
 from podium.machines.kubelets.kubelet_settings import KubeletSettings
+from podium.machines.kubelets.node_conditions import NodeConditions
 from podium.machines.kubelets.node_memory import NodeMemory
 from podium.machines.kubelets.node_runs import NodeRuns
 from podium.machines.kubelets.pod_run import PodRun
 from podium.machines.kubelets.pod_workers import PodWorkers
 from podium.machines.parts.deadlines import AT_ONCE, NEVER, Deadline, soonest
-
-
-class _Arrival(msgspec.Struct, eq=False):
-    """A pod that the kubelet has yet to look at.
-
-    ``has_run``: its containers were started, and ``restarts`` times again; ``is_lost``: they went with the machine.
-    """
-
-    pod: Pod
-    raw: Raw
-    has_run: bool = False
-    restarts: int = 0
-    is_lost: bool = False
 
 
 class NodeKubelet:
@@ -48,24 +33,19 @@ class NodeKubelet:
     """
 
     def __init__(self, settings: KubeletSettings, actions: list[Action], hosts: Hosts | None = None) -> None:
-        self._termination_ns = settings.termination_ns
         self._hosts = hosts
-        self._waits_for_victims = settings.waits_for_victims
-        self._actions = actions
         self._there = NodeRuns(honors_policy=settings.honors_policy)
         self._workers = PodWorkers(self._there, actions, settings.start_delay_ns, records_stops=hosts is not None)
         self._memory = NodeMemory(settings.memory_threshold_bytes, settings.pressure_transition_ns)
         self._evictions = EvictionManager(self._memory, self._there, self._workers, settings.eviction_order)
+        self._arrivals = Arrivals(settings, self._there, self._workers, self._memory, hosts)
+        self._conditions = NodeConditions(self._memory, actions)
         self._is_down = False
         self.told: Deadline | None = None
         """The deadline as it was told last, None where it has come since."""
         self.gives_way = False
         """Whether others come first since then, of those that are due at the same time."""
-        # By uid, pods to look at.
-        self._arrivals: dict[str, _Arrival] = {}
         self._has_news = False
-        # By type, the condition that the API was told last; under "" all that nobody had said.
-        self._conditions: dict[str, ReportStatus] = {}
 
     def deadline(self) -> Deadline:
         """When to `tick`; that containers fail over and over again is no news."""
@@ -82,19 +62,19 @@ class NodeKubelet:
         """Whether there is no such node, and nothing of it to keep in mind."""
         if self._there.node is not None or self._is_down:
             return False
-        return not (self._arrivals or self._there.runs or self._workers.ended)
+        return not (self._arrivals.pods or self._there.runs or self._workers.ended)
 
     def tick(self, now: int) -> Deadline:
         """Do what is due, as something is; says when to `tick` again."""
         while True:
-            if self._arrivals:
-                self._look_at_arrivals(now)
+            if self._arrivals.pods:
+                self._arrivals.look(now)
             self._workers.move_on(now)
             self._has_news = self._workers.has_freed = False
             if self._there.may_wait:
-                self._start_waiting(now)
+                self._arrivals.start_waiting(now)
             if self._evictions.synchronize(now) and self._there.node is not None:
-                self._report_condition(self._there.node, reports.memory_pressure(is_short=self._memory.is_short))
+                self._conditions.report(self._there.node, reports.memory_pressure(is_short=self._memory.is_short))
             deadline = self.deadline()
             if deadline.time_ns is None or deadline.time_ns > now:
                 return deadline
@@ -128,7 +108,7 @@ class NodeKubelet:
             case _ if not self._is_up:
                 return False
             case ReportStatus(kind="Node"):
-                return self._conditions.get(reports.reported(action)) is action
+                return self._conditions.is_wanted(action)
             case ReportStatus() | DeleteObject():
                 run = self._there.runs.get(action.uid) or self._workers.ended.get(action.uid)
                 return run is not None and run.wanted is action
@@ -153,18 +133,14 @@ class NodeKubelet:
             self._boot(now)
 
     def _lose_containers(self) -> None:
-        for run in self._workers.lose():
-            has_run = run.started_ns is not None or run.last_exit is not None
-            self._arrivals[run.uid] = _Arrival(run.pod, run.raw, has_run, run.restarts)
-        for arrival in self._arrivals.values():
-            arrival.is_lost = True
-        self._conditions.clear()
+        self._arrivals.lose(self._workers.lose())
+        self._conditions.forget()
 
     def _boot(self, now: int) -> None:
         node = self._there.node
         if node is not None:
             self._memory.begin(now, is_short=condition_status(node, MEMORY_PRESSURE) == "True")
-            self._assert_conditions(node)
+            self._conditions.assert_known(node)
             self._workers.report_ends()
             self._has_news = True
 
@@ -174,16 +150,7 @@ class NodeKubelet:
         """The node is there, or has changed; with another uid it is another machine."""
         self._show_node(node, now)
         if self._hosts is not None and not self._is_down:
-            self._register(self._hosts, node, raw, now)
-
-    def _register(self, hosts: Hosts, node: Node, raw: Raw, now: int) -> None:
-        """Say of the node what nobody has said."""
-        name, uid = node.metadata.name, node.metadata.uid
-        hosts.show_node(uid, raw)
-        conditions = reports.node_conditions(is_short=self._memory.is_short)
-        missing = hosts.missing_of(name, uid, raw, conditions, now)
-        if missing:
-            self._report(reports.registered(node, missing))
+            self._conditions.register(self._hosts, node, raw, now)
 
     def _show_node(self, node: Node, now: int) -> None:
         before = self._there.node
@@ -196,10 +163,10 @@ class NodeKubelet:
         if before is None:
             self._boot(now)
             return
-        self._assert_conditions(node)
+        self._conditions.assert_known(node)
         for run in list(self._there.runs.values()):
             self._workers.suffer(run, self._there.trouble_ns(run.pod), now)
-            self._assert_ready(run)
+            self._workers.assert_ready(run)
         self._has_news = True
 
     def hide_node(self) -> None:
@@ -213,9 +180,9 @@ class NodeKubelet:
         run = self._there.runs.get(uid) or self._workers.ended.get(uid)
         if run is not None:
             return self._pod_changed(run, pod, raw, now)
-        arrival, has_run = self._arrivals.get(uid), pod.status.phase == "Running"
+        arrival, has_run = self._arrivals.pods.get(uid), pod.status.phase == "Running"
         if arrival is None:
-            self._arrivals[uid] = _Arrival(pod, raw, has_run, is_lost=self._is_down)
+            self._arrivals.pods[uid] = Arrival(pod, raw, has_run, is_lost=self._is_down)
         else:
             arrival.pod, arrival.raw, arrival.has_run = pod, raw, arrival.has_run or has_run
         self._has_news = True
@@ -223,7 +190,7 @@ class NodeKubelet:
 
     def hide_pod(self, uid: str) -> None:
         """A pod is gone from the API."""
-        self._arrivals.pop(uid, None)
+        self._arrivals.pods.pop(uid, None)
         if uid in self._there.runs:
             self._workers.release(self._there.runs[uid])
             self.gives_way = True
@@ -242,7 +209,7 @@ class NodeKubelet:
             is_news = self._reread(run, pod, raw, now)
         is_terminal = pod.is_terminal
         if not is_terminal and metadata.deletion_timestamp is None:
-            return self._assert_ready(run) or is_news
+            return self._workers.assert_ready(run) or is_news
         self.gives_way = True
         if self._is_room_wanted():
             self._has_news = True
@@ -268,117 +235,6 @@ class NodeKubelet:
         self._has_news = self._has_news or is_another
         return exceeds or is_another
 
-    def _assert_conditions(self, node: Node) -> None:
-        """Say how the node is, where the API shows that nobody knows."""
-        for condition in reports.node_conditions(is_short=self._memory.is_short):
-            if condition_status(node, condition.type) == "Unknown":
-                self._report_condition(node, condition)
-
-    def _assert_ready(self, run: PodRun) -> bool:
-        """Say that a pod is ready, where the API shows that it is not, and its node is; whether that is said."""
-        if not (run.is_ready and run.is_running):
-            return False
-        node, ready = self._there.node, run.pod.status.condition("Ready")
-        is_denied = ready is not None and ready.status == "False" and run.pod.status.phase == "Running"
-        if not (is_denied and node and is_ready(node)):
-            return False
-        self._workers.report(run, reports.ready(run))
-        return True
-
-    # Arrivals
-
     def _is_room_wanted(self) -> bool:
         """Whether anything may come of room that becomes free: a pod waits for it, or memory is short."""
         return not self._memory.is_at_rest or self._there.has_waiting()
-
-    def _look_at_arrivals(self, now: int) -> None:
-        """Look at the pods that have come.
-
-        Those that run already keep their places. Others are looked at when what is to end by now has, the oldest first.
-        """
-        arrivals = list(self._arrivals.values())
-        if len(arrivals) > 1:
-            arrivals.sort(key=lambda arrival: arrival.pod.metadata.creation_timestamp or "")
-        self._arrivals.clear()
-        for arrival in arrivals:
-            if arrival.has_run:
-                self._take_in(arrival, now, is_alone=False)
-        self._workers.move_on(now)
-        is_alone = len(arrivals) == 1
-        for arrival in arrivals:
-            if not arrival.has_run:
-                self._take_in(arrival, now, is_alone=is_alone)
-
-    def _take_in(self, arrival: _Arrival, now: int, *, is_alone: bool) -> None:
-        """Look at a pod that has come; ``is_alone``: no other has come with it."""
-        pod, there = arrival.pod, self._there
-        run = PodRun.of(pod, arrival.raw)
-        run.restarts, run.termination_ns = arrival.restarts, self._termination_ns
-        if there.trouble is not None:
-            run.trouble_ns = there.trouble_ns(pod)
-        if self._hosts is not None and there.node is not None:
-            run.addresses = self._hosts.addresses_of(pod, run.raw, there.node.metadata.uid)
-        if arrival.has_run or pod.metadata.deletion_timestamp is not None or pod.is_terminal:
-            run.deleted_ns, run.is_admitted = deletion_ns(pod), arrival.has_run
-            there.put(run)
-            self._arrive(run, arrival, now)
-        else:
-            there.put(run)
-            self._admit(run, now, is_alone=is_alone)
-
-    def _arrive(self, run: PodRun, arrival: _Arrival, now: int) -> None:
-        """A pod has come that has run already, or is to run no more."""
-        pod = run.pod
-        if pod.is_terminal:
-            self._workers.release(run)
-            self._workers.finish_ended(run)
-            return
-        if arrival.has_run and not arrival.is_lost:
-            self._workers.resume(run, now)
-        if pod.is_terminating:
-            self._workers.stop_deleted(run, now)
-        elif not arrival.is_lost:
-            self._assert_ready(run)
-        elif (refusal := self._there.judge_again(run).refusal) is not None:
-            self._turn_away(run, refusal)
-        else:
-            self._workers.restart(run, now)
-
-    def _admit(self, run: PodRun, now: int, *, is_alone: bool) -> None:
-        there = self._there
-        verdict = there.judge(run, is_short=self._memory.is_short, waits_for_victims=self._waits_for_victims)
-        if verdict.refusal is not None:
-            self._turn_away(run, verdict.refusal)
-            return
-        reject_ns = None if there.trouble is None else there.reject_ns(run.pod)
-        if reject_ns is not None:
-            self._workers.give_up(run, reports.rejected(run, UNEXPECTED), now + reject_ns)
-            return
-        there.admit(run, must_wait=verdict.must_wait)
-        if not verdict.must_wait:
-            self._workers.start(run, now, is_alone=is_alone)
-        for victim in verdict.victims:
-            victim.outcome = reports.preempted(victim)
-            self._workers.stop(victim, now, max(victim.pod.spec.termination_grace_period_seconds, 0))
-
-    def _turn_away(self, run: PodRun, refusal: Refusal) -> None:
-        self._workers.end(run, reports.rejected(run, refusal))
-
-    def _start_waiting(self, now: int) -> None:
-        """Start the waiting pods that fit now; turn away those that will not fit any more."""
-        waiting = self._there.waiting()
-        self._there.may_wait = bool(waiting)
-        for run in waiting:
-            here = [holder for holder in self._there.holders() if not holder.is_waiting]
-            if not self._there.refusals(run, here):
-                self._workers.start(run, now)
-            elif left := self._there.refusals(run, self._there.staying()):
-                self._turn_away(run, left[0])
-
-    def _report_condition(self, node: Node, condition: PodCondition) -> None:
-        self._report(reports.of_node(node, condition))
-
-    def _report(self, action: ReportStatus) -> None:
-        """Tell the API of the node, in place of what it was told of the same before."""
-        self._conditions[reports.reported(action)] = action
-        self._actions.append(action)

@@ -6,7 +6,7 @@ Source: pkg/kubelet (pod_workers.go, kuberuntime, status).
 from __future__ import annotations
 
 from podium.api.meta import Raw
-from podium.api.node_health import NODE_NOT_READY
+from podium.api.node_health import NODE_NOT_READY, is_ready
 from podium.api.times import parse_time
 from podium.machines.actions import Action, DeleteObject, ReportStatus
 from podium.machines.kubelets import kubelet_reports as reports
@@ -186,6 +186,17 @@ class PodWorkers:
         """Tell the API, in place of what it was told before."""
         run.wanted = report
         self._actions.append(report)
+
+    def assert_ready(self, run: PodRun) -> bool:
+        """Say that a pod is ready, where the API shows that it is not, and its node is; whether that is said."""
+        if not (run.is_ready and run.is_running):
+            return False
+        node, ready = self._there.node, run.pod.status.condition("Ready")
+        is_denied = ready is not None and ready.status == "False" and run.pod.status.phase == "Running"
+        if not (is_denied and node and is_ready(node)):
+            return False
+        self.report(run, reports.ready(run))
+        return True
 
     def _stopped(self, run: PodRun) -> None:
         if run.outcome is not None:
