@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Callable
 
 import pytest
 
@@ -17,12 +16,7 @@ from podium.machines.scheduling.scheduler import Scheduler
 from podium.store.api_resources import APIResources
 from tests.client.api_server import APIServer
 from tests.store.objects import node, pod
-
-
-async def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.005)
+from tests.waiting import until
 
 
 class Live:

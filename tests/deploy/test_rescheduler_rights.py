@@ -11,18 +11,18 @@ import msgspec
 import pytest
 
 from podium.app.live.logs import Log
-from podium.app.rescheduling.program import LiveRescheduler
+from podium.app.rescheduling.live_rescheduler import LiveRescheduler
 from podium.app.rescheduling.settings import ReschedulingSettings
 from podium.client.access.cluster_access import ClusterAccess
 from podium.driver.clock import SystemClock
 from podium.framework.rescheduling.configuration import read_rescheduler
 from podium.framework.settings.configuration import default_configuration
-from tests.app.live.test_program import LEASE, is_going, until
+from tests.app.live.running import LEASE, is_going
 from tests.app.rescheduling.clusters import CONFIGURATION, OWNER
 from tests.client.api_server import APIServer
-from tests.deploy.test_rights_suffice import _LEASE_RIGHTS as LEASE_RIGHTS
-from tests.deploy.test_rights_suffice import Guard
+from tests.deploy.guard import LEASE_RIGHTS, Guard
 from tests.store.objects import Raw, budget, node, running
+from tests.waiting import until
 from tools import rbac
 from tools.asked_rights import Right
 

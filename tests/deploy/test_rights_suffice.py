@@ -6,19 +6,14 @@ import asyncio
 from typing import Any
 
 import msgspec
-from aiohttp import web
 
-from podium.requests.request import Request, Response
-from podium.store.api_resources import BUILT_IN
-from podium.store.errors import StoreError
-from tests.app.live.test_program import LEASE, SETTINGS, Running, is_going, node_of, until
-from tests.client.api_server import APIServer, said
+from tests.app.live.running import LEASE, SETTINGS, Running, is_going, node_of
+from tests.client.api_server import APIServer
+from tests.deploy.guard import LEASE_RIGHTS, Guard
 from tests.store.objects import Raw, node, pod, priority_class, running
+from tests.waiting import until
 from tools.asked_rights import Right
 from tools.rbac import preemption_rights, scheduler_rights
-
-_GROUPS = {kind: group for group, kind in BUILT_IN}
-_LEASE_RIGHTS = {Right("coordination.k8s.io", "leases", verb) for verb in ("create", "get", "update")}
 
 CLAIM: Raw = {"accessModes": ["ReadWriteOnce"], "storageClassName": "local"}
 VOLUMES: tuple[Raw, ...] = (
@@ -52,26 +47,6 @@ CROWDED: tuple[Raw, ...] = (
 MOUNTS = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
 
 
-class Guard:
-    """Refuses what nobody may; `refused` are these rights, `used` those that were needed."""
-
-    def __init__(self, rights: set[Right]) -> None:
-        self._rights = rights
-        self.refused: set[Right] = set()
-        self.used: set[Right] = set()
-
-    async def __call__(self, request: Request) -> web.StreamResponse | None:
-        resource = BUILT_IN[_GROUPS[request.kind], request.kind]
-        name = f"{resource.plural}/{request.subresource}" if request.subresource else resource.plural
-        right = Right(resource.group, name, request.verb)
-        if right in self._rights:
-            self.used.add(right)
-            return None
-        self.refused.add(right)
-        error = StoreError(403, "Forbidden", f"{right} is forbidden")
-        return said(Response(code=403, error=error))
-
-
 def play(guard: Guard, *objects: Raw, done: Any) -> APIServer:
     """A scheduler that elects a leader, at a guarded server with these objects, until something is so."""
 
@@ -87,7 +62,7 @@ def play(guard: Guard, *objects: Raw, done: Any) -> APIServer:
 
 
 def test_pods_are_bound_preempted_and_told_of_with_nothing_refused() -> None:
-    guard = Guard(scheduler_rights() | preemption_rights() | _LEASE_RIGHTS)
+    guard = Guard(scheduler_rights() | preemption_rights() | LEASE_RIGHTS)
 
     play(
         guard,
@@ -109,7 +84,7 @@ def test_pods_are_bound_preempted_and_told_of_with_nothing_refused() -> None:
 
 
 def test_without_the_role_for_it_no_pod_is_preempted_and_all_else_is_done() -> None:
-    guard = Guard(scheduler_rights() | _LEASE_RIGHTS)
+    guard = Guard(scheduler_rights() | LEASE_RIGHTS)
 
     server = play(
         guard,
@@ -125,7 +100,7 @@ def test_without_the_role_for_it_no_pod_is_preempted_and_all_else_is_done() -> N
 
 
 def test_volumes_are_bound_with_nothing_refused() -> None:
-    guard = Guard(scheduler_rights() | _LEASE_RIGHTS)
+    guard = Guard(scheduler_rights() | LEASE_RIGHTS)
 
     play(
         guard,

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from collections.abc import Callable
 from typing import Any, Self
 
 import msgspec
 
 from podium.api.pod import Pod
+from podium.app.live.live_scheduler import LiveScheduler
 from podium.app.live.logs import Log
-from podium.app.live.program import LiveScheduler
 from podium.app.live.settings import LiveSettings
 from podium.client.access.cluster_access import ClusterAccess, Identity
 from podium.client.leading.leader_election import LeaseSettings
@@ -32,13 +31,6 @@ from tests.sim.writes import Writes
 from tests.store.objects import SECOND, Raw
 
 NAMES = frozenset(("default-scheduler",))
-
-
-async def until(condition: Callable[[], Any], seconds: float = 60.0) -> None:
-    """Wait until something is so; TimeoutError where it does not come about."""
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 def lease(identity: str) -> LeaseSettings:

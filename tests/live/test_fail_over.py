@@ -8,8 +8,9 @@ import pytest
 from podium.framework.settings.configuration import API_VERSION, KIND, read_configuration
 from podium.machines.scheduling.futile_notes import ANNOTATION
 from podium.requests.request import Request
-from tests.live.cluster import Cluster, Instance, until
+from tests.live.cluster import Cluster, Instance
 from tests.store.objects import node, pod, priority_class
+from tests.waiting import until
 
 BEARING = read_configuration({"apiVersion": API_VERSION, "kind": KIND, "maxFutilePreemptions": 3}, "test")
 

@@ -8,8 +8,9 @@ from random import Random
 
 import pytest
 
-from tests.live.cluster import Cluster, Instance, until
+from tests.live.cluster import Cluster, Instance
 from tests.store.objects import node, pod, priority_class
+from tests.waiting import until
 
 QUICK = {"terminationGracePeriodSeconds": 1}
 

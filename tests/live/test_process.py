@@ -7,8 +7,9 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from tests.live.cluster import Cluster, until
+from tests.live.cluster import Cluster
 from tests.store.objects import node, pod
+from tests.waiting import until
 
 LEASE = ("--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms")
 

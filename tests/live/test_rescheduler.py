@@ -15,7 +15,7 @@ import pytest
 from podium.api.errors import InputError
 from podium.app.live.health import HealthSettings
 from podium.app.live.logs import Log
-from podium.app.rescheduling.program import LiveRescheduler, check_settings
+from podium.app.rescheduling.live_rescheduler import LiveRescheduler, check_settings
 from podium.app.rescheduling.settings import ReschedulingSettings
 from podium.client.access.cluster_access import ClusterAccess, Identity
 from podium.framework.rescheduling.configuration import read_rescheduler
@@ -26,8 +26,9 @@ from podium.server.http.server import Server
 from podium.server.http.settings import Token
 from podium.server.kubernetes_documents import KubernetesDocuments
 from tests.app.rescheduling.clusters import CONFIGURATION, budget, replica_set
-from tests.live.cluster import Cluster, lease, until
+from tests.live.cluster import Cluster, lease
 from tests.store.objects import Raw, node
+from tests.waiting import until
 
 TOKEN = "0123456789abcdef"
 HASTY = {

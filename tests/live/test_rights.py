@@ -3,8 +3,9 @@
 import asyncio
 
 from podium.server.http.settings import Token
-from tests.live.cluster import Cluster, Instance, until
+from tests.live.cluster import Cluster, Instance
 from tests.store.objects import node, pod, priority_class
+from tests.waiting import until
 
 TOKEN = "0123456789abcdef"
 

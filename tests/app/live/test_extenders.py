@@ -13,14 +13,15 @@ from aiohttp import web
 
 from podium.api.errors import InputError
 from podium.app.live.decision import find_decision
-from podium.app.live.program import check_settings
+from podium.app.live.live_scheduler import check_settings
 from podium.app.live.settings import LiveSettings
 from podium.framework.extenders import EXTENDER
 from podium.framework.settings.configuration import API_VERSION, KIND, read_configuration
-from tests.app.live.test_program import ACCESS, LEASE, SETTINGS, Running, is_going, node_of, until
+from tests.app.live.running import ACCESS, LEASE, SETTINGS, Running, is_going, node_of
 from tests.client.api_server import APIServer
 from tests.client.extender_server import ExtenderServer
 from tests.store.objects import node, pod, running
+from tests.waiting import until
 
 
 def settings_with(*extenders: dict[str, Any]) -> LiveSettings:

@@ -15,7 +15,7 @@ from podium.api.errors import InputError
 from podium.app.live.health import HealthSettings
 from podium.app.serving.page.files import HEADERS
 from podium.app.serving.page.live_page import HEADER
-from tests.app.live.test_program import SETTINGS, Running, play
+from tests.app.live.running import SETTINGS, Running, play
 from tests.client.api_server import APIServer
 from tests.store.objects import node, pod
 

@@ -19,8 +19,8 @@ from podium.api.collector import collector_paused
 from podium.app.bench.api_server import pod_creation, served, tell_use
 from podium.app.bench.http_client import Watcher, ask_all, request
 from podium.app.bench.measurement import Measurement, rate
+from podium.app.live.live_scheduler import LiveScheduler
 from podium.app.live.logs import Log
-from podium.app.live.program import LiveScheduler
 from podium.app.live.settings import LiveSettings
 from podium.client.access.cluster_access import ClusterAccess
 from podium.driver.clock import SystemClock

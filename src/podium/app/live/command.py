@@ -60,7 +60,7 @@ def scheduler(
     It watches the API server of a kubeconfig or, within a pod, of the pod's own cluster; binds pods, preempts, and says
     in events and conditions why pods wait. Several of them elect a leader.
     """
-    from podium.app.live.program import check_settings
+    from podium.app.live.live_scheduler import check_settings
     from podium.app.live.settings import LiveSettings
     from podium.client.access.in_cluster import find_access
     from podium.framework.settings.configuration import default_configuration, load_configuration
@@ -84,8 +84,8 @@ def scheduler(
 
 def _run(access: ClusterAccess, settings: LiveSettings) -> int:
     """Run the program; its exit code."""
+    from podium.app.live.live_scheduler import LiveScheduler
     from podium.app.live.logs import Log
-    from podium.app.live.program import LiveScheduler
     from podium.driver.clock import SystemClock
     from podium.server.http import loops
 

@@ -15,13 +15,13 @@ from podium.api.basis import Caveat
 from podium.api.errors import PodiumError
 from podium.app.live.accounting import LiveAccount
 from podium.app.live.health import Health
+from podium.app.live.leadership import Leadership
 from podium.app.live.logs import Log
 from podium.app.live.program_metrics import CONTENT_TYPE, ProgramMetrics
 from podium.app.live.settings import ProgramSettings
 from podium.client.access.cluster_access import ClusterAccess
 from podium.client.access.credentials import Credentials
 from podium.client.dry_transport import DryTransport
-from podium.client.leading.elector import Elector
 from podium.client.leading.leader_election import LeaderElection, LeaseSettings
 from podium.client.live_cluster import Answer, ClosableTransport, LiveCluster, Watched
 from podium.client.server_kind import is_podiums
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 # Kinds that a cluster may do without, or that a role for kube-scheduler does not let anybody see.
 OPTIONAL = frozenset(("DisruptionPolicy", "DeviceTaintRule", "PodGroup"))
-PODS_THAT_RUN = "status.phase!=Succeeded,status.phase!=Failed"
-"""Which pods concern those who do not ask how others ended."""
 # How long, in the end, the last deletions are waited for to be seen, and how often they are looked for.
 _LAST_SEEN_S, _LOOKED_EACH_S = 1.0, 0.02
 
@@ -76,7 +74,7 @@ class LiveProgram(ABC):
         self._stopping = asyncio.Event()
         self._problems: dict[str, str] = {}
         self._cluster: LiveCluster | None = None
-        self._elector: Elector | None = None
+        self._leadership: Leadership | None = None
         self._account: LiveAccount | None = None
         self.url = ""
         self.leads = asyncio.Event()
@@ -205,7 +203,7 @@ class LiveProgram(ABC):
         )
 
     def _seconds_to_write(self) -> float:
-        return float("inf") if self._elector is None else self._elector.seconds_to_write()
+        return float("inf") if self._leadership is None else self._leadership.seconds_to_write()
 
     def may_disrupt(self) -> bool:
         """Whether nobody has put the file there that keeps pods from being disrupted."""
@@ -220,11 +218,12 @@ class LiveProgram(ABC):
         lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         if self._program.lease is not None:
             self._problems = {"leader-election": "somebody else leads"}
-            elector = self._elector = await self._make_elector(self._program.lease, ending)
-            if not await self._before(elector.acquire(self._holder)):
+            leadership = self._leadership = self._make_leadership(self._program.lease, ending)
+            acquired = asyncio.ensure_future(leadership.acquire())
+            if not await self._before(acquired):
                 return 0
-            version = elector.machine.version
-            lost = asyncio.ensure_future(self._keep(elector))
+            version = acquired.result()
+            lost = asyncio.ensure_future(leadership.keep())
         self._problems = {}
         ending.callback(lost.cancel)
         if not await self._before(cluster.synced(version), lost):
@@ -245,20 +244,10 @@ class LiveProgram(ABC):
         await running
         return await self._end(cluster, lost)
 
-    async def _make_elector(self, lease: LeaseSettings, ending: AsyncExitStack) -> Elector:
+    def _make_leadership(self, lease: LeaseSettings, ending: AsyncExitStack) -> Leadership:
         session = self._session()
         ending.push_async_callback(session.close)
-        return Elector(LeaderElection(lease, self._program.seed), session, self.now)
-
-    async def _keep(self, elector: Elector) -> str:
-        """Keep the lease; return why it is lost."""
-        lease = elector.machine.settings
-        self._told.leader.labels(lease.name).set(1)
-        self._log.info("leading", lease=lease.key, identity=lease.identity)
-        try:
-            return await elector.keep()
-        finally:
-            self._told.leader.labels(lease.name).set(0)
+        return Leadership(LeaderElection(lease, self._program.seed), session, self.now, self._log, self._told)
 
     async def _before(self, work: Awaitable[object], *ends: asyncio.Future[str]) -> bool:
         """Whether something is done before the program is told to stop, or one of the ends has come."""
@@ -285,10 +274,9 @@ class LiveProgram(ABC):
         if self._account is not None:
             await self._account_for_the_last(cluster, self._account)
         lost.cancel()
-        if self._elector is not None:
+        if self._leadership is not None:
             await asyncio.gather(lost, return_exceptions=True)
-            await self._elector.release()
-            self._log.info("the lease is given back")
+            await self._leadership.release()
         self._log.info("stopped")
         return 0
 
@@ -310,10 +298,6 @@ class LiveProgram(ABC):
         for caveat in found:
             self._log.warning(caveat.message, about=caveat.about, names=", ".join(caveat.names))
         return knows_ours
-
-    def _holder(self, holder: str) -> None:
-        if holder and self._program.lease is not None and holder != self._program.lease.identity:
-            self._log.info("waiting to lead", holder=holder)
 
     def _kind_problem(self, kind: str, problem: str) -> None:
         cluster = self._cluster

@@ -174,7 +174,7 @@ def _show(report: PlanReport, form: str) -> None:
 def _run(settings: ReschedulingSettings, program: ProgramOptions) -> int:
     """Run the program; its exit code."""
     from podium.app.live.logs import Log
-    from podium.app.rescheduling.program import LiveRescheduler, check_settings
+    from podium.app.rescheduling.live_rescheduler import LiveRescheduler, check_settings
     from podium.client.access.in_cluster import find_access
     from podium.driver.clock import SystemClock
     from podium.server.http import loops

@@ -12,7 +12,7 @@ from podium.api.basis import Caveat
 from podium.api.errors import InputError
 from podium.app.live.caveats import caveats
 from podium.app.live.decisions import DecisionFile, DecisionRecorder
-from podium.app.live.live_program import OPTIONAL, PODS_THAT_RUN, LiveProgram, is_unsure
+from podium.app.live.live_program import OPTIONAL, LiveProgram, is_unsure
 from podium.app.live.logs import Log
 from podium.app.live.metrics import Metrics
 from podium.app.live.observed import ObservedScheduler
@@ -36,11 +36,13 @@ from podium.store.stored import Stored
 if TYPE_CHECKING:
     from podium.sim.run import RunOptions
 
+_PODS_THAT_RUN = "status.phase!=Succeeded,status.phase!=Failed"
+
 
 def watched(settings: LiveSettings) -> Watched:
     """What a scheduler is shown. Pods that have ended concern only those who judge futile preemptions."""
     judges = settings.configuration.max_futile_preemptions > 0
-    selectors = {} if judges else {"Pod": PODS_THAT_RUN}
+    selectors = {} if judges else {"Pod": _PODS_THAT_RUN}
     kinds = Scheduler.watches | (AvoidLists.watches if settings.trims_avoid_lists else frozenset())
     return Watched(kinds=kinds, field_selectors=selectors, optional=OPTIONAL, seed=settings.seed)
 

@@ -1,86 +1,22 @@
 """The program `podium scheduler`, against an API server over HTTP."""
 
-import asyncio
-import io
 import json
-import urllib.request
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 
 from podium.api.disruption_rate import DISRUPTION_RATE
 from podium.api.errors import InputError
-from podium.app.live.health import HealthSettings
-from podium.app.live.logs import Log
-from podium.app.live.program import LiveScheduler, check_settings
-from podium.app.live.settings import LiveSettings
+from podium.app.live.live_scheduler import check_settings
 from podium.client.access.cluster_access import ClusterAccess
-from podium.client.leading.leader_election import LeaseSettings
-from podium.framework.settings.configuration import API_VERSION, KIND, default_configuration, read_configuration
+from podium.framework.settings.configuration import API_VERSION, KIND, read_configuration
 from podium.plane.ledger_file import read_ledger
 from podium.requests.request import Request
+from tests.app.live.running import LEASE, SETTINGS, Running, is_going, node_of, play
 from tests.client.api_server import NOW, APIServer
-from tests.store.objects import SECOND, budget, node, pod, priority_class, running
-
-LEASE = LeaseSettings(identity="me", duration_ns=3 * SECOND, renew_deadline_ns=2 * SECOND, retry_period_ns=SECOND // 10)
-ACCESS = ClusterAccess(name="test", server="https://10.0.0.1")
-SETTINGS = LiveSettings(configuration=default_configuration(), identity="me", health=HealthSettings(port=0))
-
-
-async def until(condition: Callable[[], Any], seconds: float = 30.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.005)
-
-
-class Running:
-    """The program while it runs; `log` is what it has said."""
-
-    def __init__(self, server: APIServer, settings: LiveSettings = SETTINGS) -> None:
-        self.text = io.StringIO()
-        access = ClusterAccess(name="test", server=server.url)
-        self.program = LiveScheduler(access, settings, Log(lambda: NOW, "json", stream=self.text))
-
-    async def __aenter__(self) -> "Running":
-        self.task = asyncio.ensure_future(self.program.run())
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self.program.stop()
-        async with asyncio.timeout(20):
-            self.code = await self.task
-
-    @property
-    def log(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.text.getvalue().splitlines()]
-
-    def said(self, message: str) -> bool:
-        return any(message in line["msg"] for line in self.log)
-
-    async def read(self, path: str) -> tuple[int, str]:
-        return await asyncio.to_thread(_read, f"{self.program.url}{path}")
-
-
-def _read(url: str) -> tuple[int, str]:
-    try:
-        with urllib.request.urlopen(url, timeout=10) as response:
-            return response.status, response.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read().decode()
-
-
-def node_of(server: APIServer, name: str) -> str:
-    stored = server.store.find("Pod", f"default/{name}")
-    return "" if stored is None else str(stored.raw["spec"].get("nodeName", ""))
-
-
-def is_going(server: APIServer, name: str) -> bool:
-    stored = server.store.find("Pod", f"default/{name}")
-    return stored is None or "deletionTimestamp" in stored.raw["metadata"]
+from tests.store.objects import budget, node, pod, priority_class, running
+from tests.waiting import until
 
 
 def annotations(server: APIServer) -> dict[str, str]:
@@ -94,15 +30,6 @@ def add_preemption(server: APIServer) -> None:
         running("victim", node="n1", cpu=9),
         pod("wants", cpu=8, priority=1_000, spec={"priorityClassName": "high"}),
     )
-
-
-def play(story: Callable[[APIServer], Any]) -> None:
-    async def run() -> None:
-        async with APIServer() as server:
-            server.add(node("n1"))
-            await story(server)
-
-    asyncio.run(run())
 
 
 def test_pods_are_bound_and_the_program_ends_with_0_when_it_is_told_to() -> None:
