@@ -16,7 +16,8 @@ from podium.api.meta import ObjectMeta
 from podium.api.present import DEFAULT_START_NS
 from podium.api.snapshot import API_VERSION, FORMAT, HiddenKind, KindCount, Snapshot, read_snapshot
 from podium.api.times import parse_time
-from podium.sim.run import RunOptions, simulation_of
+from podium.sim.run import simulation_of
+from podium.sim.run_options import RunOptions
 
 NODE = {
     "apiVersion": "v1",

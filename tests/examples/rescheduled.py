@@ -18,7 +18,8 @@ from podium.machines.actions import Action, Evict
 from podium.machines.observations import Answered
 from podium.plane.switches import RESCHEDULER
 from podium.sim.results.result import Result, result_of
-from podium.sim.run import RunOptions, simulation_of
+from podium.sim.run import simulation_of
+from podium.sim.run_options import RunOptions
 from podium.sim.scenario.changes import Announce, NodeDown, TroubleNode
 from podium.sim.simulation import Simulation
 from podium.store.log.watch_event import WatchEvent

@@ -14,8 +14,8 @@ from podium.api.input.codec import load_files
 from podium.driver.component import Component
 from podium.machines.scheduling.scheduler import Scheduler
 from podium.sim.faulty.faults import DrawnFaults, Fault
-from podium.sim.run import RunOptions
 from podium.sim.run import simulation_of as scenario_of
+from podium.sim.run_options import RunOptions
 from tests.examples.rescheduled import Rescheduled, watched
 from tests.examples.stories import EXAMPLES
 from tests.machines.rescheduling.policies import BAD

@@ -7,8 +7,9 @@ from podium.api.pod import Pod
 from podium.api.present import start_time
 from podium.driver.component import Component
 from podium.machines.machine import Machine
-from podium.sim.run import RunOptions, autoscalers_of, reschedulers_of
+from podium.sim.run_options import RunOptions
 from podium.sim.scenario.scenario import split_documents
+from podium.sim.scenario_components import autoscalers_of, reschedulers_of
 from podium.sim.simulation import Settings, Simulation
 from tests.sim.first_fit import FirstFit
 from tests.sim.objects import documents

@@ -11,7 +11,8 @@ import podium
 from podium.api.input.codec import Document, Input, decode
 from podium.sim import placement_log
 from podium.sim.results.result import Result
-from podium.sim.run import RunOptions, play
+from podium.sim.run import play
+from podium.sim.run_options import RunOptions
 from tests.app.planning.small import Raw, node, pod
 
 TOLD = RunOptions(tells_placements=True)

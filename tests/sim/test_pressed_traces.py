@@ -13,7 +13,8 @@ import pytest
 from podium.api.input.codec import load_text
 from podium.api.meta import Raw
 from podium.sim.results.result import Result, result_of
-from podium.sim.run import RunOptions, simulation_of
+from podium.sim.run import simulation_of
+from podium.sim.run_options import RunOptions
 from podium.sim.traces.gpu_devices import with_devices
 from podium.sim.traces.openb import read_trace
 from podium.sim.traces.owners import with_owners

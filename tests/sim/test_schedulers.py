@@ -6,8 +6,10 @@ import podium
 from podium.api.errors import InputError
 from podium.framework.settings.configuration import API_VERSION, KIND, read_configuration
 from podium.machines.scheduling.scheduler import Scheduler
-from podium.sim.run import RunOptions, schedulers_of, simulate
+from podium.sim.run import simulate
+from podium.sim.run_options import RunOptions
 from podium.sim.scenario.scenario import read_scenario
+from podium.sim.scenario_components import schedulers_of
 from tests.sim.objects import documents, scenario
 from tests.store.objects import Raw, node, pod
 

@@ -15,8 +15,9 @@ from podium.framework.rescheduling.configuration import read_settings
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
 from podium.sim.limits import Limits
 from podium.sim.results.result import Result, result_of
-from podium.sim.run import RunOptions, components_of
+from podium.sim.run_options import RunOptions
 from podium.sim.scenario.scenario import Scenario, split_documents
+from podium.sim.scenario_components import components_of
 from podium.sim.simulation import Settings, Simulation
 from podium.sim.traces.gpu_devices import with_devices
 from podium.sim.traces.openb import read_trace

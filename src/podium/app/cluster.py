@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from podium.app.simulating.simulation_result import SimulationResult
     from podium.app.sweeping.sweep_result import SweepResult
     from podium.sim.limits import Limits
-    from podium.sim.run import Duration, Progress, RunOptions
+    from podium.sim.run import Progress
+    from podium.sim.run_options import Duration, RunOptions
 
 _DEFAULT_NAMESPACE = "default"
 
@@ -128,7 +129,7 @@ class Cluster:
         Raises PodiumError for what is wrong with the objects, and for a run that takes more than `limits` allow.
         """
         from podium.app.simulating.simulation_result import play_shown
-        from podium.sim.run import run_options
+        from podium.sim.run_options import run_options
 
         options = run_options(
             until=until,
@@ -161,7 +162,7 @@ class Cluster:
         hides gaps. With `stories` a plan is told so often, with other draws, to say how chance may have it come out.
         """
         from podium.app.planning.plans import Plans
-        from podium.sim.run import run_options
+        from podium.sim.run_options import run_options
 
         options = run_options(
             until=until,
@@ -195,7 +196,7 @@ class Cluster:
         """
         from podium.app.sweeping.making import make_sweep
         from podium.app.sweeping.sweeping import played, read_variations
-        from podium.sim.run import run_options
+        from podium.sim.run_options import run_options
 
         options = run_options(
             until=until,

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from podium.app.simulating.simulation_result import SimulationResult
     from podium.app.sweeping.sweep_result import SweepResult
     from podium.sim.limits import Limits
-    from podium.sim.run import Duration, Progress
+    from podium.sim.run import Progress
+    from podium.sim.run_options import Duration
 
 __all__ = ["explain", "load", "plan", "read_objects", "simulate", "sweep"]
 

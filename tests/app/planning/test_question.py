@@ -11,7 +11,7 @@ from podium.api.input.codec import Document, Input, decode
 from podium.app.planning import question as questions
 from podium.app.planning.question import Question, play_question, step
 from podium.app.simulating.simulation_result import SimulationResult, play_shown
-from podium.sim.run import RunOptions
+from podium.sim.run_options import RunOptions
 from tests.app.planning.small import Raw, budget, node, pod, replica_set
 
 DRAIN = Question("drain", (step("drain", {"name": "a", "force": True}),))

@@ -19,7 +19,7 @@ from podium.app.reporting import report
 from podium.app.reporting.file import html_file
 from podium.app.reporting.picture import Picture, Table
 from podium.app.reporting.story import story_of
-from podium.sim.run import RunOptions
+from podium.sim.run_options import RunOptions
 from tests.app.planning.dumps import dump
 from tests.app.reporting.browser import Opened, open_browser
 from tests.docs.blocks import ROOT

@@ -17,7 +17,7 @@ from podium.app.reporting import report
 from podium.app.reporting.picture import Picture
 from podium.app.reporting.pictures import picture_of
 from podium.sim import placement_log
-from podium.sim.run import RunOptions
+from podium.sim.run_options import RunOptions
 from tests import builders
 from tests.app.live.test_decision import recorded
 from tests.app.reporting.test_file import data_of

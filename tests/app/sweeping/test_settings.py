@@ -2,7 +2,7 @@ import pytest
 
 from podium.api.errors import PodiumError
 from podium.app.sweeping.settings import combinations, options_of, read_variations
-from podium.sim.run import RunOptions
+from podium.sim.run_options import RunOptions
 
 PREEMPTION = "DefaultPreemption"
 

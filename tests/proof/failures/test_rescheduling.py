@@ -18,7 +18,8 @@ from podium.machines.observations import Answered
 from podium.machines.rescheduling.planning import Planners
 from podium.machines.rescheduling.returns import Returns
 from podium.plugins.rescheduling.registry import IN_TREE
-from podium.sim.run import RunOptions, simulation_of
+from podium.sim.run import simulation_of
+from podium.sim.run_options import RunOptions
 from tests.examples.rescheduled import Rescheduled, watched
 from tests.machines.rescheduling.policies import BAD
 from tests.machines.rescheduling.policies import PLACE as LEAVE_BAD

@@ -13,7 +13,8 @@ from podium.app.snapshots.slimming import Slimmer
 from podium.machines.observations import Changed
 from podium.requests.observations import observation_of
 from podium.sim.recording.recorder import Recorder
-from podium.sim.run import RunOptions, simulation_of
+from podium.sim.run import simulation_of
+from podium.sim.run_options import RunOptions
 
 # Uids are made from seeds: those that are recorded are not to be those that a replay makes.
 SEED = 7

@@ -11,7 +11,8 @@ from podium.api.input.codec import Input
 from podium.api.times import parse_time
 from podium.sim.recording.excerpt import Excerpt, excerpt
 from podium.sim.recording.tape import recordings_of
-from podium.sim.run import RunOptions, play, simulation_of
+from podium.sim.run import play, simulation_of
+from podium.sim.run_options import RunOptions
 from podium.sim.scenario.scenario import split_documents
 from tests.app.manifests import EXAMPLES
 from tests.sim.recording.recording import SEED, read, recorded

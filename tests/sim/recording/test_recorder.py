@@ -12,7 +12,8 @@ from podium.api.objects import read_object
 from podium.machines.observations import Changed, Gone
 from podium.sim.recording.recorder import Recorder
 from podium.sim.recording.tape import Entry, termination_of
-from podium.sim.run import RunOptions, play
+from podium.sim.run import play
+from podium.sim.run_options import RunOptions
 from tests.app.manifests import EXAMPLES
 from tests.sim.recording.recording import SEED, Raw, read, recorded
 

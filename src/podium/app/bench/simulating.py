@@ -16,7 +16,8 @@ from podium.app.console.output import in_json
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
 from podium.framework.settings.feature_gates import FeatureGates
 from podium.sim.results.result import Result, result_of
-from podium.sim.run import RunOptions, rests_on, simulation_of
+from podium.sim.run import rests_on, simulation_of
+from podium.sim.run_options import RunOptions
 
 SCORES = {
     "score": "podium.app.bench.scores:FewestPodsByRow",

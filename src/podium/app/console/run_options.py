@@ -18,7 +18,7 @@ from podium.app.console.options import (
 )
 
 if TYPE_CHECKING:
-    from podium.sim.run import RunOptions
+    from podium.sim.run_options import RunOptions
 
 Answer = TypeVar("Answer")
 
@@ -48,7 +48,7 @@ def run_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
     @wraps(command)
     def with_options(*arguments: Any, **given: Any) -> Answer:
         from podium.sim.limits import Limits
-        from podium.sim.run import RunOptions
+        from podium.sim.run_options import RunOptions
 
         options = RunOptions(
             start_ns=given.pop("start"),

@@ -14,7 +14,7 @@ from podium.store.errors import StoreError
 from podium.store.stored import Stored
 
 if TYPE_CHECKING:
-    from podium.sim.run import RunOptions
+    from podium.sim.run_options import RunOptions
 
 
 def cluster_page(

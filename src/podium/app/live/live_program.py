@@ -37,7 +37,7 @@ from podium.store.api_resources import APIResources
 
 if TYPE_CHECKING:
     from podium.app.serving.page.live_page import LivePage
-    from podium.sim.run import RunOptions
+    from podium.sim.run_options import RunOptions
 
 # Kinds that a cluster may do without, or that a role for kube-scheduler does not let anybody see.
 OPTIONAL = frozenset(("DisruptionPolicy", "DeviceTaintRule", "PodGroup"))
@@ -158,7 +158,7 @@ class LiveProgram(ABC):
 
     def played_as(self) -> RunOptions:
         """How questions are played that are asked by the page: with which configuration of the schedulers."""
-        from podium.sim.run import RunOptions
+        from podium.sim.run_options import RunOptions
 
         return RunOptions(ignore_extenders=True)
 

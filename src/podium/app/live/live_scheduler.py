@@ -34,7 +34,7 @@ from podium.plugins.default_preemption import DefaultPreemption
 from podium.store.stored import Stored
 
 if TYPE_CHECKING:
-    from podium.sim.run import RunOptions
+    from podium.sim.run_options import RunOptions
 
 _PODS_THAT_RUN = "status.phase!=Succeeded,status.phase!=Failed"
 

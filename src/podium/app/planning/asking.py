@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from podium.app.planning.answer import PlanAnswer
     from podium.app.planning.question import Played, Question
     from podium.framework.settings.feature_gates import FeatureGates
-    from podium.sim.run import RunOptions
+    from podium.sim.run_options import RunOptions
 
 Answer = TypeVar("Answer")
 Asked = TypeVar("Asked")

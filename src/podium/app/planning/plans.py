@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from podium.api.errors import InputError
 from podium.api.input.files import FileName
-from podium.api.times import parse_duration
 from podium.app.given import Given, Objects, read_objects, several
 from podium.app.plain import as_document, assignments_of
 from podium.app.planning.answer import PlanAnswer
@@ -32,7 +31,7 @@ from podium.framework.rescheduling.configuration import (
     load_rescheduler,
     read_rescheduler,
 )
-from podium.sim.run import Duration, RunOptions
+from podium.sim.run_options import Duration, RunOptions, duration_ns_of
 
 if TYPE_CHECKING:
     from podium.app.cluster import Cluster
@@ -80,7 +79,7 @@ class Plans:
         The answer says how long it takes, which budget holds whom, what blocks it and how to unblock that. The
         arguments are those of `kubectl drain`.
         """
-        timeout_ns = None if timeout is None else _duration("timeout", timeout)
+        timeout_ns = None if timeout is None else duration_ns_of("timeout", timeout)
         wishes = DrainWishes(parallel, timeout_ns, grace_period_seconds, force, delete_emptydir_data, disable_eviction)
         chosen = chosen_nodes(self._read, nodes, selector)
         return drain_answer(self._play(drain_question(chosen, wishes)), chosen, "" if nodes else selector)
@@ -91,7 +90,7 @@ class Plans:
         After `for_` they come back; without it they stay down.
         """
         chosen = chosen_nodes(self._read, nodes, selector)
-        question = fail_question(chosen, None if for_ is None else _duration("for_", for_))
+        question = fail_question(chosen, None if for_ is None else duration_ns_of("for_", for_))
         return fail_answer(self._play(question), chosen, "" if nodes else selector)
 
     def nodes(
@@ -217,13 +216,3 @@ def _rescheduler(given: ReschedulerConfiguration | dict[str, Any] | FileName | N
 def _setting(name: str, given: Objects) -> Setting:
     documents = read_objects(given).documents
     return read_setting(name if documents else "the cluster as it is", documents)
-
-
-def _duration(name: str, given: Duration) -> int:
-    try:
-        duration_ns = parse_duration(given)
-    except ValueError as error:
-        raise InputError(f"{name}: {error}") from None
-    if duration_ns < 0:
-        raise InputError(f"{name}: is negative; write 0s or more")
-    return duration_ns

@@ -19,7 +19,8 @@ from podium.app.planning.chances.stories import Outcomes, Story, Suffering, outc
 from podium.app.planning.impact import impact_of
 from podium.app.simulating.simulation_result import SimulationResult, play_shown, shown_result, telling_more
 from podium.sim.results.at_rest import kept, lasting
-from podium.sim.run import Progress, RunOptions, play_on, simulation_of
+from podium.sim.run import Progress, play_on, simulation_of
+from podium.sim.run_options import RunOptions
 from podium.sim.scenario.scenario import API_VERSION
 
 SCENARIO = "Scenario"

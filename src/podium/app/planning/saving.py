@@ -12,7 +12,7 @@ from podium.api.times import format_duration, format_exact_time
 from podium.app.console.output import in_yaml
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.question import with_scenario
-from podium.sim.run import RunOptions
+from podium.sim.run_options import RunOptions
 
 _LONGEST = 1_000
 

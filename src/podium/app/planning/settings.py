@@ -29,7 +29,7 @@ from podium.framework.rescheduling.configuration import read_rescheduler
 from podium.framework.rescheduling.descheduler.policy import KIND as DESCHEDULER
 from podium.framework.settings.configuration import KIND as SCHEDULER
 from podium.framework.settings.configuration import Configuration, read_configuration
-from podium.sim.run import RunOptions
+from podium.sim.run_options import RunOptions
 from podium.sim.scenario.scenario import API_VERSION
 
 _IDENTITY = ("apiVersion", "kind", "metadata")

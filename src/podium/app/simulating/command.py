@@ -15,7 +15,7 @@ from podium.app.console.source import Source, source_options
 
 if TYPE_CHECKING:
     from podium.api.warnings import Validation
-    from podium.sim.run import RunOptions
+    from podium.sim.run_options import RunOptions
     from podium.sim.simulation import Simulation
 
 _EPILOG = """

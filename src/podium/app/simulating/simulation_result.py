@@ -13,7 +13,8 @@ from podium.app.shown import Shown
 from podium.app.simulating.placement import FilledNode, placement_of
 from podium.sim.results.pod_states import NodeStates
 from podium.sim.results.result import Result
-from podium.sim.run import Progress, RunOptions, played, result_of_run
+from podium.sim.run import Progress, played, result_of_run
+from podium.sim.run_options import RunOptions
 from podium.sim.simulation import Simulation
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from podium.api.warnings import Validation
     from podium.app.sweeping.engines import Engine
     from podium.app.sweeping.sweep import Outcome, Played, Run, Sweep
-    from podium.sim.run import RunOptions
+    from podium.sim.run_options import RunOptions
 
 _FORMS = ("text", "json", "yaml", "csv", HTML, *BINARY)
 _EPILOG = """

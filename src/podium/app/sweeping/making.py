@@ -11,7 +11,7 @@ from podium.app.decision_settings import DecisionSettings
 from podium.app.sweeping.settings import CONFIG, FILENAME, Combination, Variation, combinations, options_of
 from podium.app.sweeping.sweep import Sweep, Variant
 from podium.framework.settings.configuration import load_document
-from podium.sim.run import RunOptions
+from podium.sim.run_options import RunOptions
 from podium.sim.scenario.scenario import split_documents
 
 

@@ -16,7 +16,7 @@ from podium.api.input.codec import Document
 from podium.api.times import parse_duration
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
 from podium.framework.settings.feature_gates import read_feature_gates
-from podium.sim.run import RunOptions
+from podium.sim.run_options import RunOptions
 
 Combination = Mapping[str, str]
 """One value, as it is written, for each name that is varied, in the order in which they were given."""

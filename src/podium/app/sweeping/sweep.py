@@ -11,8 +11,10 @@ from podium.api.errors import PodiumError
 from podium.api.input.codec import Input
 from podium.app.sweeping.settings import Combination
 from podium.sim.results.result import Result
-from podium.sim.run import RunOptions, components_of, play
+from podium.sim.run import play
+from podium.sim.run_options import RunOptions
 from podium.sim.scenario.scenario import split_documents
+from podium.sim.scenario_components import components_of
 
 
 class Run(NamedTuple):

@@ -10,7 +10,7 @@ from podium.api.kinds import KINDS
 from podium.app.serving.page.answering import Answering, AskingLimits
 from podium.app.serving.page.live_page import HEADER, LivePage
 from podium.app.serving.page.shown import Shown
-from podium.sim.run import RunOptions
+from podium.sim.run_options import RunOptions
 from podium.store.stored import Stored
 from tests.server.serving import NOW, Client, LocalBackend, with_server
 from tests.store.objects import Raw

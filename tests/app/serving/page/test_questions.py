@@ -11,7 +11,7 @@ from podium.api.errors import PodiumError
 from podium.api.input.codec import Reader
 from podium.app.serving.page.forms import FORMS, PLANS
 from podium.app.serving.page.questions import answered
-from podium.sim.run import RunOptions
+from podium.sim.run_options import RunOptions
 from tests.app.planning.dumps import as_list, dump
 from tests.store.objects import Raw, node, pod
 

@@ -17,7 +17,7 @@ from podium.app.planning.question import PlanProgress, Played, Question, assumed
 from podium.app.planning.settings import Setting, kept_priorities
 from podium.sim.results.readiness import WorkloadReadiness
 from podium.sim.results.result import Result
-from podium.sim.run import RunOptions
+from podium.sim.run_options import RunOptions
 
 GAINS, LOSES, MOVES = "gains", "loses", "moves"
 _ORDER = (LOSES, GAINS, MOVES)

@@ -12,7 +12,7 @@ from podium.app.rescheduling.offline import plan_once
 from podium.app.rescheduling.plan_report import PlanReport
 from podium.framework.rescheduling.configuration import ReschedulerConfiguration
 from podium.framework.settings.configuration import default_configuration
-from podium.sim.run import RunOptions
+from podium.sim.run_options import RunOptions
 
 _BY = "rescheduler"
 _MOST_ROWS = 40

@@ -18,7 +18,7 @@ from podium.store.encoding import encoded
 from podium.store.stored import Stored
 
 if TYPE_CHECKING:
-    from podium.sim.run import RunOptions
+    from podium.sim.run_options import RunOptions
 
 _LOG = logging.getLogger(__name__)
 _WORKER = "podium.app.serving.page.worker"

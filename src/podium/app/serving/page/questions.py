@@ -36,7 +36,7 @@ from podium.app.reporting.pictures import picture_of
 from podium.app.serving.page.forms import EXPLAIN, FORMS, PLANS
 from podium.app.serving.page.values import Values
 from podium.framework.rescheduling.configuration import default_rescheduler, parse_rescheduler
-from podium.sim.run import RunOptions
+from podium.sim.run_options import RunOptions
 
 Progress = Callable[[float, str], None]
 """Is told the share that is done, and of what."""

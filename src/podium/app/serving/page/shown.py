@@ -12,7 +12,7 @@ from podium.plane.plane_settings import PlaneSettings
 from podium.store.stored import Stored
 
 if TYPE_CHECKING:
-    from podium.sim.run import RunOptions
+    from podium.sim.run_options import RunOptions
 
 Mode = Literal["control-plane", "component"]
 """A control plane is asked for objects by its API, and objects can be changed there; a component is looked at."""
@@ -44,7 +44,7 @@ class Shown:
 def of_plane(plane: ControlPlane, settings: PlaneSettings, speed: float = 1.0) -> Shown:
     """What the page of a control plane shows, whose time passes so many times as fast as the clock."""
     # Most control planes are asked nothing by their page.
-    from podium.sim.run import RunOptions
+    from podium.sim.run_options import RunOptions
 
     options = RunOptions(
         start_delay_ns=settings.kubelets.start_delay_ns,

@@ -24,7 +24,7 @@ import msgspec
 from podium.api.errors import PodiumError
 from podium.api.input.codec import Reader
 from podium.app.serving.page.questions import answered
-from podium.sim.run import RunOptions
+from podium.sim.run_options import RunOptions
 
 LENGTH_BYTES = 8
 """How many bytes the length of a frame has, the highest first."""
