@@ -300,6 +300,12 @@ class Pod(Kubernetes, frozen=True, kw_only=True):
         return self.metadata.deletion_timestamp is not None
 
     @property
+    def is_unschedulable(self) -> bool:
+        """Whether a scheduler has said that no node can take the pod."""
+        scheduled = self.status.condition("PodScheduled")
+        return scheduled is not None and scheduled.status == "False" and scheduled.reason == "Unschedulable"
+
+    @property
     def waits_for_node(self) -> bool:
         """Whether the pod has no node, and is not being deleted."""
         return not self.spec.node_name and self.metadata.deletion_timestamp is None

@@ -137,7 +137,7 @@ class ClusterPicture:
             self.keeps_data.add(record.uid)
         else:
             self.keeps_data.discard(record.uid)
-        if waits and _is_unschedulable(pod):
+        if waits and pod.is_unschedulable:
             self.unschedulable[record.uid] = record
         else:
             self.unschedulable.pop(record.uid, None)
@@ -197,13 +197,9 @@ class ClusterPicture:
         return before is None or (before.uid, before.pod_class) != (daemon.uid, daemon.pod_class)
 
 
-def _is_unschedulable(pod: Pod) -> bool:
-    condition = pod.status.condition("PodScheduled")
-    return condition is not None and condition.status == "False" and condition.reason == "Unschedulable"
-
-
 def _difference(pod: Pod, record: PodRecord) -> tuple[object, ...] | None:
-    is_unschedulable = _is_unschedulable(pod)
+    """What a decision may depend on of a pod; None for one that has no node and was not turned down."""
+    is_unschedulable = pod.is_unschedulable
     if not (record.node_name or record.nominated_node_name or is_unschedulable):
         return None
     return (

@@ -156,7 +156,7 @@ class ClusterPicture:
             self.keeps_data.add(uid)
         else:
             self.keeps_data.discard(uid)
-        if waits and _is_unschedulable(pod):
+        if waits and pod.is_unschedulable:
             self.unschedulable[uid] = record
         else:
             self.unschedulable.pop(uid, None)
@@ -218,17 +218,12 @@ def _without_mark(node: Node) -> Node:
     return replace(node, spec=replace(node.spec, taints=taints))
 
 
-def _is_unschedulable(pod: Pod) -> bool:
-    condition = pod.status.condition("PodScheduled")
-    return condition is not None and condition.status == "False" and condition.reason == "Unschedulable"
-
-
 def _difference(pod: Pod, record: PodRecord) -> tuple[object, ...]:
     """What a plan may depend on of a pod."""
     return (
         record.node_name,
         record.nominated_node_name,
-        _is_unschedulable(pod),
+        pod.is_unschedulable,
         record.pod_class.id,
         record.priority,
         record.ready,
