@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,33 +11,9 @@ from podium.cluster.cluster import Cluster
 from podium.framework.errors import PluginError
 from podium.framework.plugin import Plugin, PluginContext
 from podium.framework.settings.registry import Registry, require_whole
+from tests.framework.extensions import Write, install
 
 FILTER = "    def filter(self, state, pod, node): ..."
-_numbers = count()
-
-Write = Callable[[str], str]
-
-
-@pytest.fixture
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """Writes a module that can be imported in this test, and gives its name."""
-    monkeypatch.syspath_prepend(tmp_path)
-
-    def write(text: str) -> str:
-        name = f"written_for_a_test_{next(_numbers)}"
-        (tmp_path / f"{name}.py").write_text(text)
-        monkeypatch.delitem(sys.modules, name, raising=False)
-        return name
-
-    return write
-
-
-def install(folder: Path, package: str, plugin: str, place: str) -> None:
-    """An installed package, as far as its metadata go, that offers a plugin."""
-    metadata = folder / f"{package}-1.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1\n")
-    (metadata / "entry_points.txt").write_text(f"[podium.plugins]\n{plugin} = {place}\n")
 
 
 def made(name: str, args: dict[str, Any] | None = None) -> Any:
@@ -166,19 +139,19 @@ def test_only_a_module_and_a_class_are_a_place(name: str) -> None:
 
 def test_an_installed_package_offers_plugins_by_entry_points(module: Write, tmp_path: Path) -> None:
     name = module(f"class Own:\n{FILTER}\n")
-    install(tmp_path, "some-plugins", "OwnPlugin", f"{name}:Own")
+    install(tmp_path, "some-plugins", "podium.plugins", "OwnPlugin", f"{name}:Own")
     assert made("OwnPlugin").name == "Own"
 
 
 def test_the_table_comes_before_installed_packages(module: Write, tmp_path: Path) -> None:
-    install(tmp_path, "other-plugins", "PlainPlugin", f"{module('')}:Missing")
+    install(tmp_path, "other-plugins", "podium.plugins", "PlainPlugin", f"{module('')}:Missing")
     assert Registry({"PlainPlugin": PlainPlugin}).resolve("PlainPlugin") is PlainPlugin
 
 
 def test_a_plugin_that_two_packages_offer_is_refused_with_the_places(module: Write, tmp_path: Path) -> None:
     name = module(f"class Own:\n{FILTER}\nclass Other(Own): ...\n")
-    install(tmp_path, "some-plugins", "OwnPlugin", f"{name}:Own")
-    install(tmp_path, "other-plugins", "OwnPlugin", f"{name}:Other")
+    install(tmp_path, "some-plugins", "podium.plugins", "OwnPlugin", f"{name}:Own")
+    install(tmp_path, "other-plugins", "podium.plugins", "OwnPlugin", f"{name}:Other")
     assert refusal("OwnPlugin").endswith(f"write which: {name}:Other or {name}:Own")
 
 

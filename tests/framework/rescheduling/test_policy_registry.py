@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +15,9 @@ from podium.framework.rescheduling.policy import Policy
 from podium.framework.rescheduling.policy_registry import PolicyRegistry, make_policies
 from podium.framework.rescheduling.settings import PolicySettings
 from podium.framework.settings.arguments import Arguments, read_arguments
+from tests.framework.extensions import Write, install
 
 METHODS = "    def objective(self, picture): return 0.0\n    def proposals(self, picture): return ()\n"
-_numbers = count()
-
-Write = Callable[[str], str]
 
 
 class LimitArguments(Arguments, frozen=True, kw_only=True):
@@ -45,28 +40,6 @@ class Limited:
 
 
 REGISTRY = PolicyRegistry({"Limited": Limited})
-
-
-@pytest.fixture
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """Writes a module that can be imported in this test, and gives its name."""
-    monkeypatch.syspath_prepend(tmp_path)
-
-    def write(text: str) -> str:
-        name = f"written_for_a_policy_test_{next(_numbers)}"
-        (tmp_path / f"{name}.py").write_text(text)
-        monkeypatch.delitem(sys.modules, name, raising=False)
-        return name
-
-    return write
-
-
-def install(folder: Path, package: str, policy: str, place: str) -> None:
-    """An installed package, as far as its metadata go, that offers a policy."""
-    metadata = folder / f"{package}-1.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1\n")
-    (metadata / "entry_points.txt").write_text(f"[podium.policies]\n{policy} = {place}\n")
 
 
 def made(*written: PolicySettings) -> list[tuple[Policy, float]]:
@@ -143,7 +116,7 @@ def test_a_class_that_inherits_the_protocol_without_a_name_is_called_as_the_clas
 
 def test_an_installed_package_offers_policies_by_entry_points(module: Write, tmp_path: Path) -> None:
     name = module(f"class Own:\n{METHODS}")
-    install(tmp_path, "some-policies", "OwnPolicy", f"{name}:Own")
+    install(tmp_path, "some-policies", "podium.policies", "OwnPolicy", f"{name}:Own")
     assert made(PolicySettings("OwnPolicy"))[0][0].name == "Own"
 
 
