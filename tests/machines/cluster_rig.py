@@ -122,6 +122,19 @@ class Rig:
             self._tell(NodeStarted(name), NodeHeard(name))
         self.settle()
 
+    def fail_once(self, kind: type[Action], problem: Problem, number: int = 0) -> list[Action]:
+        """Of the actions of a kind from now on the one with that number fails; all of them, as they come."""
+        asked: list[Action] = []
+
+        def fault(action: Action) -> Problem | None:
+            if not isinstance(action, kind):
+                return None
+            asked.append(action)
+            return problem if len(asked) == number + 1 else None
+
+        self.fault = fault
+        return asked
+
     def restart(self) -> None:
         """All machines crash, and begin anew with what the API shows."""
         for place in self.places:

@@ -197,20 +197,14 @@ def test_a_namesake_on_another_node_stays() -> None:
 @pytest.mark.parametrize("problem", [BROKEN, CONFLICT, LOST, CRASH_BEFORE, CRASH_AFTER])
 def test_whatever_fails_orphans_go_and_never_before_they_have_failed(kind: type[Action], problem: Problem) -> None:
     rig = rig_of(running("a", metadata={"finalizers": ["example.com/hold"]}))
-    failed: list[Action] = []
-
-    def once(action: Action) -> Problem | None:
-        if isinstance(action, kind) and not failed:
-            failed.append(action)
-            return problem
-        return None
+    asked = rig.fail_once(kind, problem)
 
     def check() -> None:
         assert rig.pods()["a"] in ("Running", "Failed", "Failed terminating")
 
-    rig.fault, rig.after_each = once, check
+    rig.after_each = check
     rig.pass_to(200)
 
-    assert failed
+    assert asked
     assert rig.pods() == {"a": "Failed terminating"}
     assert rig.is_at_rest()

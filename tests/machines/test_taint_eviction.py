@@ -225,23 +225,17 @@ def test_with_a_pod_that_is_gone_its_time_is_forgotten() -> None:
 @pytest.mark.parametrize("problem", [BROKEN, CONFLICT, LOST, CRASH_BEFORE, CRASH_AFTER])
 def test_whatever_fails_the_pod_goes_and_never_before_its_status_says_why(kind: type[Action], problem: Problem) -> None:
     rig = rig_of(tolerating("a"))
-    failed: list[Action] = []
-
-    def once(action: Action) -> Problem | None:
-        if isinstance(action, kind) and not failed:
-            failed.append(action)
-            return problem
-        return None
+    asked = rig.fail_once(kind, problem)
 
     def check() -> None:
         metadata = rig.pod("a")["metadata"]
         assert "deletionTimestamp" not in metadata or rig.pod_condition("a", "DisruptionTarget")["status"] == "True"
 
-    rig.fault, rig.after_each = once, check
+    rig.after_each = check
     taint(rig, GONE)
     rig.pass_to(10)
 
-    assert failed
+    assert asked
     assert rig.pods() == {"a": "Running terminating"}
     assert rig.is_at_rest()
 

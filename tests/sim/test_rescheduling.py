@@ -61,37 +61,29 @@ def test_what_is_wrong_in_a_scenario_is_named_by_its_place(settings: Raw, path: 
     assert caught.value.path == path
 
 
-def test_limits_of_an_hour_are_waited_for() -> None:
-    result = simulate(leaving(replicas=3, limits={"hourly": {"total": 1}}))
+def moved_at(objects: list[Raw]) -> list[float]:
+    """When the pods were moved, in seconds."""
+    return [event.time for event in simulate(objects).events if event.reason == "Descheduled"]
 
-    times = [event.time for event in result.events if event.reason == "Descheduled"]
-    assert times == [30, 3630, 7230]
+
+def test_limits_of_an_hour_are_waited_for() -> None:
+    assert moved_at(leaving(replicas=3, limits={"hourly": {"total": 1}})) == [30, 3630, 7230]
 
 
 def test_the_rate_of_a_budget_is_waited_for() -> None:
     rated = budget("web", maxUnavailable=2)
     rated["metadata"]["annotations"] = {"podium.dev/max-disruptions": "1/20m"}
-    result = simulate(leaving(rated, replicas=3))
+    times = moved_at(leaving(rated, replicas=3))
 
-    times = [event.time for event in result.events if event.reason == "Descheduled"]
     assert len(times) == 3
     assert all(later - before >= 1200 for before, later in itertools.pairwise(times))
 
 
-def test_the_cap_on_the_component_is_kept_to() -> None:
-    policy = disruption_policy(caps=[{"component": "rescheduler", "max": "1/10m"}])
-    result = simulate(leaving(policy, budget("web", maxUnavailable=2), replicas=3))
+@pytest.mark.parametrize("scope", [{"component": "rescheduler"}, {"per": "Namespace"}])
+def test_a_cap_on_the_component_or_the_namespace_is_kept_to(scope: Raw) -> None:
+    policy = disruption_policy(caps=[{"max": "1/10m", **scope}])
+    times = moved_at(leaving(policy, budget("web", maxUnavailable=2), replicas=3))
 
-    times = [event.time for event in result.events if event.reason == "Descheduled"]
-    assert len(times) == 3
-    assert all(later - before >= 600 for before, later in itertools.pairwise(times))
-
-
-def test_the_cap_of_a_namespace_is_kept_to() -> None:
-    policy = disruption_policy(caps=[{"max": "1/10m", "per": "Namespace"}])
-    result = simulate(leaving(policy, budget("web", maxUnavailable=2), replicas=3))
-
-    times = [event.time for event in result.events if event.reason == "Descheduled"]
     assert len(times) == 3
     assert all(later - before >= 600 for before, later in itertools.pairwise(times))
 
