@@ -16,7 +16,7 @@ from podium.api.selectors import compile_label_selector
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.machines.actions import Action, Evict
 from podium.machines.observations import Answered
-from podium.plane.switches import RESCHEDULER
+from podium.plane.component_names import RESCHEDULER
 from podium.sim.results.result import Result, result_of
 from podium.sim.run import simulation_of
 from podium.sim.run_options import RunOptions

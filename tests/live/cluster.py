@@ -18,9 +18,9 @@ from podium.client.leading.leader_election import LeaseSettings
 from podium.driver.clock import SystemClock
 from podium.framework.settings.configuration import default_configuration
 from podium.plane.assembly import Beginning, assemble, open_store
+from podium.plane.component_names import SCHEDULER
 from podium.plane.plane_settings import PlaneSettings
 from podium.plane.runner import Runner
-from podium.plane.switches import SCHEDULER
 from podium.requests.request import Request
 from podium.server.http.server import Server
 from podium.server.http.settings import Settings, Token

@@ -14,9 +14,9 @@ from podium.machines.machine import Machine
 from podium.machines.parts.deadlines import AT_ONCE, Deadline
 from podium.machines.workloads.rolling.deployments import Deployments
 from podium.plane import virtual_clock
+from podium.plane.component_names import CONTROLLERS, KUBELET, SCHEDULER, SWITCHABLE
 from podium.plane.control_plane import ControlPlane
 from podium.plane.node_power import POWER
-from podium.plane.switches import CONTROLLERS, KUBELET, SCHEDULER, SWITCHABLE
 from podium.requests.request import Request
 from podium.store.errors import StoreError
 from podium.testing import ControlPlane as Cluster

@@ -9,7 +9,7 @@ import pytest
 
 from podium.api.errors import InputError
 from podium.api.meta import Raw
-from podium.plane.switches import RESCHEDULER_CONFIG_MAP
+from podium.plane.component_names import RESCHEDULER_CONFIG_MAP
 from podium.testing import ControlPlane as Cluster
 from tests.machines.rescheduling.policies import BAD, PLACE
 from tests.plane.test_control_plane import deployment

@@ -12,7 +12,7 @@ from podium.api.times import parse_time
 from podium.driver.component import Component
 from podium.machines.kubelets.pod_annotations import TERMINATION
 from podium.machines.scheduling.queue.queued_pod import Place
-from podium.plane.switches import RESCHEDULER
+from podium.plane.component_names import RESCHEDULER
 from podium.sim.simulation import Simulation
 from podium.store.log.watch_event import WatchEvent
 from tests.sim.api_invariants import Replay, check_requests

@@ -26,7 +26,7 @@ from podium.framework.rescheduling.settings import Judgement, Limits, Reschedule
 from podium.machines.actions import Action, Evict
 from podium.machines.observations import Answered
 from podium.machines.rescheduling.rescheduler import Rescheduler
-from podium.plane.switches import RESCHEDULER
+from podium.plane.component_names import RESCHEDULER
 from podium.sim.simulation import Simulation
 from tests.store.objects import HOUR, SECOND
 

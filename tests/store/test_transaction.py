@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from podium.store.errors import StoreError
-from podium.store.identity import Identities
+from podium.store.identities import Identities
 from podium.store.journal.journal import Saved
 from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store

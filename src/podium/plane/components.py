@@ -30,7 +30,7 @@ from podium.machines.workloads.jobs.jobs import Jobs
 from podium.machines.workloads.rolling.deployments import Deployments
 from podium.machines.workloads.rolling.replica_sets import ReplicaSets
 from podium.machines.workloads.stateful.stateful_sets import StatefulSets
-from podium.plane.switches import AUTOSCALER, CONTROLLERS, KUBELET, NODE_LIFECYCLE, RESCHEDULER
+from podium.plane.component_names import AUTOSCALER, CONTROLLERS, KUBELET, NODE_LIFECYCLE, RESCHEDULER
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,16 +21,16 @@ from podium.plane.account import PlaneAccount
 from podium.plane.action_events import ActionEvents
 from podium.plane.annotation_warnings import with_warnings
 from podium.plane.collectors import Collectors
+from podium.plane.component_names import (
+    GARBAGE_COLLECTOR,
+    KUBELET,
+    NAMESPACE_CONTROLLER,
+)
 from podium.plane.event_expiry import EVENT, EventExpiry
 from podium.plane.keeper import Keeper
 from podium.plane.node_leases import NodeLeases
 from podium.plane.node_power import News, NodePower
 from podium.plane.plane_settings import PlaneSettings, components_of
-from podium.plane.switches import (
-    GARBAGE_COLLECTOR,
-    KUBELET,
-    NAMESPACE_CONTROLLER,
-)
 from podium.requests.actions import carry_out
 from podium.requests.conversation import hold, problem_of
 from podium.requests.event_recorder import EventRecorder

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from podium.api.node import Node
 from podium.api.node_health import READY, condition_status
 from podium.machines.observations import NodeHeard, NodeSilent, NodeStarted, NodeStopped, Observation
-from podium.plane.switches import KUBELET, NODE_LIFECYCLE
+from podium.plane.component_names import KUBELET, NODE_LIFECYCLE
 
 POWER = "podium.dev/power"
 """On a Node: `off` stops its machine, with all that runs there, until it says otherwise or is taken away."""

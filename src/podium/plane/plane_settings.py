@@ -14,8 +14,8 @@ from podium.framework.settings.feature_gates import FeatureGates
 from podium.machines.autoscaling.autoscaler import AutoscalerSettings
 from podium.machines.kubelets.kubelet_settings import KubeletSettings
 from podium.machines.nodes.node_lifecycle import NodeLifecycleSettings
+from podium.plane.component_names import RESCHEDULER_CONFIG_MAP, SCHEDULER
 from podium.plane.components import ComponentSettings, autoscaler, controllers, rescheduler, scheduler
-from podium.plane.switches import RESCHEDULER_CONFIG_MAP, SCHEDULER
 from podium.requests.answering.rules import PLAIN, Rules
 
 
@@ -26,7 +26,7 @@ class PlaneSettings:
     ``configuration`` is the scheduler's, None for that of a default kube-scheduler; with ``autoscaling`` there is a
     cluster autoscaler, of these groups, and with ``rescheduling`` a rescheduler, which reads its settings from the
     ConfigMap `RESCHEDULER_CONFIG_MAP` once there is one. ``without`` are names of components that are left out
-    (`podium.plane.switches.SWITCHABLE`). ``rules`` are how requests are answered where that is a choice.
+    (`podium.plane.component_names.SWITCHABLE`). ``rules`` are how requests are answered where that is a choice.
     ``absent_is_gone``: an owner that was never there is gone, as Kubernetes has it; false where the objects come from a
     cluster that is known in part.
     """

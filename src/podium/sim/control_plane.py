@@ -11,9 +11,9 @@ from podium.machines.disruption.drain import Drain, DrainReport
 from podium.machines.kubelets.kubelet import Kubelet
 from podium.machines.kubelets.kubelet_settings import KubeletSettings
 from podium.machines.observations import Observation
+from podium.plane.component_names import KUBELET
 from podium.plane.components import ComponentSettings, controllers
 from podium.plane.node_power import NodePower
-from podium.plane.switches import KUBELET
 from podium.sim.scenario.scenario import Scenario
 
 News = list[tuple[Component, Observation]]

@@ -10,8 +10,8 @@ import msgspec
 from podium.api.errors import InputError
 from podium.driver.component import Component
 from podium.framework.settings.configuration import Configuration, default_configuration
+from podium.plane.component_names import SCHEDULER
 from podium.plane.components import autoscaler, rescheduler, scheduler
-from podium.plane.switches import SCHEDULER
 from podium.sim.run_options import RunOptions
 from podium.sim.scenario.scenario import Scenario
 

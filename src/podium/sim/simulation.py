@@ -27,9 +27,9 @@ from podium.sim.control_plane import ControlPlane
 from podium.sim.faulty.faults import Faults
 from podium.sim.faulty.informers import Informers
 from podium.sim.history import History
-from podium.sim.initial import check_objects
 from podium.sim.limits import Limits, Meter
 from podium.sim.placement_log import PlacementLog
+from podium.sim.playable import check_objects
 from podium.sim.playing.player import Player
 from podium.sim.results.account import Account
 from podium.sim.results.measures import Meters

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from podium.api.kinds import SERVED_KINDS, Kind, group_of
 from podium.api.meta import Raw
 from podium.api.schemas.schema_registry import SchemaRegistry
-from podium.api.structural.node import Structural
+from podium.api.structural.structural import Structural
 from podium.store.api_resource import APIResource, Subresource
 from podium.store.errors import unknown_kind
 

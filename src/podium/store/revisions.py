@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes, Raw
 from podium.store.api_resource import APIResource
-from podium.store.identity import Identities
+from podium.store.identities import Identities
 from podium.store.log.watch_event import WatchEvent
 from podium.store.log.watch_log import WatchLog
 from podium.store.sorted_keys import SortedKeys

@@ -21,9 +21,9 @@ from podium.framework.settings.configuration import Configuration, load_configur
 from podium.framework.settings.feature_gates import read_feature_gates
 from podium.machines.kubelets.kubelet_settings import KubeletSettings
 from podium.plane.assembly import Beginning, assemble, open_store
+from podium.plane.component_names import SWITCHABLE
 from podium.plane.nodes import DEFAULT_TEMPLATE, check_template
 from podium.plane.plane_settings import PlaneSettings
-from podium.plane.switches import SWITCHABLE
 from podium.plane.virtual_clock import VirtualClock
 from podium.requests.answering.rules import Rules
 from podium.requests.request import Request, Response
@@ -79,7 +79,7 @@ class ControlPlane:
     `nodes` are made by `node_template`, a Node without a name; `objects` are there from the start, pods with a node
     running. `configuration` is a KubeSchedulerConfiguration or its file, and with `rescheduler`, the fields of a
     ReschedulerConfiguration or its file, there is a rescheduler. `without` names components that are left out, such as
-    "scheduler" (`podium.plane.switches.SWITCHABLE`). A pod starts `start_delay` after it is bound, and takes
+    "scheduler" (`podium.plane.component_names.SWITCHABLE`). A pod starts `start_delay` after it is bound, and takes
     `termination` to end when it is deleted, at most its grace period. With `evict_on_delete` people who delete a pod
     evict it; a test is one of them.
     """

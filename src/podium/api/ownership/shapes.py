@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from typing import Literal
 
 from podium.api.schemas.schema import Field, ListOf, MapOf, Object, Type, fields_of
-from podium.api.structural.node import TYPE_FIELDS, Structural
+from podium.api.structural.structural import TYPE_FIELDS, Structural
 
 
 @dataclass(frozen=True, slots=True, eq=False)

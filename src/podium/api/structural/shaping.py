@@ -9,7 +9,7 @@ from typing import Any
 
 from podium.api.errors import field_path
 from podium.api.meta import Raw
-from podium.api.structural.node import NOTHING, TYPE_FIELDS, Structural
+from podium.api.structural.structural import NOTHING, TYPE_FIELDS, Structural
 
 
 def shaped(raw: Raw, node: Structural) -> tuple[Raw, list[str]]:

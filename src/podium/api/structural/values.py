@@ -12,8 +12,8 @@ from typing import Any
 
 from podium.api.cel.moments import Duration, Timestamp
 from podium.api.cel.values import EvaluationError, Value
-from podium.api.structural.node import ANYTHING, Structural
 from podium.api.structural.rules import escaped
+from podium.api.structural.structural import ANYTHING, Structural
 
 
 def seen(value: Any, node: Structural) -> Value:

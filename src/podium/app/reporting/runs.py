@@ -11,9 +11,9 @@ from podium.app.console.page import counted
 from podium.app.reporting.picture import Picture, Runs, Table, told
 from podium.app.reporting.story import story_of
 from podium.app.reporting.summary import summary_tables
-from podium.app.sweeping.settings import Combination
 from podium.app.sweeping.sweep import Played, caveats_of
 from podium.app.sweeping.tables import Row, rows_of
+from podium.app.sweeping.variations import Combination
 from podium.sim.results.result import Result
 
 _LONGEST = 500

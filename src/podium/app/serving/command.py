@@ -17,7 +17,7 @@ from podium.app.console.options import (
     validate_option,
 )
 from podium.app.console.source import optional_source_options, override_option
-from podium.plane.switches import COLLECTORS, CONTROLLERS, KUBELET, SCHEDULER, SWITCHABLE
+from podium.plane.component_names import COLLECTORS, CONTROLLERS, KUBELET, SCHEDULER, SWITCHABLE
 
 if TYPE_CHECKING:
     from podium.api.warnings import Validation

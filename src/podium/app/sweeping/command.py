@@ -105,7 +105,7 @@ def _sweep(
     from podium.app.console.reading import read_shown
     from podium.app.decision_settings import read_settings
     from podium.app.sweeping.making import make_sweep
-    from podium.app.sweeping.settings import FILENAME, read_variations
+    from podium.app.sweeping.variations import FILENAME, read_variations
 
     variations = read_variations(varied)
     if "-" in source.files and any(each.name == FILENAME and len(each.values) > 1 for each in variations):

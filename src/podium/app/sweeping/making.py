@@ -8,8 +8,8 @@ from dataclasses import replace
 from podium.api.errors import PodiumError
 from podium.api.input.codec import Document, Input
 from podium.app.decision_settings import DecisionSettings
-from podium.app.sweeping.settings import CONFIG, FILENAME, Combination, Variation, combinations, options_of
 from podium.app.sweeping.sweep import Sweep, Variant
+from podium.app.sweeping.variations import CONFIG, FILENAME, Combination, Variation, combinations, options_of
 from podium.framework.settings.configuration import load_document
 from podium.sim.run_options import RunOptions
 from podium.sim.scenario.scenario import split_documents

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from podium.api.basis import Caveat
 from podium.api.errors import PodiumError
 from podium.api.input.codec import Input
-from podium.app.sweeping.settings import Combination
+from podium.app.sweeping.variations import Combination
 from podium.sim.results.result import Result
 from podium.sim.run import play
 from podium.sim.run_options import RunOptions

@@ -8,9 +8,9 @@ from typing import Any
 from podium.api.errors import PodiumError
 from podium.app.plain import in_one_line
 from podium.app.sweeping.engines import here, processes
-from podium.app.sweeping.settings import Variation, variations_of
 from podium.app.sweeping.sweep import Outcome, Run, Sweep, in_order
 from podium.app.sweeping.sweep_result import SweepResult
+from podium.app.sweeping.variations import Variation, variations_of
 
 
 def read_variations(vary: Mapping[str, Sequence[Any]]) -> tuple[Variation, ...]:

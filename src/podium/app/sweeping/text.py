@@ -9,8 +9,8 @@ from podium.api.times import format_duration
 from podium.app.console.basis_text import write_basis
 from podium.app.console.cells import text_of
 from podium.app.console.page import Cell, Name, Page, Part, counted, names_of
-from podium.app.sweeping.settings import Combination
 from podium.app.sweeping.sweep import Played, caveats_of
+from podium.app.sweeping.variations import Combination
 
 _INDENT = 2
 _MOST_RUNS = 40

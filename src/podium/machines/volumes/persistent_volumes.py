@@ -18,7 +18,7 @@ from podium.machines.actions import Action, CreateObject, DeleteObject, PatchObj
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.parts.deadlines import Deadline, soonest
 from podium.machines.parts.work_queue import WorkQueue
-from podium.machines.volumes.provisioning import Provisioners
+from podium.machines.volumes.provisioners import Provisioners
 from podium.machines.volumes.volume_phases import VolumePhases
 from podium.plugins.volumes.pod_claims import claim_class
 

@@ -21,7 +21,7 @@ from podium.machines.workloads.expectations import Expectations
 from podium.machines.workloads.failed_creations import FailedCreations
 from podium.machines.workloads.found_pods import FoundPods
 from podium.machines.workloads.owned_pods import OwnedPod, OwnedPods, Sighting
-from podium.machines.workloads.statuses import StatusWrites
+from podium.machines.workloads.status_writes import StatusWrites
 from podium.machines.workloads.workload import Workload, label_of
 
 Kind = TypeVar("Kind", bound=Kubernetes)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from podium.api.meta import Raw
-from podium.api.structural.node import Structural, read_structural
+from podium.api.structural.structural import Structural, read_structural
 from podium.store.api_resource import APIResource, ScalePaths
 from podium.store.conditions import with_condition
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from podium.api.errors import PodiumError, escape
-from podium.store.identity import Identities
+from podium.store.identities import Identities
 from podium.store.journal.acknowledgement import Acknowledged, AcknowledgementFile
 from podium.store.journal.journal import Saved
 from podium.store.journal.tables import JournalTables

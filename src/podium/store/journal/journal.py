@@ -11,7 +11,7 @@ from podium.api.reading import read
 from podium.store.api_resources import APIResources
 from podium.store.definitions.definition import KIND
 from podium.store.definitions.definitions import register
-from podium.store.identity import Identities
+from podium.store.identities import Identities
 from podium.store.log.watch_event import WatchEvent
 from podium.store.log.watch_log import WatchLog
 from podium.store.revisions import Recorder, Revisions

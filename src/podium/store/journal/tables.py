@@ -13,7 +13,7 @@ from dataclasses import astuple, dataclass, fields, replace
 from typing import Any
 
 from podium.api.meta import Raw
-from podium.store.identity import Identities
+from podium.store.identities import Identities
 from podium.store.journal.acknowledgement import Acknowledged
 from podium.store.journal.digest import FIRST_DIGEST, row_digest, total, without
 from podium.store.journal.journal import Saved

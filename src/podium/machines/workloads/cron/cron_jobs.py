@@ -19,7 +19,7 @@ from podium.machines.observations import Answered
 from podium.machines.workloads.cron.times import due_times, earliest_ns
 from podium.machines.workloads.jobs.conditions import is_finished
 from podium.machines.workloads.owned_objects import ObjectSighting, OwnedObjects
-from podium.machines.workloads.statuses import status_with
+from podium.machines.workloads.status_writes import status_with
 from podium.machines.workloads.workload import Workload
 from podium.machines.workloads.workload_controller import WorkloadController
 

@@ -15,7 +15,7 @@ from podium.machines.parts.backoff import Backoff
 from podium.machines.workloads.daemons.counts import DaemonCounts, count_node, daemon_order
 from podium.machines.workloads.daemons.pods import NodeFitness, daemon_spec, target_node
 from podium.machines.workloads.owned_pods import OwnedPod, Sighting
-from podium.machines.workloads.statuses import status_with
+from podium.machines.workloads.status_writes import status_with
 from podium.machines.workloads.template_revisions import REVISION_LABEL, RevisionedController
 from podium.machines.workloads.workload import Workload, pods_of_share
 

@@ -36,7 +36,7 @@ from podium.machines.workloads.jobs.pods import (
 from podium.machines.workloads.jobs.progress import Progress, progress_of
 from podium.machines.workloads.jobs.scale import completions_of, new_indexes, surplus_pods, wanted_pods
 from podium.machines.workloads.owned_pods import OwnedPod, Sighting
-from podium.machines.workloads.statuses import status_with
+from podium.machines.workloads.status_writes import status_with
 from podium.machines.workloads.workload import Workload
 from podium.machines.workloads.workload_controller import WorkloadController, Write
 

@@ -15,7 +15,7 @@ from podium.machines.workloads.owned_pods import Sighting
 from podium.machines.workloads.rolling.progress import progress
 from podium.machines.workloads.rolling.rollouts import Size, most_unavailable, plan
 from podium.machines.workloads.rolling.template_hash import template_hash
-from podium.machines.workloads.statuses import status_with
+from podium.machines.workloads.status_writes import status_with
 from podium.machines.workloads.workload import Workload
 from podium.machines.workloads.workload_controller import WorkloadController
 from podium.store.conditions import with_condition

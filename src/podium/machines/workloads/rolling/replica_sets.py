@@ -14,7 +14,7 @@ from podium.machines.answers import Answer
 from podium.machines.observations import Answered
 from podium.machines.workloads.owned_pods import OwnedPod, OwnerPods
 from podium.machines.workloads.pod_ranking import first_to_go
-from podium.machines.workloads.statuses import status_with
+from podium.machines.workloads.status_writes import status_with
 from podium.machines.workloads.workload import Workload
 from podium.machines.workloads.workload_controller import WorkloadController
 from podium.store.conditions import with_condition

@@ -14,7 +14,7 @@ from podium.api.workloads import ControllerRevision, StatefulSet
 from podium.machines.actions import Action
 from podium.machines.workloads.owned_pods import OwnedPod, Sighting
 from podium.machines.workloads.stateful.pods import claims_of, numbered_pod, ordinal_of
-from podium.machines.workloads.statuses import status_with
+from podium.machines.workloads.status_writes import status_with
 from podium.machines.workloads.template_revisions import (
     REVISION_LABEL,
     RevisionedController,
