@@ -43,7 +43,7 @@ def next_time(schedule: str, after: str, zone: str = "") -> str | None:
         ("@every 10ms", "2026-01-01T00:00:07Z", "2026-01-01T00:00:08Z"),
     ],
 )
-def test_the_next_time(schedule: str, after: str, then: str | None) -> None:
+def test_the_next_time_is_the_first_that_the_fields_name(schedule: str, after: str, then: str | None) -> None:
     assert next_time(schedule, after) == then
 
 

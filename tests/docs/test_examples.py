@@ -110,7 +110,9 @@ def read(document: Document) -> None:
 
 
 @each_document
-def test_commands_work(document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_commands_of_a_document_show_what_it_says(
+    document: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     for name, content in FILES.items():
         (tmp_path / name).write_text(content)
     if "\npodium examples" not in document.read_text():

@@ -61,7 +61,7 @@ class Every:
 
     interval_ns: int
 
-    def next_ns(self, after_ns: int) -> int | None:
+    def next_ns(self, after_ns: int) -> int:
         """The first time after another."""
         return (after_ns // _SECOND) * _SECOND + self.interval_ns
 

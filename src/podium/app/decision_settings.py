@@ -51,7 +51,10 @@ class DecisionSettings:
         self.deciding()
 
     def deciding(self, schedulers: Sequence[str] = ()) -> Configuration | None:
-        """The configuration with the plugins; without one, each of the `schedulers` has the default profile."""
+        """The configuration with the plugins; None where there is neither.
+
+        Without a configuration, each of the `schedulers` has the default profile with the plugins.
+        """
         if not self.plugins:
             return self.configuration
         configuration = self.configuration

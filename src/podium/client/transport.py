@@ -76,7 +76,7 @@ class Binder(Protocol):
         ...
 
     async def bind(self, action: Bind, most_s: float) -> Problem | None:
-        """Have a pod bound, in so long at most; the problem where that failed, code 0 where nobody knows."""
+        """Have a pod bound, in so long at most; None, or the problem where it failed: of code 0 where nobody knows."""
         ...
 
 

@@ -229,7 +229,7 @@ class Matchers:
         return len(self._by_predicate)
 
     def find(self, predicate: Predicate) -> Matcher | None:
-        """The matcher of ``predicate`` if it is counted already."""
+        """The matcher of ``predicate``; None where it is not counted yet."""
         matcher = self._by_predicate.get(predicate)
         if matcher is not None:
             matcher.asked = True

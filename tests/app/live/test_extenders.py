@@ -96,7 +96,7 @@ def test_answers_with_fields_in_lower_case_are_understood() -> None:
 
 
 @pytest.mark.parametrize("best", ["n1", "n2"])
-def test_scores_decide(best: str) -> None:
+def test_the_node_that_an_extender_scores_highest_is_taken(best: str) -> None:
     async def story(server: APIServer, extender: ExtenderServer) -> None:
         server.add(pod("a"))
         async with Running(server, configured(extender)):

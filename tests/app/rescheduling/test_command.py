@@ -34,7 +34,7 @@ def test_files_are_planned_for_once_in_words(cluster: str, configuration: str) -
     assert "default/web-0  old-1  -> new-1" in result.stdout
 
 
-def test_and_as_json(cluster: str, configuration: str) -> None:
+def test_json_says_the_same_plan(cluster: str, configuration: str) -> None:
     found = json.loads(reschedule("-f", cluster, "--rescheduler", configuration, "-o", "json").stdout)
     assert found["version"] == 1
     assert [move["to"] for planned in found["planned"] for move in planned["moves"]] == ["new-1"]

@@ -137,7 +137,7 @@ class ExtenderBinder:
         return isinstance(pod, Pod) and is_interested(self._client.settings, pod.spec)
 
     async def bind(self, action: Bind, most_s: float) -> Problem | None:
-        """Have a pod bound; the problem where that failed, code 0 where nobody knows."""
+        """Have a pod bound; None, or the problem where that failed: of code 0 where nobody knows."""
         namespace, _, name = action.pod.rpartition("/")
         args = {"PodName": name, "PodNamespace": namespace, "PodUID": action.uid, "Node": action.node_name}
         verb = self._client.settings.bind_verb

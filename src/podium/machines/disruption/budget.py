@@ -140,7 +140,7 @@ class TrackedBudget:
             return None
 
     def warning(self, status: Raw, scales: Scales) -> Record | None:
-        """The Event about one of the pods at fault, where ``status`` is the first to say that something is wrong."""
+        """The Event about one of the pods at fault; None unless ``status`` is the first to say what is wrong."""
         condition = _condition(status)
         message = condition["message"]
         if not message or message == _condition(self.raw.get("status", {})).get("message"):

@@ -84,7 +84,7 @@ class CoveredPods:
 
     @property
     def first(self) -> Pod | None:
-        """The first pod by name."""
+        """The first pod by name, None where there are no pods."""
         return self._pods[min(self._pods)] if self._pods else None
 
     def first_of(self, uid: str) -> Pod | None:

@@ -83,7 +83,7 @@ class PodRun(msgspec.Struct, eq=False):
         return self.backoff is not None and self.backoff.crashes > 1 and not self.is_stopping
 
     def due_ns(self) -> int | None:
-        """When something happens to it by itself."""
+        """When something next happens to it by itself; None for never."""
         if self.is_ended:
             return None
         if self.started_ns is None:

@@ -70,7 +70,7 @@ class _Play:
     records: dict[int, Disruption] = field(default_factory=dict)
 
     def find(self, kind: str, key: str) -> Kubernetes | None:
-        """An object as it is now; a pod as it was at the time."""
+        """An object as it is now, a pod as it was at the time; None for what is not known."""
         return self.pods.get(key) if kind == "Pod" else self.objects.get((kind, key))
 
     def keep(self, record: Disruption, trail: Trail | None) -> None:

@@ -105,7 +105,7 @@ class Reservations:
         return releases
 
     def released(self, answered: Answered, now: int) -> ResourceClaim | None:
-        """A release has ended. A claim of which the devices count as taken no more with that, as it was known.
+        """A release has ended. The claim, as it was known, whose devices now count as taken no more; None for none.
 
         Only the very release that was asked for last tells of what came before it.
         """
