@@ -8,7 +8,7 @@ import pytest
 from podium.client.access.cluster_access import ClusterAccess
 from podium.client.access.credentials import Credentials
 from podium.client.live_cluster import LiveCluster, Watched
-from podium.client.reflecting import Reflecting
+from podium.client.reflecting.reflecting import Reflecting
 from podium.client.session import Session
 from podium.client.transport import HTTPTransport
 from podium.driver.component import Component

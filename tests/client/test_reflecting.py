@@ -7,7 +7,7 @@ import pytest
 from podium.api.meta import Kubernetes
 from podium.api.pod_group import PodGroup
 from podium.client.asking import Ask, Wait
-from podium.client.reflecting import PAGE, Reflecting, Stage
+from podium.client.reflecting.reflecting import PAGE, Reflecting, Stage
 from podium.machines.observations import Changed, Gone
 from podium.requests.observations import Seen
 from podium.store.api_resources import BUILT_IN

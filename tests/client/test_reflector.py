@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from podium.client import reflecting, retry_waits
 from podium.client.access.cluster_access import ClusterAccess
 from podium.client.access.credentials import Credentials
-from podium.client.reflecting import Reflecting
-from podium.client.reflector import Reflector
+from podium.client.reflecting import reflecting, retry_waits
+from podium.client.reflecting.reflecting import Reflecting
+from podium.client.reflecting.reflector import Reflector
 from podium.client.session import Session
 from podium.machines.observations import Gone
 from podium.requests.observations import Seen

@@ -20,7 +20,7 @@ from podium.app.rescheduling.settings import ReschedulingSettings
 from podium.client.access.cluster_access import ClusterAccess, Identity
 from podium.framework.rescheduling.configuration import read_rescheduler
 from podium.framework.settings.configuration import default_configuration
-from podium.machines.rescheduling import said_use
+from podium.machines.rescheduling.picture import said_use
 from podium.requests.request import Request
 from podium.server.http.server import Server
 from podium.server.http.settings import Token

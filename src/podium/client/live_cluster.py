@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from podium.api.errors import PodiumError
-from podium.client.reflecting import Reflecting
-from podium.client.reflector import Reflector
-from podium.client.reflectors import Reflectors
+from podium.client.reflecting.reflecting import Reflecting
+from podium.client.reflecting.reflector import Reflector
+from podium.client.reflecting.reflectors import Reflectors
 from podium.client.session import Session
 from podium.driver.component import Component
 from podium.driver.live import LiveDriver, OnFailure

@@ -3,7 +3,7 @@
 from podium.api.use import Use
 from podium.framework.rescheduling.signals import NodeSignals, PodSignals, Signals
 from podium.machines.observations import Measured
-from podium.machines.rescheduling.measured_use import MeasuredUse
+from podium.machines.rescheduling.picture.measured_use import MeasuredUse
 from tests.builders import cluster_of, node, pod
 
 SECOND = 10**9

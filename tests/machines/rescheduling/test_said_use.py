@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
 from podium.framework.rescheduling.signals import NodeSignals, PodSignals, Signals
-from podium.machines.rescheduling.said_use import SaidUse
+from podium.machines.rescheduling.picture.said_use import SaidUse
 from tests.builders import cluster_of, node, pod
 
 GIB = 1024**3

@@ -20,9 +20,9 @@ from podium.app.recording.file import RecordingFile
 from podium.app.snapshots.slimming import Slimmer, left_out_beside
 from podium.client.access.credentials import Credentials
 from podium.client.access.in_cluster import find_access
-from podium.client.reflecting import Reflecting
-from podium.client.reflector import Reflector
-from podium.client.reflectors import Reflectors
+from podium.client.reflecting.reflecting import Reflecting
+from podium.client.reflecting.reflector import Reflector
+from podium.client.reflecting.reflectors import Reflectors
 from podium.client.session import Session
 from podium.requests.observations import Seen
 from podium.sim.recording.recorder import Recorder

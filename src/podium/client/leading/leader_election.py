@@ -3,7 +3,7 @@
 Nobody trusts the times that others write: a lease is over when it has not changed for its length by one's own clock.
 The holder counts from when it sent what renewed the lease, and writes nothing more well before others may take over.
 
-This is a machine without connections, as `client/reflecting.py`.
+This is a machine without connections, as `client/reflecting/reflecting.py`.
 
 Source: k8s.io/client-go/tools/leaderelection (leaderelection.go, resourcelock/leaselock.go).
 """

@@ -18,10 +18,10 @@ from podium.machines.actions import Action, Evict, Record
 from podium.machines.answers import Answer
 from podium.machines.observations import Answered
 from podium.machines.parts.deadlines import AT_ONCE, Deadline
-from podium.machines.rescheduling.cluster_picture import ClusterPicture
 from podium.machines.rescheduling.eviction_queue import EvictionQueue, Ordered, Refusals
 from podium.machines.rescheduling.moves import Moves
 from podium.machines.rescheduling.names import DESCHEDULED, RESCHEDULER
+from podium.machines.rescheduling.picture.cluster_picture import ClusterPicture
 from podium.machines.rescheduling.planning import Planners
 from podium.machines.rescheduling.soft_taints import SoftTaints
 

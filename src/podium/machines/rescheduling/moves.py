@@ -19,8 +19,8 @@ from podium.api.times import parse_time
 from podium.cluster.pods import PodRecord
 from podium.decide.rescheduling.standing import PastMove
 from podium.machines.parts.deadlines import earliest
-from podium.machines.rescheduling.cluster_picture import ClusterPicture
 from podium.machines.rescheduling.names import RESCHEDULER
+from podium.machines.rescheduling.picture.cluster_picture import ClusterPicture
 
 _SECOND = 10**9
 HOUR_NS = 3_600 * _SECOND

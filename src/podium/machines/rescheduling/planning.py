@@ -22,7 +22,7 @@ from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration, default_configuration
 from podium.framework.settings.profile_builder import build_profiles
 from podium.framework.settings.registry import Registry
-from podium.machines.rescheduling.cluster_picture import ClusterPicture
+from podium.machines.rescheduling.picture.cluster_picture import ClusterPicture
 from podium.plugins.registry import IN_TREE as PLUGINS
 from podium.plugins.rescheduling.registry import IN_TREE as POLICIES
 

@@ -23,12 +23,12 @@ from podium.machines.actions import Action, Evict, PatchObject, Record
 from podium.machines.observations import Answered, Changed, Gone, Measured, Observation, Tick
 from podium.machines.parts.deadlines import AT_ONCE, Deadline, earliest, soonest
 from podium.machines.placement_kinds import PLACEMENT_KINDS
-from podium.machines.rescheduling.cluster_picture import ClusterPicture
 from podium.machines.rescheduling.emptying import Emptying
 from podium.machines.rescheduling.evictions import Evictions
 from podium.machines.rescheduling.guide import Guide
 from podium.machines.rescheduling.looks import Looks, next_of_age
 from podium.machines.rescheduling.moves import Moves
+from podium.machines.rescheduling.picture.cluster_picture import ClusterPicture
 from podium.machines.rescheduling.planning import MakePlanner, Planners, Weighted
 from podium.machines.rescheduling.returns import Returns
 from podium.machines.rescheduling.settings_map import CONFIG_MAP, SettingsMap

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.framework.rescheduling.settings import Judgement, ReschedulerSettings
 from podium.machines.parts.deadlines import earliest
-from podium.machines.rescheduling.cluster_picture import ClusterPicture
 from podium.machines.rescheduling.moves import Move, Moves
+from podium.machines.rescheduling.picture.cluster_picture import ClusterPicture
 
 # Longer than a replacement takes to come back again.
 _REMEMBERED_NS = 7_200 * 10**9

@@ -24,10 +24,10 @@ from podium.decide.rescheduling.landing import SOFT_TAINT
 from podium.decide.rescheduling.node_duty import off_duty
 from podium.framework.rescheduling.signals import Signals
 from podium.machines.parts.deadlines import earliest
-from podium.machines.rescheduling.measured_use import MeasuredUse
 from podium.machines.rescheduling.names import RESCHEDULER
-from podium.machines.rescheduling.observed_signals import ObservedSignals
-from podium.machines.rescheduling.said_use import SaidUse
+from podium.machines.rescheduling.picture.measured_use import MeasuredUse
+from podium.machines.rescheduling.picture.observed_signals import ObservedSignals
+from podium.machines.rescheduling.picture.said_use import SaidUse
 from podium.machines.scheduling.shown.node_changes import node_changes
 
 

@@ -18,8 +18,8 @@ from random import Random
 
 from podium.api.meta import Raw
 from podium.client.asking import Ask, Wait
-from podium.client.object_reader import ObjectReader, part_of
-from podium.client.retry_waits import RetryWaits
+from podium.client.reflecting.object_reader import ObjectReader, part_of
+from podium.client.reflecting.retry_waits import RetryWaits
 from podium.requests.observations import Seen, arrived, differences
 from podium.requests.request import Request
 from podium.requests.wire.outgoing import error_of

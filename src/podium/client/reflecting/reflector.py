@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from podium.client.asking import Ask, Wait
-from podium.client.reflecting import Reflecting
+from podium.client.reflecting.reflecting import Reflecting
 from podium.client.session import NoAnswerError, Session
 from podium.requests.observations import Seen
 from podium.store.errors import StoreError

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
-from podium.client.reflector import Reflector
+from podium.client.reflecting.reflector import Reflector
 
 Result = TypeVar("Result")
 

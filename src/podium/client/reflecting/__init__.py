@@ -1,0 +1,1 @@
+"""How somebody far away knows all objects of a kind."""

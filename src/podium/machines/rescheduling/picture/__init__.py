@@ -1,0 +1,1 @@
+"""What a rescheduler knows of its cluster."""
