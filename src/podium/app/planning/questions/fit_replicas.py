@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from podium.api.basis import Caveat
 from podium.app.console import cells
@@ -37,18 +37,6 @@ def so_many(
     why = blocked(decisions, settled)
     placed = Counter(fate.node for fate in settled.fates)
     victims = Counter(decisions.workloads.of(victim) for fate in settled.fates for victim in fate.victims)
-    findings = []
-    if victims:
-        findings.append(Finding("preempt", f"{pods(victims.total())} would be preempted", tuple(sorted(victims))))
-    if settled.waiting:
-        text = f"{pods(len(settled.waiting))} of {asked.label} get no node: {why[0].text}"
-        findings.append(Finding("unschedulable", text, (asked.label,)))
-    rows: tuple[tuple[Part, ...], ...] = tuple(
-        (Name(node, cells.NODES), pods(number)) for node, number in tally(placed.elements())[:_MOST_ROWS]
-    )
-    left = len(placed) - _MOST_ROWS
-    if left > 0:
-        rows += ((f"and {in_nodes(left)} more", ""),)
     data = {
         "pod": asked.label,
         "fits": len(settled.fates),
@@ -58,29 +46,47 @@ def so_many(
     }
     sections = [
         Section("fit", "", (), data=data),
-        Section("placed", "Where they go", rows, data=[{"node": n, "pods": k} for n, k in sorted(placed.items())]),
-        Section(
-            "victims",
-            "Preempted",
-            tuple(
-                (f"{number:,}", Name(workload, cells.WORKLOADS))
-                for workload, number in sorted(victims.items())[:_MOST_ROWS]
-            ),
-            data=dict(sorted(victims.items())),
-        ),
+        _told_placed(placed),
+        _told_victims(victims),
         _stopping(why),
         *told_outcomes(outcomes),
     ]
     return PlanAnswer(
         "fit",
         _told(asked, settled, replicas, victims.total(), why),
-        findings=tuple(findings),
+        findings=tuple(_findings(asked, settled, victims, why)),
         rests_on=rests_on,
         scenario=fit_scenario(decisions.loaded.read, asked, wishes, replicas),
         sections=tuple(sections),
         further=(_told_nodes(decisions, placed),),
         table=Table(("node", "pods"), tuple(sorted(placed.items())), frozenset(("pods",))),
     )
+
+
+def _findings(asked: Asked, settled: Settled, victims: Mapping[str, int], why: Sequence[Blocked]) -> Iterator[Finding]:
+    if victims:
+        yield Finding("preempt", f"{pods(sum(victims.values()))} would be preempted", tuple(sorted(victims)))
+    if settled.waiting:
+        text = f"{pods(len(settled.waiting))} of {asked.label} get no node: {why[0].text}"
+        yield Finding("unschedulable", text, (asked.label,))
+
+
+def _told_placed(placed: Counter[str]) -> Section:
+    """The nodes that get the most."""
+    rows: tuple[tuple[Part, ...], ...] = tuple(
+        (Name(node, cells.NODES), pods(number)) for node, number in tally(placed.elements())[:_MOST_ROWS]
+    )
+    left = len(placed) - _MOST_ROWS
+    if left > 0:
+        rows += ((f"and {in_nodes(left)} more", ""),)
+    return Section("placed", "Where they go", rows, data=[{"node": n, "pods": k} for n, k in sorted(placed.items())])
+
+
+def _told_victims(victims: Mapping[str, int]) -> Section:
+    """The workloads that lose pods, by name."""
+    lost = sorted(victims.items())
+    rows = tuple((f"{number:,}", Name(workload, cells.WORKLOADS)) for workload, number in lost[:_MOST_ROWS])
+    return Section("victims", "Preempted", rows, data=dict(lost))
 
 
 def _told_nodes(decisions: Decisions, placed: Mapping[str, int]) -> Section:
