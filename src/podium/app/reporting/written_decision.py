@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from podium.api.errors import escape
 from podium.app.console.page import Page, counted
 from podium.app.live.decision import Decision as WrittenDecision
@@ -64,11 +66,10 @@ def _decision(decision: WrittenDecision) -> Decision:
     group_of = {name: place for place, verdict in enumerate(groups) for name in verdict.names}
     texts, counts = [_said(verdict) for verdict in groups], [verdict.count for verdict in groups]
     preemption = decision.preemption or Preemption()
-    candidates = preemption.candidates
     refused = {name: verdict for verdict in preemption.rejected for name in verdict.names}
     # The best nodes may be none of those that their verdict names first.
     fits = bool(groups) and groups[0].status == _SUCCESS
-    told = dict.fromkeys((decision.node, *decision.totals, *candidates, *refused))
+    told = dict.fromkeys((decision.node, *decision.totals, *preemption.candidates, *refused))
     unnamed = [name for name in told if name and name not in group_of]
     if unnamed and not fits:
         texts.append(_UNNAMED)
@@ -89,24 +90,25 @@ def _decision(decision: WrittenDecision) -> Decision:
         rated=[places[name] for name in rated],
         scores=[[decision.scores.get(name, {}).get(plugin, 0) for plugin in plugins] for name in rated],
         totals=[decision.totals[name] for name in rated],
-        candidates=[
-            # What the line does not tell of a candidate is its victims' priority.
-            Candidate(
-                places[name],
-                candidate.violations,
-                None,
-                len(candidate.victims),
-                [escape(victim, _LONGEST) for victim in candidate.victims],
-            )
-            for name, candidate in sorted(
-                candidates.items(), key=lambda item: (item[0] != decision.node, item[1].violations, item[0])
-            )
-        ],
+        candidates=_candidates(decision, preemption, places),
         rejected=[(places[name], _said(verdict)) for name, verdict in sorted(refused.items())],
         decided_by="",
         role=_ROLES.get(decision.outcome, ""),
         counts=counts,
     )
+
+
+def _candidates(decision: WrittenDecision, preemption: Preemption, places: Mapping[str, int]) -> list[Candidate]:
+    """The chosen one first, then those with the fewest violations, by name."""
+    names = sorted(
+        preemption.candidates, key=lambda name: (name != decision.node, preemption.candidates[name].violations, name)
+    )
+    found = [(places[name], preemption.candidates[name]) for name in names]
+    # What the line does not tell of a candidate is its victims' priority.
+    return [
+        Candidate(place, one.violations, None, len(one.victims), [escape(victim, _LONGEST) for victim in one.victims])
+        for place, one in found
+    ]
 
 
 def _said(verdict: Verdict) -> str:
