@@ -9,26 +9,14 @@ from podium.framework.settings.configuration import API_VERSION, KIND, read_conf
 from podium.machines.scheduling.futile_notes import ANNOTATION
 from podium.requests.request import Request
 from tests.live.cluster import Cluster, Instance
-from tests.store.objects import node, pod, priority_class
+from tests.store.objects import node, pod, priority_class, replicated
 from tests.waiting import until
 
 BEARING = read_configuration({"apiVersion": API_VERSION, "kind": KIND, "maxFutilePreemptions": 3}, "test")
 
 
 # Where the rival is quicker than the scheduler sees, the kubelet turns the pod away, and its controller makes another.
-URGENT = {
-    "apiVersion": "apps/v1",
-    "kind": "ReplicaSet",
-    "metadata": {"name": "urgent", "namespace": "default"},
-    "spec": {
-        "replicas": 1,
-        "selector": {"matchLabels": {"app": "urgent"}},
-        "template": {
-            "metadata": {"labels": {"app": "urgent"}},
-            "spec": pod("urgent", cpu=4, spec={"priorityClassName": "high"})["spec"],
-        },
-    },
-}
+URGENT = replicated("ReplicaSet", "urgent", 1, pod("urgent", cpu=4, spec={"priorityClassName": "high"})["spec"])
 
 
 class Rival:

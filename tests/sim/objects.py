@@ -5,19 +5,16 @@ from copy import deepcopy
 from typing import Any
 
 from podium.api.input.codec import Document, load_text
-from tests.store.objects import Raw, pod
+from tests.store.objects import Raw, pod, replicated
 
 TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": pod("")["spec"]}
 
 
 def workload(kind: str, name: str, replicas: int, *, template: Raw = TEMPLATE, **metadata: Any) -> Raw:
     """A Deployment or ReplicaSet of pods labelled app=web; whoever made it may change it."""
-    return {
-        "apiVersion": "apps/v1",
-        "kind": kind,
-        "metadata": {"name": name, "namespace": "default", **metadata},
-        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "template": deepcopy(template)},
-    }
+    raw = replicated(kind, name, replicas, {}, app="web", **metadata)
+    raw["spec"]["template"] = deepcopy(template)
+    return raw
 
 
 def job(name: str, *, template: Raw | None = None, status: Raw | None = None, **spec: Any) -> Raw:

@@ -11,7 +11,7 @@ import podium
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
 from podium.sim.results.result import Result
 from tests.sim.objects import scenario
-from tests.store.objects import Raw, node
+from tests.store.objects import Raw, node, replicated
 
 
 def fair(name: str = "default-scheduler") -> Configuration:
@@ -27,16 +27,7 @@ def replica_set(name: str, replicas: int, *, grace: int = 10) -> Raw:
         "terminationGracePeriodSeconds": grace,
         "containers": [{"name": "main", "image": "registry.example/main:1", "resources": requests}],
     }
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": {"app": name}},
-            "template": {"metadata": {"labels": {"app": name}}, "spec": spec},
-        },
-    }
+    return replicated("ReplicaSet", name, replicas, spec)
 
 
 def nodes(count: int, cpu: int) -> list[Raw]:

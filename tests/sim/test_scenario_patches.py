@@ -10,6 +10,7 @@ import pytest
 import podium
 from podium.api.errors import InputError
 from podium.sim.results.result import Result
+from tests.store.objects import replicated
 
 NODES = [
     {
@@ -61,21 +62,11 @@ def test_any_object_is_patched_in_the_ways_of_the_api(type_: str, body: Any) -> 
 
 
 def test_without_a_type_lists_are_merged_by_their_keys() -> None:
-    deployment = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web", "namespace": "default"},
-        "spec": {
-            "replicas": 1,
-            "selector": {"matchLabels": {"app": "w"}},
-            "template": {"metadata": {"labels": {"app": "w"}}, "spec": pod("w")["spec"]},
-        },
-    }
     wider = {
         "spec": {"template": {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "9"}}}]}}}
     }
 
-    result = played(patch("Deployment", "web", wider), objects=[deployment])
+    result = played(patch("Deployment", "web", wider), objects=[replicated("Deployment", "web", 1, pod("w")["spec"])])
 
     assert result.summary["pods"]["pending"] == 1
 

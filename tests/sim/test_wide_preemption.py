@@ -10,7 +10,7 @@ import podium
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
 from podium.sim.results.result import Result
 from tests.sim.objects import scenario
-from tests.store.objects import Raw, node
+from tests.store.objects import Raw, node, replicated
 
 
 def settings(**args: Any) -> Configuration:
@@ -89,16 +89,7 @@ def test_nobody_more_goes_while_it_waits() -> None:
 
 
 def test_a_replacement_of_a_victim_does_not_take_the_rack_again() -> None:
-    replica_set = {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": {"name": "web", "namespace": "default"},
-        "spec": {
-            "replicas": 2,
-            "selector": {"matchLabels": {"app": "web"}},
-            "template": {"metadata": {"labels": {"app": "web"}}, "spec": pod("web")["spec"] | {"nodeName": ""}},
-        },
-    }
+    replica_set = replicated("ReplicaSet", "web", 2, pod("web")["spec"] | {"nodeName": ""})
     urgent = pod("urgent", priority=10, affinity=apart("web"))
 
     result = podium.simulate(

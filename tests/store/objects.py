@@ -22,6 +22,21 @@ def pod(name: str, *, cpu: int | str = 1, priority: int | None = None, node: str
     return {**raw, "status": more["status"]} if "status" in more else raw
 
 
+def replicated(kind: str, name: str, replicas: int, spec: Raw, *, app: str = "", **metadata: Any) -> Raw:
+    """A workload of so many pods of that spec, which are labelled with `app`, or with its name."""
+    labels = {"app": app or name}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": name, "namespace": "default", **metadata},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    }
+
+
 def node(name: str, *, cpu: int | str = 10, pods: int = 110, **labels: str) -> Raw:
     """A node that offers cpu, plenty of memory, and room for `pods`."""
     return {

@@ -9,6 +9,7 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from podium.app.console.command import podium as command
+from tests.store.objects import replicated
 
 Raw = dict[str, Any]
 
@@ -75,14 +76,7 @@ def member(name: str, of: str, cpu: str = "2", priority: int = 0) -> Raw:
 
 def replica_set(name: str, replicas: int, cpu: str = "1", **spec: Any) -> Raw:
     container = {"name": "main", "image": "registry.example/main:1", "resources": {"requests": {"cpu": cpu}}}
-    labels = {"app": name}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [container], **spec}}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"},
-        "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
-    }
+    return replicated("ReplicaSet", name, replicas, {"containers": [container], **spec}, uid=f"uid-{name}")
 
 
 def budget(name: str, **spec: Any) -> Raw:

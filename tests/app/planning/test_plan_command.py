@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner, Result
 
 import podium
-from podium.app.console.command import podium as command
 from tests.app.planning.dumps import as_list, cloud_name, dump
+from tests.app.planning.small import ask, told
 from tests.docs.blocks import ROOT
+from tests.store.objects import replicated
 
 Raw = dict[str, Any]
 
@@ -26,17 +26,6 @@ def cluster(tmp_path: Path) -> Path:
     file = tmp_path / "cluster.json"
     file.write_text(json.dumps(as_list(dump(5, 45))))
     return file
-
-
-def ask(*args: str, code: int = 0) -> Result:
-    result = CliRunner().invoke(command, ["plan", *args])
-    assert result.exit_code == code, result.output
-    return result
-
-
-def told(*args: str) -> Raw:
-    found: Raw = json.loads(ask(*args, "-o", "json").stdout)
-    return found
 
 
 def impact_on(answer: Raw, workload: str) -> Raw:
@@ -53,16 +42,7 @@ def deployment(name: str, replicas: int, cpu: str, level: str = "standard") -> R
     requests = {"cpu": cpu}
     container = {"name": "main", "image": "registry.example/main:1", "resources": {"requests": requests}}
     spec = {"priorityClassName": level, "containers": [container]}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": {"app": name}},
-            "template": {"metadata": {"labels": {"app": name}}, "spec": spec},
-        },
-    }
+    return replicated("Deployment", name, replicas, spec)
 
 
 def test_a_drain_tells_how_long_it_takes_and_what_each_workload_goes_through(cluster: Path) -> None:

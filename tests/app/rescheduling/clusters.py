@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from podium.api.input.codec import Input, read_input
-from tests.store.objects import Raw, node, pod
+from tests.store.objects import Raw, node, pod, replicated
 
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "rs-web", "controller": True}
 CONFIGURATION = {"apiVersion": "podium.dev/v1alpha1", "kind": "ReschedulerConfiguration"}
@@ -21,17 +21,7 @@ def web(number: int, node_name: str, **more: object) -> Raw:
 
 def replica_set(replicas: int) -> Raw:
     """What makes the pods anew."""
-    template = web(0, "")
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": {"name": "web", "namespace": "default", "uid": "rs-web"},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": {"app": "web"}},
-            "template": {"metadata": {"labels": {"app": "web"}}, "spec": template["spec"]},
-        },
-    }
+    return replicated("ReplicaSet", "web", replicas, web(0, "")["spec"], uid="rs-web")
 
 
 def budget(most: int) -> Raw:
