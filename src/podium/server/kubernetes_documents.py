@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from podium.api.meta import Raw
 from podium.requests.request import Request
+from podium.requests.wire.verbs import not_allowed
 from podium.server.backend import Backend
 from podium.server.discovery.documents import (
     AGGREGATED,
@@ -29,7 +30,6 @@ from podium.server.usage import Usage
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
 from podium.store.encoding import encoded
-from podium.store.errors import StoreError
 
 _JSON = "application/json"
 _OPENAPI = "/openapi/v3"
@@ -84,7 +84,7 @@ class KubernetesDocuments:
 
     def _review(self, kind: str, inquiry: Inquiry) -> Document:
         if inquiry.method != "POST":
-            raise _not_allowed()
+            raise not_allowed()
         user = User(inquiry.user) if inquiry.user else ADMINISTRATOR
         spec = inquiry.body.get("spec") if isinstance(inquiry.body, dict) else None
         token = spec.get("token") if isinstance(spec, dict) else None
@@ -196,11 +196,7 @@ def _version_2(accept: str) -> Document:
 
 def _check_read(inquiry: Inquiry) -> None:
     if inquiry.method not in _SAFE:
-        raise _not_allowed()
-
-
-def _not_allowed() -> StoreError:
-    return StoreError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+        raise not_allowed()
 
 
 def _hash(body: bytes) -> str:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy
 from podium.api.meta import Kubernetes, OwnerReference, Raw
 from podium.api.node import Namespace, Node
+from podium.api.node_health import READY, condition_status
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.reading import read
@@ -217,10 +218,6 @@ def _differ(before: Node, after: Node) -> bool:
     """Whether a node has changed in what placement or a removal depends on."""
     return (
         bool(node_changes(before, after))
-        or _readiness(before) != _readiness(after)
+        or condition_status(before, READY) != condition_status(after, READY)
         or before.metadata.annotations.get(SCALE_DOWN_DISABLED) != after.metadata.annotations.get(SCALE_DOWN_DISABLED)
     )
-
-
-def _readiness(node: Node) -> str:
-    return next((condition.status for condition in node.status.conditions if condition.type == "Ready"), "")

@@ -12,6 +12,7 @@ import msgspec
 
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
+from podium.api.node_health import READY, condition_status
 from podium.api.pod import Pod
 from podium.api.times import format_duration
 from podium.cluster.pods import PREEMPTED
@@ -203,10 +204,6 @@ def _place(object_: Kubernetes) -> Raw:
 
 def _power(before: Node, node: Node) -> Iterator[Raw]:
     """The step that a node's machine stopped or started again, as far as others have noticed."""
-    was_silent, is_silent = (_ready(seen) == "Unknown" for seen in (before, node))
+    was_silent, is_silent = (condition_status(seen, READY) == "Unknown" for seen in (before, node))
     if was_silent != is_silent:
         yield {"nodeDown" if is_silent else "nodeUp": {"name": node.metadata.name}}
-
-
-def _ready(node: Node) -> str:
-    return next((condition.status for condition in node.status.conditions if condition.type == "Ready"), "")
