@@ -52,6 +52,13 @@ class Driver:
     def tick(self) -> list[Action]:
         return self.tell(Tick())
 
+    def attempts(self) -> list[Action]:
+        """What is asked for by the attempts that are due now: ticks until nothing more is due at once."""
+        actions: list[Action] = []
+        while self.deadline_seconds == 0:
+            actions += self.tick()
+        return actions
+
     def wait(self, seconds: float) -> None:
         self.now += round(seconds * SECOND)
 

@@ -34,21 +34,13 @@ def bearing(most: int = 3) -> Configuration:
     return read_configuration(written, "test")
 
 
-def ticks(rig: Driver) -> list[Action]:
-    """Ticks until nothing more is due at once."""
-    actions: list[Action] = []
-    while rig.deadline_seconds == 0:
-        actions += rig.tick()
-    return actions
-
-
 def given(*victims: Pod, most: int = 3, members: Sequence[Pod] = WORKERS) -> Driver:
     return Driver(*NODES, GROUP, *victims, *members, settings=bearing(most))
 
 
 def preempts(rig: Driver, victims: Sequence[Pod], members: Sequence[Pod] = WORKERS) -> list[Action]:
     """The next attempt's victims end; returns what was asked for."""
-    actions = ticks(rig)
+    actions = rig.attempts()
     marks = all_of(ReportStatus, actions)
     assert marks, events(actions)
     done = rig.carry_out(actions)
@@ -70,7 +62,7 @@ def backing_off() -> Driver:
     """The gang has preempted in vain three times, and waits for some time since."""
     rig = given(low("low-0", "b"))
     loses(rig, 3)
-    ticks(rig)
+    rig.attempts()
     rig.wait(20)
     return rig
 
@@ -85,7 +77,7 @@ def test_after_the_third_in_vain_a_gang_waits_a_minute_before_it_preempts_again(
     rig = given(low("low-0", "b"))
     loses(rig, 3)
 
-    actions = ticks(rig)
+    actions = rig.attempts()
 
     assert deletions(actions) == []
     assert [reason for reason, _ in events(actions)].count("PreemptionBackoff") == 1
@@ -97,7 +89,7 @@ def test_after_the_third_in_vain_a_gang_waits_a_minute_before_it_preempts_again(
     assert [rig.nominated(each) for each in WORKERS] == ["", ""]
     assert waiting_seconds(rig) == 60
     rig.wait(60)
-    assert deletions(ticks(rig)) == ["mark default/low-3"]
+    assert deletions(rig.attempts()) == ["mark default/low-3"]
 
 
 def test_what_goes_on_several_nodes_for_one_gang_counts_once() -> None:
@@ -107,7 +99,7 @@ def test_what_goes_on_several_nodes_for_one_gang_counts_once() -> None:
         rig.see(low(f"x-{number + 1}", "a"), low(f"y-{number + 1}", "b"))
         rig.wait(0.001)
 
-    assert len(deletions(ticks(rig))) == 1
+    assert len(deletions(rig.attempts())) == 1
 
 
 def test_room_that_is_lost_where_a_member_needed_nobody_to_go_counts_too() -> None:
@@ -119,7 +111,7 @@ def test_room_that_is_lost_where_a_member_needed_nobody_to_go_counts_too() -> No
         rig.see(victim)
         rig.wait(0.001)
 
-    assert deletions(ticks(rig)) == []
+    assert deletions(rig.attempts()) == []
     assert waiting_seconds(rig) == 60
 
 
@@ -129,11 +121,11 @@ def test_a_more_important_pod_that_takes_the_room_does_not_count() -> None:
     preempts(rig, [low("low-2", "b")])
 
     rig.see(low("high", "b", priority=500))
-    assert deletions(ticks(rig)) == []
+    assert deletions(rig.attempts()) == []
     rig.miss(low("high", "b", priority=500))
     rig.see(low("low-3", "b"))
 
-    assert deletions(ticks(rig)) == ["mark default/low-3"]
+    assert deletions(rig.attempts()) == ["mark default/low-3"]
 
 
 def test_a_gang_that_finds_room_meanwhile_goes() -> None:
@@ -141,13 +133,13 @@ def test_a_gang_that_finds_room_meanwhile_goes() -> None:
 
     rig.miss(low("low-3", "b"))
 
-    assert len(all_of(Bind, ticks(rig))) == 2
+    assert len(all_of(Bind, rig.attempts())) == 2
 
 
 def test_when_it_runs_all_is_forgotten() -> None:
     rig = backing_off()
     rig.miss(low("low-3", "b"))
-    binds = {bind.uid: bind for bind in all_of(Bind, ticks(rig))}
+    binds = {bind.uid: bind for bind in all_of(Bind, rig.attempts())}
     for bind in binds.values():
         rig.answer(bind)
     rig.see(*(on(each, binds[each.metadata.uid].node_name) for each in WORKERS))
@@ -169,7 +161,7 @@ def test_a_scheduler_that_begins_anew_goes_on_with_the_count() -> None:
     annotated = noted(preempts(rig, [low("low-2", "b")]))
 
     successor = given(low("low-3", "b"), members=annotated)
-    actions = ticks(successor)
+    actions = successor.attempts()
 
     assert deletions(actions) == []
     assert "PreemptionBackoff" in [reason for reason, _ in events(actions)]
@@ -179,7 +171,7 @@ def test_without_the_setting_nothing_is_counted_or_noted() -> None:
     rig = given(low("low-0", "b"), most=0)
     loses(rig, 5)
 
-    assert deletions(ticks(rig)) == ["mark default/low-5"]
+    assert deletions(rig.attempts()) == ["mark default/low-5"]
     assert len(rig.scheduler.futile) == 0
 
 

@@ -61,17 +61,9 @@ def losing(times: int, settings: int = 3) -> Driver:
     return driver
 
 
-def attempts(driver: Driver) -> list[Action]:
-    """What is asked for by the attempts that are due now."""
-    actions = []
-    while driver.deadline_seconds == 0:
-        actions += driver.tick()
-    return actions
-
-
 def next_wait_seconds(driver: Driver) -> float:
     """No attempt that is due preempts; how long until one may."""
-    assert deletions(attempts(driver)) == []
+    assert deletions(driver.attempts()) == []
     deadline = driver.scheduler.futile.next_deadline()
     assert deadline is not None
     return (deadline - driver.now) / SECOND
@@ -113,7 +105,7 @@ def test_the_waits_double_up_to_an_hour() -> None:
 
 def test_attempts_go_on_meanwhile_and_the_pod_takes_the_room_that_it_finds() -> None:
     driver = losing(3)
-    attempts(driver)
+    driver.attempts()
     driver.wait(20)
 
     driver.miss(batch(3))
@@ -123,23 +115,23 @@ def test_attempts_go_on_meanwhile_and_the_pod_takes_the_room_that_it_finds() -> 
 
 def test_the_wait_is_announced_once() -> None:
     driver = losing(3)
-    attempts(driver)
+    driver.attempts()
 
     driver.see(node("n2", cpu=1), pod("other", cpu=1, on="n2"))
     driver.miss(pod("other", cpu=1, on="n2"))
 
-    assert events(attempts(driver)) == [("FailedScheduling", "default/high")]
+    assert events(driver.attempts()) == [("FailedScheduling", "default/high")]
 
 
 def test_when_one_of_them_runs_its_siblings_begin_anew() -> None:
     driver = losing(3)
-    attempts(driver)
+    driver.attempts()
     sibling = pod("sibling", cpu=4, priority=101, owner="ReplicaSet/high")
     driver.see(sibling)
-    assert deletions(attempts(driver)) == []
+    assert deletions(driver.attempts()) == []
 
     driver.miss(batch(3))
-    driver.answer(the(Bind, attempts(driver)))
+    driver.answer(the(Bind, driver.attempts()))
     driver.see(on(sibling, "n1"), node("n2", cpu=4), moved(batch(9), "n2"))
 
     assert deletions(driver.tick()) == ["mark default/batch-9"]
@@ -147,7 +139,7 @@ def test_when_one_of_them_runs_its_siblings_begin_anew() -> None:
 
 def test_siblings_wait_with_it_and_not_the_pods_of_others() -> None:
     driver = losing(3)
-    attempts(driver)
+    driver.attempts()
 
     driver.see(pod("sibling", cpu=4, priority=100, owner="ReplicaSet/high"))
     assert deletions(driver.tick()) == []
@@ -157,7 +149,7 @@ def test_siblings_wait_with_it_and_not_the_pods_of_others() -> None:
 
 def test_its_history_ends_with_the_pod() -> None:
     driver = losing(3)
-    attempts(driver)
+    driver.attempts()
 
     driver.miss(HIGH)
     driver.see(pod("high", uid="new", cpu=4, priority=100, owner="ReplicaSet/high"))
@@ -299,7 +291,7 @@ class TestVictimsOnOtherNodes:
 
         driver.see(racked("a3", "a"), self.batch(3, on="a3"))
 
-        assert ("PreemptionBackoff", "default/high") in events(attempts(driver))
+        assert ("PreemptionBackoff", "default/high") in events(driver.attempts())
 
     def test_a_more_important_pod_in_the_rack_does_not_count(self) -> None:
         driver = self.losing(2)
@@ -307,7 +299,7 @@ class TestVictimsOnOtherNodes:
 
         driver.see(self.batch(3, priority=500))
 
-        assert events(attempts(driver)) == [("FailedScheduling", "default/high")]
+        assert events(driver.attempts()) == [("FailedScheduling", "default/high")]
 
     def test_who_comes_to_another_rack_does_not_count(self) -> None:
         driver = self.losing(2)
@@ -315,7 +307,7 @@ class TestVictimsOnOtherNodes:
 
         driver.see(self.batch(3, on="b1"), pod("first", cpu=4, priority=500, on="a1"))
 
-        assert set(events(attempts(driver))) == {("FailedScheduling", "default/high")}
+        assert set(events(driver.attempts())) == {("FailedScheduling", "default/high")}
 
     def test_who_was_running_there_before_and_is_in_the_way_since_by_its_labels_does_not_count(self) -> None:
         driver = self.losing(2, pod("other", priority=1, scheduler=FOREIGN, on="a2", started=-5))
@@ -323,7 +315,7 @@ class TestVictimsOnOtherNodes:
 
         driver.see(pod("other", labels=BATCH, priority=1, scheduler=FOREIGN, on="a2", started=-5))
 
-        assert deletions(attempts(driver)) == ["mark default/other"]
+        assert deletions(driver.attempts()) == ["mark default/other"]
 
     def test_a_scheduler_that_begins_anew_goes_on_with_the_count(self) -> None:
         driver = self.losing(2)
@@ -331,7 +323,7 @@ class TestVictimsOnOtherNodes:
 
         successor = Driver(*self.NODES, self.batch(3), annotated, settings=bearing(acrossNodes=True))
 
-        assert ("PreemptionBackoff", "default/high") in events(attempts(successor))
+        assert ("PreemptionBackoff", "default/high") in events(successor.attempts())
 
 
 @pytest.mark.parametrize("most", [2, 3])
@@ -387,7 +379,7 @@ def test_what_pods_lost_whose_owner_is_gone_is_forgotten_after_an_hour() -> None
 def preempts_and_is_turned_away(driver: Driver) -> Pod:
     """The preemptor is bound after its next preemption, and its kubelet turns it away; returns it as it failed."""
     preempts(driver, batch(2))
-    the(Bind, attempts(driver))
+    the(Bind, driver.attempts())
     bound = on(HIGH, "n1")
     failed = replace(bound, status=replace(bound.status, phase="Failed"))
     driver.see(failed)
@@ -426,7 +418,7 @@ class TestAfterAFailOver:
         successor.see(batch(3))
         successor.wait(301)
 
-        assert ("PreemptionBackoff", "default/high") in events(attempts(successor))
+        assert ("PreemptionBackoff", "default/high") in events(successor.attempts())
 
     def test_a_pod_that_its_kubelet_turned_away_tells_its_replacement(self) -> None:
         driver = losing(2)

@@ -28,13 +28,6 @@ def gang(name: str, *on: str, cpu: int = 2) -> list[Pod]:
     ]
 
 
-def ticks(rig: Driver) -> list[Action]:
-    actions: list[Action] = []
-    while rig.deadline_seconds == 0:
-        actions += rig.tick()
-    return actions
-
-
 def bound(actions: Sequence[Action]) -> list[str]:
     return [bind.pod.partition("/")[2] for bind in all_of(Bind, actions)]
 
@@ -49,7 +42,7 @@ def preempting() -> tuple[Driver, list[Pod]]:
     rig = driver(stating("g", 2, 100), *(pod(f"low-{name}", cpu=2, on=name, priority=50) for name in ("a", "b")))
     pods = gang("g", "", "")
     rig.see(*pods)
-    rig.carry_out([each for each in ticks(rig) if isinstance(each, ReportStatus)])
+    rig.carry_out([each for each in rig.attempts() if isinstance(each, ReportStatus)])
     assert sorted(rig.nominated(each) for each in pods) == ["a", "b"]
     return rig, pods
 
@@ -59,7 +52,7 @@ def test_of_two_gangs_that_state_the_same_priority_none_preempts_the_other() -> 
 
     rig.see(*gang("h", "", ""))
 
-    assert not deletions(ticks(rig))
+    assert not deletions(rig.attempts())
 
 
 def test_a_gang_preempts_one_that_states_less() -> None:
@@ -67,7 +60,7 @@ def test_a_gang_preempts_one_that_states_less() -> None:
 
     rig.see(*gang("h", "", ""))
 
-    assert deletions(ticks(rig))
+    assert deletions(rig.attempts())
 
 
 def test_whoever_takes_the_place_of_victims_does_not_get_the_room_that_they_leave() -> None:
@@ -77,7 +70,7 @@ def test_whoever_takes_the_place_of_victims_does_not_get_the_room_that_they_leav
     rig.miss(*(pod(f"low-{name}", cpu=2, on=name, priority=50) for name in ("a", "b")))
     rig.wait(10)
 
-    assert sorted(bound(ticks(rig))) == ["g-0", "g-1"]
+    assert sorted(bound(rig.attempts())) == ["g-0", "g-1"]
 
 
 @pytest.mark.parametrize(("is_on", "goes"), [(True, False), (False, True)])
@@ -86,7 +79,7 @@ def test_no_pod_below_a_groups_priority_preempts_its_pods_where_groups_are_sched
 
     rig.see(pod("low", cpu=2, priority=50))
 
-    assert bool(deletions(ticks(rig))) == goes
+    assert bool(deletions(rig.attempts())) == goes
 
 
 def test_a_pod_above_a_groups_priority_preempts_its_pods() -> None:
@@ -94,7 +87,7 @@ def test_a_pod_above_a_groups_priority_preempts_its_pods() -> None:
 
     rig.see(pod("high", cpu=2, priority=101))
 
-    assert deletions(ticks(rig))
+    assert deletions(rig.attempts())
 
 
 def test_a_group_that_states_less_than_its_pods_have_makes_them_no_prey() -> None:
@@ -102,7 +95,7 @@ def test_a_group_that_states_less_than_its_pods_have_makes_them_no_prey() -> Non
 
     rig.see(pod("low", cpu=2, priority=50), pod("other", cpu=2, priority=50))
 
-    assert not deletions(ticks(rig))
+    assert not deletions(rig.attempts())
 
 
 def test_the_nominations_of_a_gang_end_with_its_group() -> None:
@@ -133,12 +126,12 @@ def test_the_nominations_of_a_gang_end_where_too_few_of_its_pods_are_left() -> N
 def test_room_that_was_kept_for_a_gang_is_there_for_others_when_its_group_is_gone() -> None:
     rig, _ = preempting()
     rig.see(pod("again", cpu=2, priority=50))
-    ticks(rig)
+    rig.attempts()
 
     rig.miss(stating("g", 2, 100), *(pod(f"low-{name}", cpu=2, on=name, priority=50) for name in ("a", "b")))
     rig.wait(10)
 
-    assert bound(ticks(rig)) == ["again"]
+    assert bound(rig.attempts()) == ["again"]
 
 
 def test_a_group_that_changes_nothing_of_its_plan_keeps_it() -> None:

@@ -42,60 +42,52 @@ def condition(actions: Sequence[Action]) -> tuple[str, str, str]:
     return written["status"], written["reason"], written.get("message", "")
 
 
-def ticks(rig: Driver) -> list[Action]:
-    """Ticks until nothing more is due at once."""
-    actions: list[Action] = []
-    while rig.deadline_seconds == 0:
-        actions += rig.tick()
-    return actions
-
-
 class TestTheQueue:
     def test_pods_wait_for_their_group_and_say_nothing(self) -> None:
         rig = driver(node("n", cpu=8), *(pods := workers(2)))
 
-        assert ticks(rig) == []
+        assert rig.attempts() == []
         assert [rig.where(each) for each in pods] == [Place.GATED] * 2
 
         rig.see(pod_group("g", 2))
-        assert bound(ticks(rig)) == ["g-0", "g-1"]
+        assert bound(rig.attempts()) == ["g-0", "g-1"]
 
     def test_pods_wait_for_others_of_their_gang_and_say_nothing(self) -> None:
         first, second, third = workers(3)
         rig = driver(node("n", cpu=8), pod_group("g", 3), first, second)
 
-        assert ticks(rig) == []
+        assert rig.attempts() == []
         assert rig.where(first) is Place.GATED
 
         rig.see(third)
-        assert bound(ticks(rig)) == ["g-0", "g-1", "g-2"]
+        assert bound(rig.attempts()) == ["g-0", "g-1", "g-2"]
 
     def test_pods_that_are_on_their_way_out_do_not_count(self) -> None:
         (first, second), leaving = workers(2), member("g", "g-2", cpu=2, on="n", terminating=True)
         rig = driver(node("n", cpu=8), pod_group("g", 3), first, second, leaving)
 
-        assert ticks(rig) == []
+        assert rig.attempts() == []
 
     def test_a_group_that_asks_for_fewer_lets_its_pods_go(self) -> None:
         rig = driver(node("n", cpu=8), pod_group("g", 3), *workers(2))
-        ticks(rig)
+        rig.attempts()
 
         rig.see(pod_group("g", 2))
 
-        assert bound(ticks(rig)) == ["g-0", "g-1"]
+        assert bound(rig.attempts()) == ["g-0", "g-1"]
 
     @pytest.mark.parametrize("plain", [(), (node("n", cpu=8),)])
     def test_a_gang_that_found_no_domain_is_tried_again_when_a_node_brings_one(self, plain: tuple[Node, ...]) -> None:
         pods = workers(2)
         rig = driver(*plain, pod_group("g", 2, topology=ZONE), *pods)
-        assert bound(ticks(rig)) == []
+        assert bound(rig.attempts()) == []
 
         rig.see(node("m", cpu=8))
         assert [rig.where(each) for each in pods] == [Place.UNSCHEDULABLE] * 2
         rig.see(node("n", cpu=8, zone="z"))
         rig.wait(60)
 
-        assert bound(ticks(rig)) == ["g-0", "g-1"]
+        assert bound(rig.attempts()) == ["g-0", "g-1"]
 
     def test_pods_of_a_gang_that_lost_one_before_its_attempt_wait_again(self) -> None:
         pods = workers(3)
@@ -103,34 +95,34 @@ class TestTheQueue:
 
         rig.miss(pods[2])
 
-        assert ticks(rig) == []
+        assert rig.attempts() == []
         assert [rig.where(each) for each in pods] == [Place.GATED, Place.GATED, None]
 
     def test_without_the_plugin_groups_mean_nothing(self) -> None:
         rig = Driver(node("n", cpu=2), pod_group("g", 2), *workers(2))
 
-        assert bound(ticks(rig)) == ["g-0"]
+        assert bound(rig.attempts()) == ["g-0"]
 
     def test_pods_of_no_group_pass(self) -> None:
         rig = driver(node("n", cpu=2), pod("p", cpu=1))
 
-        assert bound(ticks(rig)) == ["p"]
+        assert bound(rig.attempts()) == ["p"]
 
     def test_the_older_label_names_a_group_too(self) -> None:
         labels = {"scheduling.x-k8s.io/pod-group": "g"}
         rig = driver(node("n", cpu=8), pod_group("g", 2), pod("a", cpu=1, labels=labels))
 
-        assert ticks(rig) == []
+        assert rig.attempts() == []
 
         rig.see(pod("b", cpu=1, labels=labels))
-        assert bound(ticks(rig)) == ["a", "b"]
+        assert bound(rig.attempts()) == ["a", "b"]
 
 
 class TestTheAttempt:
     def test_none_goes_where_too_few_fit_and_all_say_why(self) -> None:
         rig = driver(node("n", cpu=5), pod_group("g", 3), *workers(3))
 
-        actions = ticks(rig)
+        actions = rig.attempts()
 
         assert bound(actions) == []
         told = {each.pod.partition("/")[2]: each.message for each in all_of(ReportUnschedulable, actions)}
@@ -143,7 +135,7 @@ class TestTheAttempt:
     def test_all_that_fit_go_where_there_are_enough(self) -> None:
         rig = driver(node("n", cpu=5), pod_group("g", 2), *(pods := workers(3)))
 
-        actions = ticks(rig)
+        actions = rig.attempts()
 
         assert bound(actions) == ["g-0", "g-1"]
         assert condition(actions) == ("True", "Scheduled", "")
@@ -155,7 +147,7 @@ class TestTheAttempt:
         rig.wait(1)
         rig.see(member("g", "later", cpu=2), member("g", "important", cpu=2, priority=5))
 
-        assert bound(ticks(rig)) == ["important", "g-0"]
+        assert bound(rig.attempts()) == ["important", "g-0"]
 
     def test_later_pods_of_a_gang_that_has_enough_go_on_their_own(self) -> None:
         rig = driver(node("n", cpu=8), pod_group("g", 2))
@@ -163,7 +155,7 @@ class TestTheAttempt:
 
         rig.see(*workers(1, first=2))
 
-        assert bound(ticks(rig)) == ["g-2"]
+        assert bound(rig.attempts()) == ["g-2"]
 
     def test_a_gang_that_lost_a_pod_needs_one_and_no_more(self) -> None:
         rig = driver(node("n", cpu=4), pod_group("g", 2))
@@ -172,17 +164,17 @@ class TestTheAttempt:
         rig.miss(pods[0])
         rig.see(*workers(1, first=2))
 
-        assert bound(ticks(rig)) == ["g-2"]
+        assert bound(rig.attempts()) == ["g-2"]
 
     def test_what_helps_one_of_them_wakes_the_gang(self) -> None:
         rig = driver(node("n", cpu=4), pod_group("g", 3), *(pods := workers(3)))
-        ticks(rig)
+        rig.attempts()
         assert [rig.where(each) for each in pods] == [Place.UNSCHEDULABLE] * 3
 
         rig.see(node("m", cpu=4))
         rig.wait(5)
 
-        assert bound(ticks(rig)) == ["g-0", "g-1", "g-2"]
+        assert bound(rig.attempts()) == ["g-0", "g-1", "g-2"]
 
     def test_a_smaller_pods_better_place_makes_room_for_a_larger_one(self) -> None:
         """Room for one opens where the other does not fit: the first moves there, and the other takes its place."""
@@ -191,17 +183,17 @@ class TestTheAttempt:
         small = member("g", "small", cpu=2, priority=5)
         large = member("g", "large", cpu=3, node_selector={"kubernetes.io/hostname": "n"})
         rig.see(small, large)
-        ticks(rig)
+        rig.attempts()
 
         rig.miss(batch)
         rig.wait(5)
 
-        assert sorted(bound(ticks(rig))) == ["large", "small"]
+        assert sorted(bound(rig.attempts())) == ["large", "small"]
 
     def test_pods_of_a_group_that_is_no_gang_go_as_they_fit(self) -> None:
         rig = driver(node("n", cpu=2), pod_group("g"), *workers(2))
 
-        actions = ticks(rig)
+        actions = rig.attempts()
 
         assert bound(actions) == ["g-0"]
         assert condition(actions)[0] == "True"
@@ -211,11 +203,11 @@ class TestTheAttempt:
         scheduled = Condition(type="PodGroupScheduled", status="True", reason="Scheduled")
         rig = driver(node("n", cpu=1), with_condition(group, scheduled), *workers(1))
 
-        assert not all_of(PatchObject, ticks(rig))
+        assert not all_of(PatchObject, rig.attempts())
 
     def test_a_condition_that_could_not_be_written_is_written_again(self) -> None:
         rig = driver(node("n", cpu=1), pod_group("g", 2), *workers(2))
-        written = the(PatchObject, ticks(rig))
+        written = the(PatchObject, rig.attempts())
 
         rig.answer(written, REFUSED)
         rig.wait(1)
@@ -229,7 +221,7 @@ class TestTheAttempt:
         rig = Driver(node("n", cpu=8), pod_group("g", 2), settings=settings)
         rig.see(*workers(1), member("g", "else", cpu=1, scheduler="other"))
 
-        actions = ticks(rig)
+        actions = rig.attempts()
 
         assert bound(actions) == []
         assert condition(actions)[1] == "SchedulerError"
@@ -247,7 +239,7 @@ class TestTheWay:
         slow.waits_for = {"g-1"}
         rig.see(*workers(2))
 
-        assert bound(ticks(rig)) == []
+        assert bound(rig.attempts()) == []
 
         slow.let_go(rig)
         assert bound(rig.tick()) == ["g-0", "g-1"]
@@ -257,7 +249,7 @@ class TestTheWay:
         slow = rig.plugin("Slow")
         slow.waits_for = {"g-1"}
         rig.see(*(pods := workers(2)))
-        ticks(rig)
+        rig.attempts()
 
         slow.turn_down(rig)
         actions = rig.tick()
@@ -270,12 +262,12 @@ class TestTheWay:
         rig = driver(node("n", cpu=8), pod_group("g", 2), plugins=["tests.machines.test_gangs:Slow"])
         rig.plugin("Slow").waits_for = {"g-1"}
         rig.see(*(pods := workers(2)))
-        ticks(rig)
+        rig.attempts()
 
         rig.miss(pods[1])
 
         assert [rig.holds(each) for each in pods] == ["", ""]
-        assert rig.where(pods[0]) is Place.GATED or not ticks(rig)
+        assert rig.where(pods[0]) is Place.GATED or not rig.attempts()
 
     def test_the_time_for_that_ends(self) -> None:
         rig = driver(
@@ -285,7 +277,7 @@ class TestTheWay:
         )
         rig.plugin("Slow").waits_for = {"g-1"}
         rig.see(*(pods := workers(2)))
-        ticks(rig)
+        rig.attempts()
         assert rig.deadline_seconds == 10
 
         rig.wait(10)
@@ -298,7 +290,7 @@ class TestTheWay:
         rig = driver(node("n", cpu=8), pod_group("g", 2), plugins=["tests.machines.test_gangs:Slow"])
         rig.plugin("Slow").waits_for = {"g-1"}
         rig.see(*(pods := workers(2)))
-        assert bound(ticks(rig)) == []
+        assert bound(rig.attempts()) == []
         return rig, pods
 
     def test_a_group_that_is_deleted_turns_back_who_waits_and_lets_nobody_through(self) -> None:
@@ -307,20 +299,20 @@ class TestTheWay:
         rig.miss(pod_group("g", 2))
         rig.plugin("Slow").let_go(rig)
 
-        assert bound(ticks(rig)) == []
+        assert bound(rig.attempts()) == []
         assert [rig.holds(each) for each in pods] == ["", ""]
         assert not rig.scheduler.bindings.gathered
         rig.plugin("Slow").waits_for = set()
         rig.see(pod_group("g", 2))
         rig.wait(10)
-        assert sorted(bound(ticks(rig))) == ["g-0", "g-1"]
+        assert sorted(bound(rig.attempts())) == ["g-0", "g-1"]
 
     def test_a_group_that_asks_for_fewer_lets_those_go_who_are_ready(self) -> None:
         rig, pods = self.given_one_that_waits()
 
         actions = rig.see(pod_group("g", 1))
 
-        assert bound([*actions, *ticks(rig)]) == ["g-0"]
+        assert bound([*actions, *rig.attempts()]) == ["g-0"]
         assert rig.holds(pods[1]) == "n"
 
     def test_a_group_that_asks_for_more_turns_back_who_waits(self) -> None:
@@ -329,37 +321,37 @@ class TestTheWay:
         actions = rig.see(pod_group("g", 3))
         rig.plugin("Slow").let_go(rig)
 
-        assert bound([*actions, *ticks(rig)]) == []
+        assert bound([*actions, *rig.attempts()]) == []
         assert [rig.holds(each) for each in pods] == ["", ""]
 
     def test_a_group_that_asks_for_more_than_are_bound_leaves_those_that_are(self) -> None:
         rig = driver(node("n", cpu=8), pod_group("g", 2), *(pods := workers(2)))
-        for bind in all_of(Bind, ticks(rig)):
+        for bind in all_of(Bind, rig.attempts()):
             rig.answer(bind)
         rig.see(*(on(each, "n") for each in pods))
 
         rig.see(pod_group("g", 4), *workers(1, first=2))
-        assert bound(ticks(rig)) == []
+        assert bound(rig.attempts()) == []
         rig.see(*workers(1, first=3))
 
-        assert sorted(bound(ticks(rig))) == ["g-2", "g-3"]
-        assert all_of(Evict, ticks(rig)) == []
+        assert sorted(bound(rig.attempts())) == ["g-2", "g-3"]
+        assert all_of(Evict, rig.attempts()) == []
 
     @pytest.mark.parametrize("problem", [REFUSED, CONFLICT])
     def test_one_whose_binding_is_refused_is_tried_again_beside_the_others(self, problem: Any) -> None:
         rig = driver(node("n", cpu=8), pod_group("g", 2), *(pods := workers(2)))
-        first, second = all_of(Bind, ticks(rig))
+        first, second = all_of(Bind, rig.attempts())
 
         rig.answer(first)
         rig.answer(second, problem)
         rig.wait(5)
 
-        assert bound(ticks(rig)) == ["g-1"]
+        assert bound(rig.attempts()) == ["g-1"]
         assert rig.holds(pods[0]) == "n"
 
     def test_one_whose_binding_has_no_answer_counts_as_bound(self) -> None:
         rig = driver(node("n", cpu=8), pod_group("g", 2), *workers(2))
-        first, second = all_of(Bind, ticks(rig))
+        first, second = all_of(Bind, rig.attempts())
 
         rig.answer(first, NO_ANSWER)
         rig.answer(second)
@@ -369,7 +361,7 @@ class TestTheWay:
 
     def test_one_that_was_gone_leaves_the_others(self) -> None:
         rig = driver(node("n", cpu=8), pod_group("g", 2), *workers(2))
-        first, second = all_of(Bind, ticks(rig))
+        first, second = all_of(Bind, rig.attempts())
 
         rig.answer(first, NOT_FOUND)
 
@@ -379,7 +371,7 @@ class TestTheWay:
         pods = workers(3)
         rig = driver(node("n", cpu=8), pod_group("g", 3), on(pods[0], "n"), pods[1], pods[2])
 
-        actions = ticks(rig)
+        actions = rig.attempts()
 
         assert bound(actions) == ["g-1", "g-2"]
         assert condition(actions)[0] == "True"
@@ -403,18 +395,18 @@ class TestAnotherArrangement:
     def test_one_by_one_they_wait_as_in_kube_scheduler(self) -> None:
         rig, _ = self.given()
 
-        assert bound(ticks(rig)) == []
+        assert bound(rig.attempts()) == []
 
     def test_they_go_where_another_arrangement_is_looked_for(self) -> None:
         rig, pods = self.given(maxArrangementSteps=1_000)
 
-        assert bound(ticks(rig)) == ["g-0", "g-1", "g-2"]
+        assert bound(rig.attempts()) == ["g-0", "g-1", "g-2"]
         assert rig.holds(pods[0]) == rig.holds(pods[1]) != rig.holds(pods[2])
 
     def test_too_few_steps_find_none(self) -> None:
         rig, _ = self.given(maxArrangementSteps=1)
 
-        assert bound(ticks(rig)) == []
+        assert bound(rig.attempts()) == []
 
 
 class TestPreemption:
@@ -424,7 +416,7 @@ class TestPreemption:
         rig = driver(node("a", cpu=2), node("b", cpu=2), *low, pod_group("g", 2))
         pods = workers(2, priority=9)
         rig.see(*pods)
-        return rig, pods, ticks(rig)
+        return rig, pods, rig.attempts()
 
     def test_members_are_nominated_together_and_victims_go_by_one_plan(self) -> None:
         rig, pods, actions = self.given()
@@ -439,21 +431,21 @@ class TestPreemption:
         rig.see(node("c", cpu=8))
         rig.wait(5)
 
-        assert bound(ticks(rig)) == [] or rig.where(pods[0]) is not Place.GATED
+        assert bound(rig.attempts()) == [] or rig.where(pods[0]) is not Place.GATED
 
     def test_nobody_goes_for_a_gang_that_cannot_be_whole(self) -> None:
         low = pod("low", cpu=2, on="a", priority=1)
         rig = driver(node("a", cpu=2), low, pod_group("g", 2))
         rig.see(*workers(2, priority=9))
 
-        assert deletions(ticks(rig)) == []
+        assert deletions(rig.attempts()) == []
 
     def test_nobody_goes_where_the_configuration_says_so(self) -> None:
         low = pod("low", cpu=2, on="a", priority=1)
         rig = driver(node("a", cpu=2), low, pod_group("g", 1), args={"preemption": False})
         rig.see(*workers(1, priority=9))
 
-        assert deletions(ticks(rig)) == []
+        assert deletions(rig.attempts()) == []
 
     def test_the_nominations_end_together(self) -> None:
         rig, pods, actions = self.given()
@@ -461,7 +453,7 @@ class TestPreemption:
         assert len(deletions(done)) == 4
 
         rig.see(pod("urgent", cpu=2, priority=100))
-        ticks(rig)
+        rig.attempts()
 
         assert [rig.nominated(each) for each in pods] == ["", ""]
 
@@ -472,7 +464,7 @@ class TestPreemption:
         rig.miss(*(pod(f"low-{name}", cpu=2, on=name, priority=1) for name in ("a", "b")))
         rig.wait(5)
 
-        assert sorted(bound(ticks(rig))) == ["g-0", "g-1"]
+        assert sorted(bound(rig.attempts())) == ["g-0", "g-1"]
 
     def test_the_others_are_tried_again_when_the_one_is_deleted_that_stood_for_them(self) -> None:
         rig, pods, _ = self.given()
@@ -489,7 +481,7 @@ class TestAGangInPart:
         pods = workers(2)
         rig = driver(node("n", cpu=2), pod_group("g", 2), args={"releaseAfter": release_after})
         rig.see(on(pods[0], "n"), pods[1])
-        ticks(rig)
+        rig.attempts()
         return rig, pods
 
     def test_it_gives_its_nodes_back_after_a_while(self) -> None:
@@ -514,7 +506,7 @@ class TestAGangInPart:
 
         rig.see(node("m", cpu=2))
         rig.wait(5)
-        assert bound(ticks(rig)) == ["g-1"]
+        assert bound(rig.attempts()) == ["g-1"]
         rig.wait(60)
 
         assert not all_of(Evict, rig.tick())

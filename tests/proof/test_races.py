@@ -32,17 +32,9 @@ def told(driver: Driver) -> Iterator[list[Action]]:
     yield driver.see(terminating(A))
     yield driver.see(terminating(B))
     driver.miss(B)
-    yield attempts(driver)
+    yield driver.attempts()
     driver.miss(A)
-    yield attempts(driver)
-
-
-def attempts(driver: Driver) -> list[Action]:
-    """What is asked for by the attempts that are due now."""
-    actions = []
-    while driver.deadline_seconds == 0:
-        actions += driver.tick()
-    return actions
+    yield driver.attempts()
 
 
 @pytest.mark.upstream(9, 18)
