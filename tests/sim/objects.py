@@ -36,13 +36,14 @@ def template(**annotations: str) -> Raw:
     return {**TEMPLATE, "metadata": {**labels, "annotations": named}}
 
 
-def budget(name: str, *, selector: Raw | None = None, **spec: Any) -> Raw:
-    """A PodDisruptionBudget over app=web, unless `selector` says otherwise."""
+def budget(name: str, *, selector: Raw | None = None, rate: str = "", **spec: Any) -> Raw:
+    """A PodDisruptionBudget over app=web, unless `selector` says otherwise; with a rate where one is given."""
     chosen = {"matchLabels": {"app": "web"}} if selector is None else selector
+    annotations = {"annotations": {"podium.dev/max-disruptions": rate}} if rate else {}
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
-        "metadata": {"name": name, "namespace": "default"},
+        "metadata": {"name": name, "namespace": "default", **annotations},
         "spec": {"selector": chosen, **spec},
     }
 

@@ -29,11 +29,6 @@ def web(replicas: int = 4, **annotations: str) -> Raw:
     return workload("ReplicaSet", "web", replicas, template=template(**annotations), uid="rs")
 
 
-def rated(rate: str, **spec: Any) -> Raw:
-    made = budget("pdb", **spec)
-    return {**made, "metadata": {**made["metadata"], "annotations": {"podium.dev/max-disruptions": rate}}}
-
-
 def test_nothing_is_told_where_nothing_limits_disruptions() -> None:
     assert state(node("n"), web()) == {}
 
@@ -46,7 +41,9 @@ def test_a_budget_tells_its_numbers_and_the_disruptions_of_its_pods_by_who_wante
         {"at": "2m", "nodeDown": {"name": "n2"}},
     ]
 
-    (found,) = state(*nodes, web(), rated("4/2h", maxUnavailable=4), scenario(*steps, until="5m"))["budgets"]
+    (found,) = state(*nodes, web(), budget("pdb", rate="4/2h", maxUnavailable=4), scenario(*steps, until="5m"))[
+        "budgets"
+    ]
 
     assert (found["budget"], found["expected"], found["desired"]) == ("default/pdb", 4, 0)
     assert (found["healthy"], found["allowed"]) == (1, 1)
@@ -65,7 +62,9 @@ def test_disruptions_of_the_last_period_are_told_apart_from_all_of_them() -> Non
     pods = [running(f"web-{number}", node="n") for number in (0, 1)]
     evictions = [{"at": "1m", "evict": {"name": "web-0"}}, {"at": "30m", "evict": {"name": "web-1"}}]
 
-    (found,) = state(node("n"), *pods, rated("9/10m", minAvailable=0), scenario(*evictions, until="35m"))["budgets"]
+    (found,) = state(node("n"), *pods, budget("pdb", rate="9/10m", minAvailable=0), scenario(*evictions, until="35m"))[
+        "budgets"
+    ]
 
     assert (found["experienced"]["voluntary"], found["experienced"]["voluntaryInPeriod"]) == (2, 1)
 

@@ -71,9 +71,7 @@ def test_limits_of_an_hour_are_waited_for() -> None:
 
 
 def test_the_rate_of_a_budget_is_waited_for() -> None:
-    rated = budget("web", maxUnavailable=2)
-    rated["metadata"]["annotations"] = {"podium.dev/max-disruptions": "1/20m"}
-    times = moved_at(leaving(rated, replicas=3))
+    times = moved_at(leaving(budget("web", rate="1/20m", maxUnavailable=2), replicas=3))
 
     assert len(times) == 3
     assert all(later - before >= 1200 for before, later in itertools.pairwise(times))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from podium.store.errors import StoreError
@@ -26,11 +24,6 @@ def store_with(*objects: Raw, bounds: list[Raw] = BOUNDS) -> Store:
     return store
 
 
-def rated(rate: str, **spec: Any) -> Raw:
-    made = budget("pdb", **spec)
-    return {**made, "metadata": {**made["metadata"], "annotations": {"podium.dev/max-disruptions": rate}}}
-
-
 def of_web(priority: int) -> Raw:
     return running("web-0", labels={"app": "web"}, priority=priority)
 
@@ -40,8 +33,8 @@ def of_web(priority: int) -> Raw:
     [
         (0, budget("pdb", maxUnavailable=0), "maxUnavailable 0 of 1 pods is stricter than minDisruptions, 1"),
         (0, budget("pdb", minAvailable="100%"), "minAvailable 100% of 1 pods is stricter than minDisruptions, 1"),
-        (0, rated("1/1h", maxUnavailable=1), "its rate of 1/1h is stricter than minRate, 1/10m"),
-        (100, rated("1/2h", maxUnavailable=1), "its rate of 1/2h is stricter than minRate, 1/1h"),
+        (0, budget("pdb", rate="1/1h", maxUnavailable=1), "its rate of 1/1h is stricter than minRate, 1/10m"),
+        (100, budget("pdb", rate="1/2h", maxUnavailable=1), "its rate of 1/2h is stricter than minRate, 1/1h"),
     ],
 )
 def test_a_budget_that_is_stricter_than_its_pods_priority_allows_is_refused(
@@ -60,10 +53,10 @@ def test_a_budget_that_is_stricter_than_its_pods_priority_allows_is_refused(
     ("priority", "made"),
     [
         (0, budget("pdb", maxUnavailable=1)),
-        (0, rated("1/10m", maxUnavailable="50%")),
+        (0, budget("pdb", rate="1/10m", maxUnavailable="50%")),
         (100, budget("pdb", maxUnavailable=0)),
-        (100, rated("1/1h", maxUnavailable=0)),
-        (1000, rated("1/24h", maxUnavailable=0)),
+        (100, budget("pdb", rate="1/1h", maxUnavailable=0)),
+        (1000, budget("pdb", rate="1/24h", maxUnavailable=0)),
     ],
 )
 def test_more_important_pods_may_have_stricter_budgets(priority: int, made: Raw) -> None:
@@ -94,7 +87,7 @@ def test_while_there_are_no_pods_only_that_is_refused_which_is_too_strict_for_an
 
     assert store.create(budget("mine", maxUnavailable=0), now=0)
     with pytest.raises(StoreError, match="for pods of any priority: its rate of 1/48h is stricter than minRate, 1/24h"):
-        store.create(rated("1/48h", maxUnavailable=1), now=0)
+        store.create(budget("pdb", rate="1/48h", maxUnavailable=1), now=0)
 
 
 def test_an_update_is_held_to_the_bounds_where_it_asks_for_something_else() -> None:

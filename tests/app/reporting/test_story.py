@@ -7,6 +7,7 @@ from typing import Any
 from podium.app.library import simulate
 from podium.app.reporting.story import Story, story_of
 from tests.docs.blocks import ROOT
+from tests.sim.objects import scenario
 
 STARVATION = ROOT / "examples" / "starvation-1.yaml"
 
@@ -35,10 +36,6 @@ def pod(name: str, cpu: str = "1", **spec: Any) -> dict[str, Any]:
         "metadata": {"name": name, "namespace": "default"},
         "spec": {"containers": [container], **spec},
     }
-
-
-def scenario(*steps: dict[str, Any]) -> dict[str, Any]:
-    return {"apiVersion": "podium.dev/v1alpha1", "kind": "Scenario", "spec": {"steps": list(steps)}}
 
 
 def of(told: Story, name: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from podium.sim.run import simulate
+from tests.sim.objects import scenario
 
 
 def node(name: str, cpu: str) -> dict[str, Any]:
@@ -15,10 +16,6 @@ def node(name: str, cpu: str) -> dict[str, Any]:
 def pod(name: str, cpu: str) -> dict[str, Any]:
     container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": cpu}}}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container]}}
-
-
-def scenario(*steps: dict[str, Any]) -> dict[str, Any]:
-    return {"apiVersion": "podium.dev/v1alpha1", "kind": "Scenario", "spec": {"steps": list(steps)}}
 
 
 def test_what_was_ever_there_has_its_size_though_it_is_gone() -> None:
