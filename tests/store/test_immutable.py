@@ -162,6 +162,10 @@ def kept(kind: str, api_version: str = "v1", **fields: Any) -> Store:
 
 
 ROLES = "rbac.authorization.k8s.io/v1"
+DEVICES = "resource.k8s.io/v1"
+CLAIMS: list[Raw] = [
+    {"devices": {"requests": [{"name": name, "exactly": {"deviceClassName": "gpu"}}]}} for name in ("a", "b")
+]
 
 
 @pytest.mark.parametrize(
@@ -172,6 +176,9 @@ ROLES = "rbac.authorization.k8s.io/v1"
         ("Secret", "v1", {"type": "Opaque"}, {"type": "kubernetes.io/tls"}, "type"),
         ("RoleBinding", ROLES, {"roleRef": {"name": "a"}}, {"roleRef": {"name": "b"}}, "roleRef"),
         ("EndpointSlice", "discovery.k8s.io/v1", {"addressType": "IPv4"}, {"addressType": "IPv6"}, "addressType"),
+        ("ResourceClaim", DEVICES, {"spec": CLAIMS[0]}, {"spec": CLAIMS[1]}, "spec"),
+        ("ResourceClaimTemplate", DEVICES, {"spec": {"spec": CLAIMS[0]}}, {"spec": {"spec": CLAIMS[1]}}, "spec"),
+        ("Service", "v1", {"spec": {"clusterIP": "10.96.0.9"}}, {"spec": {"clusterIP": "None"}}, "spec.clusterIPs[0]"),
     ],
 )
 def test_what_is_fixed_in_kinds_that_are_only_kept(
@@ -211,3 +218,22 @@ def test_names_of_roles_are_parts_of_paths(kind: str, name: str, is_right: bool)
         assert store.create(raw, now=0, is_new=True).key == name
     else:
         assert refusal(store, lambda: store.create(raw, now=0, is_new=True)).code == 422
+
+
+def test_a_service_gives_its_address_up_for_the_name_of_something_outside() -> None:
+    store = kept("Service", spec={"clusterIP": "10.96.0.9"})
+    named: Raw = {"spec": {"type": "ExternalName", "externalName": "a.b"}}
+
+    changed = store.update({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}, **named})
+
+    assert "clusterIP" not in changed.raw["spec"]
+
+
+def test_a_slice_of_devices_stays_with_its_driver_and_its_node() -> None:
+    spec: Raw = {"driver": "a.b", "pool": {"name": "p", "resourceSliceCount": 1}, "nodeName": "n1"}
+    store = kept("ResourceSlice", DEVICES, spec=spec)
+    raw = store.get("ResourceSlice", "x").raw
+
+    for field, value in (("driver", "a.c"), ("nodeName", "n2")):
+        error = refusal(store, lambda: store.update({**raw, "spec": {**spec, field: value}}))  # noqa: B023 - at once
+        assert (error.code, error.details["causes"][0]["field"]) == (422, f"spec.{field}")

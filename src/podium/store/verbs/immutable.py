@@ -32,6 +32,8 @@ def check_update(previous: Stored, raw: Raw, object_: object) -> None:
             raise invalid(resource, key, problem, changed, "FieldValueForbidden")
     if resource.name == "Pod":
         check_pod_update(previous, raw["spec"])
+    if resource.name == "Service":
+        _check_address(previous, raw)
     old = previous.object
     if isinstance(old, PriorityClass) and isinstance(object_, PriorityClass):
         if old.value != object_.value:
@@ -39,6 +41,15 @@ def check_update(previous: Stored, raw: Raw, object_: object) -> None:
         if old.preemption_policy != object_.preemption_policy:
             raise invalid(resource, key, _PROBLEM, "preemptionPolicy")
     _check_finalizers(previous, raw)
+
+
+def _check_address(previous: Stored, raw: Raw) -> None:
+    """The address of a Service stays; one of type ExternalName has none (ValidateServiceUpdate)."""
+    before, after = previous.raw.get("spec") or {}, raw.get("spec") or {}
+    if "ExternalName" in (before.get("type"), after.get("type")) or not before.get("clusterIP"):
+        return
+    if before["clusterIP"] != after.get("clusterIP"):
+        raise invalid(previous.resource, previous.key, "may not change once set", "spec.clusterIPs[0]")
 
 
 def _check_finalizers(previous: Stored, raw: Raw) -> None:
