@@ -12,6 +12,7 @@ from types import MappingProxyType
 from podium.api.kinds import group_of
 from podium.api.meta import Raw
 from podium.api.names import name_rule
+from podium.api.validation.contents import check_config_map, check_secret
 from podium.api.validation.device_claims import check_resource_claim, check_resource_claim_template
 from podium.api.validation.devices import check_device_class, check_device_taint_rule
 from podium.api.validation.finding import Finding
@@ -51,6 +52,7 @@ def _no_more(_place: Place) -> None:
 
 RULES: Mapping[tuple[str, str], tuple[Rule, bool]] = MappingProxyType(
     {
+        ("", "ConfigMap"): (check_config_map, True),
         ("", "LimitRange"): (check_limit_range, True),
         ("", "Namespace"): (_no_more, False),
         ("", "Node"): (check_node, False),
@@ -59,6 +61,7 @@ RULES: Mapping[tuple[str, str], tuple[Rule, bool]] = MappingProxyType(
         ("", "Pod"): (check_pod, True),
         ("", "ReplicationController"): (check_replication_controller, True),
         ("", "ResourceQuota"): (check_quota, True),
+        ("", "Secret"): (check_secret, True),
         ("", "Service"): (check_service, True),
         ("apps", "ControllerRevision"): (check_controller_revision, True),
         ("apps", "DaemonSet"): (check_daemon_set, True),
