@@ -90,11 +90,8 @@ def _created(
     except KeyMissingError as error:
         raise bad_request(f"failed to create typed patch object: {error}") from None
     writer.settled = {writer.manager: entry_of(fields, writer.api_version, writer.now)} if fields else {}
-    # Of an object that comes about so no version is asked (WipeObjectMetaSystemFields).
-    metadata = {name: value for name, value in config["metadata"].items() if name != "resourceVersion"}
-    new = context.completed(resource, {**config, "metadata": metadata})
     with context.store.written_by(writer):
-        stored = context.store.create(new, now=writer.now, is_new=True)
+        stored = context.store.create(context.completed(resource, config), now=writer.now, is_new=True)
     return written(stored, 201, warnings)
 
 

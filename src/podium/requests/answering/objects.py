@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from podium.api.meta import Raw
 from podium.api.schemas.structure import without_unknown
@@ -13,10 +14,11 @@ from podium.requests.request import Request, Response
 from podium.store.conversion.conversion import stored_selector
 from podium.store.definitions.definition import KIND as DEFINITION
 from podium.store.definitions.definition import unheeded
-from podium.store.errors import invalid
+from podium.store.errors import StoreError, invalid
 from podium.store.reads.listing import ListOptions
 from podium.store.stored import Stored
 
+_NO_VERSIONS = (None, "", "0")
 # Kubernetes' own kinds of which an update names the version that it is about; all custom kinds are such.
 _CONDITIONAL = frozenset((DEFINITION, "Lease", "PodDisruptionBudget", "RuntimeClass"))
 
@@ -45,8 +47,14 @@ def watch(context: Context, request: Request, now: int) -> Response:
 
 
 def create(context: Context, request: Request, now: int) -> Response:
-    """A new object."""
+    """A new object.
+
+    Raises StoreError 500 for one that says which version it has, as etcd's store does, for whose refusal kube-apiserver
+    has no better words (pkg/storage/errors.go).
+    """
     raw, warnings = known(context, request, context.object_of(request))
+    if context.creates_new and _version_of(raw) not in _NO_VERSIONS:
+        raise StoreError(500, "", "resourceVersion should not be set on objects to be created")
     reading = request.reading if raw is request.body else None
     return written(context.store.create(raw, now=now, reading=reading, is_new=context.creates_new), 201, warnings)
 
@@ -91,12 +99,18 @@ def patch(context: Context, request: Request, now: int) -> Response:
 
 def _check_condition(context: Context, request: Request, raw: Raw) -> None:
     """Raise StoreError 422 for an update without a version, of a kind that has no such (AllowUnconditionalUpdate)."""
-    stored, metadata = context.store.get(request.kind, request.key), raw.get("metadata")
+    stored = context.store.get(request.kind, request.key)
     if not context.creates_new or not (stored.resource.is_custom or request.kind in _CONDITIONAL):
         return
-    if isinstance(metadata, dict) and metadata.get("resourceVersion") in (None, "", "0"):
+    if _version_of(raw) in _NO_VERSIONS:
         problem = "Invalid value: 0: must be specified for an update"
         raise invalid(stored.resource, stored.key, problem, "metadata.resourceVersion")
+
+
+def _version_of(raw: Raw) -> Any:
+    """Which version an object says that it has."""
+    metadata = raw.get("metadata")
+    return metadata.get("resourceVersion") if isinstance(metadata, dict) else None
 
 
 def known(context: Context, request: Request, raw: Raw) -> tuple[Raw, tuple[str, ...]]:

@@ -14,7 +14,7 @@ from podium.api.storage import PersistentVolume, PersistentVolumeClaim, Persiste
 from podium.api.times import format_time
 from podium.api.workloads import Job
 from podium.store.api_resource import APIResource
-from podium.store.errors import StoreError, bad_request
+from podium.store.errors import bad_request
 from podium.store.stored import reread
 
 # Whoever registers a node reports on it in the same request.
@@ -22,7 +22,6 @@ _REPORTED_AT_CREATION = frozenset(("Node",))
 _PENDING = "Pending"
 Reading = TypeVar("Reading", bound=Kubernetes)
 _BATCH = "batch.kubernetes.io/"
-_NO_VERSIONS = (None, "", "0")
 # What the API server alone gives a new object.
 _GIVEN = (
     "creationTimestamp",
@@ -35,15 +34,9 @@ _GIVEN = (
 
 
 def as_new(raw: Raw, resource: APIResource) -> Raw:
-    """The object without what clients cannot say about a new one: its identity, its times, and its status.
-
-    Raises StoreError 500 for one that says which version it has, as etcd's store does, for whose refusal kube-apiserver
-    has no better words (pkg/storage/errors.go).
-    """
+    """The object without what clients cannot say about a new one: its identity, its times, and its status."""
     metadata = raw.get("metadata")
     if isinstance(metadata, dict):
-        if metadata.get("resourceVersion") not in _NO_VERSIONS:
-            raise StoreError(500, "", "resourceVersion should not be set on objects to be created")
         raw = {**raw, "metadata": {name: value for name, value in metadata.items() if name not in _GIVEN}}
     if resource.has_status and resource.name not in _REPORTED_AT_CREATION:
         raw = {name: value for name, value in raw.items() if name != "status"}
