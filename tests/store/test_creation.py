@@ -224,3 +224,22 @@ def test_a_job_with_a_selector_of_somebodys_making_keeps_it() -> None:
 
     assert stored.raw["spec"]["selector"] == selector
     assert stored.raw["spec"]["template"]["metadata"]["labels"] == {"app": "sums"}
+
+
+def test_an_update_may_leave_out_the_selector_that_a_job_was_given() -> None:
+    store = Store()
+    before = store.create(job(), now=0, is_new=True)
+
+    after = store.update(job(parallelism=3))
+
+    assert after.raw["spec"] == {**before.raw["spec"], "parallelism": 3}
+
+
+@pytest.mark.parametrize("spec", ["x", [], 5, {"template": "x"}, {"template": {"metadata": ["x"]}}, {"template": None}])
+def test_a_job_that_is_updated_to_something_malformed_is_refused(spec: object) -> None:
+    store = Store()
+    store.create(job(), now=0, is_new=True)
+
+    error = refusal(store, lambda: store.update({**job(), "spec": spec}))
+
+    assert error.code in (400, 422)

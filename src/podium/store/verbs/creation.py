@@ -16,12 +16,12 @@ from podium.api.workloads import Job
 from podium.store.api_resource import APIResource
 from podium.store.errors import bad_request
 from podium.store.stored import reread
+from podium.store.verbs.job_selector import selecting_its_own
 
 # Whoever registers a node reports on it in the same request.
 _REPORTED_AT_CREATION = frozenset(("Node",))
 _PENDING = "Pending"
 Reading = TypeVar("Reading", bound=Kubernetes)
-_BATCH = "batch.kubernetes.io/"
 # What the API server alone gives a new object.
 _GIVEN = (
     "creationTimestamp",
@@ -66,26 +66,9 @@ def with_uid(raw: Raw, object_: Kubernetes, uid: str) -> tuple[Raw, Kubernetes]:
     raw["metadata"]["uid"] = uid
     object_ = replace(object_, metadata=replace(object_.metadata, uid=uid))
     if isinstance(object_, Job):
-        selecting = _selecting_its_own(raw, object_.metadata.name, uid)
+        selecting = selecting_its_own(raw, object_.metadata.name, uid)
         return selecting, reread(object_, raw, selecting)
     return raw, object_
-
-
-def _selecting_its_own(job: Raw, name: str, uid: str) -> Raw:
-    """A Job that selects the pods of its template by its uid, unless it has a selector of its owner's making.
-
-    Source: pkg/registry/batch/job/strategy.go (generateSelector).
-    """
-    spec = job.get("spec") or {}
-    if spec.get("manualSelector"):
-        return job
-    selector, template = spec.get("selector") or {}, spec.get("template") or {}
-    metadata = template.get("metadata") or {}
-    named = {"controller-uid": uid, "job-name": name}
-    labels = {**{f"{_BATCH}{key}": value for key, value in named.items()}, **named, **(metadata.get("labels") or {})}
-    template = {**template, "metadata": {**metadata, "labels": labels}}
-    matched = {f"{_BATCH}controller-uid": uid, **(selector.get("matchLabels") or {})}
-    return {**job, "spec": {**spec, "template": template, "selector": {**selector, "matchLabels": matched}}}
 
 
 def read_with_metadata(reading: Reading, raw: Raw) -> Reading:
