@@ -85,3 +85,9 @@ def of(api_version: str, kind: str, namespaced: bool = True, **fields: Any) -> R
     """An object of any kind."""
     metadata = {"name": "web", **({"namespace": "default"} if namespaced else {})}
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
+
+
+def paths_of(value: Any, path: str = "") -> list[str]:
+    """The paths of all values in an object, as `changed` takes them after their first slash."""
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(found for key, one in entries for found in paths_of(one, f"{path}/{key}"))]

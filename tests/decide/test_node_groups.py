@@ -1,5 +1,6 @@
 """Groups of nodes, and the nodes that are made for them."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -81,3 +82,13 @@ def test_a_group_that_cannot_be_is_refused(fields: dict[str, Any], message: str)
 def test_a_template_that_is_no_node_is_refused() -> None:
     with pytest.raises(InputError, match="taints"):
         NodeGroup("pool", 0, 1, 0, {"spec": {"taints": [{"effect": "NoSchedule"}]}})
+
+
+def test_nodes_are_made_after_one_of_a_cluster_without_its_identity() -> None:
+    known = {"uid": "abc", "resourceVersion": "7", "creationTimestamp": "2026-01-01T00:00:00Z", "managedFields": []}
+    group = replace(GROUP, template={**GROUP.template, "metadata": {**known, "annotations": {"a": "b"}}})
+
+    metadata = group.node("pool-0")["metadata"]
+
+    assert not known.keys() & metadata.keys()
+    assert metadata["annotations"] == {"a": "b"}

@@ -118,6 +118,27 @@ def test_an_annotation_of_a_pod_that_cannot_be_read_is_told_and_counts_for_nothi
     assert warning.startswith(f"metadata.annotations[{name}]: ")
 
 
+@pytest.mark.parametrize(
+    ("kind", "path"), [("Deployment", "spec.template"), ("CronJob", "spec.jobTemplate.spec.template")]
+)
+def test_one_in_a_template_is_told_to_whoever_writes_the_workload(kind: str, path: str) -> None:
+    spec = {"restartPolicy": "Always", "containers": [{"name": "main", "image": "web"}]}
+    labels = {"app": "web"}
+    metadata = {"labels": labels, "annotations": {pod_annotations.DURATION: "nonsense"}}
+    if kind == "CronJob":
+        template = {"metadata": metadata, "spec": {**spec, "restartPolicy": "Never"}}
+        body: Raw = {"schedule": "@daily", "jobTemplate": {"spec": {"template": template}}}
+    else:
+        body = {"selector": {"matchLabels": labels}, "template": {"metadata": metadata, "spec": spec}}
+    version = "batch/v1" if kind == "CronJob" else "apps/v1"
+    raw = {"apiVersion": version, "kind": kind, "metadata": {"name": "web"}, "spec": body}
+
+    with ControlPlane() as cluster:
+        [warning] = cluster.request(Request(verb="create", kind=kind, body=raw)).warnings
+
+    assert warning.startswith(f"{path}.metadata.annotations[{pod_annotations.DURATION}]: ")
+
+
 @pytest.mark.parametrize("name", node_trouble.PROBLEMS)
 def test_an_annotation_of_a_node_that_cannot_be_read_is_told_and_counts_for_nothing(name: str) -> None:
     patch = {"metadata": {"annotations": {name: "nonsense"}}}

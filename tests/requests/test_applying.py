@@ -558,3 +558,9 @@ class TestPartsOfObjects:
 
         assert apply(api, scale(1), kind="ConfigMap", subresource="scale").code == 404
         assert apply(API(), listed(pod_config(sized("1"))), subresource="resize").code == 404
+
+
+def test_what_comes_about_by_being_applied_is_asked_for_no_version() -> None:
+    response = apply(API(), config({"a": "1"}, resourceVersion="7"))
+
+    assert response.code == 201

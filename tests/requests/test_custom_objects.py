@@ -113,3 +113,28 @@ def test_deleting_the_objects_of_a_kind_together_leaves_the_kind() -> None:
 
     assert [raw["metadata"]["name"] for raw in response.to_dict()["items"]] == ["a", "b"]
     assert asked.ask("list", KIND).to_dict()["items"] == []
+
+
+@pytest.mark.parametrize("subresource", ["", "status"])
+def test_an_update_says_which_version_it_is_about(subresource: str) -> None:
+    asked = api()
+    made = asked.ask("create", KIND, namespace="default", body=widget()).to_dict()
+
+    refused = asked.ask("update", KIND, "default/a", subresource=subresource, body=widget())
+    taken = asked.ask("update", KIND, "default/a", subresource=subresource, body=made)
+
+    assert (refused.code, taken.code) == (422, 200)
+    assert refused.to_dict()["details"]["causes"][0]["field"] == "metadata.resourceVersion"
+
+
+@pytest.mark.parametrize("kind", ["Lease", "PodDisruptionBudget", "RuntimeClass"])
+def test_so_does_one_of_some_of_kubernetes_own_kinds(kind: str) -> None:
+    asked = API()
+    resource = asked.router.store.resources.named(kind)
+    name = {"metadata": {"name": "a"}}
+    raw: Raw = {"apiVersion": resource.api_version, "kind": kind, **name, "spec": {}, "handler": "h"}
+    asked.ask("create", kind, namespace="default" if resource.namespaced else "", body=raw)
+
+    refused = asked.ask("update", kind, "default/a" if resource.namespaced else "a", body=raw)
+
+    assert (refused.code, refused.to_dict()["details"]["causes"][0]["field"]) == (422, "metadata.resourceVersion")

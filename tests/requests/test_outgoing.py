@@ -58,6 +58,8 @@ def requests(draw: st.DrawFn) -> Request:
             draw(st.sampled_from(["merge", "strategic", "apply"])),
         )
         more["force"] = more["patch_type"] == "apply" and draw(st.booleans())
+        if more["patch_type"] == "apply":
+            body |= {"apiVersion": version, "kind": resource.kind}
     if verb != "get":
         more["dry_run"] = draw(st.booleans())
     if verb in ("create", "update", "patch"):

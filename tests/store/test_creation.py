@@ -192,3 +192,54 @@ def test_a_creation_that_its_key_forbids_gives_back_the_uid_that_came_with_it() 
     refusal(store, lambda: store.create(pod("a", metadata={"uid": "u1"}), now=0))
 
     assert store.create(pod("b", metadata={"uid": "u1"}), now=0).uid == "u1"
+
+
+def job(**spec: object) -> Raw:
+    template = {
+        "metadata": {"labels": {"app": "sums"}},
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "sums"}]},
+    }
+    metadata = {"name": "sums", "namespace": "default"}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": template, **spec}}
+
+
+def test_a_job_selects_the_pods_of_its_template_by_its_uid() -> None:
+    stored = Store().create(job(), now=0, is_new=True)
+
+    spec = stored.raw["spec"]
+    own = {"controller-uid": stored.uid, "job-name": "sums"}
+    assert spec["selector"] == {"matchLabels": {"batch.kubernetes.io/controller-uid": stored.uid}}
+    assert spec["template"]["metadata"]["labels"] == {
+        "app": "sums",
+        **own,
+        **{f"batch.kubernetes.io/{name}": value for name, value in own.items()},
+    }
+    assert stored.object == read(stored.raw, type(stored.object))
+
+
+def test_a_job_with_a_selector_of_somebodys_making_keeps_it() -> None:
+    selector = {"matchLabels": {"app": "sums"}}
+
+    stored = Store().create(job(manualSelector=True, selector=selector), now=0, is_new=True)
+
+    assert stored.raw["spec"]["selector"] == selector
+    assert stored.raw["spec"]["template"]["metadata"]["labels"] == {"app": "sums"}
+
+
+def test_an_update_may_leave_out_the_selector_that_a_job_was_given() -> None:
+    store = Store()
+    before = store.create(job(), now=0, is_new=True)
+
+    after = store.update(job(parallelism=3))
+
+    assert after.raw["spec"] == {**before.raw["spec"], "parallelism": 3}
+
+
+@pytest.mark.parametrize("spec", ["x", [], 5, {"template": "x"}, {"template": {"metadata": ["x"]}}, {"template": None}])
+def test_a_job_that_is_updated_to_something_malformed_is_refused(spec: object) -> None:
+    store = Store()
+    store.create(job(), now=0, is_new=True)
+
+    error = refusal(store, lambda: store.update({**job(), "spec": spec}))
+
+    assert error.code in (400, 422)

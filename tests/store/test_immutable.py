@@ -162,6 +162,10 @@ def kept(kind: str, api_version: str = "v1", **fields: Any) -> Store:
 
 
 ROLES = "rbac.authorization.k8s.io/v1"
+DEVICES = "resource.k8s.io/v1"
+CLAIMS: list[Raw] = [
+    {"devices": {"requests": [{"name": name, "exactly": {"deviceClassName": "gpu"}}]}} for name in ("a", "b")
+]
 
 
 @pytest.mark.parametrize(
@@ -169,9 +173,12 @@ ROLES = "rbac.authorization.k8s.io/v1"
     [
         ("ConfigMap", "v1", {"data": {"a": "1"}, "immutable": True}, {"data": {"a": "2"}}, "data"),
         ("ConfigMap", "v1", {"immutable": True}, {"immutable": False}, "immutable"),
-        ("Secret", "v1", {"type": "Opaque"}, {"type": "kubernetes.io/tls"}, "type"),
+        ("Secret", "v1", {"type": "Opaque"}, {"type": "example.com/mine"}, "type"),
         ("RoleBinding", ROLES, {"roleRef": {"name": "a"}}, {"roleRef": {"name": "b"}}, "roleRef"),
         ("EndpointSlice", "discovery.k8s.io/v1", {"addressType": "IPv4"}, {"addressType": "IPv6"}, "addressType"),
+        ("ResourceClaim", DEVICES, {"spec": CLAIMS[0]}, {"spec": CLAIMS[1]}, "spec"),
+        ("ResourceClaimTemplate", DEVICES, {"spec": {"spec": CLAIMS[0]}}, {"spec": {"spec": CLAIMS[1]}}, "spec"),
+        ("Service", "v1", {"spec": {"clusterIP": "10.96.0.9"}}, {"spec": {"clusterIP": "None"}}, "spec.clusterIPs[0]"),
     ],
 )
 def test_what_is_fixed_in_kinds_that_are_only_kept(
@@ -211,3 +218,114 @@ def test_names_of_roles_are_parts_of_paths(kind: str, name: str, is_right: bool)
         assert store.create(raw, now=0, is_new=True).key == name
     else:
         assert refusal(store, lambda: store.create(raw, now=0, is_new=True)).code == 422
+
+
+def test_a_service_gives_its_address_up_for_the_name_of_something_outside() -> None:
+    store = kept("Service", spec={"clusterIP": "10.96.0.9"})
+    named: Raw = {"spec": {"type": "ExternalName", "externalName": "a.b"}}
+
+    changed = store.update({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}, **named})
+
+    assert "clusterIP" not in changed.raw["spec"]
+
+
+def test_a_slice_of_devices_stays_with_its_driver_and_its_node() -> None:
+    spec: Raw = {"driver": "a.b", "pool": {"name": "p", "resourceSliceCount": 1}, "nodeName": "n1"}
+    store = kept("ResourceSlice", DEVICES, spec=spec)
+    raw = store.get("ResourceSlice", "x").raw
+
+    for field, value in (("driver", "a.c"), ("nodeName", "n2")):
+        error = refusal(store, lambda: store.update({**raw, "spec": {**spec, field: value}}))  # noqa: B023 - at once
+        assert (error.code, error.details["causes"][0]["field"]) == (422, f"spec.{field}")
+
+
+MARKED: Raw = {"metadata": {"labels": {"app": "x"}}}
+
+
+def job(template: Raw | None = None, **spec: Any) -> Raw:
+    template = template or {**MARKED, "spec": {"restartPolicy": "Never", "containers": [CONTAINER]}}
+    selecting = {"manualSelector": True, "selector": {"matchLabels": {"app": "x"}}}
+    metadata = {"name": "x", "namespace": "default"}
+    spec = {"template": template, **selecting, **spec}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+
+def claim(**spec: Any) -> Raw:
+    wanted: Raw = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "2Gi"}}}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "x"}, "spec": {**wanted, **spec}}
+
+
+def sized(storage: str) -> Raw:
+    return {"resources": {"requests": {"storage": storage}}}
+
+
+def volume(**spec: Any) -> Raw:
+    wanted: Raw = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/a"}}
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "x"}, "spec": {**wanted, **spec}}
+
+
+def node(**spec: Any) -> Raw:
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "x"}, "spec": spec}
+
+
+def template(**spec: Any) -> Raw:
+    return {**MARKED, "spec": {"restartPolicy": "Never", "containers": [CONTAINER], **spec}}
+
+
+OTHER_IMAGE = template(containers=[{**CONTAINER, "image": "web:2"}])
+FILLED_IN = template(containers=[{**CONTAINER, "imagePullPolicy": "IfNotPresent"}], dnsPolicy="ClusterFirst")
+BOUND: Raw = {"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}}
+STARTED: Raw = {"status": {"startTime": "2026-01-01T00:00:00Z"}}
+INDEXED: Raw = {"completionMode": "Indexed", "completions": 2, "parallelism": 2}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (job(), job(parallelism=3, backoffLimit=1, suspend=True)),
+        (job(), job(FILLED_IN)),
+        (job(suspend=True), job(template(nodeSelector={"zone": "a"}), suspend=False)),
+        (job(suspend=True), job({**template(), "metadata": {"labels": {"app": "x", "a": "b"}}}, suspend=True)),
+        (job(**INDEXED), job(**{**INDEXED, "completions": 3, "parallelism": 3})),
+        (claim(), claim(volumeName="pv", storageClassName="fast")),
+        (claim(), claim(volumeMode="Filesystem")),
+        ({**claim(), **BOUND}, claim(**sized("3Gi"))),
+        (volume(), volume(capacity={"storage": "2Gi"}, persistentVolumeReclaimPolicy="Delete")),
+        (node(), node(podCIDR="10.0.0.0/24", providerID="a", unschedulable=True)),
+    ],
+)
+def test_what_may_change_does(before: Raw, after: Raw) -> None:
+    store = Store()
+    stored = store.create(before, now=0)
+
+    assert store.update({**after, "metadata": stored.raw["metadata"]}).raw["spec"] == after["spec"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "field"),
+    [
+        (job(), job(OTHER_IMAGE), "spec.template"),
+        (job(), job(template(nodeSelector={"zone": "a"})), "spec.template"),
+        (job(suspend=True), job(OTHER_IMAGE, suspend=True), "spec.template"),
+        ({**job(suspend=True), **STARTED}, job(template(nodeSelector={"zone": "a"})), "spec.template"),
+        (job(completions=1), job(completions=2), "spec.completions"),
+        (job(**INDEXED), job(**{**INDEXED, "completions": 3}), "spec.completions"),
+        (job(), job(managedBy="a.b/c"), "spec.managedBy"),
+        (claim(), claim(accessModes=["ReadWriteMany"]), "spec"),
+        (claim(), claim(**sized("3Gi")), "spec"),
+        (claim(volumeName="a"), claim(volumeName="b"), "spec"),
+        (claim(storageClassName="a"), claim(storageClassName="b"), "spec"),
+        ({**claim(), **BOUND}, claim(**sized("1Gi")), "spec.resources.requests.storage"),
+        (volume(), volume(hostPath={"path": "/b"}), "spec.persistentvolumesource"),
+        (volume(), volume(volumeMode="Block"), "spec.volumeMode"),
+        (node(providerID="a"), node(providerID="b"), "spec.providerID"),
+        (node(podCIDR="10.0.0.0/24"), node(), "spec.podCIDR"),
+    ],
+)
+def test_what_was_decided_once_stays(before: Raw, after: Raw, field: str) -> None:
+    store = Store()
+    stored = store.create(before, now=0)
+
+    error = refusal(store, lambda: store.update({**after, "metadata": stored.raw["metadata"]}))
+
+    assert (error.code, error.details["causes"][0]["field"]) == (422, field)

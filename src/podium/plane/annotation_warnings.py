@@ -1,4 +1,4 @@
-"""What simulated kubelets have to say about the annotations of a pod or a node that is written."""
+"""What simulated kubelets have to say about the annotations of a pod, of a template for pods, or of a node."""
 
 from __future__ import annotations
 
@@ -9,19 +9,27 @@ import msgspec
 from podium.machines.kubelets import node_trouble, pod_annotations
 from podium.requests.request import Request, Response
 
-# By kind, what finds what is wrong with annotations that say how simulated objects fare.
-_PROBLEMS: Mapping[str, Callable[[Mapping[str, str]], list[str]]] = {
-    "Node": node_trouble.problems,
-    "Pod": pod_annotations.problems,
+_Judge = Callable[[Mapping[str, str]], list[str]]
+_WORKLOADS = ("DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")
+# By kind, where the annotations are that say how simulated objects fare, and what finds what is wrong with them.
+_JUDGED: Mapping[str, tuple[tuple[str, ...], _Judge]] = {
+    "Node": ((), node_trouble.problems),
+    "Pod": ((), pod_annotations.problems),
+    **dict.fromkeys(_WORKLOADS, (("spec", "template"), pod_annotations.problems)),
+    "CronJob": (("spec", "jobTemplate", "spec", "template"), pod_annotations.problems),
 }
 _WRITES = ("create", "update", "patch")
 
 
 def with_warnings(request: Request, response: Response) -> Response:
-    """The answer, with what simulated kubelets have to say about a pod or a node that was written."""
-    problems_of = _PROBLEMS.get(request.kind)
-    if problems_of is None or request.subresource or request.verb not in _WRITES or response.object is None:
+    """The answer, with what simulated kubelets have to say about what was written."""
+    judged = _JUDGED.get(request.kind)
+    if judged is None or request.subresource or request.verb not in _WRITES or response.object is None:
         return response
-    annotations = response.object.get("metadata", {}).get("annotations")
-    found = problems_of(annotations) if annotations else []
+    path, problems_of = judged
+    annotated = response.object
+    for name in path:
+        annotated = annotated.get(name) or {}
+    annotations = (annotated.get("metadata") or {}).get("annotations")
+    found = [".".join((*path, problem)) for problem in problems_of(annotations)] if annotations else []
     return msgspec.structs.replace(response, warnings=(*response.warnings, *found)) if found else response

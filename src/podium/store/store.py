@@ -25,11 +25,11 @@ from podium.store.reads.listing import ListOptions, Page
 from podium.store.stored import Stored
 from podium.store.stored_objects import EVERYTHING
 from podium.store.verbs.binding import bound, check_binding
-from podium.store.verbs.deletion import Propagation, check_preconditions, with_propagation
+from podium.store.verbs.deletion import Propagation, check_mortal, check_preconditions, with_propagation
 from podium.store.verbs.disruptions import Disruptions
 from podium.store.verbs.eviction import marked
 from podium.store.verbs.immutable import check_update
-from podium.store.verbs.namespaces import check_mortal, terminating
+from podium.store.verbs.namespaces import terminating
 from podium.store.verbs.readings import decoded, rereading, shared_spec_of, with_status
 from podium.store.verbs.replacement import replaced
 from podium.store.verbs.scale import SCALE, scale_of, scaled
@@ -178,7 +178,7 @@ class Store(Creations):
         A bound pod that has not ended gets `grace_seconds`, or its own period for None; all else goes at once, but for
         what has finalizers. `uid` and `resource_version` are preconditions where given. What limits how often pods are
         disrupted counts the deletion of one. Raises StoreError 404, 409, 422 for a propagation that there is not, and
-        403 for a namespace that every cluster has.
+        403 for a namespace or a PriorityClass that every cluster has.
         """
         previous = self._expect(kind, key, uid, resource_version)
         check_mortal(previous)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from podium.store.api_resources import APIResources
 from podium.store.errors import not_found
 from podium.store.log.watch_event import WatchEvent
-from podium.store.reads.listing import ListOptions, Page, list_page
+from podium.store.reads.listing import ListOptions, Page, check_version, list_page
 from podium.store.reads.object_selector import ObjectSelector, read_object_selector
 from podium.store.reads.watch import Watch, open_watch
 from podium.store.revisions import NOTHING, Revisions
@@ -57,6 +57,10 @@ class StoredObjects:
     def count(self) -> int:
         """How many objects there are, of all kinds."""
         return sum(len(self._revisions.of(kind)) for kind in self._revisions.kinds())
+
+    def check_version(self, text: str) -> None:
+        """Raise StoreError 400 for what is no version, 504 for one to come."""
+        check_version(self._revisions, text)
 
     def page(self, kind: str, namespace: str = "", options: ListOptions = EVERYTHING) -> Page:
         """A page of a kind's objects, of one namespace or for "" of all. Raises StoreError as `list_page` does."""

@@ -123,7 +123,7 @@ def test_an_object_of_another_kind_than_the_paths_is_a_bad_request(path: str, bo
 
 
 def test_an_eviction_may_be_of_the_older_version() -> None:
-    body = {"apiVersion": "policy/v1beta1", "kind": "Eviction"}
+    body = {"apiVersion": "policy/v1beta1", "kind": "Eviction", "metadata": {"name": "a"}}
     assert brought("POST", f"{POD}/eviction", body=body).body["apiVersion"] == "policy/v1"
 
 
@@ -159,3 +159,22 @@ def test_what_is_not_said_is_as_the_asker_means_it() -> None:
     told = request_of(asked("POST", place, read_parameters(said)), pod("a"), asker=asker)
     assert (quiet.user, quiet.field_manager, quiet.field_validation) == ("me", "kubectl", "Warn")
     assert (told.user, told.field_manager, told.field_validation) == ("me", "mine", "Strict")
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ({}, "Object 'apiVersion' is missing"),
+        ({"apiVersion": "v1"}, "Object 'Kind' is missing"),
+        ({"apiVersion": "v2", "kind": "Pod"}, "Specified patch version: v2, expected: v1"),
+    ],
+)
+def test_what_is_applied_says_of_which_version_it_is(body: Any, problem: str) -> None:
+    place = Paths(APIResources()).place(POD)
+    assert place is not None
+    patch = asked("PATCH", place, read_parameters([("fieldManager", "me")]))
+
+    with pytest.raises(StoreError, match=problem) as caught:
+        request_of(patch, body, "apply")
+
+    assert caught.value.code == 400

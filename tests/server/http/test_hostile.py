@@ -65,6 +65,10 @@ def with_metadata(**metadata: Any) -> Raw:
     return pod("n", metadata=metadata)
 
 
+def named(name: str) -> Raw:
+    return {"metadata": {"name": name}}
+
+
 def budget(**spec: Any) -> Raw:
     spec = {"selector": {"matchLabels": {"a": "b"}}, **spec}
     return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": spec}
@@ -211,23 +215,44 @@ PROTOCOL = {
     ),
     "options of another kind": Sent("DELETE", A, 400, "BadRequest", body=pod("a")),
     "a binding to nothing": Sent(
-        "POST", f"{A}/binding", 500, body={"kind": "Binding", "target": {"kind": "Pod", "name": "n"}}
+        "POST", f"{A}/binding", 500, body={**named("a"), "kind": "Binding", "target": {"kind": "Pod", "name": "n"}}
     ),
     "a binding of another": Sent(
         "POST",
         f"{A}/binding",
         409,
         "Conflict",
-        body={"metadata": {"uid": "x"}, "target": {"kind": "Node", "name": "n"}},
+        body={"metadata": {"name": "a", "uid": "x"}, "target": {"kind": "Node", "name": "n"}},
     ),
     "a binding once more": Sent(
-        "POST", f"{PODS}/b/binding", 409, "Conflict", "already assigned", {"target": {"kind": "Node", "name": "n2"}}
+        "POST",
+        f"{PODS}/b/binding",
+        409,
+        "Conflict",
+        "already assigned",
+        {**named("b"), "target": {"kind": "Node", "name": "n2"}},
     ),
     "a binding of nobody": Sent(
-        "POST", f"{PODS}/none/binding", 404, "NotFound", body={"target": {"kind": "Node", "name": "n1"}}
+        "POST",
+        f"{PODS}/none/binding",
+        404,
+        "NotFound",
+        body={**named("none"), "target": {"kind": "Node", "name": "n1"}},
     ),
+    "a binding without a name": Sent(
+        "POST", f"{A}/binding", 400, "BadRequest", "name in URL", {"target": {"kind": "Node", "name": "n"}}
+    ),
+    "an eviction without a name": Sent("POST", f"{A}/eviction", 400, "BadRequest", "name in URL", {}),
+    "an update without a name": Sent("PUT", A, 400, "BadRequest", "name must be provided", {"metadata": {}}),
+    "a new object that has a version": posted(with_metadata(resourceVersion="5"), 500, part="should not be set"),
+    "an object at a version to come": Sent("GET", f"{A}?resourceVersion=999999", 504, "Timeout", "too large"),
+    "an object at no version": Sent("GET", f"{A}?resourceVersion=x", 400, "BadRequest"),
     "an eviction of another uid": Sent(
-        "POST", f"{PODS}/b/eviction", 409, "Conflict", body={"deleteOptions": {"preconditions": {"uid": "x"}}}
+        "POST",
+        f"{PODS}/b/eviction",
+        409,
+        "Conflict",
+        body={**named("b"), "deleteOptions": {"preconditions": {"uid": "x"}}},
     ),
     "an eviction beyond the budget": Sent(
         "POST", f"{PODS}/b/eviction", 429, "TooManyRequests", body={"metadata": {"name": "b"}}

@@ -2,7 +2,7 @@
 
 FIELDS = """
 ConfigMap
-  apiVersion kind metadata:ObjectMeta binaryData:{str} data:{str} immutable:bool
+  apiVersion kind metadata:ObjectMeta binaryData:{bytes} data:{str} immutable:bool
 ContainerResourceMetricSource
   container name target:MetricTarget
 ContainerResourceMetricStatus
@@ -69,7 +69,7 @@ ResourceMetricSource
 ResourceMetricStatus
   current:MetricValueStatus name
 Secret
-  apiVersion kind metadata:ObjectMeta data:{str} immutable:bool stringData:{str} type^
+  apiVersion kind metadata:ObjectMeta data:{bytes} immutable:bool stringData:{str} type^
 VolumeAttributesClass
   apiVersion kind metadata:ObjectMeta driverName^ parameters:{str}^
 """

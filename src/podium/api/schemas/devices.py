@@ -76,7 +76,7 @@ NodeAllocatableResourceMapping
 OpaqueDeviceConfiguration
   driver parameters:any
 ResourceClaim
-  apiVersion kind metadata:ObjectMeta spec:ResourceClaimSpec status:ResourceClaimStatus
+  apiVersion kind metadata:ObjectMeta spec:ResourceClaimSpec^ status:ResourceClaimStatus
 ResourceClaimConsumerReference
   apiGroup resource name uid
 ResourceClaimSpec
@@ -84,7 +84,7 @@ ResourceClaimSpec
 ResourceClaimStatus
   allocation:AllocationResult reservedFor:[ResourceClaimConsumerReference]#uid devices:[AllocatedDeviceStatus]
 ResourceClaimTemplate
-  apiVersion kind metadata:ObjectMeta spec:ResourceClaimTemplateSpec
+  apiVersion kind metadata:ObjectMeta spec:ResourceClaimTemplateSpec^
 ResourceClaimTemplateSpec
   metadata:ObjectMeta spec:ResourceClaimSpec
 ResourcePool
@@ -92,6 +92,6 @@ ResourcePool
 ResourceSlice
   apiVersion kind metadata:ObjectMeta spec:ResourceSliceSpec
 ResourceSliceSpec
-  driver pool:ResourcePool nodeName nodeSelector:NodeSelector allNodes:bool devices:[Device]
+  driver^ pool:ResourcePool nodeName^ nodeSelector:NodeSelector allNodes:bool devices:[Device]
   perDeviceNodeSelection:bool sharedCounters:[CounterSet]
 """

@@ -8,11 +8,11 @@ stand as text in `podium.api.schemas`, taken from the API reference (k8s.io/api 
       nodeName priority:int tolerations:[Toleration] volumes:[Volume]#name
 
 A type, then its fields: text where nothing is said, else `int` (32 bits), `long` (64), `bool`, `float`, `time`,
-`quantity`, `share` (a number or text), `any`, the name of a type, `[...]` for a list and `{...}` for an object with
-whatever keys. Then what else is to be known, in this order: `!` marks an object that strategic merge patch replaces as
-a whole, `^` a field that no update changes in the object of a kind or in its spec, `=value` what the API server fills
-in and the store does too, `#name` a list that strategic merge patch merges by that field of its items, and `#` one that
-it merges as a set.
+`quantity`, `share` (a number or text), `bytes` (in base64), `any`, the name of a type, `[...]` for a list and `{...}`
+for an object with whatever keys. Then what else is to be known, in this order: `!` marks an object that strategic merge
+patch replaces as a whole, `^` a field that no update changes in the object of a kind or in its spec, `=value` what the
+API server fills in and the store does too, `#name` a list that strategic merge patch merges by that field of its items,
+and `#` one that it merges as a set.
 
 This is the one place that says so; custom kinds join with the schemas of their definitions
 (`podium.api.schemas.schema_registry`).
@@ -57,7 +57,7 @@ _SUBJECTS = (
     extension,
 )
 _OLDER_FORMS = {(OLDER_VERSION, "PodGroup"): "SchedulerPluginsPodGroup"}
-_LEAVES = frozenset(("any", "bool", "float", "int", "long", "quantity", "share", "str", "time"))
+_LEAVES = frozenset(("any", "bool", "bytes", "float", "int", "long", "quantity", "share", "str", "time"))
 
 
 @dataclass(frozen=True, slots=True)

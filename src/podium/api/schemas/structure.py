@@ -7,6 +7,7 @@ strict.
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -25,6 +26,7 @@ from podium.api.times import PLAIN_TIME, parse_time
 _PYTHON_TYPES: dict[str, Any] = {
     "any": Any,
     "bool": bool,
+    "bytes": bytes,
     "float": float,
     "int": Int32,
     "long": Int64,
@@ -35,10 +37,28 @@ _PYTHON_TYPES: dict[str, Any] = {
 }
 # The groups whose versions give one field several types.
 _RESHAPED = ("resource.k8s.io",)
+
+
+def _read_base64(text: str) -> bytes:
+    """The bytes. Line ends within are passed over (encoding/base64).
+
+    Raises ValueError for what is none, which does not tell what it is: it may be secret.
+    """
+    try:
+        return b64decode(text.replace("\r", "").replace("\n", ""), validate=True)
+    except ValueError:
+        raise ValueError("the text is not in base64") from None
+
+
 # The types that most values of are seen to be right at a glance, and what reads all of them.
-_PARSERS: dict[str, Callable[[Any], int]] = {"quantity": parse_quantity, "time": parse_time}
+_PARSERS: dict[str, Callable[[Any], object]] = {
+    "bytes": _read_base64,
+    "quantity": parse_quantity,
+    "time": parse_time,
+}
 _WORDS = {
     "bool": "true or false",
+    "bytes": "text in base64",
     "float": "a number",
     "int": "a whole number of 32 bits",
     "long": "a whole number of 64 bits",
@@ -189,7 +209,7 @@ def _problem(value: Any, type_: str) -> str:
     return f"{shown(value)} is not {_WORDS[type_]}{advice}"
 
 
-def _parsing_problem(parse: Callable[[Any], int], value: Any) -> str:
+def _parsing_problem(parse: Callable[[Any], object], value: Any) -> str:
     try:
         parse(value)
     except ValueError as error:

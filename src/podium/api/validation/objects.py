@@ -12,6 +12,9 @@ from types import MappingProxyType
 from podium.api.kinds import group_of
 from podium.api.meta import Raw
 from podium.api.names import name_rule
+from podium.api.validation.contents import check_config_map, check_secret
+from podium.api.validation.device_claims import check_resource_claim, check_resource_claim_template
+from podium.api.validation.devices import check_device_class, check_device_taint_rule
 from podium.api.validation.finding import Finding
 from podium.api.validation.jobs import check_cron_job, check_job
 from podium.api.validation.limits import check_limit_range, check_quota
@@ -21,6 +24,7 @@ from podium.api.validation.place import Place
 from podium.api.validation.pod_groups import check_pod_group, check_workload
 from podium.api.validation.pods import check_pod
 from podium.api.validation.policies import check_budget, check_priority_class, check_runtime_class
+from podium.api.validation.resource_slices import check_resource_slice
 from podium.api.validation.services import check_service
 from podium.api.validation.storage import (
     check_claim,
@@ -48,6 +52,7 @@ def _no_more(_place: Place) -> None:
 
 RULES: Mapping[tuple[str, str], tuple[Rule, bool]] = MappingProxyType(
     {
+        ("", "ConfigMap"): (check_config_map, True),
         ("", "LimitRange"): (check_limit_range, True),
         ("", "Namespace"): (_no_more, False),
         ("", "Node"): (check_node, False),
@@ -56,6 +61,7 @@ RULES: Mapping[tuple[str, str], tuple[Rule, bool]] = MappingProxyType(
         ("", "Pod"): (check_pod, True),
         ("", "ReplicationController"): (check_replication_controller, True),
         ("", "ResourceQuota"): (check_quota, True),
+        ("", "Secret"): (check_secret, True),
         ("", "Service"): (check_service, True),
         ("apps", "ControllerRevision"): (check_controller_revision, True),
         ("apps", "DaemonSet"): (check_daemon_set, True),
@@ -66,6 +72,11 @@ RULES: Mapping[tuple[str, str], tuple[Rule, bool]] = MappingProxyType(
         ("batch", "Job"): (check_job, True),
         ("node.k8s.io", "RuntimeClass"): (check_runtime_class, False),
         ("policy", "PodDisruptionBudget"): (check_budget, True),
+        ("resource.k8s.io", "DeviceClass"): (check_device_class, False),
+        ("resource.k8s.io", "DeviceTaintRule"): (check_device_taint_rule, False),
+        ("resource.k8s.io", "ResourceClaim"): (check_resource_claim, True),
+        ("resource.k8s.io", "ResourceClaimTemplate"): (check_resource_claim_template, True),
+        ("resource.k8s.io", "ResourceSlice"): (check_resource_slice, False),
         ("scheduling.k8s.io", "PodGroup"): (check_pod_group, True),
         ("scheduling.k8s.io", "PriorityClass"): (check_priority_class, False),
         ("scheduling.k8s.io", "Workload"): (check_workload, True),

@@ -11,8 +11,7 @@ from podium.api.validation.selectors import check_label_selector, check_node_sel
 _RECLAIMING = ("Delete", "Recycle", "Retain")
 _BINDING_MODES = ("Immediate", "WaitForFirstConsumer")
 _MAX_PARAMETERS = 512
-# The sources that a persistent volume can have, in kube-apiserver's order, each with the fields that it must have.
-_REQUIRED_FIELDS = {
+SOURCES = {
     "hostPath": ("path",),
     "gcePersistentDisk": ("pdName",),
     "awsElasticBlockStore": ("volumeID",),
@@ -36,6 +35,7 @@ _REQUIRED_FIELDS = {
     "storageos": (),
     "csi": ("driver", "volumeHandle"),
 }
+"""The sources that a persistent volume can have, in kube-apiserver's order, each with the fields that it must have."""
 
 
 def check_volume(volume: Place) -> None:
@@ -51,7 +51,7 @@ def check_volume(volume: Place) -> None:
     if affinity is not None:
         affinity.require("required")
         check_node_selector(affinity, "required")
-    given = [name for name in _REQUIRED_FIELDS if spec.has(name)]
+    given = [name for name in SOURCES if spec.has(name)]
     if not given:
         spec.required("", "must specify a volume type")
         return
@@ -59,7 +59,7 @@ def check_volume(volume: Place) -> None:
         spec.forbidden(name, "may not specify more than 1 volume type")
     source = spec.child(given[0])
     if source is not None:
-        source.require(*_REQUIRED_FIELDS[given[0]])
+        source.require(*SOURCES[given[0]])
     if given[0] == "local" and affinity is None:
         spec.required("nodeAffinity", "Local volume requires node affinity")
 

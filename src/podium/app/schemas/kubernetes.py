@@ -10,6 +10,7 @@ _TEXT_OR_NUMBER: Schema = {"type": ["string", "number"]}
 _LEAVES: dict[str, Schema] = {
     "any": {},
     "bool": {"type": "boolean"},
+    "bytes": {"type": "string"},
     "float": {"type": "number"},
     "int": {"type": "integer"},
     "long": {"type": "integer"},

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -15,6 +16,9 @@ from podium.api.errors import InputError
 from podium.api.meta import Raw
 
 _NAME = "podium"
+_NAMESPACE = "namespace"
+_LISTS = {"clusters": "cluster", "users": "user", "contexts": "context"}
+_MOST_CHARACTERS = 65_536
 _FIRST_LINE = "# Written by `podium up`, which writes it anew.\n"
 
 
@@ -48,9 +52,32 @@ def check_place(path: Path) -> None:
     if not path.exists():
         return
     with path.open(encoding="utf-8", errors="replace") as file:
-        if file.readline() != _FIRST_LINE:
-            problem = "is not a kubeconfig of `podium up`, and is not written over; name another file"
-            raise InputError(problem, source=str(path))
+        text = file.read(_MOST_CHARACTERS)
+    if text and not text.startswith(_FIRST_LINE) and not _is_as_kubectl_writes_it(text):
+        problem = "is not a kubeconfig of `podium up`, and is not written over; name another file"
+        raise InputError(problem, source=str(path))
+
+
+def _is_as_kubectl_writes_it(text: str) -> bool:
+    """Whether it is such a kubeconfig, of which kubectl has changed a context: its comments are gone then."""
+    try:
+        raw = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return False
+    if not isinstance(raw, dict):
+        return False
+    ours = kubeconfig(Access("", "file", "token"))
+    return all(_is_all_of(raw.get(listed), ours[listed][0], field) for listed, field in _LISTS.items())
+
+
+def _is_all_of(listed: Any, ours: Raw, field: str) -> bool:
+    """Whether a list has the entry of ours alone, and in it nothing but what we write, and a namespace."""
+    if not isinstance(listed, list) or len(listed) != 1 or not isinstance(listed[0], dict):
+        return False
+    value = listed[0].get(field) or {}
+    return (
+        listed[0].get("name") == _NAME and isinstance(value, dict) and value.keys() <= {*ours[field].keys(), _NAMESPACE}
+    )
 
 
 def write_kubeconfig(path: Path, access: Access) -> None:

@@ -27,6 +27,7 @@ STARTING = "NodeStarting"
 """The reason of Ready=False on a node that has not started yet."""
 
 _HOSTNAME_LABEL = "kubernetes.io/hostname"
+_OF_ONE = frozenset(("creationTimestamp", "managedFields", "resourceVersion", "uid"))
 # What is known to go away once a starting node is ready.
 _OF_A_START = frozenset((STARTUP_TAINT, "node.kubernetes.io/not-ready"))
 
@@ -54,8 +55,11 @@ class NodeGroup:
         read(self.template, Node)
 
     def node(self, name: str) -> Raw:
-        """A new node of the group, as it is created: not ready, with the taint of a start."""
-        metadata: Raw = self.template.get("metadata", {})
+        """A new node of the group, as it is created: not ready, with the taint of a start.
+
+        What the template may have had of a cluster, as one from a dump does, no other node has.
+        """
+        metadata = {name: value for name, value in self.template.get("metadata", {}).items() if name not in _OF_ONE}
         labels = {**metadata.get("labels", {}), GROUP_LABEL: self.name, _HOSTNAME_LABEL: name}
         spec: Raw = self.template.get("spec", {})
         taints = [*spec.get("taints", []), {"key": STARTUP_TAINT, "effect": "NoSchedule"}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from podium.api.meta import Raw
 from podium.api.schemas.structure import without_unknown
@@ -13,12 +14,22 @@ from podium.requests.request import Request, Response
 from podium.store.conversion.conversion import stored_selector
 from podium.store.definitions.definition import KIND as DEFINITION
 from podium.store.definitions.definition import unheeded
+from podium.store.errors import StoreError, invalid
 from podium.store.reads.listing import ListOptions
 from podium.store.stored import Stored
 
+_NO_VERSIONS = (None, "", "0")
+# Kubernetes' own kinds of which an update names the version that it is about; all custom kinds are such.
+_CONDITIONAL = frozenset((DEFINITION, "Lease", "PodDisruptionBudget", "RuntimeClass"))
+
 
 def get(context: Context, request: Request, now: int) -> Response:
-    """The object; those of its subresources that carry the object itself are read the same way."""
+    """The object; those of its subresources that carry the object itself are read the same way.
+
+    Raises StoreError 504 for a version that is to come, as clients ask for one that the object has at least.
+    """
+    if request.options.resource_version:
+        context.store.check_version(request.options.resource_version)
     return done(context.store.get(request.kind, request.key))
 
 
@@ -36,8 +47,14 @@ def watch(context: Context, request: Request, now: int) -> Response:
 
 
 def create(context: Context, request: Request, now: int) -> Response:
-    """A new object."""
+    """A new object.
+
+    Raises StoreError 500 for one that says which version it has, as etcd's store does, for whose refusal kube-apiserver
+    has no better words (pkg/storage/errors.go).
+    """
     raw, warnings = known(context, request, context.object_of(request))
+    if context.creates_new and _version_of(raw) not in _NO_VERSIONS:
+        raise StoreError(500, "", "resourceVersion should not be set on objects to be created")
     reading = request.reading if raw is request.body else None
     return written(context.store.create(raw, now=now, reading=reading, is_new=context.creates_new), 201, warnings)
 
@@ -45,12 +62,15 @@ def create(context: Context, request: Request, now: int) -> Response:
 def update(context: Context, request: Request, now: int) -> Response:
     """The object in the place of what was there, but for its status."""
     raw, warnings = known(context, request, context.object_of(request))
+    _check_condition(context, request, raw)
     return written(context.store.update(raw), 200, warnings)
 
 
 def update_status(context: Context, request: Request, now: int) -> Response:
     """The status in the place of what was there."""
-    return done(context.store.update_status(context.object_of(request, completes=False)))
+    raw = context.object_of(request, completes=False)
+    _check_condition(context, request, raw)
+    return done(context.store.update_status(raw))
 
 
 def patch_status(context: Context, request: Request, now: int) -> Response:
@@ -75,6 +95,22 @@ def patch(context: Context, request: Request, now: int) -> Response:
 
     stored = store.patch(request.kind, request.key, request.body, request.patch_type, "", request.api_version, complete)
     return written(stored, 200, warnings)
+
+
+def _check_condition(context: Context, request: Request, raw: Raw) -> None:
+    """Raise StoreError 422 for an update without a version, of a kind that has no such (AllowUnconditionalUpdate)."""
+    stored = context.store.get(request.kind, request.key)
+    if not context.creates_new or not (stored.resource.is_custom or request.kind in _CONDITIONAL):
+        return
+    if _version_of(raw) in _NO_VERSIONS:
+        problem = "Invalid value: 0: must be specified for an update"
+        raise invalid(stored.resource, stored.key, problem, "metadata.resourceVersion")
+
+
+def _version_of(raw: Raw) -> Any:
+    """Which version an object says that it has."""
+    metadata = raw.get("metadata")
+    return metadata.get("resourceVersion") if isinstance(metadata, dict) else None
 
 
 def known(context: Context, request: Request, raw: Raw) -> tuple[Raw, tuple[str, ...]]:

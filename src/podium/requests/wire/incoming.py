@@ -21,6 +21,7 @@ from podium.store.reads.listing import ListOptions
 _OLDER = [["policy/v1beta1", "Eviction"]]
 _DELETE_OPTIONS = "DeleteOptions"
 _ABSENT = (None, "")
+_NAMING_PARTS = ("binding", "eviction")
 
 
 class Asker(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +62,9 @@ def request_of(asked: Asked, body: Any = None, patch_type: PatchType = "merge", 
     check_parameters(verb, parameters, applies=patch_type == "apply")
     if verb in ("create", "update"):
         body = _as_expected(place, body)
+        _check_named(verb, place, body)
+    elif patch_type == "apply":
+        _check_version(place, body)
     elif verb in ("delete", "deletecollection"):
         body = _delete_options(body, parameters.delete)
     key, options = place.key, parameters.options
@@ -84,11 +88,43 @@ def request_of(asked: Asked, body: Any = None, patch_type: PatchType = "merge", 
     )
 
 
-def _as_expected(place: Place, body: Any) -> Raw:
-    """The object of the body, if it is one of those that go there; what it leaves open about that is filled in."""
+def _expected(place: Place) -> tuple[str, str]:
+    """The version and kind of the objects that go to a place."""
     resource = place.resource
     part = resource.subresource(place.subresource) if place.subresource else None
-    version, kind = (part and part.api_version) or resource.api_version, (part and part.kind) or resource.kind
+    return (part and part.api_version) or resource.api_version, (part and part.kind) or resource.kind
+
+
+def _check_named(verb: Verb, place: Place, body: Raw) -> None:
+    """Raise StoreError 400 for an object without its name where that is asked for beside the path (rest.go).
+
+    What is done to a pod by the name in the path, such as its eviction, says that name too.
+    """
+    metadata = body.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("name"):
+        return
+    if verb == "update":
+        problem = f"the name of the object ({place.name} based on URL) was undeterminable: name must be provided"
+        raise bad_request(problem)
+    if place.subresource in _NAMING_PARTS:
+        raise bad_request(f"name in URL does not match name in {_expected(place)[1]} object")
+
+
+def _check_version(place: Place, body: Any) -> None:
+    """Raise StoreError 400 for a part of an object, to be applied, in another version than the path's."""
+    version, _ = _expected(place)
+    given = body.get("apiVersion") if isinstance(body, dict) else None
+    if given in _ABSENT or not body.get("kind"):
+        missing = "Kind" if given not in _ABSENT else "apiVersion"
+        raise bad_request(f"Object '{missing}' is missing in the apply patch; expected: {version}")
+    if given != version:
+        problem = f"Incorrect version specified in apply patch. Specified patch version: {given}, expected: {version}"
+        raise bad_request(problem)
+
+
+def _as_expected(place: Place, body: Any) -> Raw:
+    """The object of the body, if it is one of those that go there; what it leaves open about that is filled in."""
+    version, kind = _expected(place)
     if not isinstance(body, dict):
         raise bad_request(f"the body of the request is {shown(body)}, and a {kind} is an object")
     given_version, given_kind = body.get("apiVersion"), body.get("kind")

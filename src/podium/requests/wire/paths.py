@@ -44,8 +44,8 @@ class Paths:
         self._resources = resources
 
     def place(self, path: str) -> Place | None:
-        """What a decoded path stands for; None for one that the API does not have."""
-        parts = path.split("/")
+        """What a decoded path stands for; None for one that the API does not have. A slash at its end is no matter."""
+        parts = path.removesuffix("/").split("/")
         if len(parts) > 3 and parts[1] == "api":
             group, version, rest = "", parts[2], parts[3:]
         elif len(parts) > 4 and parts[1] == "apis":

@@ -28,6 +28,7 @@ _TIME = f"{_META}.Time"
 _PLAIN: Mapping[str, Raw] = {
     "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
     "bool": {"type": "boolean"},
+    "bytes": {"type": "string", "format": "byte"},
     "float": {"type": "number", "format": "double"},
     "int": {"type": "integer", "format": "int32"},
     "long": {"type": "integer", "format": "int64"},

@@ -13,7 +13,6 @@ from podium.server.protobuf import messages
 from podium.server.protobuf.messages import Message, message_of
 
 _LEAVES: Mapping[str, Type] = {
-    "bytes": Leaf("str"),
     "json": Leaf("any"),
     "microtime": Leaf("time"),
     "values": ListOf(Leaf("str")),

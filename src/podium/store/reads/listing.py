@@ -103,6 +103,14 @@ def read_version(text: str) -> int:
     return int(text)
 
 
+def check_version(revisions: Revisions, text: str) -> int:
+    """The version that a parameter names, if there was it. Raises StoreError 400, and 504 for one that is to come."""
+    version = read_version(text)
+    if version > revisions.version:
+        raise too_large(version, revisions.version)
+    return version
+
+
 def _check(options: ListOptions) -> None:
     """That the options go together (apimachinery's internalversion/validation)."""
     match, version = options.resource_version_match, options.resource_version
@@ -130,9 +138,7 @@ def _place(revisions: Revisions, options: ListOptions) -> tuple[int, str]:
         if version > revisions.version:
             raise bad_request("the continue token is not one of this store")
         return version, start
-    version = read_version(options.resource_version)
-    if version > revisions.version:
-        raise too_large(version, revisions.version)
+    version = check_version(revisions, options.resource_version)
     return (version if options.resource_version_match == "Exact" else revisions.version), ""
 
 

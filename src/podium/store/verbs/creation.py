@@ -12,8 +12,11 @@ from podium.api.pod import Pod
 from podium.api.qos import qos_class
 from podium.api.storage import PersistentVolume, PersistentVolumeClaim, PersistentVolumeStatus
 from podium.api.times import format_time
+from podium.api.workloads import Job
 from podium.store.api_resource import APIResource
 from podium.store.errors import bad_request
+from podium.store.stored import reread
+from podium.store.verbs.job_selector import selecting_its_own
 
 # Whoever registers a node reports on it in the same request.
 _REPORTED_AT_CREATION = frozenset(("Node",))
@@ -56,9 +59,16 @@ def with_first_status(raw: Raw, object_: Kubernetes) -> tuple[Raw, Kubernetes]:
 
 
 def with_uid(raw: Raw, object_: Kubernetes, uid: str) -> tuple[Raw, Kubernetes]:
-    """Both forms of an object with its identity. Its metadata are those that `with_metadata` has made for it."""
+    """Both forms of an object with its identity, and a Job with the selector that follows from it.
+
+    Its metadata are those that `with_metadata` has made for it.
+    """
     raw["metadata"]["uid"] = uid
-    return raw, replace(object_, metadata=replace(object_.metadata, uid=uid))
+    object_ = replace(object_, metadata=replace(object_.metadata, uid=uid))
+    if isinstance(object_, Job):
+        selecting = selecting_its_own(raw, object_.metadata.name, uid)
+        return selecting, reread(object_, raw, selecting)
+    return raw, object_
 
 
 def read_with_metadata(reading: Reading, raw: Raw) -> Reading:

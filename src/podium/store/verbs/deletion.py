@@ -12,7 +12,8 @@ from podium.api.errors import shown
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.times import MAX_TIME_NS, format_time, parse_time
-from podium.store.errors import conflict, invalid_options
+from podium.store.admission.priority_classes import SYSTEM_CLASSES
+from podium.store.errors import conflict, forbidden, invalid_options
 from podium.store.stored import Stored
 
 Propagation = Literal["", "Background", "Foreground", "Orphan"]
@@ -29,7 +30,16 @@ ORPHAN = "orphan"
 
 _FINALIZER_OF = {"Background": "", "Foreground": FOREGROUND, "Orphan": ORPHAN}
 _SECOND = 10**9
+_NAMESPACES = ("default", "kube-public", "kube-system")
 _MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+def check_mortal(stored: Stored) -> None:
+    """Raise StoreError 403 for the deletion of a namespace or a PriorityClass that every cluster has."""
+    if stored.kind == "Namespace" and stored.key in _NAMESPACES:
+        raise forbidden(stored.resource, stored.key, "this namespace may not be deleted")
+    if stored.kind == "PriorityClass" and stored.key in SYSTEM_CLASSES:
+        raise forbidden(stored.resource, stored.key, "this is a system priority class and cannot be deleted")
 
 
 def check_preconditions(stored: Stored, uid: str, resource_version: str) -> None:

@@ -5,6 +5,7 @@ Which they are stands in the schemas of the kinds (`podium.api.schemas.schema`),
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from podium.api.meta import Raw
@@ -12,7 +13,9 @@ from podium.api.policy import PriorityClass
 from podium.api.schemas.schema import immutable_paths
 from podium.store.errors import invalid
 from podium.store.stored import Stored
+from podium.store.verbs.job_update import check_job_update
 from podium.store.verbs.pod_update import check_pod_update
+from podium.store.verbs.volume_update import check_claim_update, check_volume_update
 
 _SEALED = ("ConfigMap", "Secret")
 _SEALED_FIELDS = ("immutable", "data", "binaryData")
@@ -30,8 +33,9 @@ def check_update(previous: Stored, raw: Raw, object_: object) -> None:
         if changed is not None:
             problem = "Forbidden: field is immutable when `immutable` is set"
             raise invalid(resource, key, problem, changed, "FieldValueForbidden")
-    if resource.name == "Pod":
-        check_pod_update(previous, raw["spec"])
+    check = _CHECKS.get(resource.name)
+    if check is not None:
+        check(previous, raw)
     old = previous.object
     if isinstance(old, PriorityClass) and isinstance(object_, PriorityClass):
         if old.value != object_.value:
@@ -39,6 +43,38 @@ def check_update(previous: Stored, raw: Raw, object_: object) -> None:
         if old.preemption_policy != object_.preemption_policy:
             raise invalid(resource, key, _PROBLEM, "preemptionPolicy")
     _check_finalizers(previous, raw)
+
+
+def _check_address(previous: Stored, raw: Raw) -> None:
+    """The address of a Service stays; one of type ExternalName has none (ValidateServiceUpdate)."""
+    before, after = previous.raw.get("spec") or {}, raw.get("spec") or {}
+    if "ExternalName" in (before.get("type"), after.get("type")) or not before.get("clusterIP"):
+        return
+    if before["clusterIP"] != after.get("clusterIP"):
+        raise invalid(previous.resource, previous.key, "may not change once set", "spec.clusterIPs[0]")
+
+
+def _check_node(previous: Stored, raw: Raw) -> None:
+    """A node keeps what it was once given (ValidateNodeUpdate)."""
+    before, after = previous.raw.get("spec") or {}, raw.get("spec") or {}
+    for field in ("podCIDR", "podCIDRs", "providerID"):
+        if before.get(field) and before[field] != after.get(field):
+            problem = f'Forbidden: node updates may not change {field} except from "" to valid'
+            raise invalid(previous.resource, previous.key, problem, f"spec.{field}", "FieldValueForbidden")
+
+
+def _check_pod(previous: Stored, raw: Raw) -> None:
+    check_pod_update(previous, raw["spec"])
+
+
+_CHECKS: Mapping[str, Callable[[Stored, Raw], None]] = {
+    "Job": check_job_update,
+    "Node": _check_node,
+    "PersistentVolume": check_volume_update,
+    "PersistentVolumeClaim": check_claim_update,
+    "Pod": _check_pod,
+    "Service": _check_address,
+}
 
 
 def _check_finalizers(previous: Stored, raw: Raw) -> None:

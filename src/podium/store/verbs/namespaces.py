@@ -19,7 +19,6 @@ NAME_LABEL = "kubernetes.io/metadata.name"
 """The label of a namespace that holds its name."""
 
 _NAMESPACE = BUILT_IN["", "Namespace"]
-_IMMORTAL = ("default", "kube-public", "kube-system")
 
 
 def check_namespace(revisions: Revisions, resource: APIResource, namespace: str, key: str, *, must_exist: bool) -> None:
@@ -62,12 +61,6 @@ def as_new_namespace(raw: Raw) -> Raw:
 def account_of(namespace: str) -> Raw:
     """The ServiceAccount of pods that name none, which every namespace has."""
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": namespace}}
-
-
-def check_mortal(stored: Stored) -> None:
-    """Raise StoreError 403 for the deletion of a namespace that every cluster has."""
-    if stored.kind == "Namespace" and stored.key in _IMMORTAL:
-        raise forbidden(stored.resource, stored.key, "this namespace may not be deleted")
 
 
 def is_going(stored: Stored) -> bool:

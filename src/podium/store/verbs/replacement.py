@@ -9,6 +9,7 @@ from podium.store.api_resource import APIResource
 from podium.store.api_resources import POD_GROUP
 from podium.store.errors import bad_request
 from podium.store.stored import Stored
+from podium.store.verbs.job_selector import selecting_as_before
 from podium.store.verbs.managed_fields import with_kept_managers
 
 _KEPT_METADATA = (
@@ -44,6 +45,8 @@ def replaced(previous: Stored, raw: Raw) -> Raw:
             updated["status"] = previous.raw["status"]
     if previous.resource.name == "Pod":
         updated = readmit_pod(updated, previous.raw)
+    elif previous.resource.name == "Job":
+        updated = selecting_as_before(updated, previous.raw)
     elif previous.resource is POD_GROUP:
         updated = readmit_group(updated, previous.raw)
     if previous.resource.has_generation and _content(previous, updated) != _content(previous, previous.raw):

@@ -1,0 +1,73 @@
+"""Which kubeconfigs are written over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from podium.api.errors import InputError
+from podium.app.serving.kubeconfig import Access, write_kubeconfig
+
+ACCESS = Access("http://127.0.0.1:7443", token="a-token-of-some-length")
+
+
+def rewritten(path: Path, **changes: Any) -> None:
+    """The file as kubectl writes it: without comments, in the order of its fields."""
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), "preferences": {}, **changes}))
+
+
+def test_a_kubeconfig_of_ours_is_written_anew_though_kubectl_has_changed_its_namespace(tmp_path: Path) -> None:
+    path = tmp_path / "k"
+    write_kubeconfig(path, ACCESS)
+    first = path.read_text()
+    context = {"cluster": "podium", "user": "podium", "namespace": "shop"}
+    rewritten(path, contexts=[{"name": "podium", "context": context}])
+
+    write_kubeconfig(path, ACCESS)
+
+    assert path.read_text() == first
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"users": []},
+        {"users": [{"name": "podium", "user": {"client-key": "key.pem"}}]},
+        {"users": [{"name": "podium", "user": {}}, {"name": "me", "user": {}}]},
+        {"clusters": [{"name": "production", "cluster": {}}]},
+        {"contexts": "x"},
+        {"contexts": [5]},
+    ],
+    ids=str,
+)
+def test_one_with_anything_else_in_it_is_not_touched(tmp_path: Path, changes: Any) -> None:
+    path = tmp_path / "k"
+    write_kubeconfig(path, ACCESS)
+    rewritten(path, **changes)
+    before = path.read_text()
+
+    with pytest.raises(InputError, match="is not a kubeconfig of `podium up`"):
+        write_kubeconfig(path, ACCESS)
+
+    assert path.read_text() == before
+
+
+@pytest.mark.parametrize("text", ["a: [", "[]", "kind: Config\n", "\x00"])
+def test_what_is_no_kubeconfig_is_not_touched(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "k"
+    path.write_text(text)
+
+    with pytest.raises(InputError, match="is not a kubeconfig of `podium up`"):
+        write_kubeconfig(path, ACCESS)
+
+
+def test_an_empty_file_has_nothing_to_lose(tmp_path: Path) -> None:
+    path = tmp_path / "k"
+    path.touch()
+
+    write_kubeconfig(path, ACCESS)
+
+    assert path.read_text()
