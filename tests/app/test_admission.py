@@ -54,6 +54,23 @@ def test_a_pod_takes_and_goes_where_its_runtime_class_says() -> None:
     assert found["m"] == ["node(s) didn't match Pod's node affinity/selector"]
 
 
+def test_pods_on_nodes_have_their_own_labels_in_selectors_with_label_keys_where_no_cluster_has_stored_them() -> None:
+    apart = {
+        "labelSelector": {"matchLabels": {"app": "web"}},
+        "matchLabelKeys": ["version"],
+        "topologyKey": "host",
+    }
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+
+    def web(name: str, version: str, **spec: Any) -> Raw:
+        raw = pod(name, affinity=affinity, **spec)
+        return {**raw, "metadata": {"name": name, "labels": {"app": "web", "version": version}}}
+
+    there = [node("n1", host="n1"), web("old", "1", nodeName="n1")]
+    assert reasons(*there, web("p", "2")) == {"n1": []}
+    assert reasons(*there, web("p", "1")) == {"n1": ["node(s) didn't match pod anti-affinity rules"]}
+
+
 def test_on_the_network_of_the_node_ports_of_containers_are_ports_of_the_node() -> None:
     containers = [{"name": "main", "image": "a", "ports": [{"containerPort": 80}]}]
     placed = pod("placed", hostNetwork=True, containers=containers, nodeName="n")

@@ -10,7 +10,7 @@ import msgspec
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.limit_range import LimitRange
 from podium.api.meta import Kubernetes
-from podium.api.pod import Pod
+from podium.api.pod import Pod, PodAffinity
 from podium.api.pod_group import PodGroup
 from podium.api.policy import PriorityClass
 from podium.api.runtime_class import RuntimeClass
@@ -65,8 +65,20 @@ def with_levels(policy: DisruptionPolicy, classes: Mapping[str, PriorityClass]) 
 
 def _is_raw(pod: Pod, classes: Mapping[str, PriorityClass]) -> bool:
     """Whether admission would change how the pod is scheduled."""
-    if not (pod.metadata.uid or pod.spec.node_name):
+    if not pod.metadata.uid and (not pod.spec.node_name or _has_label_keys(pod)):
         return True
     if pod.spec.priority is not None:
         return False
     return bool(pod.spec.priority_class_name) or any(class_.global_default for class_ in classes.values())
+
+
+def _has_label_keys(pod: Pod) -> bool:
+    """Whether the pod's own labels belong into selectors by which it attracts and repels others."""
+    affinity = pod.spec.affinity
+    sides = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
+    return any(_has_keys(side) for side in sides if side is not None)
+
+
+def _has_keys(side: PodAffinity) -> bool:
+    terms = (*side.required, *(weighted.pod_affinity_term for weighted in side.preferred))
+    return any(term.match_label_keys or term.mismatch_label_keys for term in terms)
