@@ -1,8 +1,8 @@
-"""Pods, their groups and classes from manifests that no API server has seen, as it would have stored them."""
+"""Pods, their groups, claims and classes from manifests that no API server has seen, as it would have stored them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -14,30 +14,35 @@ from podium.api.pod import Pod, PodAffinity
 from podium.api.pod_group import PodGroup
 from podium.api.policy import PriorityClass
 from podium.api.runtime_class import RuntimeClass
+from podium.api.storage import PersistentVolumeClaim, StorageClass
 from podium.store.admission.group_admission import admit_group
 from podium.store.admission.pod_admission import admit_pod
 from podium.store.admission.priority_levels import missing_classes
+from podium.store.admission.storage_classes import with_default_class
 
 
 @dataclass(frozen=True, slots=True)
-class PodDefaults:
-    """What else pods get from the cluster: LimitRanges by namespace, and RuntimeClasses by name."""
+class Defaults:
+    """What pods and claims get from the cluster: LimitRanges by namespace, RuntimeClasses by name, StorageClasses."""
 
     limit_ranges: dict[str, list[LimitRange]] = field(default_factory=dict)
     runtime_classes: dict[str, RuntimeClass] = field(default_factory=dict)
+    storage_classes: list[StorageClass] = field(default_factory=list)
 
     def take(self, item: Kubernetes) -> None:
-        """Remember an object that pods get something from."""
+        """Remember an object that others get something from."""
         if isinstance(item, LimitRange):
             self.limit_ranges.setdefault(item.metadata.namespace, []).append(item)
         elif isinstance(item, RuntimeClass):
             self.runtime_classes[item.metadata.name] = item
+        elif isinstance(item, StorageClass):
+            self.storage_classes.append(item)
 
 
 def admitted(
     pod: Pod,
     classes: Mapping[str, PriorityClass],
-    defaults: PodDefaults,
+    defaults: Defaults,
 ) -> Pod:
     """The pod with its priority, policy, resources and selectors filled in, where that is still to be done.
 
@@ -55,6 +60,15 @@ def group_admitted(group: PodGroup, classes: Mapping[str, PriorityClass]) -> Pod
     if not group.spec.priority_class_name:
         return group
     return msgspec.convert(admit_group(msgspec.to_builtins(group), group.key, classes), PodGroup)
+
+
+def claim_admitted(claim: PersistentVolumeClaim, classes: Iterable[StorageClass]) -> PersistentVolumeClaim:
+    """The claim with the default storage class, where it names none and was in no cluster yet."""
+    if claim.metadata.uid:
+        return claim
+    raw = msgspec.to_builtins(claim)
+    filled = with_default_class(raw, claim, classes)
+    return claim if filled is raw else msgspec.convert(filled, PersistentVolumeClaim)
 
 
 def with_levels(policy: DisruptionPolicy, classes: Mapping[str, PriorityClass]) -> dict[str, PriorityClass]:

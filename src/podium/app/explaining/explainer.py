@@ -18,7 +18,7 @@ from podium.api.pod_group import PodGroup
 from podium.api.policy import PriorityClass
 from podium.api.present import newest_time
 from podium.api.storage import PersistentVolumeClaim
-from podium.app.explaining.admission import PodDefaults, admitted, group_admitted, with_levels
+from podium.app.explaining.admission import Defaults, admitted, claim_admitted, group_admitted, with_levels
 from podium.app.explaining.decided import explain_decision, explain_with_group
 from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.placed import explain_placed
@@ -36,7 +36,7 @@ from podium.sim.results.disruption_state import DisruptionState, disruption_stat
 from podium.store.errors import StoreError
 
 
-def _let_in(pod: Pod, classes: Mapping[str, PriorityClass], defaults: PodDefaults) -> Pod:
+def _let_in(pod: Pod, classes: Mapping[str, PriorityClass], defaults: Defaults) -> Pod:
     """The pod as the API server would have stored it. Raises InputError for one that it would have refused."""
     try:
         return admitted(pod, classes, defaults)
@@ -72,13 +72,13 @@ class Explainer:
         self.cluster = Cluster(honors_policy=feature_gates.non_preempting_priority)
         self._feed = Feed(self.cluster)
         self._pending: dict[str, PodRecord] = {}
-        pods, groups, classes, policies = [], [], dict[str, PriorityClass](), []
-        defaults = PodDefaults()
+        pods, later, classes, policies = [], [], dict[str, PriorityClass](), []
+        defaults = Defaults()
         for item in _in_order(objects):
             if isinstance(item, Pod):
                 pods.append(item)
-            elif isinstance(item, PodGroup):
-                groups.append(item)
+            elif isinstance(item, PodGroup | PersistentVolumeClaim):
+                later.append(item)
             elif isinstance(item, PriorityClass):
                 classes[item.metadata.name] = item
             elif isinstance(item, DisruptionPolicy):
@@ -97,7 +97,8 @@ class Explainer:
         self._disruptions = self._disruptions_among(objects)
         self._let_in = partial(_let_in, classes=classes, defaults=defaults)
         self._let_group_in = partial(_let_group_in, classes=classes)
-        self._feed_all(map(self._let_group_in, groups))
+        self._let_claim_in = partial(claim_admitted, classes=defaults.storage_classes)
+        self._feed_all(map(self._let_other_in, later))
         for pod in sorted(pods, key=lambda pod: pod.key):
             self._take_in(self._let_in(pod))
         for plugin in chain.from_iterable(profile.post_filter for profile in profiles.values()):
@@ -134,6 +135,11 @@ class Explainer:
         """Whether there is such a pod that has not ended."""
         return key in self._pending or any(record.key == key for record in self.cluster.placed.values())
 
+    def _let_other_in(self, item: Kubernetes) -> Kubernetes:
+        if isinstance(item, PersistentVolumeClaim):
+            return self._let_claim_in(item)
+        return self._let_group_in(item) if isinstance(item, PodGroup) else item
+
     def _feed_all(self, objects: Iterable[Kubernetes]) -> None:
         for item in objects:
             self._feed.changed(item)
@@ -141,7 +147,7 @@ class Explainer:
     @contextmanager
     def _with_claims(self, claims: tuple[PersistentVolumeClaim, ...]) -> Iterator[None]:
         """The cluster as it is with the claims that are not there yet."""
-        added = [claim for claim in claims if self.cluster.find(claim) is None]
+        added = [self._let_claim_in(claim) for claim in claims if self.cluster.find(claim) is None]
         for claim in added:
             self.cluster.put(claim)
         try:
@@ -159,11 +165,7 @@ class Explainer:
         arriving = list(come)
         staying = {(item.kind, item.key) for item in arriving}
         pods = [self._let_in(item) for item in arriving if isinstance(item, Pod)]
-        others = [
-            self._let_group_in(item) if isinstance(item, PodGroup) else item
-            for item in _in_order(arriving)
-            if not isinstance(item, Pod)
-        ]
+        others = [self._let_other_in(item) for item in _in_order(arriving) if not isinstance(item, Pod)]
         self._objects, self._disruptions = objects, self._disruptions_among(objects)
         for item in gone:
             if isinstance(item, Pod):
