@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import msgspec
 
@@ -13,6 +14,7 @@ from podium.api.meta import Kubernetes
 from podium.api.pod import Pod, PodAffinity
 from podium.api.pod_group import PodGroup
 from podium.api.policy import PriorityClass
+from podium.api.resource_claims import ResourceClaim, ResourceClaimTemplate
 from podium.api.runtime_class import RuntimeClass
 from podium.api.storage import PersistentVolumeClaim, StorageClass
 from podium.store.admission.group_admission import admit_group
@@ -20,14 +22,20 @@ from podium.store.admission.pod_admission import admit_pod
 from podium.store.admission.priority_levels import missing_classes
 from podium.store.admission.storage_classes import with_default_class
 
+Claim = TypeVar("Claim", PersistentVolumeClaim, ResourceClaim)
+
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What pods and claims get from the cluster: LimitRanges by namespace, RuntimeClasses by name, StorageClasses."""
+    """What pods and claims get from the cluster.
+
+    LimitRanges by namespace, RuntimeClasses by name, StorageClasses, and ResourceClaimTemplates by key.
+    """
 
     limit_ranges: dict[str, list[LimitRange]] = field(default_factory=dict)
     runtime_classes: dict[str, RuntimeClass] = field(default_factory=dict)
     storage_classes: list[StorageClass] = field(default_factory=list)
+    claim_templates: dict[str, ResourceClaimTemplate] = field(default_factory=dict)
 
     def take(self, item: Kubernetes) -> None:
         """Remember an object that others get something from."""
@@ -37,6 +45,8 @@ class Defaults:
             self.runtime_classes[item.metadata.name] = item
         elif isinstance(item, StorageClass):
             self.storage_classes.append(item)
+        elif isinstance(item, ResourceClaimTemplate):
+            self.claim_templates[item.key] = item
 
 
 def admitted(
@@ -62,13 +72,18 @@ def group_admitted(group: PodGroup, classes: Mapping[str, PriorityClass]) -> Pod
     return msgspec.convert(admit_group(msgspec.to_builtins(group), group.key, classes), PodGroup)
 
 
-def claim_admitted(claim: PersistentVolumeClaim, classes: Iterable[StorageClass]) -> PersistentVolumeClaim:
-    """The claim with the default storage class, where it names none and was in no cluster yet."""
+def claim_admitted(claim: Claim, classes: Iterable[StorageClass]) -> Claim:
+    """The claim with a uid, by which it is told from others, and with the default storage class where it names none.
+
+    One that has a uid was in a cluster, and is as it was there.
+    """
     if claim.metadata.uid:
         return claim
-    raw = msgspec.to_builtins(claim)
-    filled = with_default_class(raw, claim, classes)
-    return claim if filled is raw else msgspec.convert(filled, PersistentVolumeClaim)
+    named = msgspec.structs.replace(claim.metadata, uid=f"{claim.kind} {claim.key}")
+    claim = msgspec.structs.replace(claim, metadata=named)
+    if not isinstance(claim, PersistentVolumeClaim):
+        return claim
+    return msgspec.convert(with_default_class(msgspec.to_builtins(claim), claim, classes), PersistentVolumeClaim)
 
 
 def with_levels(policy: DisruptionPolicy, classes: Mapping[str, PriorityClass]) -> dict[str, PriorityClass]:
