@@ -35,14 +35,36 @@ CONTROLLER = of(
 )
 REVISION = of("apps/v1", "ControllerRevision", revision=1, data={"spec": {}})
 NAMESPACE = of("v1", "Namespace", False)
+GPUS = of(
+    "resource.k8s.io/v1",
+    "ResourceClaim",
+    spec={
+        "devices": {
+            "requests": [
+                {"name": "one", "exactly": {"deviceClassName": "gpu", "selectors": [{"cel": {"expression": "true"}}]}},
+                {"name": "any", "firstAvailable": [{"name": "a", "deviceClassName": "gpu"}]},
+            ],
+            "constraints": [{"requests": ["one"], "matchAttribute": "a/b"}],
+        }
+    },
+)
+GPU_TEMPLATE = of("resource.k8s.io/v1", "ResourceClaimTemplate", spec={"spec": GPUS["spec"]})
+GPU_CLASS = of("resource.k8s.io/v1", "DeviceClass", False, spec={"selectors": [{"cel": {"expression": "true"}}]})
+SLICE = of(
+    "resource.k8s.io/v1",
+    "ResourceSlice",
+    False,
+    spec={"driver": "a.b", "nodeName": "n", "pool": {"name": "n"}, "devices": [{"name": "x"}, {"name": "y"}]},
+)
 WORKLOADS = [workload(kind) for kind in ("ReplicaSet", "Deployment", "DaemonSet", "StatefulSet")]
 VALID = [
     *(pod(), job(), claim(), volume(), SERVICE, NODE, QUOTA, BUDGET, PRIORITY, CLASS, CAPACITY, CSI_NODE, DRIVER),
-    *(RUNTIME, LIMITS, CRON, CONTROLLER, REVISION, NAMESPACE, *WORKLOADS),
+    *(RUNTIME, LIMITS, CRON, CONTROLLER, REVISION, NAMESPACE, *WORKLOADS, GPUS, GPU_TEMPLATE, GPU_CLASS, SLICE),
 ]
 DEPLOYMENT, STATEFUL, DAEMON = WORKLOADS[1], WORKLOADS[3], WORKLOADS[2]
 CODES = {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [1]}}]}
 LIMIT = "spec.limits.0"
+REQUESTS, CONSTRAINT = "spec.devices.requests", "spec.devices.constraints.0"
 
 
 def problems(raw: Raw) -> list[str]:
@@ -199,6 +221,30 @@ REFUSED: list[tuple[Raw, dict[str, Any], str]] = [
     ),
     (BUDGET, {"spec.minAvailable": "101%"}, '.spec.minAvailable: Invalid value: "101%": must not be greater than 100%'),
     (BUDGET, {"spec.minAvailable": -1}, ".spec.minAvailable: Invalid value: -1"),
+    # Devices.
+    (GPUS, {f"{REQUESTS}.0.exactly": GONE}, "requests[0]: Required value: exactly one of `exactly`, `firstAvailable`"),
+    (GPUS, {f"{REQUESTS}.1.exactly": {"deviceClassName": "gpu"}}, "is required, but multiple fields are set"),
+    (GPUS, {f"{REQUESTS}.0.exactly.deviceClassName": GONE}, "requests[0].exactly.deviceClassName: Required value"),
+    (GPUS, {f"{REQUESTS}.1.firstAvailable.0.name": GONE}, ".firstAvailable[0].name: Required value"),
+    (GPUS, {f"{REQUESTS}.1.name": "one"}, '.requests[1].name: Duplicate value: "one"'),
+    (GPUS, {f"{REQUESTS}.1.name": "A"}, '.requests[1].name: Invalid value: "A"'),
+    (GPUS, {f"{REQUESTS}.0.exactly.allocationMode": "Some"}, '.allocationMode: Unsupported value: "Some"'),
+    (
+        GPUS,
+        {f"{REQUESTS}.0.exactly.allocationMode": "All", f"{REQUESTS}.0.exactly.count": 2},
+        ".exactly.count: Invalid value: 2: must not be specified when allocationMode is 'All'",
+    ),
+    (
+        GPUS,
+        {f"{CONSTRAINT}.requests": ["any/b"]},
+        '.requests[0]: Invalid value: "any/b": must be the name',
+    ),
+    (GPUS, {f"{CONSTRAINT}.matchAttribute": GONE}, ".constraints[0].matchAttribute: Required value"),
+    (GPU_TEMPLATE, {f"spec.{REQUESTS}.0.exactly": GONE}, ".spec.spec.devices.requests[0]: Required value"),
+    (GPU_CLASS, {"spec.selectors.0.cel": GONE}, ".spec.selectors[0].cel: Required value"),
+    (SLICE, {"spec.nodeName": GONE}, ".spec: Required value: exactly one of `nodeName`"),
+    (SLICE, {"spec.allNodes": True}, '.spec: Invalid value: "{nodeName, allNodes}": exactly one of'),
+    (SLICE, {"spec.devices.1.name": "x"}, '.spec.devices[1].name: Duplicate value: "x"'),
     (PRIORITY, {"value": 1_000_000_001}, ".value: Forbidden: maximum allowed value of a user defined priority"),
     (PRIORITY, {"metadata.name": "system-x"}, ".metadata.name: Forbidden: priority class names with 'system-' prefix"),
     (RUNTIME, {"handler": GONE}, ".handler: Required value"),
@@ -246,6 +292,8 @@ TAKEN: list[tuple[Raw, dict[str, Any]]] = [
     (SERVICE, {"spec": {"type": "ExternalName", "externalName": "example.com."}}),
     (BUDGET, {"spec.minAvailable": "100%", "spec.selector": {}}),
     (PRIORITY, {"metadata.name": "system-node-critical", "value": 2_000_001_000}),
+    (GPUS, {f"{CONSTRAINT}.requests": ["one", "any", "any/a"]}),
+    (GPUS, {"apiVersion": "resource.k8s.io/v1beta1", f"{REQUESTS}.0": {"name": "one", "deviceClassName": "gpu"}}),
     (QUOTA, {"spec.scopeSelector": {"matchExpressions": [
         {"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}]}}),
     (volume(), {"spec.csi": GONE, "spec.hostPath": {"path": "/data"}}),

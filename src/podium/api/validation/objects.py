@@ -12,6 +12,12 @@ from types import MappingProxyType
 from podium.api.kinds import group_of
 from podium.api.meta import Raw
 from podium.api.names import name_rule
+from podium.api.validation.devices import (
+    check_claim_template,
+    check_device_class,
+    check_resource_claim,
+    check_resource_slice,
+)
 from podium.api.validation.finding import Finding
 from podium.api.validation.jobs import check_cron_job, check_job
 from podium.api.validation.limits import check_limit_range, check_quota
@@ -66,6 +72,10 @@ RULES: Mapping[tuple[str, str], tuple[Rule, bool]] = MappingProxyType(
         ("batch", "Job"): (check_job, True),
         ("node.k8s.io", "RuntimeClass"): (check_runtime_class, False),
         ("policy", "PodDisruptionBudget"): (check_budget, True),
+        ("resource.k8s.io", "DeviceClass"): (check_device_class, False),
+        ("resource.k8s.io", "ResourceClaim"): (check_resource_claim, True),
+        ("resource.k8s.io", "ResourceClaimTemplate"): (check_claim_template, True),
+        ("resource.k8s.io", "ResourceSlice"): (check_resource_slice, False),
         ("scheduling.k8s.io", "PodGroup"): (check_pod_group, True),
         ("scheduling.k8s.io", "PriorityClass"): (check_priority_class, False),
         ("scheduling.k8s.io", "Workload"): (check_workload, True),
