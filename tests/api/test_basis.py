@@ -121,6 +121,24 @@ def test_namespaces_whose_labels_are_selected_must_be_there(rule: str) -> None:
     assert caveats(asking, namespace) == {}
 
 
+def test_classes_of_claims_that_are_not_bound_must_be_there() -> None:
+    def claim(name: str, **spec: str) -> Raw:
+        return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": spec}
+
+    known = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "known"},
+        "provisioner": "disks",
+    }
+    fine = [claim("a", storageClassName="known"), claim("b", storageClassName="")]
+    bound = claim("c", storageClassName="other", volumeName="v")
+
+    assert caveats(known, *fine, bound) == {}
+    found = caveats(known, *fine, claim("d", storageClassName="other"))["storage-classes-missing"]
+    assert found.names == ("other",)
+
+
 def test_kinds_that_may_make_pods_are_told_and_others_are_not() -> None:
     jobs = PassedOver("RayCluster", "ray.io/v1", 3, True, ("a.yaml",))
     maps = PassedOver("ConfigMap", "v1", 500, False, ("a.yaml",))

@@ -54,6 +54,48 @@ def test_a_pod_takes_and_goes_where_its_runtime_class_says() -> None:
     assert found["m"] == ["node(s) didn't match Pod's node affinity/selector"]
 
 
+def test_pods_on_nodes_have_their_own_labels_in_selectors_with_label_keys_where_no_cluster_has_stored_them() -> None:
+    apart = {
+        "labelSelector": {"matchLabels": {"app": "web"}},
+        "matchLabelKeys": ["version"],
+        "topologyKey": "host",
+    }
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+
+    def web(name: str, version: str, **spec: Any) -> Raw:
+        raw = pod(name, affinity=affinity, **spec)
+        return {**raw, "metadata": {"name": name, "labels": {"app": "web", "version": version}}}
+
+    there = [node("n1", host="n1"), web("old", "1", nodeName="n1")]
+    assert reasons(*there, web("p", "2")) == {"n1": []}
+    assert reasons(*there, web("p", "1")) == {"n1": ["node(s) didn't match pod anti-affinity rules"]}
+
+
+def test_a_claim_without_a_class_is_bound_as_the_default_class_says() -> None:
+    mounting = pod(volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}])
+    made = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c"}, "spec": made}
+    default = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "fast", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+        "provisioner": "disks",
+        "volumeBindingMode": "WaitForFirstConsumer",
+        "allowedTopologies": [{"matchLabelExpressions": [{"key": "zone", "values": ["b"]}]}],
+    }
+    nodes = [node("n1", zone="a"), node("n2", zone="b")]
+    no_volume = ["node(s) didn't find available persistent volumes to bind"]
+
+    cluster = podium.load([*nodes, claim, mounting])
+    assert cluster.explain("p").outcome == "unschedulable"
+    with_class = cluster.with_(default)
+    assert {name: list(found.reasons) for name, found in with_class.explain("p").nodes.items()} == {
+        "n1": no_volume,
+        "n2": [],
+    }
+    assert reasons(*nodes, default, claim, mounting) == {"n1": no_volume, "n2": []}
+
+
 def test_on_the_network_of_the_node_ports_of_containers_are_ports_of_the_node() -> None:
     containers = [{"name": "main", "image": "a", "ports": [{"containerPort": 80}]}]
     placed = pod("placed", hostNetwork=True, containers=containers, nodeName="n")

@@ -51,6 +51,13 @@ def test_a_status_that_is_there_is_believed() -> None:
     assert allowed(budget(0, status={"disruptionsAllowed": 0}), pod("a", "n"), pod("b", "n")) == 0
 
 
+def test_a_budget_that_covers_no_pod_is_told_with_its_numbers() -> None:
+    answer = podium.explain([node("n"), pod("p"), {**budget(1), "spec": {"minAvailable": 1}}], "p")
+
+    (told,) = answer.to_dict()["disruptions"]["budgets"]
+    assert (told["healthy"], told["desired"], told["expected"], told["allowed"]) == (0, 1, 0, 0)
+
+
 def test_preemption_spares_pods_whose_budget_is_used_up_and_no_others() -> None:
     urgent: Raw = {**pod("urgent"), "metadata": {"name": "urgent"}}
     urgent["spec"] = {**urgent["spec"], "priority": 9}

@@ -23,7 +23,7 @@ from podium.app.cluster import Cluster
 from podium.app.explaining.explainer import Explainer
 from podium.app.explaining.on_node import answer_on
 from podium.framework.settings.configuration import Configuration
-from tests.builders import namespace, node, pod, replica_set, service
+from tests.builders import namespace, node, pod, replica_set, service, term
 from tests.generators import EVERYTHING, Objects, Traits, budgets, nodes, pods
 from tests.generators import clusters as generated
 
@@ -92,6 +92,27 @@ LARGE = [
     *(pod(f"p-{number}", on=f"n-{number % 6}", cpu=1, priority=number % 4) for number in range(24)),
     *(pod(f"w-{number}", cpu=2, priority=5) for number in range(4)),
 ]
+
+
+def test_in_which_order_obstacles_are_told_hangs_on_nothing_that_was_before() -> None:
+    # Each has a term of its own, and an address of its own on the port that is wanted.
+    holders = [
+        pod(f"p-{rack}", on="n", ports=[f"10.0.0.{rack}/TCP/80"], apart=[term("app=web", f"rack-{rack}")])
+        for rack in range(3)
+    ]
+    there = [
+        node("n", labels={f"rack-{rack}": "r" for rack in range(3)}),
+        *(node(f"n-{number}") for number in range(20)),
+        pod("web", labels={"app": "web"}, ports=[80], node_selector={"rack-0": "r"}),
+    ]
+    cluster = podium.load([*there, *holders])
+    assert cluster.explain("web").outcome == "unschedulable"
+
+    without = cluster.with_(without=["pod/p-0"])
+    assert without.explain("web").outcome == "unschedulable"
+
+    again = without.with_(holders[0]).explain("web").to_dict()["remedies"]
+    assert again == podium.load([*there, *holders]).explain("web").to_dict()["remedies"]
 
 
 @pytest.fixture

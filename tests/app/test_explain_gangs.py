@@ -84,6 +84,7 @@ def test_a_gang_of_which_too_few_are_there_is_not_attempted() -> None:
     assert found.outcome == "gated"
     assert found.pre_enqueue is not None
     assert found.pre_enqueue.plugin == "GangScheduling"
+    assert "which has 2 pods; 3 are placed together or none" in found.text
 
 
 def test_those_that_have_nodes_count() -> None:
@@ -113,10 +114,12 @@ def test_nothing_changes_by_being_asked() -> None:
     assert not explainer.cluster.placed
 
 
-def test_without_the_plugin_nothing_of_it_is_told() -> None:
+def test_without_the_plugin_pods_are_placed_one_by_one_and_that_is_told() -> None:
     objects = [node("a", cpu=2), pod_group("g", 2), *workers(2)]
 
-    assert "gang" not in Explainer(objects, now_ns=0).explain("default/w0").to_dict()
+    found = Explainer(objects, now_ns=0).explain("default/w0")
+    assert "gang" not in found.to_dict()
+    assert "2 would be placed, if its profile placed gangs" in found.text
 
 
 def test_a_gang_preempts_with_the_priority_of_the_class_that_its_group_names() -> None:

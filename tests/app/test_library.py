@@ -127,6 +127,24 @@ def test_an_object_that_is_given_twice_is_refused() -> None:
     )
 
 
+@pytest.mark.parametrize("given", [3, None, [3], [[]], b"cluster.yaml"])
+def test_what_can_be_no_object_is_an_error(given: Any) -> None:
+    with pytest.raises(podium.PodiumError, match="a dictionary, a typed object, or the name of a file or directory"):
+        podium.load(given)
+
+
+@pytest.mark.parametrize("given", [3, [], ["file.yaml"]])
+def test_what_can_be_no_configuration_is_an_error(given: Any) -> None:
+    with pytest.raises(podium.PodiumError, match="a file's name, a dictionary or a Configuration is needed"):
+        podium.load([], configuration=given)
+
+
+def test_fields_that_are_no_mapping_are_an_error() -> None:
+    plan = podium.load("examples/plan/cluster.yaml").plan()
+    with pytest.raises(podium.PodiumError, match='fields: "replicas=5" is no mapping'):
+        plan.set("deploy/shop/report", "replicas=5")  # type: ignore[arg-type]
+
+
 def test_what_is_wrong_in_a_dictionary_is_told_with_its_number() -> None:
     with pytest.raises(InputError) as caught:
         podium.explain([NODE, {**POD, "spec": 5}], "web")

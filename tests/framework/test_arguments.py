@@ -35,7 +35,7 @@ def test_what_is_left_out_has_its_default() -> None:
     assert read_arguments({"limit": 3}, Own, "OwnPlugin") == Own(limit=3)
 
 
-def test_kind_and_version_of_arguments_are_not_looked_at() -> None:
+def test_arguments_may_say_what_they_are() -> None:
     args = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "OwnPluginArgs", "scoringType": "Most"}
     assert read_arguments(args, Own, "OwnPlugin") == Own(scoring_type="Most")
 
@@ -45,6 +45,7 @@ def test_kind_and_version_of_arguments_are_not_looked_at() -> None:
     [
         ({"scoringTyp": "Most"}, 'plugin OwnPlugin: there is no field "scoringTyp"; did you mean scoringType?'),
         ({"scoring_type": "Most"}, 'plugin OwnPlugin: there is no field "scoring_type"; did you mean scoringType?'),
+        ({"kind": "OtherArgs"}, 'plugin OwnPlugin, .kind: is "OtherArgs"; OwnPluginArgs is needed'),
         ({"scoringType": "Best"}, 'plugin OwnPlugin, .scoringType: "Best" is not one of "Least", "Most"'),
         ({"limit": "3"}, 'plugin OwnPlugin, .limit: "3" is not a whole number'),
         ({"resources": [{"name": "cpu", "weigth": 2}]}, 'plugin OwnPlugin, .resources[0]: there is no field "weigth"'),

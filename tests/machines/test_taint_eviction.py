@@ -105,15 +105,32 @@ def test_a_taint_that_goes_in_time_has_no_consequence() -> None:
     assert rig.told[-1] == "65 delete a"
 
 
-def test_a_pod_that_comes_late_has_the_rest_of_the_time() -> None:
+def test_a_pod_that_comes_late_has_all_of_its_time() -> None:
     rig = rig_of()
 
-    taint(rig, GONE)
+    taint(rig, {**GONE, "timeAdded": "2026-01-01T12:00:00Z"})
     rig.pass_to(20)
     rig.apply(tolerating("a", exists(seconds=30)))
     rig.pass_to(100)
 
-    assert rig.told[-1] == "30 delete a"
+    assert rig.told[-1] == "50 delete a"
+
+
+def test_the_time_of_a_pod_that_came_late_counts_from_when_it_got_its_node_also_after_a_restart() -> None:
+    rig = rig_of()
+    taint(rig, {**GONE, "timeAdded": "2026-01-01T12:00:00Z"})
+    scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T12:00:20Z"}
+    late = tolerating("a", exists(seconds=30))
+    late["metadata"]["creationTimestamp"] = "2026-01-01T12:00:00Z"
+    late["status"]["conditions"] = [scheduled]
+
+    rig.pass_to(20)
+    rig.apply(late)
+    rig.pass_to(40)
+    rig.restart()
+    rig.pass_to(100)
+
+    assert rig.told[-1] == "51 delete a"
 
 
 def test_time_counts_from_when_the_taint_was_added_also_after_a_restart() -> None:

@@ -123,12 +123,15 @@ def surrounding_things(name: str) -> list[Raw]:
 
 
 def lone_pods(name: str, number: int) -> list[Raw]:
-    """Pods without a workload: of a port, a label, of no node, and some that preempt others."""
+    """Pods without a workload: of a port, a label, of no node, with a volume, and some that preempt others."""
+    asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    own = {"name": "own", "ephemeral": {"volumeClaimTemplate": {"spec": asked}}}
     ports = {"containers": [{"name": "main", "image": "i", "ports": [{"containerPort": 1, "hostPort": 1000 + number}]}]}
     return [
         pod(f"{name}-port", spec=ports, labels={"app": f"{name}-port"}),
         pod(f"{name}-where", spec={"nodeSelector": {f"label-{name}": name}}),
         pod(f"{name}-nowhere", cpu=1000),
+        pod(f"{name}-volume", spec={"volumes": [own]}),
         *(pod(f"{name}-low-{one}", cpu=7, labels={"app": f"{name}-low"}) for one in range(6)),
         *(pod(f"{name}-high-{one}", cpu=7, priority=1000, spec={"priorityClassName": "high"}) for one in range(2)),
     ]

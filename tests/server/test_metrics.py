@@ -37,6 +37,12 @@ def test_containers_use_what_they_request() -> None:
     ]
 
 
+def test_a_limit_stands_in_for_a_request_that_is_left_open() -> None:
+    limited = {"name": "x", "image": "app:1", "resources": {"limits": {"cpu": "1", "memory": "1Mi"}}}
+    (item,) = listed([running("a", limited)])["items"]
+    assert item["containers"] == [{"name": "x", "usage": {"cpu": "1000m", "memory": "1024Ki"}}]
+
+
 def test_a_pod_that_says_what_it_uses_uses_that() -> None:
     said = running("a", container("x", "1", "1Mi"), container("y", "1", "1Mi"), **{"podium.dev/memory-usage": "5Mi"})
     usages = [one["usage"]["memory"] for one in listed([said])["items"][0]["containers"]]

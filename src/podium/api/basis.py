@@ -18,6 +18,7 @@ from podium.api.node import Namespace, Node
 from podium.api.node_health import is_ready
 from podium.api.pod import Pod, PodAffinity
 from podium.api.policy import PodDisruptionBudget
+from podium.api.storage import PersistentVolumeClaim, StorageClass
 from podium.api.warnings import InputWarning, PassedOver, Reason
 from podium.api.workloads import ReplicaSet
 
@@ -105,6 +106,11 @@ def basis_of(
     )
 
 
+def caveat_of(about: str, message: str, names: Sequence[str]) -> Caveat:
+    """A caveat that names the first of the objects in its sentence too."""
+    return Caveat(about, f"{message} ({_listed(names)})", len(names), tuple(names[:MOST_NAMES]))
+
+
 def lacks_status(document: Document) -> bool:
     """Whether the object is a budget of which nobody has said what it allows."""
     is_budget = isinstance(document.object, PodDisruptionBudget)
@@ -149,7 +155,7 @@ def _missing_owners(basis: Basis) -> Iterator[Caveat]:
         consequence = f"nobody will replace {them}" if pods else f"nobody will roll {them} out or scale {them}"
         noun = f"{kind.lower() if pods else kind}{'' if len(keys) == 1 else 's'}"
         message = f"{len(keys):,} {noun} of a {owner_kind} that is not in the input: {consequence}"
-        yield _caveat("owners-missing", message, keys)
+        yield caveat_of("owners-missing", message, keys)
 
 
 def _budgets_without_status(basis: Basis) -> Iterator[Caveat]:
@@ -160,14 +166,14 @@ def _budgets_without_status(basis: Basis) -> Iterator[Caveat]:
     if keys and not basis.simulates:
         what = "it allows" if len(keys) == 1 else "they allow"
         message = f"{_counted(keys, 'budget')} without a status: what {what} is computed from the pods"
-        yield _caveat("budgets-without-status", message, keys)
+        yield caveat_of("budgets-without-status", message, keys)
 
 
 def _nodes_not_ready(basis: Basis) -> Iterator[Caveat]:
     names = [node.metadata.name for node in basis.objects(Node) if not is_ready(node)]
     if names:
         consequence = "pods there may be lost" if basis.simulates else "pods there still count"
-        yield _caveat("nodes-not-ready", f"{_counted(names, 'node')} not ready: {consequence}", names)
+        yield caveat_of("nodes-not-ready", f"{_counted(names, 'node')} not ready: {consequence}", names)
 
 
 def _pods_on_missing_nodes(basis: Basis) -> Iterator[Caveat]:
@@ -179,7 +185,7 @@ def _pods_on_missing_nodes(basis: Basis) -> Iterator[Caveat]:
         if pod.spec.node_name and pod.spec.node_name not in nodes and not pod.is_terminal
     ]
     if keys:
-        yield _caveat("nodes-missing", f"{_counted(keys, 'pod')} on nodes that are not in the input", keys)
+        yield caveat_of("nodes-missing", f"{_counted(keys, 'pod')} on nodes that are not in the input", keys)
 
 
 def _other_schedulers(basis: Basis) -> Iterator[Caveat]:
@@ -191,7 +197,7 @@ def _other_schedulers(basis: Basis) -> Iterator[Caveat]:
             waiting.setdefault(name, []).append(pod.key)
     for name, keys in sorted(waiting.items()):
         message = f"{_counted(keys, 'pending pod')} for scheduler {name}, which takes no part: nobody places them"
-        yield _caveat("other-schedulers", message, keys)
+        yield caveat_of("other-schedulers", message, keys)
 
 
 def _namespaces_missing(basis: Basis) -> Iterator[Caveat]:
@@ -202,7 +208,17 @@ def _namespaces_missing(basis: Basis) -> Iterator[Caveat]:
         missing = sorted({pod.metadata.namespace for pod in pods} - known)
         if missing:
             message = f"{_counted(missing, 'namespace')} not in the input: for namespace selectors they have no labels"
-            yield _caveat("namespaces-missing", message, missing)
+            yield caveat_of("namespaces-missing", message, missing)
+
+
+def _storage_classes_missing(basis: Basis) -> Iterator[Caveat]:
+    """How a claim is bound is said by its class, which has to be there."""
+    known = {storage_class.metadata.name for storage_class in basis.objects(StorageClass)}
+    unbound = [claim for claim in basis.objects(PersistentVolumeClaim) if not claim.spec.volume_name]
+    missing = sorted({claim.class_name for claim in unbound} - known - {""})
+    if missing:
+        message = "claims name storage classes that are not in the input: no scheduler binds them"
+        yield caveat_of("storage-classes-missing", message, missing)
 
 
 def _input_warnings(basis: Basis) -> Iterator[Caveat]:
@@ -229,6 +245,7 @@ _RULES: tuple[Callable[[Basis], Iterator[Caveat]], ...] = (
     _pods_on_missing_nodes,
     _other_schedulers,
     _namespaces_missing,
+    _storage_classes_missing,
     _input_warnings,
 )
 
@@ -244,11 +261,6 @@ def _selects_by_label(side: PodAffinity) -> bool:
     terms = (*side.required, *preferred)
     selectors = (term.namespace_selector for term in terms)
     return any(selector is not None and (selector.match_labels or selector.match_expressions) for selector in selectors)
-
-
-def _caveat(about: str, message: str, names: Sequence[str]) -> Caveat:
-    """A caveat that names the first of the objects in its sentence too."""
-    return Caveat(about, f"{message} ({_listed(names)})", len(names), tuple(names[:MOST_NAMES]))
 
 
 def _told(messages: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from podium.api.meta import Int32, Int64, Kubernetes, Narrow
+from podium.api.meta import Int32, Int64, Kubernetes, Narrow, Raw
 from podium.api.selection import LabelSelector, NodeSelector, PreferredSchedulingTerm
 
 # A quantity is written as text or as a number: "100m", "1Gi", 2, 0.5. `quantity.parse_quantity` reads it.
@@ -124,7 +124,9 @@ class PersistentVolumeClaimVolumeSource(Narrow, frozen=True, kw_only=True):
 
 
 class EphemeralVolumeSource(Narrow, frozen=True, kw_only=True):
-    """A claim made for the pod, named `<pod>-<volume>`."""
+    """A claim made for the pod, named `<pod>-<volume>`: what it is like, as it is written."""
+
+    volume_claim_template: Raw = {}
 
 
 class GCEPersistentDisk(Narrow, frozen=True, kw_only=True):

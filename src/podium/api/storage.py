@@ -16,6 +16,7 @@ from podium.api.pod import (
     ResourceRequirements,
 )
 from podium.api.selection import LabelSelector, NodeSelector, TopologySelectorTerm
+from podium.api.volume_annotations import STORAGE_CLASS
 
 
 class ClaimReference(Narrow, frozen=True, kw_only=True):
@@ -93,6 +94,11 @@ class PersistentVolumeClaim(Kubernetes, frozen=True, kw_only=True):
 
     spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
     status: PersistentVolumeClaimStatus = PersistentVolumeClaimStatus()
+
+    @property
+    def class_name(self) -> str:
+        """The storage class that it asks for, or "" (component-helpers GetPersistentVolumeClaimClass)."""
+        return self.metadata.annotations.get(STORAGE_CLASS, self.spec.storage_class_name or "")
 
 
 class StorageClass(Kubernetes, frozen=True, kw_only=True):

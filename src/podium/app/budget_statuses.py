@@ -41,6 +41,9 @@ def _computed(documents: Sequence[Document]) -> Iterator[tuple[str, PodDisruptio
     for document in documents:
         if document.object is not None:
             raw = as_running(document.raw, document.object, 0)
+            if lacks_status(document):
+                # Of one that was never stored it could not be told whether a status speaks of it.
+                raw = {**raw, "metadata": {"generation": 1, **raw["metadata"]}}
             controller.handle(Changed(reread(document.object, document.raw, raw), raw), 0)
     for action in controller.handle(Tick(), 0):
         if isinstance(action, ReplaceStatus) and action.raw["kind"] == "PodDisruptionBudget":

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.api.basis import Caveat
+from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document
 from podium.api.input.files import FileName
 from podium.app.plain import as_document
@@ -108,7 +109,8 @@ def read_settings(
         document = as_document(configuration, _SOURCE)
     if document is not None:
         configuration = read_configuration(document.raw, document.source)
+    if configuration is not None and not isinstance(configuration, Configuration):
+        problem = f"{shown(configuration)} is none; a file's name, a dictionary or a Configuration is needed"
+        raise InputError(problem, source=_SOURCE)
     gates = read_feature_gates(feature_gates) if isinstance(feature_gates, str) else feature_gates
-    # Read above, whatever it was.
-    found = configuration if isinstance(configuration, Configuration) else None
-    return DecisionSettings(found, gates, ignore_extenders, tuple(plugins), document)
+    return DecisionSettings(configuration, gates, ignore_extenders, tuple(plugins), document)

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document, Input, Reader
 from podium.api.input.files import FileName
 from podium.api.kinds import KIND_OF
@@ -17,6 +18,8 @@ from podium.app.plain import in_one_line
 
 Given = Kubernetes | dict[str, Any] | Document | FileName
 """An object: typed, as a dictionary (a List too), or as a document; or the name of a file or directory of objects."""
+
+_NEEDED = "a dictionary, a typed object, or the name of a file or directory is needed"
 
 Objects = Given | Iterable[Given]
 """One such object, or several."""
@@ -28,7 +31,7 @@ def read_objects(
     progress: Callable[[float], None] | None = None,
 ) -> Input:
     """The objects as an input, in order. Raises InputError for what is wrong in one, and for one given twice."""
-    given = [objects] if isinstance(objects, str | Path | dict | Kubernetes | Document) else list(objects)
+    given = _each(objects)
     names = [item for item in given if isinstance(item, str | Path)]
     with Reader(validation) as reader:
         if len(names) == len(given):
@@ -45,6 +48,20 @@ def read_objects(
             else:
                 reader.read_files(item)
         return reader.input()
+
+
+def _each(objects: Objects) -> list[Given]:
+    """The objects one by one. Raises InputError for what can be none."""
+    of_one = (str, Path, dict, Kubernetes, Document)
+    if isinstance(objects, of_one):
+        return [objects]
+    if not isinstance(objects, Iterable):
+        raise InputError(f"objects: {shown(objects)} is none; {_NEEDED}")
+    given = list(objects)
+    for index, item in enumerate(given):
+        if not isinstance(item, of_one):
+            raise InputError(f"{shown(item)} is no object; {_NEEDED}", source=f"objects[{index}]")
+    return given
 
 
 def several(names: str | Iterable[str]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from podium.api.errors import InputError
+from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document, load_text
 
 _NULL = "null"
@@ -44,7 +44,12 @@ def as_document(given: dict[str, Any], source: str) -> Document:
 
 
 def assignments_of(fields: Mapping[str, Any]) -> list[str]:
-    """What `podium plan set` would be told: `replicas=5` to set a field, `replicas-` for None, to take one away."""
+    """What `podium plan set` would be told: `replicas=5` to set a field, `replicas-` for None, to take one away.
+
+    Raises InputError for what is no mapping, and for values that JSON has no words for.
+    """
+    if not isinstance(fields, Mapping):
+        raise InputError(f"fields: {shown(fields)} is no mapping of fields to values, such as {{'replicas': 5}}")
     return [
         f"{name}-" if value is None else f"{name}={value if isinstance(value, str) else in_one_line(value, name)}"
         for name, value in fields.items()

@@ -14,12 +14,14 @@ from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.policy import PriorityClass
 from podium.api.present import DEFAULT_START_NS, last_time
+from podium.api.resource_claims import ResourceClaimTemplate
 from podium.api.runtime_class import RuntimeClass
+from podium.api.storage import StorageClass
 from podium.app.budget_statuses import with_budget_statuses
 from podium.app.explaining.explainer import Explainer
 
-# Pods get something of these when they are admitted, or classes come from them.
-_OF_ALL_PODS = (PriorityClass, DisruptionPolicy, LimitRange, RuntimeClass)
+# Pods and claims get something of these when they are admitted, or classes come from them.
+_OF_ALL_PODS = (PriorityClass, DisruptionPolicy, LimitRange, RuntimeClass, StorageClass, ResourceClaimTemplate)
 # Where more than one in so many objects differ, the columns are made anew.
 _ONE_IN = 4
 

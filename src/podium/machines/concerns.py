@@ -17,7 +17,7 @@ ENDING = 8
 DISRUPTED = 16
 """The pod is to be disrupted, or was: it has the condition DisruptionTarget."""
 CLAIMING = 32
-"""The pod names claims for devices."""
+"""The pod names claims for devices, or has volumes for which claims are made."""
 ASTRAY = 64
 """The pod has just got a node that there is not."""
 ADDED = 128

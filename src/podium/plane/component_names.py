@@ -24,6 +24,7 @@ CONTROLLERS = (
     "job-controller",
     "cronjob-controller",
     "resource-claim-controller",
+    "ephemeral-volume-controller",
     "persistentvolume-controller",
     "default-budget-controller",
     "disruption-controller",

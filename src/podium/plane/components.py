@@ -23,6 +23,7 @@ from podium.machines.nodes.pod_garbage import PodGarbageCollector
 from podium.machines.nodes.taint_eviction import TaintEviction
 from podium.machines.scheduling.scheduler import OnAttempt, Scheduler
 from podium.machines.volumes.persistent_volumes import PersistentVolumes
+from podium.machines.workloads.claims.ephemeral_volumes import EphemeralVolumes
 from podium.machines.workloads.claims.resource_claims import ResourceClaims
 from podium.machines.workloads.cron.cron_jobs import CronJobs
 from podium.machines.workloads.daemons.daemon_sets import DaemonSets
@@ -58,6 +59,7 @@ _MACHINES: Mapping[str, Callable[[ComponentSettings], Machine]] = {
     "job-controller": lambda _: Jobs(),
     "cronjob-controller": lambda _: CronJobs(),
     "resource-claim-controller": lambda _: ResourceClaims(),
+    "ephemeral-volume-controller": lambda _: EphemeralVolumes(),
     "persistentvolume-controller": lambda settings: PersistentVolumes(reports_all=settings.reports_all),
     "default-budget-controller": lambda _: DefaultBudgets(),
     "disruption-controller": lambda _: DisruptionController(),

@@ -40,7 +40,7 @@ def aspects_of(event: WatchEvent, is_node: Callable[[str], bool]) -> int:
         aspects |= PLACED
         if (not isinstance(before, Pod) or before.spec.node_name != node_name) and not is_node(node_name):
             aspects |= ASTRAY
-    if pod.spec.resource_claims:
+    if pod.spec.resource_claims or any(volume.ephemeral is not None for volume in pod.spec.volumes):
         aspects |= CLAIMING
     for condition in pod.status.conditions:
         if condition.type == "DisruptionTarget":

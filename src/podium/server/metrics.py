@@ -13,6 +13,7 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.quantity import milli_value, whole_value
+from podium.api.resource_requests import requests_of
 from podium.api.resources import CPU, MEMORY
 from podium.api.times import format_time
 from podium.api.use import Use
@@ -79,7 +80,7 @@ def _node_metrics(node: Node, use: Use, now: int) -> Raw:
 def _containers(pod: Pod, use: Use) -> Mapping[str, Use]:
     """What each container uses of what the pod does."""
     annotations = readable(pod.metadata.annotations)
-    requests = [container.resources.requests for container in pod.spec.containers]
+    requests = [requests_of(container.resources) for container in pod.spec.containers]
     cpu = _parts(use.cpu_milli, [milli_value(amounts.get(CPU, 0)) for amounts in requests], CPU_USAGE in annotations)
     memory = _parts(
         use.memory_bytes, [whole_value(amounts.get(MEMORY, 0)) for amounts in requests], MEMORY_USAGE in annotations

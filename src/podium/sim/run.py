@@ -26,6 +26,7 @@ from podium.sim.placement_log import PlacementLog
 from podium.sim.recording.comparison import Comparison, compare
 from podium.sim.recording.tape import recordings_of, termination_of
 from podium.sim.results.result import Result, result_of
+from podium.sim.results.unbound_claims import unbound_claims
 from podium.sim.run_options import Duration, RunOptions, run_options
 from podium.sim.scenario.changes import Apply
 from podium.sim.scenario.scenario import Scenario, split_documents
@@ -103,7 +104,8 @@ def play_on(simulation: Simulation, progress: Progress | None = None) -> None:
 
 def result_of_run(found: Input, simulation: Simulation, options: RunOptions) -> Result:
     """The result of a simulation of an input as far as it has come."""
-    return result_of(simulation, rests_on(found, simulation.scenario, options), compared(found, simulation))
+    basis = (*rests_on(found, simulation.scenario, options), *unbound_claims(simulation.store))
+    return result_of(simulation, basis, compared(found, simulation))
 
 
 def simulation_of(documents: Sequence[Document], options: RunOptions, *, holds_steps: bool = False) -> Simulation:

@@ -11,7 +11,7 @@ import pytest
 
 import podium
 from podium.app.planning.bounds import MOST_PLACED
-from podium.app.planning.deciding.capacity import MOST_ON_A_NODE, capacity_of, copies
+from podium.app.planning.deciding.capacity import MOST_ON_A_NODE, capacity_of
 from podium.app.planning.deciding.decisions import Decisions
 from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, told, written
 
@@ -237,7 +237,7 @@ def test_as_many_fit_as_can_be_placed_one_after_another(seed: int) -> None:
     found = capacity_of(decisions, record)
 
     with decisions.supposing():
-        placed = decisions.settle(copies(record, 200))
+        placed = decisions.settle(decisions.copies(record, 200))
     by_node: dict[str, int] = {}
     for fate in placed.fates:
         by_node[fate.node] = by_node.get(fate.node, 0) + 1

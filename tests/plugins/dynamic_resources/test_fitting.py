@@ -185,6 +185,18 @@ def test_an_extended_resource_is_counted_where_the_node_has_it_and_served_with_d
     assert verdicts(without_class)["n2"] == "Insufficient example.com/gpu"
 
 
+def test_a_limit_of_an_extended_resource_stands_in_for_the_request_that_is_left_open() -> None:
+    offered = [STANDS_FOR, node("n1"), node("n2"), devices_of("n1", device("a"))]
+    limited = pod("p")
+    limited["spec"]["containers"] = [{"name": "main", "resources": {"limits": {"example.com/gpu": "1"}}}]
+
+    found = explained(*offered, limited)
+
+    assert verdicts(found) == {"n1": "", "n2": "cannot allocate all claims"}
+    ((_, allocation),) = found.devices.claims["n1"]
+    assert [one.device for one in allocation.devices.results] == ["a"]
+
+
 def test_an_init_container_uses_the_devices_of_those_that_come_after_it() -> None:
     offered = [STANDS_FOR, node("n1"), devices_of("n1", *(device(name) for name in "abc"))]
 

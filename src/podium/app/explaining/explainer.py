@@ -17,10 +17,12 @@ from podium.api.pod import Pod
 from podium.api.pod_group import PodGroup
 from podium.api.policy import PriorityClass
 from podium.api.present import newest_time
+from podium.api.resource_claims import ResourceClaim
 from podium.api.storage import PersistentVolumeClaim
-from podium.app.explaining.admission import PodDefaults, admitted, group_admitted, with_levels
+from podium.app.explaining.admission import Defaults, admitted, claim_admitted, group_admitted, with_levels
 from podium.app.explaining.decided import explain_decision, explain_with_group
 from podium.app.explaining.explanation import Explanation
+from podium.app.explaining.made_claims import with_made_claims
 from podium.app.explaining.placed import explain_placed
 from podium.cluster.cluster import Cluster
 from podium.cluster.feed import Feed
@@ -36,7 +38,7 @@ from podium.sim.results.disruption_state import DisruptionState, disruption_stat
 from podium.store.errors import StoreError
 
 
-def _let_in(pod: Pod, classes: Mapping[str, PriorityClass], defaults: PodDefaults) -> Pod:
+def _let_in(pod: Pod, classes: Mapping[str, PriorityClass], defaults: Defaults) -> Pod:
     """The pod as the API server would have stored it. Raises InputError for one that it would have refused."""
     try:
         return admitted(pod, classes, defaults)
@@ -72,13 +74,13 @@ class Explainer:
         self.cluster = Cluster(honors_policy=feature_gates.non_preempting_priority)
         self._feed = Feed(self.cluster)
         self._pending: dict[str, PodRecord] = {}
-        pods, groups, classes, policies = [], [], dict[str, PriorityClass](), []
-        defaults = PodDefaults()
+        pods, later, classes, policies = [], [], dict[str, PriorityClass](), []
+        defaults = Defaults()
         for item in _in_order(objects):
             if isinstance(item, Pod):
                 pods.append(item)
-            elif isinstance(item, PodGroup):
-                groups.append(item)
+            elif isinstance(item, PodGroup | PersistentVolumeClaim | ResourceClaim):
+                later.append(item)
             elif isinstance(item, PriorityClass):
                 classes[item.metadata.name] = item
             elif isinstance(item, DisruptionPolicy):
@@ -97,7 +99,10 @@ class Explainer:
         self._disruptions = self._disruptions_among(objects)
         self._let_in = partial(_let_in, classes=classes, defaults=defaults)
         self._let_group_in = partial(_let_group_in, classes=classes)
-        self._feed_all(map(self._let_group_in, groups))
+        self._defaults = defaults
+        # By the key of a pod, the claims that were made for it here.
+        self._made: dict[str, tuple[Kubernetes, ...]] = {}
+        self._feed_all(map(self._let_other_in, later))
         for pod in sorted(pods, key=lambda pod: pod.key):
             self._take_in(self._let_in(pod))
         for plugin in chain.from_iterable(profile.post_filter for profile in profiles.values()):
@@ -122,9 +127,10 @@ class Explainer:
 
     def explain_made(self, pod: Pod, claims: Iterable[PersistentVolumeClaim] = (), scheduler: str = "") -> Explanation:
         """Explain a pod that is not in the input, with claims that would be made for it; none of them stays."""
-        as_decided = partial(self._with_claims, tuple(claims))
+        pod, made = self.made(pod)
+        as_decided = partial(self._with_claims, (*map(self._let_claim_in, claims), *made))
         with as_decided():
-            record = self.cluster.read(self._let_in(pod))
+            record = self.cluster.read(pod)
             explanation = explain_with_group(self._runner_of(record, scheduler), record)
             if explanation.gang is not None:
                 return self._told(explanation)
@@ -134,14 +140,25 @@ class Explainer:
         """Whether there is such a pod that has not ended."""
         return key in self._pending or any(record.key == key for record in self.cluster.placed.values())
 
+    def _let_claim_in(self, claim: Kubernetes) -> Kubernetes:
+        if isinstance(claim, PersistentVolumeClaim):
+            return claim_admitted(claim, self._defaults.storage_classes)
+        return claim_admitted(claim, ()) if isinstance(claim, ResourceClaim) else claim
+
+    def _let_other_in(self, item: Kubernetes) -> Kubernetes:
+        return self._let_group_in(item) if isinstance(item, PodGroup) else self._let_claim_in(item)
+
+    def _is_there(self, claim: Kubernetes) -> bool:
+        return self.cluster.find(claim) is not None
+
     def _feed_all(self, objects: Iterable[Kubernetes]) -> None:
         for item in objects:
             self._feed.changed(item)
 
     @contextmanager
-    def _with_claims(self, claims: tuple[PersistentVolumeClaim, ...]) -> Iterator[None]:
+    def _with_claims(self, claims: tuple[Kubernetes, ...]) -> Iterator[None]:
         """The cluster as it is with the claims that are not there yet."""
-        added = [claim for claim in claims if self.cluster.find(claim) is None]
+        added = [claim for claim in claims if not self._is_there(claim)]
         for claim in added:
             self.cluster.put(claim)
         try:
@@ -159,18 +176,16 @@ class Explainer:
         arriving = list(come)
         staying = {(item.kind, item.key) for item in arriving}
         pods = [self._let_in(item) for item in arriving if isinstance(item, Pod)]
-        others = [
-            self._let_group_in(item) if isinstance(item, PodGroup) else item
-            for item in _in_order(arriving)
-            if not isinstance(item, Pod)
-        ]
+        others = [self._let_other_in(item) for item in _in_order(arriving) if not isinstance(item, Pod)]
         self._objects, self._disruptions = objects, self._disruptions_among(objects)
         for item in gone:
             if isinstance(item, Pod):
                 self._pending.pop(item.key, None)
                 self._feed.settle(self._feed.pod_gone(item))
+                for claim in self._made.pop(item.key, ()):
+                    self._feed.gone(claim)
             elif (item.kind, item.key) not in staying:
-                self._feed.gone(item)
+                self._feed.gone(self._let_claim_in(item))
         self._feed_all(others)
         for pod in sorted(pods, key=lambda pod: pod.key):
             self._take_in(pod)
@@ -228,14 +243,19 @@ class Explainer:
         """Who decides, by the name of the profile."""
         return MappingProxyType(self._runners)
 
-    def read(self, pod: Pod) -> PodRecord:
-        """The record of a pod as the API server would have stored it; it is nowhere, and nobody waits for it.
+    def made(self, pod: Pod) -> tuple[Pod, tuple[Kubernetes, ...]]:
+        """A pod as the API server would have stored it, and the claims that are made for it, none of which is there.
 
         Raises InputError for one that no API server would have taken.
         """
-        return self.cluster.read(self._let_in(pod))
+        pod, claims = with_made_claims(self._let_in(pod), self._defaults.claim_templates, self._is_there)
+        return pod, tuple(map(self._let_claim_in, claims))
 
     def _take_in(self, pod: Pod) -> None:
+        pod, claims = with_made_claims(pod, self._defaults.claim_templates, self._is_there)
+        if claims:
+            self._made[pod.key] = tuple(map(self._let_claim_in, claims))
+            self._feed_all(self._made[pod.key])
         change = self._feed.pod_changed(pod)
         record = change.after
         if record is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.app.console.cells import NODES
+from podium.app.console.cells import NODES, counted
 from podium.app.console.page import Cell, Name, Page, Part
 from podium.app.explaining.gang import GangDecision
 from podium.app.explaining.gang_plan_text import write_gang_plan
@@ -16,8 +16,8 @@ def write_gang(page: Page, decision: GangDecision) -> None:
     """Write how many of the group are there, where each would go, what lacks, and who would have to go."""
     placement = decision.placement
     page.title("Gang", f"{decision.key} {decision.headline}")
-    there = f"{decision.there:,} pods, {decision.placed:,} of them on nodes; {decision.least:,} go together or none"
-    page.paragraph(there, indent=2)
+    there = f"{counted(decision.there, 'pod')}, {decision.placed:,} of them on nodes"
+    page.paragraph(f"{there}; {decision.least:,} go together or none", indent=2)
     if placement.domains:
         shown = f"all in one of {placement.domains:,} domains; shown is {placement.domain}"
         page.paragraph(Cell(shown, "dim"), indent=2)

@@ -101,11 +101,11 @@ def _mismatch(requirement: Requirement, value: str | None) -> str:
 
 def _ports(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
     for wanted in pod.pod_class.host_ports:
-        holders = [
+        holders = sorted(
             on_node.key
             for on_node in cluster.pods_on(row)
             if any(held.conflicts(wanted) for held in on_node.pod_class.host_ports)
-        ]
+        )
         if holders:
             yield f"port {wanted.port}/{wanted.protocol} held by {listed(holders, _MOST_PODS)}"
 
@@ -125,7 +125,12 @@ def _affinity(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
         others = _in_domain(cluster, Selected((term,)), term.topology_key, row)
         if others:
             yield f"{listed(others, _MOST_PODS)} {_where(cluster, term, row)}, avoided by the pod's anti-affinity"
-    for term in cluster.carried.anti_affinity(pod_class):
+    yield from sorted(_avoiding(cluster, pod, row))
+
+
+def _avoiding(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
+    """Those whose anti-affinity avoids the pod, in the order in which their terms have become known."""
+    for term in cluster.carried.anti_affinity(pod.pod_class):
         others = _in_domain(cluster, CarriesAntiAffinity(term), term.topology_key, row)
         if others:
             yield f"{listed(others, _MOST_PODS)} {_where(cluster, term, row)}, whose anti-affinity avoids the pod"

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from podium.api.quantity import format_quantity
 from podium.api.replacements import gets_in_words
 from podium.app.console.basis_text import write_basis
-from podium.app.console.cells import NODES
+from podium.app.console.cells import NODES, counted
 from podium.app.console.disruptions_text import write_disruptions
 from podium.app.console.page import Cell, Name, Page, Part, fitted, listed
 from podium.app.explaining.devices import shown_devices
 from podium.app.explaining.explanation import Explanation
+from podium.app.explaining.gang import gang_plugin
 from podium.app.explaining.gang_text import write_gang
 from podium.app.explaining.obstacles import find_obstacles
 from podium.app.explaining.outcomes_text import write_outcomes
@@ -145,8 +146,10 @@ def _facts(explanation: Explanation) -> Iterator[str]:
         yield f"is nominated to {pod.nominated_node_name}"
     group = explanation.runner.cluster.pod_groups.of(pod)
     if group is not None and explanation.gang is None:
-        there = explanation.runner.cluster.pod_groups.live(group.key)
-        yield f"belongs to PodGroup {group.key}, which has {there:,} pods, and places {group.min_count:,} together"
+        there = counted(explanation.runner.cluster.pod_groups.live(group.key), "pod")
+        places = "are placed" if gang_plugin(explanation.runner) else "would be placed, if its profile placed gangs,"
+        least = f"{group.min_count:,} {places} together or none"
+        yield f"belongs to PodGroup {group.key}, which has {there}; {least}"
     left = explanation.runner.cluster.replacements.by_pod.get(pod.uid)
     if left is not None:
         gets = gets_in_words(left)

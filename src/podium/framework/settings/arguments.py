@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from podium.api.errors import InputError
+from podium.api.errors import InputError, shown
 from podium.framework.settings.strict import Strict, read_strictly
 
 T = TypeVar("T")
@@ -21,9 +21,13 @@ class Arguments(Strict, frozen=True, kw_only=True):
 def read_arguments(args: Mapping[str, Any], type_: type[T], plugin: str) -> T:
     """The arguments of ``plugin`` as a value of ``type_``, best a subclass of `Arguments`.
 
-    ``apiVersion`` and ``kind``, with which arguments may say what they are, are not looked at. Raises InputError that
+    Where they say by their ``kind`` what they are, it has to be the plugin's name with Args. Raises InputError that
     names the plugin and the field's path within the arguments.
     """
+    kind = args.get("kind", f"{plugin}Args")
+    if kind != f"{plugin}Args":
+        problem = f"is {shown(kind)}; {plugin}Args is needed"
+        raise InputError(problem, object=f"plugin {plugin}", path=".kind")
     own = {key: value for key, value in args.items() if key not in ("apiVersion", "kind")}
     try:
         return read_strictly(own, type_)

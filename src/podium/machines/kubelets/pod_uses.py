@@ -6,13 +6,13 @@ A container uses what it requests, unless the pod says how much it uses (`podium
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from podium.api.node import Node
-from podium.api.pod import Pod, ResourceList
+from podium.api.pod import Pod, Quantity
 from podium.api.quantity import milli_value, whole_value
-from podium.api.resource_requests import node_allocatable, pod_requests
+from podium.api.resource_requests import node_allocatable, pod_requests, requests_of
 from podium.api.resources import CPU, MEMORY
 from podium.api.use import Use
 from podium.decide.cpu_sharing import CPUWant, cpu_pressure, shared_cpu
@@ -59,7 +59,7 @@ def cpu_want(pod: Pod) -> CPUWant:
     """How much cpu a pod would use if it were alone."""
     said = cpu_usage(readable(pod.metadata.annotations))
     if said is None:
-        said = sum(_milli(container.resources.requests) for container in pod.spec.containers)
+        said = sum(_milli(requests_of(container.resources)) for container in pod.spec.containers)
     return CPUWant(said, pod_requests(pod.spec).get(CPU, 0), limit_milli(pod))
 
 
@@ -68,7 +68,7 @@ def memory_used(pod: Pod) -> int:
     annotations = readable(pod.metadata.annotations)
     if MEMORY_USAGE in annotations:
         return memory_usage(annotations)
-    return sum(_amount(container.resources.requests) for container in pod.spec.containers)
+    return sum(_amount(requests_of(container.resources)) for container in pod.spec.containers)
 
 
 def limit_milli(pod: Pod) -> int | None:
@@ -80,9 +80,9 @@ def limit_milli(pod: Pod) -> int | None:
     return sum(amounts) if amounts and all(amounts) else None
 
 
-def _milli(amounts: ResourceList) -> int:
+def _milli(amounts: Mapping[str, Quantity]) -> int:
     return milli_value(amounts.get(CPU, 0))
 
 
-def _amount(amounts: ResourceList) -> int:
+def _amount(amounts: Mapping[str, Quantity]) -> int:
     return whole_value(amounts.get(MEMORY, 0))

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from podium.api.meta import Raw
 from podium.api.node import Node, Taint
 from podium.api.pod import Pod, PodCondition
-from podium.api.times import parse_time
 from podium.cluster.taints import tolerates
 from podium.decide.critical_pods import is_static
 from podium.machines.actions import Action, DeleteObject, ReportStatus
 from podium.machines.concerns import PLACED, Rest
+from podium.machines.ledger.transitions import since, time_of
 from podium.machines.machine import UNMOVED
 from podium.machines.nodes.bound_pods import BoundPods
 from podium.machines.nodes.pod_deletions import PodDeletions
@@ -42,9 +42,9 @@ class TaintEviction:
     """Deletes the pods of tainted nodes, each when it no longer tolerates one of the taints.
 
     A pod without toleration goes at once; one that tolerates a taint for some seconds goes when these are over, unless
-    the taint goes before. The seconds count from when the taint was added, so that a machine that starts anew goes on
-    counting. Pods of DaemonSets stay because of the tolerations that they come with. Static pods are left alone;
-    those that have ended go as others do.
+    the taint goes before. The seconds count from when the taint was added, or the pod got its node if later,
+    so that a machine that starts anew goes on counting. Pods of DaemonSets stay because of the tolerations that they
+    come with. Static pods are left alone; those that have ended go as others do.
     """
 
     watches = frozenset(("Node", "Pod"))
@@ -53,6 +53,8 @@ class TaintEviction:
 
     def __init__(self) -> None:
         self._taints: dict[str, tuple[_Driving, ...]] = {}
+        # Of pods on tainted nodes, by key, the uid and since when they are there.
+        self._came: dict[str, tuple[str, int]] = {}
         self._pods = BoundPods()
         self._deletions = PodDeletions()
         self._queue: WorkQueue[str] = WorkQueue()
@@ -65,15 +67,17 @@ class TaintEviction:
             self._pods.put(pod, observation.raw)
             if pod.spec.node_name not in self._taints:
                 return UNMOVED
+            self._note(pod, observation.raw, now)
             self._queue.add(pod.key)
             return []
         match observation:
             case Changed(object=Node() as node, raw=raw):
-                self._set_taints(node.metadata.name, self._driving(node, raw, now))
+                self._set_taints(node.metadata.name, self._driving(node, raw, now), now)
             case Gone(object=Node() as node):
-                self._set_taints(node.metadata.name, ())
+                self._set_taints(node.metadata.name, (), now)
             case Gone(object=Pod() as pod):
                 self._pods.remove(pod.key)
+                self._came.pop(pod.key, None)
                 self._deletions.forget(pod.metadata.uid)
                 self._queue.forget(pod.key)
                 self._deadlines.set(pod.key, None)
@@ -94,12 +98,20 @@ class TaintEviction:
         """Pods are left alone while no node has taints that drive them off."""
         return not self._taints
 
-    def _set_taints(self, name: str, taints: tuple[_Driving, ...]) -> None:
+    def _set_taints(self, name: str, taints: tuple[_Driving, ...], now: int) -> None:
         if taints != self._taints.pop(name, ()):
-            for pod in self._pods.on(name):
-                self._queue.add(pod.pod.key)
+            for found in self._pods.on(name):
+                self._note(found.pod, found.raw, now)
+                self._queue.add(found.pod.key)
         if taints:
             self._taints[name] = taints
+
+    def _note(self, pod: Pod, raw: Raw, now: int) -> None:
+        """Note since when a pod is on its node, once."""
+        uid, known = pod.metadata.uid, self._came.get(pod.key)
+        if known is None or known[0] != uid:
+            came_ns = since(raw, "PodScheduled") or time_of(pod.metadata.creation_timestamp)
+            self._came[pod.key] = uid, _since_ns(came_ns, now)
 
     def _driving(self, node: Node, raw: Raw, now: int) -> tuple[_Driving, ...]:
         """The node's taints that drive pods off; a taint that was there before counts on."""
@@ -109,7 +121,7 @@ class TaintEviction:
         for taint in node.spec.taints:
             if taint.effect == "NoExecute":
                 added = str(times.get((taint.key, taint.effect)) or "")
-                new = _Driving(taint, added, _since_ns(added, now))
+                new = _Driving(taint, added, _since_ns(time_of(added), now))
                 found.append(before.get((taint, added), new))
         return tuple(found)
 
@@ -148,7 +160,8 @@ class TaintEviction:
             if toleration is None:
                 return 0
             if toleration.toleration_seconds is not None:
-                times.append(driving.since_ns + toleration.toleration_seconds * _SECOND)
+                from_ns = max(driving.since_ns, self._came[pod.key][1])
+                times.append(from_ns + toleration.toleration_seconds * _SECOND)
         return min(times, default=None)
 
     def _delete(self, pod: Pod) -> list[ReportStatus | DeleteObject]:
@@ -164,9 +177,6 @@ def _taints_of(raw: Raw) -> list[Raw]:
     return found
 
 
-def _since_ns(added: str, now: int) -> int:
-    """Since when a taint counts that is first seen now; the time it was added is cut off to whole seconds."""
-    try:
-        return min(now, parse_time(added) + _SECOND) if added else now
-    except ValueError:
-        return now
+def _since_ns(said_ns: int | None, now: int) -> int:
+    """Since when something counts that is first seen now; what is said of that is cut off to whole seconds."""
+    return now if said_ns is None else min(now, said_ns + _SECOND)

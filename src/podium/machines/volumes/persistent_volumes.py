@@ -20,7 +20,6 @@ from podium.machines.parts.deadlines import Deadline, soonest
 from podium.machines.parts.work_queue import WorkQueue
 from podium.machines.volumes.provisioners import Provisioners
 from podium.machines.volumes.volume_phases import VolumePhases
-from podium.plugins.volumes.pod_claims import claim_class
 
 _NAME = "persistentvolume-controller"
 _CLAIM, _VOLUME = "PersistentVolumeClaim", "PersistentVolume"
@@ -181,7 +180,7 @@ class PersistentVolumes:
         node_name = claim.metadata.annotations.get(SELECTED_NODE, "")
         if not node_name or claim.metadata.deletion_timestamp is not None:
             return []
-        lacking = self._provisioners.lacking(claim_class(claim), node_name)
+        lacking = self._provisioners.lacking(claim.class_name, node_name)
         if lacking is not None:
             self._waiting.setdefault(lacking, {})[claim.key] = None
             return []

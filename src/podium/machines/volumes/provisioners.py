@@ -14,7 +14,6 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.node import CSINode, Node
 from podium.api.storage import PersistentVolumeClaim, StorageClass
 from podium.api.volume_annotations import NO_PROVISIONER, PROVISIONED_BY
-from podium.plugins.volumes.pod_claims import claim_class
 
 
 class Provisioners:
@@ -53,7 +52,7 @@ class Provisioners:
 
     def volume(self, claim: PersistentVolumeClaim, raw: Raw, node_name: str) -> Raw | None:
         """The volume for a claim that lacks nothing; None where people make the volumes of its class."""
-        storage_class = self._classes[claim_class(claim)]
+        storage_class = self._classes[claim.class_name]
         if storage_class.provisioner in ("", NO_PROVISIONER):
             return None
         return provisioned(claim, raw, storage_class, self._labels[node_name], self._csi_nodes.get(node_name))

@@ -23,6 +23,7 @@ from podium.api.resource_claims import (
     ResourceClaim,
     ResourceClaimSpec,
 )
+from podium.api.resource_requests import requests_of
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 
@@ -150,7 +151,7 @@ class _Part:
 
 def _part(number: int, container: Container, resource: str, later: list[_Part]) -> _Part | None:
     """None where the container wants none of the resource. It may use the requests of ``later`` ones first."""
-    requests = container.resources.requests
+    requests = requests_of(container.resources)
     wanted = whole_value(requests[resource]) if resource in requests else 0
     if not wanted:
         return None

@@ -31,7 +31,7 @@ from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable
 from podium.framework.verdicts import Verdicts
 from podium.plugins.volumes.matching import AssumedBindings, candidates
-from podium.plugins.volumes.pod_claims import PodClaim, claim_class, claim_not_found, concerns_own_claim, pod_claims
+from podium.plugins.volumes.pod_claims import PodClaim, claim_not_found, concerns_own_claim, pod_claims
 from podium.plugins.volumes.progress import BindingProgress, failed, is_bound
 from podium.plugins.volumes.search import (
     AFFINITY,
@@ -195,7 +195,7 @@ class VolumeBinding:
         return search
 
     def _binds_late(self, claim: PersistentVolumeClaim) -> bool:
-        storage_class = self._storage.classes.get(claim_class(claim))
+        storage_class = self._storage.classes.get(claim.class_name)
         return storage_class is not None and storage_class.volume_binding_mode == "WaitForFirstConsumer"
 
 

@@ -26,7 +26,7 @@ from podium.framework.events import ActionType, ClusterEvent, EventResource, Eve
 from podium.framework.plugin import PluginContext, Scope
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
 from podium.framework.verdicts import Verdicts
-from podium.plugins.volumes.pod_claims import claim_class, claim_not_found, concerns_own_claim, pod_claims
+from podium.plugins.volumes.pod_claims import claim_not_found, concerns_own_claim, pod_claims
 
 _REFUSAL = unschedulable("node(s) exceed max volume count")
 _UNLIMITED = np.iinfo(np.int64).max
@@ -147,7 +147,7 @@ class NodeVolumeLimits:
         volume = self._storage.volumes.get(claim.spec.volume_name)
         if volume is not None:
             return _of_volume(volume)
-        storage_class = self._storage.classes.get(claim_class(claim))
+        storage_class = self._storage.classes.get(claim.class_name)
         if storage_class is None:
             return None
         driver = _MIGRATED_TO.get(storage_class.provisioner, storage_class.provisioner)

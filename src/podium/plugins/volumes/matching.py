@@ -12,7 +12,7 @@ from podium.api.storage import ClaimReference, PersistentVolume, PersistentVolum
 from podium.api.volume_annotations import SELECTED_NODE
 from podium.cluster.storage import Storage
 from podium.framework.claims import ClaimBinding
-from podium.plugins.volumes.pod_claims import claim_class, volume_class
+from podium.plugins.volumes.pod_claims import volume_class
 
 
 class AssumedBindings:
@@ -74,7 +74,7 @@ def candidates(
 
     Where volumes are kept for the claim, no others will do. Ties go by name.
     """
-    wanted_class, selector = claim_class(claim), EVERYTHING
+    wanted_class, selector = claim.class_name, EVERYTHING
     if claim.spec.selector is not None:
         selector = compile_label_selector(claim.spec.selector)
     kept: list[PersistentVolume] = []

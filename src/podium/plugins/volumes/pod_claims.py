@@ -43,11 +43,6 @@ def claim_not_found(name: str) -> str:
     return f'persistentvolumeclaim "{name}" not found'
 
 
-def claim_class(claim: PersistentVolumeClaim) -> str:
-    """The storage class that a claim asks for, or "" (component-helpers GetPersistentVolumeClaimClass)."""
-    return claim.metadata.annotations.get(STORAGE_CLASS, claim.spec.storage_class_name or "")
-
-
 def volume_class(volume: PersistentVolume) -> str:
     """The storage class of a volume, or "" (component-helpers GetPersistentVolumeClass)."""
     return volume.metadata.annotations.get(STORAGE_CLASS, volume.spec.storage_class_name)

@@ -22,7 +22,6 @@ from podium.cluster.storage import Storage
 from podium.cluster.view import View
 from podium.framework.claims import ClaimBinding
 from podium.plugins.volumes.matching import claim_size
-from podium.plugins.volumes.pod_claims import claim_class
 
 # What a node can lack, as bits.
 AFFINITY, VOLUME_TO_BIND, SPACE, BOUND_VOLUME = 1, 2, 4, 8
@@ -114,7 +113,7 @@ class VolumeSearch:
             wanted = undecided & (chosen < 0)
             if not wanted.any():
                 continue
-            storage_class = self._storage.classes[claim_class(waiting.claim)]
+            storage_class = self._storage.classes[waiting.claim.class_name]
             allowed = self._allowed(storage_class)
             roomy = self._with_room(waiting.claim, storage_class)
             self.lacking[wanted & ~allowed] |= VOLUME_TO_BIND

@@ -23,7 +23,7 @@ from podium.framework.events import ActionType, ClusterEvent, EventResource, Eve
 from podium.framework.plugin import PluginContext, Scope
 from podium.framework.status import SKIP, SUCCESS, Status, unresolvable
 from podium.framework.verdicts import Verdicts
-from podium.plugins.volumes.pod_claims import PodClaim, claim_class, claim_not_found, concerns_own_claim, pod_claims
+from podium.plugins.volumes.pod_claims import PodClaim, claim_not_found, concerns_own_claim, pod_claims
 
 _REFUSAL = unresolvable("node(s) had no available volume zone")
 _ZONE, _REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
@@ -98,7 +98,7 @@ def _bound_volume(pod_claim: PodClaim, storage: Storage) -> PersistentVolume | S
     volume_name = pod_claim.claim.spec.volume_name
     if volume_name:
         return storage.volumes.get(volume_name) or unresolvable(f'persistentvolume "{volume_name}" not found')
-    class_name = claim_class(pod_claim.claim)
+    class_name = pod_claim.claim.class_name
     if not class_name:
         return unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
     storage_class = storage.classes.get(class_name)

@@ -1,6 +1,7 @@
 """What the API server asks of an object that is to be written, because of others that there are, and fills in.
 
-Source: the admission plugins Priority, LimitRanger and RuntimeClass; controlled-rescheduling.md for budgets.
+Source: the admission plugins Priority, LimitRanger, RuntimeClass and DefaultStorageClass; for budgets
+controlled-rescheduling.md.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from podium.api.pod_group import PodGroup
 from podium.api.pod_specs import SharedSpec, shared_spec
 from podium.api.policy import PodDisruptionBudget, PriorityClass
 from podium.api.runtime_class import RuntimeClass
-from podium.api.storage import PersistentVolumeClaim
+from podium.api.storage import PersistentVolumeClaim, StorageClass
 from podium.store.admission.budget_bounds import check_bounds
 from podium.store.admission.group_admission import admit_group
 from podium.store.admission.limit_ranges import check_claim_limits
 from podium.store.admission.pod_admission import admit_pod
 from podium.store.admission.priority_classes import check_default_class, check_priority_class
+from podium.store.admission.storage_classes import with_default_class
 from podium.store.api_resource import APIResource
 from podium.store.revisions import Revisions
 from podium.store.stored import Stored
@@ -62,8 +64,7 @@ class Admission:
         if isinstance(object_, PodGroup):
             return filled_in(resource, object_, raw, admit_group(raw, object_.key, self.priority_classes()))
         if isinstance(object_, PersistentVolumeClaim) and is_new:
-            ranges = self._limit_ranges(object_.metadata.namespace)
-            check_claim_limits(resource, object_.key, object_.spec.resources.requests, ranges)
+            return self._admit_claim(resource, raw, object_)
         if isinstance(object_, PriorityClass):
             check_priority_class(resource, object_)
             # A dump of a cluster may have several defaults.
@@ -72,6 +73,11 @@ class Admission:
         if isinstance(object_, PodDisruptionBudget) and is_new and not was_there:
             check_bounds(resource, object_, self._revisions, self.priority_classes())
         return raw, object_
+
+    def _admit_claim(self, resource: APIResource, raw: Raw, claim: PersistentVolumeClaim) -> tuple[Raw, Kubernetes]:
+        ranges = self._limit_ranges(claim.metadata.namespace)
+        check_claim_limits(resource, claim.key, claim.spec.resources.requests, ranges)
+        return filled_in(resource, claim, raw, with_default_class(raw, claim, self._storage_classes()))
 
     def check_update(self, previous: Stored, object_: Kubernetes) -> None:
         """Raise StoreError as `check_default_class` does, and as `check_bounds` for a budget that is made stricter."""
@@ -113,6 +119,10 @@ class Admission:
     def _runtime_classes(self) -> Mapping[str, RuntimeClass]:
         classes: dict[str, Any] = {name: stored.object for name, stored in self._revisions.of("RuntimeClass").items()}
         return classes
+
+    def _storage_classes(self) -> list[StorageClass]:
+        found = (stored.object for stored in self._revisions.of("StorageClass").values())
+        return [storage_class for storage_class in found if isinstance(storage_class, StorageClass)]
 
     def _limit_ranges(self, namespace: str) -> list[LimitRange]:
         if not self._revisions.of("LimitRange"):

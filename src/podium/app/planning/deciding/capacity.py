@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from msgspec.structs import replace
 
 from podium.app.planning.bounds import MOST_PLACED
 from podium.app.planning.deciding.causes import Blocked, blocked, obstacles_of, worded
@@ -69,12 +68,6 @@ def _by_row(decisions: Decisions, pod: PodRecord, *, preempts: bool) -> Capacity
     return None
 
 
-def copies(pod: PodRecord, number: int) -> Iterator[PodRecord]:
-    """So many pods that differ in nothing but their names."""
-    for place in range(1, number + 1):
-        yield replace(pod, name=f"{pod.name}-{place}", uid=f"{pod.uid}/{place}")
-
-
 def _all_at_once(
     decisions: Decisions, runner: Runner, state: CycleState, pod: PodRecord, rows: Int64s, *, preempts: bool
 ) -> Capacity:
@@ -132,7 +125,7 @@ def _with_all_obstacles(
 def _one_by_one(decisions: Decisions, pod: PodRecord, *, preempts: bool) -> Capacity:
     fates: list[Fate] = []
     with decisions.supposing():
-        for each in copies(pod, MOST_PLACED):
+        for each in decisions.copies(pod, MOST_PLACED):
             settled = decisions.settle([each], preempts=preempts)
             if not settled.fates:
                 break
@@ -163,7 +156,7 @@ def _of_gang(decisions: Decisions, pod: PodRecord, *, preempts: bool) -> Capacit
 def _so_many(decisions: Decisions, pod: PodRecord, number: int, *, preempts: bool) -> Capacity:
     """So many pods of a gang come."""
     with decisions.supposing():
-        settled = decisions.settle(copies(pod, number), preempts=preempts)
+        settled = decisions.settle(decisions.copies(pod, number), preempts=preempts)
         if not settled.fates:
             told = decisions.told_of_gang(settled.waiting[0])
             return Capacity(before=f"{told}{blocked(decisions, settled)[0].text}")

@@ -6,12 +6,13 @@ that is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 
 from msgspec.structs import replace
 
+from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.app.cluster import Cluster as LoadedCluster
 from podium.app.explaining.gang import decide_gang, gang_plugin
@@ -31,7 +32,9 @@ class Decisions(SupposedCluster):
         explainer = loaded.explainer
         super().__init__(explainer.cluster, explainer.runners, explainer.objects)
         self.loaded = loaded
-        self._read = explainer.read
+        self._made = explainer.made
+        # By uid, how pods are written that are not there, and for which claims are made.
+        self._written: dict[str, Pod] = {}
         self._seed = 0
         self._draws: Draws | None = None
         self.pending = self.in_order(explainer.waiting)
@@ -45,8 +48,31 @@ class Decisions(SupposedCluster):
         return {item.key: item for item in self.objects if isinstance(item, Pod)}
 
     def read(self, pod: Pod) -> PodRecord:
-        """A pod that is not there, as the API server would have stored it. Raises InputError."""
-        return self._read(pod)
+        """A pod that is not there, as the API server would have stored it, without its claims. Raises InputError."""
+        return self._known(pod, *self._made(pod))
+
+    def bring(self, pod: Pod) -> PodRecord:
+        """The same, with the claims that are made for it, which are supposed to be there."""
+        stored, claims = self._made(pod)
+        for claim in claims:
+            self.put(claim)
+        return self._known(pod, stored, claims)
+
+    def _known(self, pod: Pod, stored: Pod, claims: Sequence[Kubernetes]) -> PodRecord:
+        record = self.cluster.read(stored)
+        if claims:
+            self._written[record.uid] = pod
+        return record
+
+    def copies(self, pod: PodRecord, number: int) -> Iterator[PodRecord]:
+        """So many pods that differ in nothing but their names, and the claims that are made for each."""
+        written = self._written.get(pod.uid)
+        for place in range(1, number + 1):
+            name = f"{pod.name}-{place}"
+            if written is None:
+                yield replace(pod, name=name, uid=f"{pod.uid}/{place}")
+            else:
+                yield self.bring(replace(written, metadata=replace(written.metadata, name=name)))
 
     def changed(self, record: PodRecord, change: Callable[[Pod], Pod]) -> PodRecord:
         """The pod as it would be if it were written otherwise. Raises InputError where no API server would take it."""
@@ -56,7 +82,7 @@ class Decisions(SupposedCluster):
         written = change(pod)
         if written is pod:
             return record
-        found = self._read(written)
+        found = self.cluster.read(self._made(written)[0])
         return replace(
             record,
             pod_class=found.pod_class,

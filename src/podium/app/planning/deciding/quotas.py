@@ -16,7 +16,6 @@ from podium.api.pod import Pod
 from podium.api.quota import ResourceQuota
 from podium.api.workloads import ReplicaSet, ReplicationController, StatefulSet
 from podium.app.explaining.workload import next_pod, wanted_of
-from podium.app.planning.deciding.capacity import copies
 from podium.app.planning.deciding.change import Change, Verified
 from podium.app.planning.deciding.decisions import Decisions
 from podium.cluster.pods import PodRecord
@@ -136,8 +135,8 @@ def raised(decisions: Decisions, unmade: Sequence[Unmade]) -> Iterator[Verified]
         hard = dict.fromkeys(name for each in refused for name in each.names)
         quota = refused[0].quota
         texts = [f"{name} {quota.spec.hard[name]} -> {_enough(refused, name)}" for name in hard]
-        pods = [pod for each in refused for pod in copies(each.pod, min(each.number, MOST_MADE))]
         with decisions.supposing():
+            pods = [pod for each in refused for pod in decisions.copies(each.pod, min(each.number, MOST_MADE))]
             settled = decisions.settle(pods)
         enough = {name: _enough(refused, name) for name in hard}
         yield Verified(

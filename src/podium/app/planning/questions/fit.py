@@ -60,7 +60,7 @@ def fit_answer(loaded: LoadedCluster, asked: Asked, wishes: FitWishes) -> PlanAn
         for claim in asked.made.claims:
             if decisions.cluster.find(claim) is None:
                 decisions.put(claim)
-        pod = decisions.read(asked.made.pod)
+        pod = decisions.bring(asked.made.pod)
         pending = 0 if wishes.after_pending else len(decisions.pending)
         rests_on = (*loaded.rests_on, *_pending_first(pending))
         if wishes.replicas is None:

@@ -12,7 +12,6 @@ from podium.app.console.page import counted
 from podium.app.planning.answer import Finding, PlanAnswer, Section, Table
 from podium.app.planning.answering import pods
 from podium.app.planning.chances.sections import told_outcomes
-from podium.app.planning.deciding.capacity import copies
 from podium.app.planning.deciding.causes import Blocked, blocked
 from podium.app.planning.deciding.decisions import Decisions
 from podium.app.planning.deciding.fates import Settled
@@ -32,8 +31,9 @@ def so_many(
     rests_on: tuple[Caveat, ...],
 ) -> PlanAnswer:
     """Whether so many fit, placed one after another as the scheduler would."""
-    outcomes = settled_again(decisions, tuple(copies(pod, replicas)), wishes.stories, preempts=wishes.preempts)
-    settled = decisions.settle(copies(pod, replicas), preempts=wishes.preempts)
+    copies = tuple(decisions.copies(pod, replicas))
+    outcomes = settled_again(decisions, copies, wishes.stories, preempts=wishes.preempts)
+    settled = decisions.settle(copies, preempts=wishes.preempts)
     why = blocked(decisions, settled)
     placed = Counter(fate.node for fate in settled.fates)
     victims = Counter(decisions.workloads.of(victim) for fate in settled.fates for victim in fate.victims)

@@ -6,7 +6,7 @@ Source: pkg/controller/resourceclaim/controller.go (syncPod, syncClaim).
 from __future__ import annotations
 
 from podium.api.meta import Raw
-from podium.api.pod import Pod, PodResourceClaim
+from podium.api.pod import Pod
 from podium.api.resource_claims import DELETE_PROTECTION, POD_CLAIM_NAME, ResourceClaim, ResourceClaimTemplate
 from podium.machines.actions import Action, CreateObject, DeleteObject, PatchObject
 from podium.machines.concerns import CLAIMING, Rest
@@ -15,6 +15,7 @@ from podium.machines.observations import Answered, Changed, Gone, Observation, T
 from podium.machines.parts.deadlines import Deadline
 from podium.machines.parts.work_queue import WorkQueue
 from podium.machines.workloads.claims.claim_index import ClaimIndex, drop, pod_made_for
+from podium.machines.workloads.claims.made_claims import device_claim
 
 _NAME = "resource-claim-controller"
 # How long a pod is waited for that a claim names: kinds may overtake one another on their way.
@@ -206,7 +207,9 @@ class ResourceClaims:
                 continue
             template = f"{pod.metadata.namespace}/{resource_claim.resource_claim_template_name}"
             if template in self._templates:
-                actions.append(CreateObject(_claim(pod, resource_claim, self._templates[template]), _NAME))
+                actions.append(
+                    CreateObject(device_claim(pod, pod.metadata.uid, resource_claim, self._templates[template]), _NAME)
+                )
             else:
                 self._waiting.setdefault(template, {})[key] = None
         if actions or lacks or wanted == known:
@@ -271,34 +274,6 @@ _FREED: Raw = {"allocation": None, "devices": None}
 def _patch(claim: ResourceClaim, status: Raw) -> PatchObject:
     patch = {"metadata": {"resourceVersion": claim.metadata.resource_version}, "status": status}
     return PatchObject("ResourceClaim", claim.key, claim.metadata.uid, patch, _NAME, "status")
-
-
-def _claim(pod: Pod, pod_claim: PodResourceClaim, template: Raw) -> Raw:
-    """The claim that a pod wants made."""
-    like = template["spec"].get("metadata", {})
-    meta = pod.metadata
-    owner = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "name": meta.name,
-        "uid": meta.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-    metadata: Raw = {
-        "generateName": f"{meta.name}-{pod_claim.name}-",
-        "namespace": meta.namespace,
-        "annotations": {**like.get("annotations", {}), POD_CLAIM_NAME: pod_claim.name},
-        "ownerReferences": [owner],
-    }
-    if like.get("labels"):
-        metadata["labels"] = like["labels"]
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": metadata,
-        "spec": template["spec"].get("spec", {}),
-    }
 
 
 def _key_of(action: CreateObject | PatchObject | DeleteObject) -> _Key:
