@@ -26,7 +26,7 @@ _MAX_BYTES = 65_536
 _MAX_LAYOUTS = 32
 # What no JSON and no YAML has.
 _BETWEEN = b"\0"
-_OWN_METADATA = {"name": "name", "uid": "uid", "version": "resource_version", "creation": "creation_timestamp"}
+_METADATA = {"name": "name", "uid": "uid", "version": "resource_version", "creation": "creation_timestamp"}
 
 
 class ReadPod(NamedTuple):
@@ -57,7 +57,18 @@ class _Layout(NamedTuple):
 class PodStencil:
     """Reads the pods that differ from one in nothing but what each has for itself; made by `stencil_of`."""
 
-    __slots__ = ("_addresses", "_around", "_bare", "_closings", "_form", "_layouts", "_own", "_own_volumes", "_pod")
+    __slots__ = (
+        "_addresses",
+        "_around",
+        "_bare",
+        "_closings",
+        "_form",
+        "_layouts",
+        "_metadata",
+        "_own",
+        "_own_volumes",
+        "_pod",
+    )
 
     def __init__(self, text: bytes, pod: Pod, gaps: Sequence[Gap]) -> None:
         groups: dict[tuple[str, str], str] = {}
@@ -76,6 +87,7 @@ class PodStencil:
         self._pod = pod
         # The first of each kind.
         self._own = {what: group for (what, _), group in reversed(groups.items())}
+        self._metadata = [(name, self._own[what]) for what, name in _METADATA.items() if what in self._own]
         self._addresses = [group for (what, _), group in groups.items() if what == "address"]
         self._bare = [number for number, gap in enumerate(gaps) if gap.is_bare]
         volume = next((gap.value for gap in gaps if gap.what == "volume"), None)
@@ -135,8 +147,7 @@ class PodStencil:
         """The pod with these values in the gaps."""
         pod, own = self._pod, self._own
         metadata, spec, status = pod.metadata, pod.spec, pod.status
-        names = {name: found[own[what]].decode() for what, name in _OWN_METADATA.items() if what in own}
-        metadata = replace(metadata, **names)
+        metadata = replace(metadata, **{name: found[group].decode() for name, group in self._metadata})
         node = _kept(found[own["node"]]) if "node" in own else spec.node_name
         volume = found[own["volume"]].decode() if "volume" in own else ""
         affinity = spec.affinity
