@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -14,13 +15,16 @@ from podium.api.input.dumped_pod_parts import ACCESS, ADDRESS, CONTAINER_ID
 from podium.api.input.yaml import parse_part
 from podium.api.names import LABEL_NAME, SUBDOMAIN
 from podium.api.pod import Pod, PodSpec
-from podium.api.times import PLAIN_FORM
+from podium.api.times import PLAIN_TIME
 
 _MARK = "podium.gap."
 _MARKED = re.compile(re.escape(_MARK) + r"([0-9]+)")
 _OWNED = b'"k:{\\"ip\\":\\"'
 _MARKED_OWNED = re.compile(re.escape(_OWNED) + re.escape(_MARK.encode()) + rb'([0-9]+)\\"\}":')
 _PLAIN_TEXT = r"[-_.:/A-Za-z0-9]+"
+_TIME_TEXT = r"[-+.:TZ0-9]+"
+_TIME = re.compile(PLAIN_TIME.encode())
+_CACHE = 16_384
 
 _MOUNTS = {"volumeMounts": [{"name": "volume"}]}
 _STATUSES = [{"containerID": "container", "state": {"running": {"startedAt": "time"}}, **_MOUNTS}]
@@ -61,15 +65,20 @@ FORMS = {
     "name": SUBDOMAIN,
     "uid": _PLAIN_TEXT,
     "version": _PLAIN_TEXT,
-    "creation": PLAIN_FORM,
-    "time": PLAIN_FORM,
-    "start": PLAIN_FORM,
+    "creation": _TIME_TEXT,
+    "time": _TIME_TEXT,
+    "start": _TIME_TEXT,
     "node": SUBDOMAIN,
     "volume": f"(?={ACCESS}){LABEL_NAME}",
     "address": ADDRESS,
     "container": CONTAINER_ID,
 }
-"""Of what form such a value nearly always is, as a pattern in ASCII: then there is nothing to say about it."""
+"""Of what form such a value nearly always is, as a pattern in ASCII: then there is nothing to say about it.
+
+But of a time it says no more than what it is made of; see `is_time`.
+"""
+
+TIMES = ("creation", "time", "start")
 
 _FORMS = {what: re.compile(form, re.ASCII) for what, form in FORMS.items()}
 
@@ -181,7 +190,14 @@ def _marked_in(value: Any) -> Iterator[tuple[str, int, bool]]:
 def _is_own(what: str, value: str, pod: Pod) -> bool:
     """Whether such a value is the pod's own, and of the form that nearly all have."""
     meant = {"node": pod.spec.node_name, "volume": _access_of(pod.spec)}.get(what, value)
-    return value == meant and _FORMS[what].fullmatch(value) is not None
+    is_meant = value == meant and _FORMS[what].fullmatch(value) is not None
+    return is_meant and (what not in TIMES or is_time(value.encode()))
+
+
+@lru_cache(maxsize=_CACHE)
+def is_time(text: bytes) -> bool:
+    """Whether it is a time as most are; a pattern of its own, since it takes long to compile."""
+    return _TIME.match(text) is not None
 
 
 def _written(text: bytes, value: str, form: Form) -> Iterator[tuple[int, int]]:

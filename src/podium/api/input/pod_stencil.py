@@ -16,7 +16,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from podium.api.input.dumped_pod_parts import named, own_volumes_of
-from podium.api.input.pod_gaps import FORMS, SHARED, Form, Gap, gaps_in
+from podium.api.input.pod_gaps import FORMS, SHARED, TIMES, Form, Gap, gaps_in, is_time
 from podium.api.input.yaml import is_text
 from podium.api.pod import Affinity, Pod
 from podium.api.selection import NodeSelectorTerm
@@ -68,6 +68,7 @@ class PodStencil:
         "_own",
         "_own_volumes",
         "_pod",
+        "_times",
     )
 
     def __init__(self, text: bytes, pod: Pod, gaps: Sequence[Gap]) -> None:
@@ -88,6 +89,7 @@ class PodStencil:
         # The first of each kind.
         self._own = {what: group for (what, _), group in reversed(groups.items())}
         self._metadata = [(name, self._own[what]) for what, name in _METADATA.items() if what in self._own]
+        self._times = [group for (what, _), group in groups.items() if what in TIMES]
         self._addresses = [group for (what, _), group in groups.items() if what == "address"]
         self._bare = [number for number, gap in enumerate(gaps) if gap.is_bare]
         volume = next((gap.value for gap in gaps if gap.what == "volume"), None)
@@ -135,6 +137,8 @@ class PodStencil:
 
     def _are_right(self, gaps: bytes, found: re.Match[bytes]) -> bool:
         """Whether what is in the gaps, each of its form, is what belongs there beside the others."""
+        if not all(map(is_time, {found[group] for group in self._times})):
+            return False
         # They are keys of who owns them, too, of which none may be there twice.
         if len(self._addresses) > 1 and len({*found.group(*self._addresses)}) < len(self._addresses):
             return False
