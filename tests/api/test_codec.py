@@ -1,6 +1,7 @@
 import gc
 import io
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -229,6 +230,16 @@ def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(POD.encode())))
 
     assert names(load_files(["-"])) == [("standard input", 1, "web")]
+
+
+def test_what_can_be_read_only_once_is_read_as_files_are() -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "w") as stream:
+        stream.write(POD)
+    try:
+        assert names(load_files([f"/dev/fd/{reading}"])) == [(f"/dev/fd/{reading}", 1, "web")]
+    finally:
+        os.close(reading)
 
 
 def test_a_file_that_cannot_be_read_is_refused_by_name(tmp_path: Path) -> None:

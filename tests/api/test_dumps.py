@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.api.errors import InputError
-from podium.api.input import codec
+from podium.api.input import codec, json_list
 from podium.api.input.codec import Document, load_text
+from podium.api.input.exact_json import UncertainError
 from podium.api.pod import Pod
 from podium.api.warnings import Validation
 from tests.api.dumps import ACCESS, Raw, dump, dumped_pod
@@ -89,11 +91,82 @@ def garbled(draw: st.DrawFn, text: str) -> str:
 @efforts(150)
 def test_a_dump_says_the_same_read_object_by_object_and_as_a_whole(effort: Effort) -> None:
     @effort
-    @given(texts(PODS), VALIDATIONS)
-    def check_same(text: str, validation: Validation | None) -> None:
-        assert outcome(text, validation) == as_a_whole(text, validation)
+    @given(texts(PODS), VALIDATIONS, st.sampled_from((1, 1_000, 1 << 16)))
+    def check_same(text: str, validation: Validation | None, window_bytes: int) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(json_list, "_WINDOW_BYTES", window_bytes)
+            found = outcome(text, validation)
+        assert found == as_a_whole(text, validation)
 
     check_same()
+
+
+class Watched(BytesIO):
+    """A stream that knows how much of it was asked for at a time."""
+
+    most = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        content = super().read(size)
+        self.most = max(self.most, len(content))
+        return content
+
+
+@pytest.mark.parametrize(
+    ("indent", "separators"), [(None, (",", ":")), (None, (", ", ": ")), (4, (",", ": ")), (1, (" ,\n", " : "))]
+)
+@pytest.mark.parametrize("sort_keys", [False, True])
+@pytest.mark.parametrize("kind", ["List", "PodList"])
+def test_a_dump_is_read_part_by_part_in_whatever_way_its_json_is_written(
+    indent: int | None, separators: tuple[str, str], sort_keys: bool, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_list, "_WINDOW_BYTES", 10_000)
+    pods = [dumped_pod(number % 8) for number in range(40)]
+    if kind == "PodList":
+        pods = [{key: value for key, value in pod.items() if key not in ("apiVersion", "kind")} for pod in pods]
+    items = [*pods, {"apiVersion": "apps/v1", "kind": "ReplicaSet"}, *pods] if kind == "List" else pods
+    text = json.dumps(dump(*items, kind=kind), indent=indent, separators=separators, sort_keys=sort_keys)
+    stream = Watched(text.encode())
+
+    found = json_list.json_list(stream)
+
+    assert found is not None
+    assert found.envelope["kind"] == kind
+    assert [json.loads(item) for item in found.items()] == items
+    assert stream.most == 10_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"kind": "List", "items": [{}]}]',
+        '{"metadata": {"items": [{}]}, "kind": "List", "apiVersion": "v1"}',
+        '{"kind": "List", "items": [{}], "items": []}',
+        '{"kind": "List", "items": [{}], "metadata": {"a": [1]}}',
+        '{"kind": "List", "items": [{}, ], "metadata": {}}',
+        '{"kind": "List", "items": [{}} ], "metadata": {}}',
+        '{"kind": "List", "items": [{}] "metadata": {}}',
+        '{"kind": "List", "items": [{} {}]}',
+        '{"kind": "List", "items": [{}, 1, null]}',
+        '{"kind": "List", "items": [{}]',
+        '{"kind": "List", "items": [{}',
+        '"items": [{}]',
+    ],
+)
+def test_what_is_not_all_of_it_a_list_says_what_it_says_as_a_whole(text: str) -> None:
+    pod = json.dumps(PODS[0])
+    for whole in (text, text.replace("{}", pod, 1), text.replace("{}", pod)):
+        assert outcome(whole) == as_a_whole(whole)
+
+
+def test_a_dump_of_which_the_end_is_gone_when_it_is_read_takes_another_look() -> None:
+    stream = BytesIO(json.dumps(dump(*PODS)).encode())
+    found = json_list.json_list(stream)
+    stream.truncate(500)
+
+    assert found is not None
+    with pytest.raises(UncertainError):
+        list(found.items())
 
 
 def test_objects_of_a_dump_keep_their_text_until_somebody_asks_for_their_wire_form() -> None:

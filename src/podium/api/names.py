@@ -12,10 +12,18 @@ from functools import lru_cache
 
 from podium.api.errors import shown
 
-_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?", re.ASCII)
+_LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+
+SUBDOMAIN = rf"(?![-.a-z0-9]{{254}}){_LABEL}(?:\.{_LABEL})*"
+"""The names of most objects as a pattern: RFC 1123 labels joined by dots, at most 253 characters."""
+
+LABEL_NAME = rf"(?![-a-z0-9]{{64}}){_LABEL}"
+"""One RFC 1123 label as a pattern, at most 63 characters."""
+
+_SUBDOMAIN = re.compile(SUBDOMAIN, re.ASCII)
+_LABEL_NAME = re.compile(LABEL_NAME, re.ASCII)
 _NAME_PART = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
 _CACHE = 65_536
-_MAX_SUBDOMAIN = 253
 _MAX_LABEL = 63
 _WITH_LABEL_NAMES = (("", "Namespace"), ("", "Service"))
 
@@ -23,7 +31,7 @@ _WITH_LABEL_NAMES = (("", "Namespace"), ("", "Service"))
 @lru_cache(maxsize=_CACHE)
 def subdomain_problem(name: str) -> str | None:
     """The rule for most objects' names: RFC 1123 labels joined by dots, at most 253 characters."""
-    if len(name) <= _MAX_SUBDOMAIN and all(_LABEL.fullmatch(part) for part in name.split(".")):
+    if _SUBDOMAIN.fullmatch(name):
         return None
     return (
         f"{shown(name)} is not a valid name: at most 253 lower-case letters, digits, '-' and '.', "
@@ -34,7 +42,7 @@ def subdomain_problem(name: str) -> str | None:
 @lru_cache(maxsize=_CACHE)
 def label_name_problem(name: str) -> str | None:
     """The rule for names of namespaces and services: one RFC 1123 label, at most 63 characters."""
-    if len(name) <= _MAX_LABEL and _LABEL.fullmatch(name):
+    if _LABEL_NAME.fullmatch(name):
         return None
     return (
         f"{shown(name)} is not a valid name: at most 63 lower-case letters, digits and '-', "

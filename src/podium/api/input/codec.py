@@ -5,20 +5,21 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from io import BytesIO
+from typing import Any, BinaryIO
 
 from podium.api.collector import collector_paused
 from podium.api.errors import InputError, shown
-from podium.api.input.content import documents_in, is_template, looks_like_json, text_of
+from podium.api.input.content import as_bytes, documents_in, is_template, looks_like_json, text_of
 from podium.api.input.documents import Document, Input, refuse_empty_pods, without_repeats
 from podium.api.input.exact_json import UncertainError
-from podium.api.input.files import FileName, read_bytes, shown_name, size_of
+from podium.api.input.files import FileName, opened, shown_name, size_of
 from podium.api.input.folders import files_of
 from podium.api.input.generated_names import generated_names
 from podium.api.input.helm import HELM_ADVICE
-from podium.api.input.json_list import JSONList, json_list
-from podium.api.input.listed_items import Item, ItemReader, JSONItems, YAMLItems
-from podium.api.input.yaml_list import YAMLList, yaml_list
+from podium.api.input.json_list import json_list
+from podium.api.input.listed_items import ItemReader, JSONItems, ListText, YAMLItems
+from podium.api.input.yaml_list import yaml_list
 from podium.api.meta import Kubernetes, Raw
 from podium.api.objects import ReadObject, label_of, metadata_of, read_object
 from podium.api.pod import Pod
@@ -124,19 +125,28 @@ class Reader:
         sizes = [size_of(file) for file in files]
         for place, file in enumerate(files):
             part = None if progress is None else _part_of(progress, sizes, place)
-            self.read_text(read_bytes(file), shown_name(file), part)
+            with opened(file) as stream:
+                self._read(stream, shown_name(file), part)
         if failure is not None:
             raise failure
 
     def read_text(self, text: str | bytes, source: str, progress: Progress | None = None) -> None:
         """Read the objects of a text. Raises InputError."""
+        try:
+            content = as_bytes(text)
+        except InputError as error:
+            raise error.located(source=source) from None
+        self._read(BytesIO(content), source, progress)
+
+    def _read(self, stream: BinaryIO, source: str, progress: Progress | None) -> None:
+        """Read the objects of a stream, which can be read from any place on. Raises InputError."""
         told = progress or _untold
         try:
-            documents = self._read_listed(text, source, told)
+            documents = self._read_listed(stream, source, told)
             if documents is None:
-                documents = self._read_whole(text, source, told)
+                documents = self._read_whole(_whole(stream), source, told)
         except InputError as error:
-            if is_template(text):
+            if is_template(_whole(stream)):
                 error.problem = f"{error.problem}; {HELM_ADVICE}"
             raise error.located(source=source) from None
         self._documents.extend(documents)
@@ -149,26 +159,20 @@ class Reader:
         """All that was read. Raises InputError for an object that was given twice."""
         return Input(without_repeats(self._documents), tuple(self._left_out))
 
-    def _read_listed(self, text: str | bytes, source: str, progress: Progress) -> list[Document] | None:
+    def _read_listed(self, stream: BinaryIO, source: str, progress: Progress) -> list[Document] | None:
         """The objects of a text that is a List, read one by one; None for every other text."""
-        try:
-            content = (text.encode() if isinstance(text, str) else text).removeprefix(codecs.BOM_UTF8)
-        except UnicodeEncodeError:
-            return None
-        found = json_list(content)
-        if found is not None:
-            return self._listed(found, self._json, source, progress)
-        items = None if looks_like_json(content[:_HEAD].decode("latin-1")) else yaml_list(content)
-        return None if items is None else self._listed(items, self._yaml, source, progress)
+        if looks_like_json(stream.read(_HEAD).removeprefix(codecs.BOM_UTF8).decode("latin-1")):
+            in_json = json_list(stream)
+            return None if in_json is None else self._listed(in_json, self._json, source, progress)
+        in_yaml = yaml_list(_whole(stream).removeprefix(codecs.BOM_UTF8))
+        return None if in_yaml is None else self._listed(in_yaml, self._yaml, source, progress)
 
-    def _read_whole(self, text: str | bytes, source: str, progress: Progress) -> list[Document]:
+    def _read_whole(self, content: bytes, source: str, progress: Progress) -> list[Document]:
         """The objects of a text that is held in memory as plain values first."""
-        roots = documents_in(text_of(text), progress)
+        roots = documents_in(text_of(content), progress)
         return [document for index, root in roots for document in self._document(_objects(root, ""), source, index)]
 
-    def _listed(
-        self, found: JSONList | YAMLList, reader: ItemReader, source: str, progress: Progress
-    ) -> list[Document] | None:
+    def _listed(self, found: ListText, reader: ItemReader, source: str, progress: Progress) -> list[Document] | None:
         """The objects of a List, read one by one; None where that takes the text around them.
 
         Raises InputError for what is wrong with an object.
@@ -177,27 +181,27 @@ class Reader:
         if common is None:
             return None
         documents: list[Document] = []
-        place = 0
+        items = found.items()
         try:
-            for place, item in enumerate(found.items):
+            for place, item in enumerate(items):
                 documents.extend(self._list_item(item, reader, common, source, place))
                 if place % _TOLD_EVERY == 0:
-                    progress(place / len(found.items))
+                    progress(found.share)
         except UncertainError:
             return None
         except InputError:
             # Before something wrong with an object is told what is wrong with the text, wherever that is.
-            if not all(_is_certain(item, reader) for item in found.items[place:]):
+            if not _are_certain(items, reader):
                 return None
             raise
         return documents
 
-    def _list_item(self, item: Item, reader: ItemReader, common: Raw, source: str, place: int) -> Iterator[Document]:
+    def _list_item(self, item: bytes, reader: ItemReader, common: Raw, source: str, place: int) -> Iterator[Document]:
         """The object that an item is, or those of the List that it is. Raises UncertainError."""
         pod = reader.pod(item, common)
         if pod is not None:
-            written = reader.written(item, common, None)
-            yield Document(source, _ONLY_DOCUMENT, written, pod, (), self.validation)
+            written = reader.written(pod.text, common, None)
+            yield Document(source, _ONLY_DOCUMENT, written, pod.pod, (), self.validation)
             return
         value = reader.value(item)
         if not isinstance(value, dict) or not metadata_of(value).get("name"):
@@ -279,9 +283,16 @@ def _common(root: Raw) -> Raw | None:
     return {} if kind == "List" else {"apiVersion": root.get("apiVersion", ""), "kind": kind[:-4]}
 
 
-def _is_certain(item: Item, reader: ItemReader) -> bool:
+def _are_certain(items: Iterator[bytes], reader: ItemReader) -> bool:
+    """Whether each of them says by itself what it holds."""
     try:
-        reader.value(item)
+        for item in items:
+            reader.value(item)
     except UncertainError:
         return False
     return True
+
+
+def _whole(stream: BinaryIO) -> bytes:
+    stream.seek(0)
+    return stream.read()

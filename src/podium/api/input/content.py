@@ -48,13 +48,16 @@ def _documents_by_line(content: str) -> list[tuple[int, Any]] | None:
         return None
 
 
-def text_of(content: str | bytes) -> str:
+def as_bytes(text: str | bytes) -> bytes:
+    """The text in UTF-8. Raises InputError for what has no form in it."""
+    try:
+        return text.encode() if isinstance(text, str) else text
+    except UnicodeEncodeError:
+        raise InputError("has half a surrogate pair, which is no character") from None
+
+
+def text_of(content: bytes) -> str:
     """The content as text that is neither empty nor binary."""
-    if isinstance(content, str):
-        try:
-            content = content.encode()
-        except UnicodeEncodeError:
-            raise InputError("has half a surrogate pair, which is no character") from None
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError("is encoded as UTF-16; save it as UTF-8")
     if (position := content.find(b"\0")) >= 0:
@@ -68,7 +71,7 @@ def text_of(content: str | bytes) -> str:
     return text
 
 
-def is_template(text: str | bytes) -> bool:
+def is_template(text: bytes) -> bool:
     """Whether a text that could not be read is a template; one that is no text at all is none."""
     try:
         return looks_like_template(text_of(text))

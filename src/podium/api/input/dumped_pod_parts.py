@@ -14,8 +14,10 @@ from podium.api.times import PLAIN_TIME
 ACCESS = "kube-api-access-"
 """What the name of the volume begins with through which a pod reaches the API server; the rest is the pod's own."""
 
-ADDRESS = re.compile(r"[0-9a-f]+(?:[.:]+[0-9a-f]+){2,}", re.ASCII)
-CONTAINER_ID = re.compile(r"[a-z-]+://[-_.0-9A-Za-z]+", re.ASCII)
+ADDRESS = r"[0-9a-f]+(?:[.:]+[0-9a-f]+){2,}"
+CONTAINER_ID = r"[a-z-]+://[-_.0-9A-Za-z]+"
+_ADDRESS = re.compile(ADDRESS, re.ASCII)
+_CONTAINER_ID = re.compile(CONTAINER_ID, re.ASCII)
 _TIME = re.compile(PLAIN_TIME)
 _NONE = msgspec.Raw()
 
@@ -119,7 +121,7 @@ class Observed(msgspec.Struct, rename="camel"):
         return [
             address.ip
             for address in (*self.pod_ips, *self.host_ips)
-            if address.ip is not None and ADDRESS.fullmatch(address.ip)
+            if address.ip is not None and _ADDRESS.fullmatch(address.ip)
         ]
 
     @property
@@ -130,7 +132,7 @@ class Observed(msgspec.Struct, rename="camel"):
             for observed_container in (*self.container_statuses, *self.init_container_statuses)
         ]
         return [
-            container_id for container_id in ids if container_id is not None and CONTAINER_ID.fullmatch(container_id)
+            container_id for container_id in ids if container_id is not None and _CONTAINER_ID.fullmatch(container_id)
         ]
 
 

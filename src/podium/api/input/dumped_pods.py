@@ -21,6 +21,7 @@ from podium.api.errors import InputError
 from podium.api.input.dumped_pod_parts import ACCESS, Managed, Observed, OwnNames, Parts, named, own_volumes_of
 from podium.api.input.exact_json import Text, UncertainError, decode, decode_with_nulls
 from podium.api.input.pod_gaps import JSON
+from podium.api.input.pod_stencil import ReadPod
 from podium.api.input.pod_stencils import PodStencils
 from podium.api.meta import ObjectMeta, Raw
 from podium.api.names import label_name_problem, subdomain_problem
@@ -72,14 +73,20 @@ class DumpedPods:
         self._are_fields = lru_cache(maxsize=_SHAPES)(_are_fields)
         self._shared_metadata = lru_cache(maxsize=_SHAPES)(_read_metadata)
 
-    def read(self, text: Text, common: Raw) -> Pod | None:
+    def read(self, text: bytes, common: Raw) -> ReadPod | None:
         """The pod, which is right in every respect; None for one of which that is not certain, and for what is none.
 
         `common` is what the List says of its items.
         """
-        content = bytes(text)
-        alike = self._stencils.of(content, common)
-        return alike.read(content) or alike.noted(content, self._read_closely(content, common))
+        alike = self._stencils.of(text, common)
+        found = alike.read(text)
+        if found is not None:
+            return found
+        pod = self._read_closely(text, common)
+        if pod is None:
+            return None
+        alike.learn(text, pod)
+        return ReadPod(pod, text)
 
     def _read_closely(self, text: bytes, common: Raw) -> Pod | None:
         try:

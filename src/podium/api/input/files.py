@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -35,26 +38,42 @@ def size_of(name: FileName) -> int:
         return 0
 
 
-def read_bytes(name: FileName) -> bytes:
-    """The file's content, unpacked if it was packed with gzip.
+@contextmanager
+def opened(name: FileName) -> Iterator[BinaryIO]:
+    """The file's content, to be read from any place on, unpacked if it was packed with gzip.
 
     Raises InputError when it cannot be read, or is too large.
     """
     try:
         if name == "-":
-            return _read(sys.stdin.buffer, name)
+            yield BytesIO(_read(sys.stdin.buffer, name))
+            return
         with Path(name).open("rb") as stream:
-            return _read(stream, name)
+            size = size_of(name)
+            _check_size(size, name)
+            # What is no plain file has no size, and is read once.
+            is_plain = size > 0 and not stream.peek(len(_GZIP)).startswith(_GZIP)
+            yield stream if is_plain else BytesIO(_read(stream, name))
     except OSError as error:
         problem = f"cannot be read: {error.strerror or error}"
         raise InputError(problem, source=shown_name(name)) from None
 
 
+def read_bytes(name: FileName) -> bytes:
+    """The file's content, unpacked if it was packed with gzip. Raises InputError as `opened` does."""
+    with opened(name) as stream:
+        return stream.read()
+
+
 def _read(stream: BinaryIO, name: FileName) -> bytes:
     content = stream.read(MAX_FILE_BYTES + 1)
-    if len(content) > MAX_FILE_BYTES:
-        raise InputError(f"is larger than {MAX_FILE_BYTES} bytes; split it", source=shown_name(name))
+    _check_size(len(content), name)
     return _unpacked(content, name) if content.startswith(_GZIP) else content
+
+
+def _check_size(size: int, name: FileName) -> None:
+    if size > MAX_FILE_BYTES:
+        raise InputError(f"is larger than {MAX_FILE_BYTES} bytes; split it", source=shown_name(name))
 
 
 def _unpacked(packed: bytes, name: FileName) -> bytes:

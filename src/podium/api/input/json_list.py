@@ -2,69 +2,114 @@
 
 from __future__ import annotations
 
+import codecs
 import re
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
+from io import SEEK_END
+from itertools import islice
+from typing import Any, BinaryIO
 
 import msgspec
 
 from podium.api.input.exact_json import UncertainError, decode
 
-_COMMA = re.compile(rb"[ \t\r\n]*,[ \t\r\n]*")
+# So much is read at a time, if an item ends in it; more would not be given the same memory again and again.
+_WINDOW_BYTES = 1 << 16
+# So much is looked at for what is before the items, and for what is behind them.
+_AROUND_BYTES = 1 << 12
+_ITEMS = re.compile(rb'"items"\s*:\s*\[\s*(?=\{)')
+# An object to the colon after its first key; and from the text that this has, if it has one, to its second key.
+_FIRST_KEYS = re.compile(rb'(\{\s*"[^"\\]*"\s*:)(?:\s*"[^"\\]*"(\s*,\s*"[^"\\]*"))?')
+_MARK = "podium.items"
+# Of the places where an item may begin, so many are tried before more is read.
+_TRIED = 4
+_DECODER = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-@dataclass(frozen=True, slots=True)
 class JSONList:
-    """A List of at least one item: the List without its items, and the text of each."""
+    """A List of at least one item: the List without its items, and the text of each, read as it is asked for."""
 
-    envelope: dict[str, Any]
-    items: list[msgspec.Raw]
+    def __init__(self, envelope: dict[str, Any], stream: BinaryIO, begin: int, end: int) -> None:
+        self.envelope = envelope
+        self.share = 0.0
+        self._stream = stream
+        self._begin = begin
+        self._end = end
+
+    def items(self) -> Iterator[bytes]:
+        """The items. Raises UncertainError where something else stands between the brackets."""
+        place, rest = self._stream.seek(self._begin), b""
+        while place < self._end:
+            read = self._stream.read(min(max(_WINDOW_BYTES, len(rest)), self._end - place))
+            if not read:
+                raise UncertainError
+            place += len(read)
+            found, rest = _taken_apart(rest + read, is_last=place == self._end)
+            yield from map(bytes, found)
+            self.share = place / self._end
 
 
-class _List(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
-    """What a List has."""
+def json_list(stream: BinaryIO) -> JSONList | None:
+    """The List that is all of the stream; None where it is something else, or where only a closer reading can tell.
 
-    items: list[msgspec.Raw]
-    api_version: msgspec.Raw = msgspec.Raw()
-    kind: msgspec.Raw = msgspec.Raw()
-    metadata: msgspec.Raw = msgspec.Raw()
-
-
-_DECODER = msgspec.json.Decoder(_List)
-
-
-def json_list(content: bytes) -> JSONList | None:
-    """The List that is all of the content; None where it is something else, or where only a closer reading can tell.
-
-    What is in the items has not been looked at, but that each is one value.
+    What is around the items is looked at here, so that they are what stands between the brackets, if they are anything:
+    none has been read yet.
     """
+    stream.seek(0)
+    head = stream.read(_AROUND_BYTES)
+    begin = _ITEMS.search(head)
+    if begin is None:
+        return None
+    tail_begin = max(begin.end(), stream.seek(0, SEEK_END) - _AROUND_BYTES)
+    stream.seek(tail_begin)
+    tail = stream.read()
+    bracket = tail.rfind(b"]")
+    if bracket < 0:
+        return None
+    before, behind = head[: begin.end()].removeprefix(codecs.BOM_UTF8), tail[bracket:]
     try:
-        items = _DECODER.decode(content).items
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        return None
-    if not items:
-        return None
-    start = content.find(bytes(items[0]))
-    end = _end(content, start, items)
-    if end is None:
-        return None
-    try:
-        # With all of the items left out it shows whether they are what stands between the brackets, and that nothing
-        # is given twice.
-        envelope = decode(content[:start] + content[end:])
+        # A mark stands there for them: only where it is in their place, it is their only item.
+        envelope = decode(b'%b"%b"%b' % (before, _MARK.encode(), behind))
     except UncertainError:
         return None
-    return JSONList(envelope, items) if envelope.get("items") == [] else None
+    if not isinstance(envelope, dict) or envelope.get("items") != [_MARK]:
+        return None
+    return JSONList({**envelope, "items": []}, stream, begin.end(), tail_begin + bracket)
 
 
-def _end(content: bytes, start: int, items: list[msgspec.Raw]) -> int | None:
-    """Where the last of the items ends, if nothing but commas stands between them."""
-    end = start
-    for item in items:
-        if end != start:
-            comma = _COMMA.match(content, end)
-            if comma is None:
-                return None
-            end = comma.end()
-        end += len(item)
-    return end
+def _taken_apart(text: bytes, *, is_last: bool) -> tuple[list[msgspec.Raw], bytes]:
+    """The items that a text begins with, and the rest of it, from the beginning of one on.
+
+    Raises UncertainError where the text is the last and does not end with one.
+    """
+    if is_last:
+        return _decoded(text), b""
+    for end, begin in islice(_borders(text), _TRIED):
+        try:
+            return _decoded(text[:end]), text[begin:]
+        except UncertainError:
+            # It begins something within an item.
+            continue
+    return [], text
+
+
+def _borders(text: bytes) -> Iterator[tuple[int, int]]:
+    """Where an item may end and another begin that is written as the first of the text is, from the last on."""
+    first = _FIRST_KEYS.match(text)
+    if first is None:
+        return
+    key, second = first.groups()
+    alike = re.compile(re.escape(key) + (b"" if second is None else rb'\s*"[^"\\]*"' + re.escape(second)))
+    begin = text.rfind(key, 1)
+    while begin >= 0:
+        end = text.rfind(b",", 0, begin)
+        if alike.match(text, begin) and not text[end + 1 : begin].strip():
+            yield end, begin
+        begin = text.rfind(key, 1, begin)
+
+
+def _decoded(items: bytes) -> list[msgspec.Raw]:
+    try:
+        return _DECODER.decode(b"[%b]" % items)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        raise UncertainError from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -13,7 +13,7 @@ import msgspec
 from podium.api.errors import InputError
 from podium.api.input.dumped_pod_parts import ACCESS, ADDRESS, CONTAINER_ID
 from podium.api.input.yaml import parse_part
-from podium.api.names import label_name_problem, subdomain_problem
+from podium.api.names import LABEL_NAME, SUBDOMAIN
 from podium.api.pod import Pod, PodSpec
 from podium.api.times import PLAIN_TIME
 
@@ -21,9 +21,9 @@ _MARK = "podium.gap."
 _MARKED = re.compile(re.escape(_MARK) + r"([0-9]+)")
 _OWNED = b'"k:{\\"ip\\":\\"'
 _MARKED_OWNED = re.compile(re.escape(_OWNED) + re.escape(_MARK.encode()) + rb'([0-9]+)\\"\}":')
-_PLAIN_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
-_PLAIN_TEXT = re.compile(r"[-_.:/A-Za-z0-9]+", re.ASCII)
-_TIME = re.compile(PLAIN_TIME)
+_PLAIN_TEXT = r"[-_.:/A-Za-z0-9]+"
+_TIME_TEXT = r"[-+.:TZ0-9]+"
+_TIME = re.compile(PLAIN_TIME.encode())
 _CACHE = 16_384
 
 _MOUNTS = {"volumeMounts": [{"name": "volume"}]}
@@ -60,6 +60,27 @@ _OWN: dict[str, Any] = {
 
 SHARED = ("node", "volume", "address")
 """Of these, what is the same in several places of one pod is the same there in every pod."""
+
+FORMS = {
+    "name": SUBDOMAIN,
+    "uid": _PLAIN_TEXT,
+    "version": _PLAIN_TEXT,
+    "creation": _TIME_TEXT,
+    "time": _TIME_TEXT,
+    "start": _TIME_TEXT,
+    "node": SUBDOMAIN,
+    "volume": f"(?={ACCESS}){LABEL_NAME}",
+    "address": ADDRESS,
+    "container": CONTAINER_ID,
+}
+"""Of what form such a value nearly always is, as a pattern in ASCII: then there is nothing to say about it.
+
+But of a time it says no more than what it is made of; see `is_time`.
+"""
+
+TIMES = ("creation", "time", "start")
+
+_FORMS = {what: re.compile(form, re.ASCII) for what, form in FORMS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +190,14 @@ def _marked_in(value: Any) -> Iterator[tuple[str, int, bool]]:
 def _is_own(what: str, value: str, pod: Pod) -> bool:
     """Whether such a value is the pod's own, and of the form that nearly all have."""
     meant = {"node": pod.spec.node_name, "volume": _access_of(pod.spec)}.get(what, value)
-    return value == meant and bool(JUDGES[what](value))
+    is_meant = value == meant and _FORMS[what].fullmatch(value) is not None
+    return is_meant and (what not in TIMES or is_time(value.encode()))
+
+
+@lru_cache(maxsize=_CACHE)
+def is_time(text: bytes) -> bool:
+    """Whether it is a time as most are; a pattern of its own, since it takes long to compile."""
+    return _TIME.match(text) is not None
 
 
 def _written(text: bytes, value: str, form: Form) -> Iterator[tuple[int, int]]:
@@ -188,36 +216,3 @@ def _written(text: bytes, value: str, form: Form) -> Iterator[tuple[int, int]]:
 def _access_of(spec: PodSpec) -> str:
     """The name of the volume through which the pod reaches the API server, "" without one."""
     return next((volume.name for volume in spec.volumes if volume.name.startswith(ACCESS)), "")
-
-
-@lru_cache(maxsize=_CACHE)
-def _is_time(text: str) -> bool:
-    return _TIME.match(text) is not None
-
-
-def _is_name(text: str) -> bool:
-    return _PLAIN_NAME.fullmatch(text) is not None or subdomain_problem(text) is None
-
-
-@lru_cache(maxsize=_CACHE)
-def _is_node_name(text: str) -> bool:
-    return subdomain_problem(text) is None
-
-
-def _is_access(text: str) -> bool:
-    return text.startswith(ACCESS) and label_name_problem(text) is None
-
-
-JUDGES: Mapping[str, Callable[[str], object]] = {
-    "name": _is_name,
-    "uid": _PLAIN_TEXT.fullmatch,
-    "version": _PLAIN_TEXT.fullmatch,
-    "creation": _is_time,
-    "time": _is_time,
-    "start": _is_time,
-    "node": _is_node_name,
-    "volume": _is_access,
-    "address": ADDRESS.fullmatch,
-    "container": CONTAINER_ID.fullmatch,
-}
-"""Whether such a value has the form that nearly all have, in which there is nothing to say about it."""

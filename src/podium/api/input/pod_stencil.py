@@ -6,15 +6,17 @@ judged by itself. So nothing is decoded, and a pod takes a fraction of what it t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from operator import itemgetter
-from struct import Struct
+from itertools import chain, zip_longest
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from podium.api.input.dumped_pod_parts import named, own_volumes_of
-from podium.api.input.pod_gaps import JUDGES, SHARED, Form, Gap, gaps_in
+from podium.api.input.pod_gaps import FORMS, SHARED, TIMES, Form, Gap, gaps_in, is_time
 from podium.api.input.yaml import is_text
 from podium.api.pod import Affinity, Pod
 from podium.api.selection import NodeSelectorTerm
@@ -24,6 +26,32 @@ _MAX_BYTES = 65_536
 _MAX_LAYOUTS = 32
 # What no JSON and no YAML has.
 _BETWEEN = b"\0"
+_METADATA = {"name": "name", "uid": "uid", "version": "resource_version", "creation": "creation_timestamp"}
+
+
+class ReadPod(NamedTuple):
+    """A pod of a dump, and what is kept of its text."""
+
+    pod: Pod
+    text: bytes | FilledStencil
+
+
+@dataclass(frozen=True, slots=True)
+class FilledStencil:
+    """The text of a pod that a stencil read, of which `gaps` is what stands in these; `bytes` makes it anew."""
+
+    stencil: PodStencil
+    gaps: bytes
+
+    def __bytes__(self) -> bytes:
+        return self.stencil.filled(self.gaps)
+
+
+class _Layout(NamedTuple):
+    """Where in texts of one length begins what is around the gaps, and where the gaps are."""
+
+    starts: tuple[int, ...]
+    gaps: tuple[slice, ...]
 
 
 class PodStencil:
@@ -32,119 +60,107 @@ class PodStencil:
     __slots__ = (
         "_addresses",
         "_around",
-        "_before",
-        "_judged",
+        "_bare",
+        "_closings",
+        "_form",
         "_layouts",
+        "_metadata",
+        "_own",
         "_own_volumes",
-        "_places",
         "_pod",
-        "_same",
+        "_times",
     )
 
     def __init__(self, text: bytes, pod: Pod, gaps: Sequence[Gap]) -> None:
-        places: dict[str, list[int]] = {}
-        shared: dict[tuple[str, str], list[int]] = {}
+        groups: dict[tuple[str, str], str] = {}
+        forms: list[str] = []
         for number, gap in enumerate(gaps):
-            same = shared.setdefault((gap.what, gap.value), []) if gap.what in SHARED else []
-            if not same:
-                places.setdefault(gap.what, []).append(number)
-            same.append(number)
+            group = f"gap{number}"
+            first = groups.setdefault((gap.what, gap.value if gap.what in SHARED else group), group)
+            forms.append(f"(?P<{group}>{FORMS[gap.what]})" if first is group else f"(?P={first})")
+        self._form = re.compile(_BETWEEN.join(map(str.encode, forms)))
         starts = [0, *(gap.end for gap in gaps)]
-        self._before = [
-            (text[start : gap.start], gap.start - start, text[gap.end : gap.end + 1])
-            for start, gap in zip(starts, gaps, strict=False)
-        ]
-        self._around = (*(before for before, _, _ in self._before), text[starts[-1] :])
-        # By the length of texts, how long all parts of such a text were.
-        self._layouts: dict[int, Struct] = {}
+        ends = [*(gap.start for gap in gaps), len(text)]
+        self._around = tuple(text[start:end] for start, end in zip(starts, ends, strict=True))
+        self._closings = tuple(text[gap.end : gap.end + 1] for gap in gaps)
+        # By the length of texts, how one of that length was laid out.
+        self._layouts: dict[int, _Layout] = {}
         self._pod = pod
-        self._places = {what: numbers[0] for what, numbers in places.items()}
-        self._judged = [(judge, _all_of(places[what])) for what, judge in JUDGES.items() if what in places]
-        bare = [number for number, gap in enumerate(gaps) if gap.is_bare]
-        if bare:
-            self._judged.append((is_text, _all_of(bare)))
-        self._same = [_all_of(numbers) for numbers in shared.values() if len(numbers) > 1]
-        addresses = places.get("address", ())
-        self._addresses = _all_of(addresses) if len(addresses) > 1 else None
+        # The first of each kind.
+        self._own = {what: group for (what, _), group in reversed(groups.items())}
+        self._metadata = [(name, self._own[what]) for what, name in _METADATA.items() if what in self._own]
+        self._times = [group for (what, _), group in groups.items() if what in TIMES]
+        self._addresses = [group for (what, _), group in groups.items() if what == "address"]
+        self._bare = [number for number, gap in enumerate(gaps) if gap.is_bare]
         volume = next((gap.value for gap in gaps if gap.what == "volume"), None)
         self._own_volumes = () if volume is None else own_volumes_of(pod.spec, volume)
 
-    def read(self, text: bytes) -> Pod | None:
+    def read(self, text: bytes) -> ReadPod | None:
         """The pod that the text is; None for one that is not certainly like the stencil's."""
-        values = self._laid_out(text) or self._looked_up(text)
-        return self._with(values) if values is not None and self._are_right(values) else None
+        gaps = self._laid_out(text) or self._looked_up(text)
+        found = None if gaps is None else self._form.fullmatch(gaps)
+        if gaps is None or found is None or not self._are_right(gaps, found):
+            return None
+        return ReadPod(self._with(found), FilledStencil(self, gaps))
 
-    def _laid_out(self, text: bytes) -> Sequence[str] | None:
+    def filled(self, gaps: bytes) -> bytes:
+        """The text in which this stands in the gaps."""
+        parts = zip_longest(self._around, gaps.split(_BETWEEN), fillvalue=b"")
+        return b"".join(chain.from_iterable(parts))
+
+    def _laid_out(self, text: bytes) -> bytes | None:
         """What is in the gaps, if these are where they were in a text of that length; None where they are not."""
         layout = self._layouts.get(len(text))
-        if layout is None:
+        if layout is None or not all(map(text.startswith, self._around, layout.starts)):
             return None
-        parts = layout.unpack(text)
-        if parts[::2] != self._around:
-            return None
-        values = _BETWEEN.join(parts[1::2]).decode("latin-1").split(_BETWEEN.decode())
-        return values if len(values) == len(self._before) else None
+        return _BETWEEN.join(map(text.__getitem__, layout.gaps))
 
-    def _looked_up(self, text: bytes) -> Sequence[str] | None:
+    def _looked_up(self, text: bytes) -> bytes | None:
         """What is in the gaps, from one to the next; None where something else is around them."""
-        values: list[str] = []
+        starts: list[int] = []
+        gaps: list[slice] = []
         place = 0
-        for before, length, closing in self._before:
+        for before, closing in zip(self._around, self._closings, strict=False):
             if not text.startswith(before, place):
                 return None
-            start = place + length
-            place = text.find(closing, start)
+            starts.append(place)
+            begin = place + len(before)
+            place = text.find(closing, begin)
             if place < 0:
                 return None
-            values.append(text[start:place].decode("latin-1"))
+            gaps.append(slice(begin, place))
         if text[place:] != self._around[-1]:
             return None
         if len(self._layouts) < _MAX_LAYOUTS:
-            lengths = zip((len(part) for part in self._around), map(len, values), strict=False)
-            sizes = "".join(f"{around}s{own}s" for around, own in lengths)
-            self._layouts[len(text)] = Struct(f"{sizes}{len(self._around[-1])}s")
-        return values
+            self._layouts[len(text)] = _Layout((*starts, place), (*gaps,))
+        return _BETWEEN.join(map(text.__getitem__, gaps))
 
-    def _are_right(self, values: Sequence[str]) -> bool:
-        """Whether what is in the gaps is what belongs there."""
-        for judge, own in self._judged:
-            if not all(map(judge, own(values))):
-                return False
-        for own in self._same:
-            first, *others = own(values)
-            if others != [first] * len(others):
-                return False
+    def _are_right(self, gaps: bytes, found: re.Match[bytes]) -> bool:
+        """Whether what is in the gaps, each of its form, is what belongs there beside the others."""
+        if not all(map(is_time, {found[group] for group in self._times})):
+            return False
         # They are keys of who owns them, too, of which none may be there twice.
-        return self._addresses is None or len({*self._addresses(values)}) == len(self._addresses(values))
+        if len(self._addresses) > 1 and len({*found.group(*self._addresses)}) < len(self._addresses):
+            return False
+        if not self._bare:
+            return True
+        values = gaps.split(_BETWEEN)
+        return all(is_text(values[number].decode()) for number in self._bare)
 
-    def _with(self, values: Sequence[str]) -> Pod:
+    def _with(self, found: re.Match[bytes]) -> Pod:
         """The pod with these values in the gaps."""
-        pod, places = self._pod, self._places
+        pod, own = self._pod, self._own
         metadata, spec, status = pod.metadata, pod.spec, pod.status
-        metadata = replace(
-            metadata,
-            name=values[places["name"]],
-            uid=values[places["uid"]] if "uid" in places else metadata.uid,
-            resource_version=values[places["version"]] if "version" in places else metadata.resource_version,
-            creation_timestamp=values[places["creation"]] if "creation" in places else metadata.creation_timestamp,
-        )
-        node = _kept(values[places["node"]]) if "node" in places else spec.node_name
-        volume = values[places["volume"]] if "volume" in places else ""
+        metadata = replace(metadata, **{name: found[group].decode() for name, group in self._metadata})
+        node = _kept(found[own["node"]]) if "node" in own else spec.node_name
+        volume = found[own["volume"]].decode() if "volume" in own else ""
         affinity = spec.affinity
         spec = named(spec, node, self._own_volumes, volume)
         if affinity is not None and node != pod.spec.node_name:
             spec = replace(spec, affinity=_bound_to(affinity, pod.spec.node_name, node))
-        if "start" in places:
-            status = replace(status, start_time=_kept(values[places["start"]]))
+        if "start" in own:
+            status = replace(status, start_time=_kept(found[own["start"]]))
         return Pod(api_version=pod.api_version, kind=pod.kind, metadata=metadata, spec=spec, status=status)
-
-
-def _all_of(places: Sequence[int]) -> Callable[[Sequence[str]], tuple[str, ...]]:
-    """Picks what is in those places."""
-    if len(places) == 1:
-        (place,) = places
-        return lambda values: (values[place],)
-    return itemgetter(*places)
 
 
 def stencil_of(text: bytes, pod: Pod, form: Form) -> PodStencil | None:
@@ -153,7 +169,8 @@ def stencil_of(text: bytes, pod: Pod, form: Form) -> PodStencil | None:
     if not any(gap.what == "name" for gap in gaps):
         return None
     stencil = PodStencil(text, pod, gaps)
-    return stencil if stencil.read(text) == pod else None
+    found = stencil.read(text)
+    return stencil if found is not None and found.pod == pod else None
 
 
 def _bound_to(affinity: Affinity, node: str, other: str) -> Affinity:
@@ -177,6 +194,6 @@ def _bound_to(affinity: Affinity, node: str, other: str) -> Affinity:
 
 
 @lru_cache(maxsize=_CACHE)
-def _kept(text: str) -> str:
-    """The same text, in memory once however many pods have it."""
-    return text
+def _kept(text: bytes) -> str:
+    """The text, in memory once however many pods have it."""
+    return text.decode()

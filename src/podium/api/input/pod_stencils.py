@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.api.input.pod_gaps import Form
-from podium.api.input.pod_stencil import PodStencil, stencil_of
+from podium.api.input.pod_stencil import PodStencil, ReadPod, stencil_of
 from podium.api.meta import Raw
 from podium.api.pod import Pod
 
@@ -47,18 +47,16 @@ class OwnerStencils:
         self._unlike = 0
         self._patience = _PATIENCE
 
-    def read(self, text: bytes) -> Pod | None:
+    def read(self, text: bytes) -> ReadPod | None:
         """The pod that the text is; None for one that is not certainly like those before it."""
         for stencil in self._stencils:
-            pod = stencil.read(text)
-            if pod is not None:
-                return pod
+            found = stencil.read(text)
+            if found is not None:
+                return found
         return None
 
-    def noted(self, text: bytes, pod: Pod | None) -> Pod | None:
-        """The pod, which no stencil read: after some of them there is one by it. None for what could not be read."""
-        if pod is None:
-            return None
+    def learn(self, text: bytes, pod: Pod) -> None:
+        """No stencil read the text, which is this pod: after some of them there is one by it."""
         self._unlike += 1
         if self._unlike == self._patience:
             self._unlike = 0
@@ -66,4 +64,3 @@ class OwnerStencils:
             stencil = stencil_of(text, pod, self._form)
             if stencil is not None:
                 self._stencils = [stencil, *self._stencils][:_MAX_STENCILS]
-        return pod

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, overload
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
 
 from podium.api.errors import InputError
 from podium.api.input.yaml import parse_part
@@ -21,37 +21,20 @@ _DOCUMENTS = tuple(b"\n" + directive for directive in _DIRECTIVES)
 _MARK = "podium.items"
 
 
-class _Parts(Sequence[bytes]):
-    """Parts of a text that follow one another, cut out when they are asked for."""
-
-    def __init__(self, text: bytes, bounds: Sequence[int]) -> None:
-        self._text = text
-        self._bounds = bounds
-
-    def __len__(self) -> int:
-        return len(self._bounds) - 1
-
-    @overload
-    def __getitem__(self, place: int) -> bytes: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[bytes]: ...
-
-    def __getitem__(self, place: int | slice) -> bytes | Sequence[bytes]:
-        if isinstance(place, slice):
-            start, stop, _ = place.indices(len(self))
-            return _Parts(self._text, self._bounds[start : stop + 1])
-        if not 0 <= place < len(self):
-            raise IndexError(place)
-        return self._text[self._bounds[place] : self._bounds[place + 1]]
-
-
-@dataclass(frozen=True, slots=True)
 class YAMLList:
     """A List of at least one item: the List without its items, and the text of each, as a list of one."""
 
-    envelope: dict[str, Any]
-    items: Sequence[bytes]
+    def __init__(self, envelope: dict[str, Any], text: bytes, bounds: Sequence[int]) -> None:
+        self.envelope = envelope
+        self.share = 0.0
+        self._text = text
+        self._bounds = bounds
+
+    def items(self) -> Iterator[bytes]:
+        """The items, cut out as they are asked for."""
+        for start, end in pairwise(self._bounds):
+            yield self._text[start:end]
+            self.share = end / len(self._text)
 
 
 def yaml_list(content: bytes) -> YAMLList | None:
@@ -76,7 +59,7 @@ def yaml_list(content: bytes) -> YAMLList | None:
     if content.find(b"\n- ", end - 1) >= 0:
         return None
     envelope = _envelope(content[: begin.start()], content[end:])
-    return None if envelope is None else YAMLList(envelope, _Parts(content, [*bounds, end]))
+    return None if envelope is None else YAMLList(envelope, content, [*bounds, end])
 
 
 def _envelope(before: bytes, after: bytes) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 something is wrong with the input, 2 wrong usage, 130 inte
 from __future__ import annotations
 
 import errno
+import gc
 import io
 import sys
 from collections.abc import Sequence
@@ -206,6 +207,8 @@ def main(args: Sequence[str] | None = None, name: str = "podium") -> None:
         code = error.exit_code
     except click.Abort:
         code = 130
+    # At its end Python looks for cycles among all objects once more; nobody waits for what that would free.
+    gc.freeze()
     sys.exit(code)
 
 

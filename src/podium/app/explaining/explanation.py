@@ -181,7 +181,7 @@ class Explanation(Shown):
             found["preFilter"] = _status(self.pre_filter)
         found["nodes"] = {name: _verdict(status) for name, status in self.nodes.items()}
         if self.best:
-            found |= {"scores": dict(self.scores), "totals": dict(self.totals), "best": list(self.best)}
+            found |= {"scores": dict(self.scores.items()), "totals": dict(self.totals.items()), "best": list(self.best)}
         claims = {node: shown for node, some in self.devices.claims.items() if (shown := shown_claims(some))}
         if claims:
             found["claims"] = claims

@@ -6,7 +6,6 @@ from typing import Any
 
 from podium.api.errors import InputError
 from podium.api.input import yaml
-from podium.api.input.exact_json import without_nulls
 from podium.api.input.files import read_bytes
 from podium.api.meta import Raw
 
@@ -23,5 +22,5 @@ def read_one(path: str, kind: str) -> Raw:
         raise error.located(source=path) from None
     if len(found) != 1 or not isinstance(found[0], dict):
         raise InputError(f"holds {len(found)} objects; one {kind} is needed, and nothing else", source=path)
-    raw: Raw = without_nulls(found[0])
+    raw: Raw = found[0]
     return raw

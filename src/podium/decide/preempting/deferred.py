@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterator, Mapping
 from typing import TypeVar
 
 Value = TypeVar("Value")
@@ -26,6 +26,10 @@ class Deferred(Mapping[str, Value]):
 
     def __len__(self) -> int:
         return len(self._all)
+
+    def items(self) -> ItemsView[str, Value]:
+        """Those of what was built: a mapping's own take several times as long."""
+        return self._all.items()
 
     @property
     def _all(self) -> dict[str, Value]:
