@@ -55,10 +55,11 @@ class ChangingCandidates(RuleBasedStateMachine):
         self.order.drop(row)
         self.keys.pop(row, None)
 
-    @rule(lot=st.integers(0, 2**64 - 1))
-    def draw(self, lot: int) -> None:
+    @rule(lot=st.integers(0, 2**64 - 1), most=st.integers(0, 4))
+    def draw(self, lot: int, most: int) -> None:
         found = equals(self.keys)
-        assert self.order.draw(lot) == (found[lot % len(found)] if found else None)
+        expected = (found[lot % len(found)], tuple(found[:most])) if found else None
+        assert self.order.draw(lot, most) == expected
 
     @invariant()
     def a_row_that_has_a_place_gets_no_other(self) -> None:
@@ -80,7 +81,9 @@ def test_all_candidates_come_in_order_as_the_best_are_taken_away() -> None:
     keys: dict[int, Key] = {row: (row % 3, -row % 5, 7) for row in range(20)}
     order, found = ordered(keys), []
 
-    while (row := order.draw(0)) is not None:
+    while (drawn := order.draw(0, 1)) is not None:
+        row, equals_of_it = drawn
+        assert equals_of_it == (row,)
         found.append(row)
         order.drop(row)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from podium.cluster.arrays import Int64s
 from podium.cluster.change_log import ChangeLog
 from podium.framework.kept.outcome import KeptOutcome
+from podium.framework.status import Status, unschedulable
 from podium.framework.verdicts import Outcome
 
 ROWS = 12
@@ -69,6 +72,41 @@ def test_an_outcome_that_was_given_out_stays_as_it_was() -> None:
 
     assert facts(before) == found == ([0, 7, 7] + [-1] * 9, [(7, 2)], 3, [0])
     assert facts(after) == ([7, 7, 7, 0] + [-1] * 8, [(7, 3)], 4, [3])
+
+
+def refusing(words: str, asked: list[int]) -> Callable[[int], Status]:
+    """Explains a code, and notes that it was asked."""
+
+    def explain(code: int) -> Status:
+        asked.append(code)
+        return unschedulable(f"{words} {code}")
+
+    return explain
+
+
+def reasons(outcome: Outcome) -> list[tuple[str, int]]:
+    return [(status.message, number) for status, number in outcome.refusals()]
+
+
+def test_what_refusals_mean_is_asked_once_until_an_entry_changes() -> None:
+    there, asked = Kept([(1 << 32) + 7] * ROWS), list[int]()
+    there.kept.decoders[1] = ("Plugin", refusing("lacks", asked))
+    assert reasons(there.refresh()) == [("lacks 7", ROWS)]
+
+    there.change([(3, (1 << 32) + 7)])
+    assert reasons(there.refresh()) == [("lacks 7", ROWS)]
+    assert asked == [7]
+
+    there.change([(3, (1 << 32) + 8)])
+    assert reasons(there.refresh()) == [("lacks 7", ROWS - 1), ("lacks 8", 1)]
+
+
+def test_a_refusal_that_is_explained_otherwise_means_something_else() -> None:
+    there = Kept([(1 << 32) + 7] * ROWS)
+    for words in ("lacks", "has too much"):
+        there.kept.decoders[1] = ("Plugin", refusing(words, []))
+
+        assert reasons(there.refresh()) == [(f"{words} 7", ROWS)]
 
 
 def test_nobody_who_holds_an_outcome_can_change_what_is_kept() -> None:

@@ -262,7 +262,7 @@ def story_with_deletions(seed: int) -> None:
     assert {one.status.phase for one in pods(simulation).values()} <= {"Succeeded"}
     scheduler = next(one.machine for one in simulation.components if one.name == SCHEDULER)
     assert isinstance(scheduler, Scheduler)
-    assert not scheduler.bindings.reservations.are_doubted
+    assert not scheduler.bindings.reservations.doubted
     assert scheduler.cluster.devices.in_flight == {}
 
 

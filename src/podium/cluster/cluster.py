@@ -75,7 +75,8 @@ class Cluster:
         The class is known for as long as there is such a record of some pod. ``known_class`` is the pod's class where
         that is known already.
         """
-        self._forget_ended()
+        if self.classes.ended:
+            self._forget_ended()
         pod_class, is_new = (known_class, False) if known_class is not None else self.classes.of(pod)
         if is_new:
             self.matchers.admit(pod_class)
@@ -206,7 +207,8 @@ class Cluster:
         else:
             self._unsettle(record)
         self.pods.remove(record)
-        self._forget_ended()
+        if self.classes.ended:
+            self._forget_ended()
         return record
 
     def replace_pod(self, record: PodRecord) -> None:

@@ -99,9 +99,9 @@ class Nominations:
             return []
         least, priority = pod.priority, self.priority
         pods: list[PodRecord] = []
-        # A loop, since most nodes have one.
+        # A loop, since most nodes have one. No group makes a pod less important.
         for uid, other in on_node.items():
-            if uid != own_uid and priority(other) >= least:
+            if uid != own_uid and (other.priority >= least or priority(other) >= least):
                 pods.append(other)
         return pods if len(pods) < 2 else sorted(pods, key=self._order)
 

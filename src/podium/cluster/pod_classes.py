@@ -89,7 +89,8 @@ class PodClasses:
         # In the order of reading, the last one at the end.
         self._read_last: dict[PodClass, None] = {}
         self._free: list[int] = []
-        self._ended: list[ClassRef] = []
+        self.ended: list[ClassRef] = []
+        """Those that have ended since `take_ended`, as things are: whether there are any is asked for every pod."""
         self._marked: MarkedThings[int] = MarkedThings()
         self._encoder = msgspec.msgpack.Encoder(order="deterministic")
         # By the identity of their spec, the classes of pods that were read while they waited. The spec is kept, so that
@@ -134,10 +135,8 @@ class PodClasses:
 
     def take_ended(self) -> list[ClassRef]:
         """The classes that have ended since the last time; from now on their ids are given to others."""
-        if not self._ended:
-            return []
-        ended = self._ended[:]
-        del self._ended[: len(ended)]
+        ended = self.ended[:]
+        del self.ended[: len(ended)]
         for reference in ended:
             self._by_id[reference.id] = None
             self._free.append(reference.id)
@@ -243,7 +242,7 @@ class PodClasses:
         )
 
     def _append(self, pod_class: PodClass, key: bytes) -> None:
-        known = self._by_key[key] = ClassRef(pod_class, self._ended.append, key)
+        known = self._by_key[key] = ClassRef(pod_class, self.ended.append, key)
         if pod_class.id == len(self._by_id):
             self._by_id.append(known)
         else:

@@ -48,6 +48,22 @@ _NO_POSITIONS: Int64s = np.empty(0, dtype=np.int64)
 Decoders = dict[int, tuple[str, Callable[[int], Status]]]
 
 
+class Counted:
+    """What outcomes with the same entries share: on how many rows each stands, and what was worked out of that.
+
+    ``numbers`` is None where nobody has counted; then it is worked out for one outcome alone.
+    """
+
+    __slots__ = ("numbers", "refusals", "statuses", "tally")
+
+    def __init__(self, numbers: Mapping[int, int] | None = None) -> None:
+        self.numbers = numbers
+        self.tally: list[tuple[int, int]] | None = None
+        self.refusals: list[tuple[Status, int]] | None = None
+        # Answers that were asked for before, by the entry and who explains it.
+        self.statuses: dict[tuple[int, Callable[[int], Status]], Status] = {}
+
+
 class Outcome:
     """All filters' answers together: for each position of a view, the first plugin that refused, with its reasons.
 
@@ -58,7 +74,7 @@ class Outcome:
     pods is nominated to it. It is -1 where that does not hold.
     """
 
-    __slots__ = ("_numbers", "_refusals", "_statuses", "_tally", "decoders", "has_errors", "position", "refused")
+    __slots__ = ("_counted", "decoders", "has_errors", "position", "refused")
 
     SHIFT = 32
     ABSENT = -1
@@ -68,22 +84,18 @@ class Outcome:
         self.decoders: Decoders = {}
         self.has_errors = False
         self.position = -1
-        self._tally: list[tuple[int, int]] | None = None
-        self._refusals: list[tuple[Status, int]] | None = None
-        self._numbers: Mapping[int, int] | None = None
-        # Answers that were asked for before, by the entry and who explains it.
-        self._statuses: dict[tuple[int, Callable[[int], Status]], Status] = {}
+        self._counted = Counted()
 
     @classmethod
-    def of(cls, refused: Int64s, decoders: Decoders, numbers: Mapping[int, int] | None = None) -> Outcome:
-        """An outcome that was worked out before; ``numbers`` says of each entry on how many rows it stands, if known.
+    def of(cls, refused: Int64s, decoders: Decoders, counted: Counted | None = None) -> Outcome:
+        """An outcome that was worked out before; ``counted`` is what it shares with others, if its entries are counted.
 
-        With these, ``refused`` is not to be written to.
+        With that, ``refused`` is not to be written to.
         """
         outcome = cls.__new__(cls)
-        outcome.refused, outcome.decoders, outcome._numbers = refused, decoders, numbers
-        outcome.has_errors, outcome.position, outcome._statuses = False, -1, {}
-        outcome._tally = outcome._refusals = None
+        outcome.refused, outcome.decoders = refused, decoders
+        outcome.has_errors, outcome.position = False, -1
+        outcome._counted = Counted() if counted is None else counted
         return outcome
 
     def add(self, index: int, plugin: str, verdicts: Verdicts) -> None:
@@ -117,18 +129,22 @@ class Outcome:
 
     def tally(self) -> list[tuple[int, int]]:
         """Each different refusal with the number of rows that got it, in the order of plugins; worked out once."""
-        if self._tally is None and self._numbers is not None:
-            self._tally = sorted((refused, number) for refused, number in self._numbers.items() if refused > 0)
-        if self._tally is None:
-            values, counts = np.unique(self.refused[self.refused > 0], return_counts=True)
-            self._tally = list(zip(values.tolist(), counts.tolist(), strict=True))
-        return self._tally
+        counted = self._counted
+        if counted.tally is None:
+            if counted.numbers is not None:
+                found = [(refused, number) for refused, number in counted.numbers.items() if refused > 0]
+            else:
+                values, counts = np.unique(self.refused[self.refused > 0], return_counts=True)
+                found = list(zip(values.tolist(), counts.tolist(), strict=True))
+            counted.tally = sorted(found)
+        return counted.tally
 
     def refusals(self) -> list[tuple[Status, int]]:
         """Each different refusal as `tally` has it, with its reasons; worked out once."""
-        if self._refusals is None:
-            self._refusals = [(self.status_of(refused), number) for refused, number in self.tally()]
-        return self._refusals
+        counted = self._counted
+        if counted.refusals is None:
+            counted.refusals = [(self.status_of(refused), number) for refused, number in self.tally()]
+        return counted.refusals
 
     def error(self) -> Status | None:
         """What went wrong on the first of the nodes on which something did, by row; None where nothing did."""
@@ -154,14 +170,16 @@ class Outcome:
     @property
     def looked_at(self) -> int:
         """How many nodes there are at the positions."""
-        if self._numbers is None:
+        numbers = self._counted.numbers
+        if numbers is None:
             return int((self.refused != Outcome.ABSENT).sum())
-        return sum(self._numbers.values()) - self._numbers.get(Outcome.ABSENT, 0)
+        return sum(numbers.values()) - numbers.get(Outcome.ABSENT, 0)
 
     @property
     def feasible(self) -> Int64s:
         """The positions where the pod fits, ascending."""
-        if self._numbers is not None and 0 not in self._numbers:
+        numbers = self._counted.numbers
+        if numbers is not None and 0 not in numbers:
             return _NO_POSITIONS
         return np.flatnonzero(self.refused == 0)
 
@@ -174,9 +192,10 @@ class Outcome:
         if refused == 0:
             return SUCCESS
         _, status = self.decoders[refused >> self.SHIFT]
-        known = self._statuses.get((refused, status))
+        statuses = self._counted.statuses
+        known = statuses.get((refused, status))
         if known is None:
-            known = self._statuses[refused, status] = decoded(refused, self.decoders)
+            known = statuses[refused, status] = decoded(refused, self.decoders)
         return known
 
 

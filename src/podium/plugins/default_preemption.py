@@ -148,6 +148,7 @@ class DefaultPreemption:
         self._seed = context.seed
         self._binds_first = args.bind_first
         self._cost = args.cost()
+        self._is_overridden = type(self).may_disrupt is not DefaultPreemption.may_disrupt
         self._protection = Protection(args.minimum_running_ns, required=args.budgets == "Require")
 
     @property
@@ -311,8 +312,7 @@ class DefaultPreemption:
 
     def _may_be_victims(self, cluster: Cluster) -> VictimFilter | None:
         """Who may be a victim, None for everybody of lower priority."""
-        overridden = type(self).may_disrupt is not DefaultPreemption.may_disrupt
-        allowed = self._allowed(cluster) if overridden else None
+        allowed = self._allowed(cluster) if self._is_overridden else None
         return below_their_groups(cluster, self._protection.on(cluster, allowed))
 
     def _allowed(self, cluster: Cluster) -> VictimFilter:

@@ -38,7 +38,7 @@ def test_nobody_is_told_that_an_assumed_pod_has_come_back() -> None:
 
         assert the(Bind, driver.tick()).pod == "default/b"
 
-    caught(story, instead(Room, "opened", nothing))
+    caught(story, instead(Room, "turned_back", nothing))
 
 
 @pytest.mark.failure(39)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from heapq import heapify, heappop, heappush
+from itertools import repeat
 
 import numpy as np
 
@@ -72,15 +73,15 @@ class CandidateOrder:
             bucket = self._buckets[key]
             del bucket[bisect_left(bucket, entry)]
 
-    def draw(self, lot: int) -> int | None:
-        """The row of the best key, or of those that have it the one in place ``lot``, counted round and round."""
-        bucket = self._best()
-        return None if bucket is None else bucket[lot % len(bucket)] & _ROW_MASK
+    def draw(self, lot: int, most: int) -> tuple[int, tuple[int, ...]] | None:
+        """The row of the best key, or of those that have it the one in place ``lot``, counted round and round.
 
-    def equals(self, most: int) -> tuple[int, ...]:
-        """The first rows that have the best key, as many of them."""
+        With the first rows that have it, as many as ``most``. None where there is no candidate.
+        """
         bucket = self._best()
-        return () if bucket is None else tuple([entry & _ROW_MASK for entry in bucket[:most]])
+        if bucket is None:
+            return None
+        return bucket[lot % len(bucket)] & _ROW_MASK, tuple([entry & _ROW_MASK for entry in bucket[:most]])
 
     def _bucket(self, key: Key) -> list[int]:
         bucket = self._buckets.get(key)
@@ -107,7 +108,7 @@ class CandidateOrder:
         rows, hashes = self._rows[some][left].tolist(), self._hashes[some][left].tolist()
         self._is_sorted[rows] = False
         entries = [name_hash << _ROW_BITS | row for row, name_hash in zip(rows, hashes, strict=True)]
-        self._entry_of.update(zip(rows, ((key, entry) for entry in entries), strict=True))
+        self._entry_of.update(zip(rows, zip(repeat(key), entries), strict=True))
         if entries:
             bucket = self._bucket(key)
             bucket += entries

@@ -116,18 +116,17 @@ class Standing:
         if before == 0:
             self._order.drop(row)
 
-    def draw(self, lot: int) -> int | None:
-        """The row that the criteria and, among equals, a lot choose; None where there is no candidate."""
-        return self._order.draw(lot)
+    def draw(self, lot: int, most: int) -> tuple[int, tuple[int, ...]] | None:
+        """The row that the criteria and, among equals, a lot choose; and ``most`` of the equals at most.
+
+        None where there is no candidate.
+        """
+        return self._order.draw(lot, most)
 
     @property
     def candidates(self) -> int:
         """How many candidates there are."""
         return self._counts.get(0, 0)
-
-    def equals(self, most: int) -> tuple[int, ...]:
-        """The rows of the best candidates, as many of them."""
-        return self._order.equals(most)
 
     def tally(self, decoders: Decoders) -> list[tuple[Status, int]]:
         """Each reason why rows are no candidates, with their number."""

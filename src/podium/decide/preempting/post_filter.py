@@ -45,12 +45,13 @@ def ask_post_filters(runner: Runner, placement: Placement) -> PostFilterResult:
         except BaseException as error:
             blame(error, plugin.name, "PostFilter", placement.pod)
             raise
-        answers.append(found.status.by(plugin.name))
+        status = found.status.by(plugin.name)
+        answers.append(status)
         releases += found.releases
-        if found.status.code is _ERROR:
-            return PostFilterResult(answers[-1], answers=tuple(answers), releases=releases)
-        if found.status.code in _LAST_WORDS:
-            return _told(found, answers[-1], answers, releases)
+        if status.code is _ERROR:
+            return PostFilterResult(status, answers=tuple(answers), releases=releases)
+        if status.code in _LAST_WORDS:
+            return _told(found, status, answers, releases)
         if found.nominated_node is not None or best.nominated_node is None:
             best = found
     if not answers:

@@ -122,15 +122,15 @@ class Trials:
             standing.missed[own] = None
             trial, decoders = self._try_own(runner, state, pod, own, decoders)
             self._place(standing, own, trial, outcome)
-        best = standing.draw(lot)
-        if best is None:
+        drawn = standing.draw(lot, MOST_EQUALS)
+        if drawn is None:
             return BestTrial(None, tally=tuple(standing.tally(decoders)))
+        best, equals = drawn
         if trial is not None and best == own:
             victims: Sequence[int] = trial.victims
             violations = trial.key[0]
         else:
             victims, violations = kept.victims(best)
-        equals = standing.equals(MOST_EQUALS)
         return BestTrial(best, victims, violations, candidates=standing.candidates, equals=equals)
 
     def _standing(self, kept: KeptTrials, outcome: Outcome) -> Standing:

@@ -9,7 +9,7 @@ import numpy as np
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.change_log import ChangeLog
-from podium.framework.verdicts import Decoders, Outcome
+from podium.framework.verdicts import Counted, Decoders, Outcome
 
 Compute = Callable[[Int64s], Int64s]
 
@@ -21,14 +21,16 @@ class KeptOutcome:
     is a copy.
     """
 
-    __slots__ = ("_lent", "_numbers", "_refused", "decoders", "position")
+    __slots__ = ("_counted", "_explained_by", "_lent", "_refused", "decoders", "position")
 
     def __init__(self) -> None:
         self.decoders: Decoders = {}
         self.position = -1
         self._refused: Int64s = np.empty(0, dtype=np.int64)
-        # By entry, on how many rows it stands.
-        self._numbers: dict[int, int] = {}
+        # On how many rows each entry stands: one object for all outcomes that are given out until an entry changes, or
+        # what entries stand for.
+        self._counted = Counted({})
+        self._explained_by: Decoders = {}
         self._lent: ref[Int64s] | None = None
 
     def refresh(self, log: ChangeLog, rows: Int64s, compute: Compute) -> None:
@@ -39,7 +41,7 @@ class KeptOutcome:
         if changed is None or len(changed) > len(rows) // 4:
             self._refused = compute(rows)
             values, numbers = np.unique(self._refused, return_counts=True)
-            self._numbers = dict(zip(values.tolist(), numbers.tolist(), strict=True))
+            self._counted = Counted(dict(zip(values.tolist(), numbers.tolist(), strict=True)))
             self._lent = None
         else:
             self._write(changed.tolist(), compute(changed).tolist())
@@ -58,29 +60,33 @@ class KeptOutcome:
             lent = self._refused.view()
             lent.flags.writeable = False
             self._lent = ref(lent)
-        outcome = Outcome.of(lent, dict(self.decoders), self._numbers)
+        if self._explained_by != self.decoders:
+            self._explained_by, self._counted = dict(self.decoders), Counted(self._counted.numbers)
+        outcome = Outcome.of(lent, dict(self.decoders), self._counted)
         outcome.position = self.position
         return outcome
 
     def outcome_but(self, row: int, refused: int) -> Outcome:
         """The outcome as it is now but for one row."""
-        entries, numbers = self._refused.copy(), dict(self._numbers)
+        entries, numbers = self._refused.copy(), dict(self._counted.numbers or {})
         _move(numbers, int(entries[row]), refused)
         entries[row] = refused
-        outcome = Outcome.of(entries, dict(self.decoders), numbers)
+        outcome = Outcome.of(entries, dict(self.decoders), Counted(numbers))
         outcome.position = self.position
         return outcome
 
     def _write(self, rows: Sequence[int], entries: Sequence[int]) -> None:
+        item = self._refused.item
+        changed = [(row, after) for row, after in zip(rows, entries, strict=True) if item(row) != after]
+        if not changed:
+            return
         if self._lent is not None and self._lent() is not None:
             self._refused, self._lent = self._refused.copy(), None
-        refused, numbers = self._refused, dict(self._numbers)
-        for row, after in zip(rows, entries, strict=True):
-            before = refused.item(row)
-            if before != after:
-                _move(numbers, before, after)
-                refused[row] = after
-        self._numbers = numbers
+        refused, numbers = self._refused, dict(self._counted.numbers or {})
+        for row, after in changed:
+            _move(numbers, refused.item(row), after)
+            refused[row] = after
+        self._counted = Counted(numbers)
 
 
 def _move(numbers: dict[int, int], before: int, after: int) -> None:

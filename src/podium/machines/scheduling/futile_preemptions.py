@@ -260,6 +260,8 @@ class FutilePreemptions:
 
     def forget(self, pod: PodRecord) -> None:
         """A pod is gone."""
+        if not self._has_begun:
+            return
         if self._waiting.times:
             self._waiting.set(pod.uid, None)
         history = self._history_of(pod)

@@ -115,11 +115,6 @@ class PodReports:
         self.write(pod.uid, "")
         return [action]
 
-    @property
-    def has_failed(self) -> bool:
-        """Whether some writes failed and are to be sent again."""
-        return bool(self._failed)
-
     def next_deadline(self) -> int | None:
         """When the first write is to be sent again; None if none is."""
         return self._retries.next_time()

@@ -26,16 +26,16 @@ from podium.machines.observations import Answered, Problem
 class Preemption(msgspec.Struct, eq=False):
     """One preemptor and what is left to do for it.
 
-    ``victims`` (uids) are those that are to be deleted, the last one last; ``outstanding`` those of them whose mark or
-    deletion is not answered yet. ``is_at_last``: the others are through. ``node_of`` says where each victim is.
-    ``evicts``: they go by eviction. ``binds_first``: the preemptor does not wait for them to be gone. ``grounds`` say
-    why these victims were chosen.
+    ``victims`` are those that are to be deleted, by uid, with the node of each; ``last`` is the uid of the last one.
+    ``outstanding`` are those of them whose mark or deletion is not answered yet. ``is_at_last``: the others are
+    through. ``evicts``: they go by eviction. ``binds_first``: the preemptor does not wait for them to be gone.
+    ``grounds`` say why these victims were chosen.
     """
 
     preemptor: PodRecord
     node_name: str
-    victims: tuple[str, ...]
-    node_of: Mapping[str, str]
+    victims: Mapping[str, str]
+    last: str
     evicts: bool = False
     binds_first: bool = False
     is_at_last: bool = False
@@ -78,7 +78,7 @@ class Preemptions:
         preemption = self._by_preemptor.get(uid)
         if preemption is None:
             return False
-        last = self._cluster.placed.get(preemption.victims[-1])
+        last = self._cluster.placed.get(preemption.last)
         return not preemption.is_at_last or (last is not None and not last.terminating)
 
     def start(
@@ -95,10 +95,9 @@ class Preemptions:
         if not victims:
             return []
         self.forget(preemptor.uid)
-        uids = tuple([victim.uid for victim in victims])
-        node_of = {victim.uid: victim.node_name for victim in victims}
+        nodes = {victim.uid: victim.node_name for victim in victims}
         preemption = self._by_preemptor[preemptor.uid] = Preemption(
-            preemptor, node_name, uids, node_of, evicts, binds_first, grounds=grounds
+            preemptor, node_name, nodes, victims[-1].uid, evicts, binds_first, grounds=grounds
         )
         return self._begin(preemption, victims[:-1]) or self._begin_last(preemption)
 
@@ -144,24 +143,22 @@ class Preemptions:
 
     def _begin_last(self, preemption: Preemption) -> list[Action]:
         preemption.is_at_last = True
-        last = self._cluster.placed.get(preemption.victims[-1])
+        last = self._to_go(preemption, preemption.last)
         return [] if last is None else self._begin(preemption, [last])
 
     def _begin(self, preemption: Preemption, victims: Iterable[PodRecord]) -> list[Action]:
+        """Mark or evict victims, which are to go as they are now."""
         preemptor, grounds = preemption.preemptor, preemption.grounds
         cause, outstanding = preemptor.key, preemption.outstanding
         marks = self._marks_by(preemptor.scheduler_name)
         actions: list[Action] = []
         for victim in victims:
             uid = victim.uid
-            as_it_is = self._to_go(preemption, uid)
-            if as_it_is is None:
-                continue
             outstanding.add(uid)
             self._asked[uid, cause] = preemption
             if preemption.evicts:
                 actions.append(Evict(victim.key, uid, cause, SCHEDULER, grounds=grounds))
-            elif as_it_is.preempted:
+            elif victim.preempted:
                 actions.append(DeleteObject("Pod", victim.key, uid, cause))
             else:
                 mark = marks[victim.priority < preemptor.priority]
@@ -195,5 +192,5 @@ def _preempted(preemption: Preemption, action: DeleteObject | Evict) -> Record:
     preemptor, node_name = preemption.preemptor, preemption.node_name
     note = f"Preempted by pod {preemptor.uid} on node {node_name}"
     key = action.pod if type(action) is Evict else action.key
-    where = preemption.node_of[action.uid]
+    where = preemption.victims[action.uid]
     return Record(key, action.uid, "Normal", "Preempted", note, where, preemptor.key)

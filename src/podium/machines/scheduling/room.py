@@ -48,7 +48,11 @@ class Room:
         self._is_in_gang = is_in_gang
 
     def opened(self, pod: PodRecord, now: int) -> None:
-        """``pod`` no longer takes room on its node: it is gone, or was turned back on its way there."""
+        """``pod`` no longer takes room on its node: it is gone."""
+        self._queue.move(_left(pod), now)
+
+    def turned_back(self, pod: PodRecord, now: int) -> None:
+        """``pod`` no longer takes room on a node on its way to which it failed: that is for others, not for itself."""
         self._queue.move(_left(pod), now, lambda other: other.uid != pod.uid)
 
     def given_up(self, pod: PodRecord, node_name: str, now: int) -> None:

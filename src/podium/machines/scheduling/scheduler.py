@@ -272,7 +272,7 @@ class Scheduler:
         if self._has_gangs:
             actions += self.gangs.tick(self, now)
         actions += self._attempts(now)
-        return actions + self._write_again(now) if self.reports.has_failed else actions
+        return actions + self._write_again(now) if self.reports.unwritten else actions
 
     def _bind_on(self, now: int) -> list[Action]:
         """Go on with the binding cycles whose time has come."""
@@ -445,7 +445,7 @@ class Scheduler:
         error = is_error and not plugins
         actions = [*failure.aftermath, *self.not_scheduled(cycle.queued, plugins, message, now, error=error)]
         if failure.frees_room:
-            self._room.opened(replace(pod, node_name=cycle.node_name), now)
+            self._room.turned_back(replace(pod, node_name=cycle.node_name), now)
         return actions
 
     def call_back(

@@ -91,7 +91,7 @@ class BindingCycles:
     @property
     def has_deadlines(self) -> bool:
         """Whether any cycle waits for a time."""
-        return bool(self._timed) or self.reservations.are_doubted
+        return bool(self._timed or self.reservations.doubted)
 
     def is_assumed(self, uid: str) -> bool:
         """Whether a pod counts as placed though the API does not show it yet."""

@@ -35,12 +35,9 @@ class Reservations:
         self._book = book
         # The releases that will tell, by the uid of what the book has in flight, or of a claim that nobody has seen.
         self._releases: dict[str, ReleaseClaim] = {}
+        self.doubted = self._releases.keys()
+        """Those uids, as things are."""
         self._retries: Deadlines[str] = Deadlines()
-
-    @property
-    def are_doubted(self) -> bool:
-        """Whether there are any of pods that are on their way no more."""
-        return bool(self._releases)
 
     def is_in_doubt(self, action: ReserveClaim, answer: Answer) -> bool:
         """Whether a reservation may have been carried out that had no answer at first and then this one."""

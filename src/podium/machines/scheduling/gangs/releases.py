@@ -82,7 +82,7 @@ class Releases:
     def _after_ns(self, key: str) -> int | None:
         """How long the profile of the gang's waiting pods bears it; None where none waits any more."""
         for uid, pod in self._cluster.pod_groups.members(key).items():
-            if self._queue.find(uid) is not None and self._state.concerns(pod):
+            if uid in self._queue.uids and self._state.concerns(pod):
                 return self._state.plugin(pod.scheduler_name).release_after_ns
         return None
 

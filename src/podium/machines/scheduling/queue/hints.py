@@ -150,13 +150,17 @@ class Rejections:
         self._newest: dict[RejectionKey, Rejection] = {}
         self._of_interest: dict[Kind, bool] = {}
 
-    def of(self, queued: QueuedPod) -> Rejection:
-        """Who holds the pod back: the plugins that rejected its last attempt, and its gate if it has one."""
-        return self._find(queued, queued.gated_by)
-
-    def of_attempt(self, queued: QueuedPod) -> Rejection:
-        """Who rejected the pod's last attempt, whatever gates it now."""
-        return self._find(queued, "")
+    def of(self, queued: QueuedPod, gate: str) -> Rejection:
+        """Who holds the pod back: the plugins that rejected its last attempt, and a gate; "" leaves its gate aside."""
+        unschedulable, pending = queued.unschedulable_plugins, queued.pending_plugins
+        key = (queued.record.scheduler_name, unschedulable, pending, gate)
+        found = self._newest.get(key) or self._known.get(key)
+        if found is None:
+            waits = self._waits.get(key[0]) or _Waits({})
+            found = self._known[key] = self._newest[key] = Rejection(waits, unschedulable, pending, gate)
+            if len(self._newest) > FEW:
+                del self._newest[next(iter(self._newest))]
+        return found
 
     def concern(self, event: ClusterEvent) -> bool:
         """Whether any plugin waits for such an event; all do for a wildcard event."""
@@ -169,17 +173,6 @@ class Rejections:
                 for registered in profile.values()
             )
         return known
-
-    def _find(self, queued: QueuedPod, gate: str) -> Rejection:
-        unschedulable, pending = queued.unschedulable_plugins, queued.pending_plugins
-        key = (queued.record.scheduler_name, unschedulable, pending, gate)
-        found = self._newest.get(key) or self._known.get(key)
-        if found is None:
-            waits = self._waits.get(key[0]) or _Waits({})
-            found = self._known[key] = self._newest[key] = Rejection(waits, unschedulable, pending, gate)
-            if len(self._newest) > FEW:
-                del self._newest[next(iter(self._newest))]
-        return found
 
 
 def _concerned(registered: Iterable[EventToRegister], event: ClusterEvent) -> tuple[QueueingHint | None, ...]:

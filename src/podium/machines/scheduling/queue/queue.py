@@ -108,7 +108,7 @@ class SchedulingQueue(QueuePlaces):
         if queued.place in (ACTIVE, BACKOFF):
             self._sort_anew(queued, now)
         else:
-            wake = self._rejections.of_attempt(queued).wake(record, event)
+            wake = self._rejections.of(queued, "").wake(record, event)
             if wake or queued.gated_by:
                 self._requeue(queued, wake, event.label, now)
 
@@ -259,9 +259,10 @@ class SchedulingQueue(QueuePlaces):
             raise ValueError(
                 f"event {event.label or event.action} is about a pending pod: hand its reading to update()"
             )
-        if not (self._in_flight.listeners or self._waiting.uids) or not self._rejections.concern(event):
+        if self._in_flight.listeners and self._rejections.concern(event):
+            self._in_flight.note(event)
+        if not self._waiting.uids:
             return
-        self._in_flight.note(event)
         for queued, wake in self._waiting.woken_by(event):
             if among is not None and not among(queued.record):
                 continue
@@ -384,7 +385,7 @@ class SchedulingQueue(QueuePlaces):
             return AFTER_BACKOFF, ATTEMPT_FAILURE
         if not self._in_flight.has_heard(flight):
             return best, label
-        rejection = self._rejections.of_attempt(queued)
+        rejection = self._rejections.of(queued, "")
         enough = AT_ONCE if queued.pending_plugins else AFTER_BACKOFF
         for event in self._in_flight.events(flight):
             wake = rejection.wake(queued.record, event)

@@ -30,7 +30,7 @@ class UnschedulablePods:
 
     def put(self, queued: QueuedPod, deadline_ns: int) -> None:
         """Let a pod wait for an event, until ``deadline_ns`` at most; one that waits may wait for another one now."""
-        rejection = self._rejections.of(queued)
+        rejection = self._rejections.of(queued, queued.gated_by)
         group = self._groups.get(rejection)
         if group is None:
             group = self._new_group(rejection)
@@ -113,5 +113,5 @@ class UnschedulablePods:
             for uid, queued in group.items():
                 if self._group_of.get(uid) != (rejection, group) or uid not in self._deadlines:
                     raise AssertionError(f"pod {queued.record.key} waits in a group that does not know it")
-                if self._rejections.of(queued) is not rejection or rejection.by_nobody:
+                if self._rejections.of(queued, queued.gated_by) is not rejection or rejection.by_nobody:
                     raise AssertionError(f"pod {queued.record.key} waits for what others wait for")

@@ -16,6 +16,8 @@ def pod_changes(old: PodRecord, new: PodRecord) -> ActionType:
 
     A scale-down is less of some resource than before. Gates count when the last of them goes.
     """
+    if old is new:
+        return _OTHER
     changes = NOTHING
     if old.gates and not new.gates:
         changes |= ActionType.UPDATE_POD_SCHEDULING_GATES

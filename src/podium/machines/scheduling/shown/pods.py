@@ -134,7 +134,7 @@ class PodsShown:
             self._cluster.nominations.put(record, wanted)
         elif known:
             self._cluster.nominations.remove(uid)
-        is_new = self._queue.find(uid) is None
+        is_new = uid not in self._queue.uids
         self._queue.update(record, now)
         if is_new and record.pod_class.pod_group:
             self._gangs.came(record, now)
@@ -147,10 +147,7 @@ class PodsShown:
         kube-scheduler notes a new pod's nomination when the pod enters the active queue, and that of a pod which it
         knows with every update (backend/queue/scheduling_queue.go, moveToActiveQ and Update).
         """
-        return (
-            self._queue.find(record.uid) is not None
-            or self._runners[record.scheduler_name].pre_enqueue(record).is_success
-        )
+        return record.uid in self._queue.uids or self._runners[record.scheduler_name].pre_enqueue(record).is_success
 
     def _assumed_changed(self, record: PodRecord, now: int) -> None:
         """A pod on its way to its node may get other labels, which others look at."""
@@ -170,8 +167,8 @@ class PodsShown:
 
     def _withdraw(self, record: PodRecord, now: int) -> list[Action]:
         """A pod neither takes nor wants room: it is gone, or without a node and deleted or another scheduler's."""
-        uid, placed = record.uid, self._cluster.placed.get(record.uid)
-        nominated = self._cluster.nominations.node_of(uid)
+        uid, cluster = record.uid, self._cluster
+        placed, nominated = cluster.placed.get(uid), cluster.nominations.node_of(uid)
         self._known.forget()
         actions: list[Action] = []
         if placed is None or nominated or self._may_be_pending(uid):
@@ -182,13 +179,13 @@ class PodsShown:
         group = record.pod_class.pod_group
         if group:
             self._gangs.left(record, now)
-        if uid in self._cluster.placed:
-            self._cluster.remove_pod(uid)
+        if uid in cluster.placed:
+            cluster.remove_pod(uid)
         if placed is not None:
             self._room.opened(placed, now)
         elif nominated:
             self._room.given_up(record, nominated, now)
-        if group and self._cluster.nominations.uids and self._gangs.is_short(record):
+        if group and cluster.nominations.uids and self._gangs.is_short(record):
             actions = actions + self._room.plan_ended(group, now)
         return actions
 
