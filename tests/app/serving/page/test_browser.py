@@ -201,7 +201,8 @@ def test_what_has_changed_meanwhile_is_told_and_not_overwritten(browser: Any, li
         visit.press("Save")
         visit.page.wait_for_selector(".message:has-text('nothing was saved')")
         assert life.ask("GET", f"{CONFIG_MAPS}/shared")[1]["data"] == {"a": "theirs"}
-        visit.page.evaluate("() => document.querySelector('.object-panel textarea').setSelectionRange(5, 9)")
+        visit.page.focus(".object-panel textarea")
+        visit.page.evaluate("() => document.activeElement.setSelectionRange(5, 9)")
         visit.press("Load the newest")
         visit.wait("() => document.querySelector('.object-panel textarea').value.includes('theirs')")
         place = "() => document.querySelector('.object-panel textarea').selectionStart"
