@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView
+from podium.decide.gangs.group_trial import GroupTrial
+from podium.decide.gangs.ways_out import ask_group_post_filter
 from podium.decide.placement import place
 from podium.decide.preempting.post_filter import ask_post_filters
 from podium.framework.cycle_state import CycleState
+from podium.framework.errors import PluginError
+from podium.framework.group_plugin import GroupDemand, GroupHandle, GroupPostFilterResult
 from podium.framework.handle import Handle
 from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
@@ -20,7 +29,7 @@ from tests.builders import cluster_of, node, pod
 class Proposes:
     """Always proposes the same."""
 
-    def __init__(self, name: str, result: PostFilterResult) -> None:
+    def __init__(self, name: str, result: Any) -> None:
         self.name = name
         self._result = result
         self.asked = 0
@@ -29,7 +38,12 @@ class Proposes:
         self, state: CycleState, pod: PodRecord, handle: Handle, cluster: Cluster, outcome: Outcome
     ) -> PostFilterResult:
         self.asked += 1
-        return self._result
+        result: PostFilterResult = self._result
+        return result
+
+    def group_post_filter(self, demand: GroupDemand, handle: GroupHandle, cluster: Cluster) -> GroupPostFilterResult:
+        result: GroupPostFilterResult = self._result
+        return result
 
 
 class TurnsDown:
@@ -47,9 +61,11 @@ class TurnsDown:
         return unschedulable("no")
 
 
-def proposed(*plugins: Proposes, nodes: int = 1, early: bool = False) -> PostFilterResult:
+def proposed(
+    *plugins: Proposes, nodes: int = 1, early: bool = False, cluster: Cluster | None = None
+) -> PostFilterResult:
     """What comes out for a pod that the filters turn down, or (``early``) a PreFilter does."""
-    cluster = cluster_of(*(node(f"n{number}") for number in range(nodes)))
+    cluster = cluster or cluster_of(*(node(f"n{number}") for number in range(nodes)))
     refusing = TurnsDown(early=early)
     runner = Runner(Profile("s", pre_filter=[refusing], filter=[refusing], post_filter=plugins), cluster)
     return ask_post_filters(runner, place(runner, cluster.read(pod("target"))))
@@ -110,3 +126,48 @@ def test_what_each_said_can_be_told() -> None:
     found = proposed(gives_up("First", "a"), Proposes("Second", PostFilterResult(unresolvable("b"))))
 
     assert found.answers == (unschedulable("a").by("First"), unresolvable("b").by("Second"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (None, "with None, not with a PostFilterResult"),
+        (Status(), "not with a PostFilterResult"),
+        (PostFilterResult(Status(), "n9"), 'with the node "n9", which there is not'),
+        (PostFilterResult(Status(), binds_to="n9"), 'with the node "n9", which there is not'),
+        (PostFilterResult(Status(), "n0", (cluster_of().read(pod("waits")),)), "the victim default/waits, which is on"),
+    ],
+)
+def test_a_proposal_that_cannot_be_is_the_plugin_s_fault(answer: Any, told: str) -> None:
+    with pytest.raises(PluginError, match=f"plugin First answered at PostFilter for pod default/target .*{told}"):
+        proposed(Proposes("First", answer))
+
+
+def test_victims_are_taken_as_they_are_now_though_a_plugin_remembers_them_from_before() -> None:
+    cluster = cluster_of(node("n0"), pod("victim", on="n0"))
+    (now,) = cluster.placed.values()
+    before = replace(now, terminating=True)
+
+    assert proposed(Proposes("First", PostFilterResult(Status(), "n0", (before,))), cluster=cluster).victims == (now,)
+
+
+def proposed_for_group(answer: Any, cluster: Cluster) -> GroupPostFilterResult:
+    member = cluster.read(pod("member"))
+    runner = Runner(Profile("s", post_filter=[Proposes("First", answer)]), cluster)
+    return ask_group_post_filter(runner, "default/work", GroupTrial((member,), 1))
+
+
+def test_what_is_proposed_for_a_group_is_held_against_the_same_rules() -> None:
+    cluster = cluster_of(node("n0"), pod("victim", on="n0"))
+    member, (now,) = cluster.read(pod("member")), cluster.placed.values()
+    before = replace(now, terminating=True)
+    refused = [
+        (None, "with None, not with a GroupPostFilterResult"),
+        (GroupPostFilterResult(Status(), ((member, "n9"),)), 'with the node "n9", which there is not'),
+        (GroupPostFilterResult(Status(), victims=(member,)), "the victim default/member, which is on no node"),
+    ]
+
+    assert proposed_for_group(GroupPostFilterResult(Status(), victims=(before,)), cluster).victims == (now,)
+    for answer, told in refused:
+        with pytest.raises(PluginError, match=f"plugin First answered at PostFilter for pod default/member .*{told}"):
+            proposed_for_group(answer, cluster)

@@ -6,10 +6,15 @@ preempt; here the plan is made within one of its domains.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from podium.cluster.cluster import Cluster
 from podium.decide.gangs.domains import domains_of
 from podium.decide.gangs.group_trial import GroupTrial
+from podium.decide.proposals import checked_form, checked_victims
 from podium.framework.errors import Calling
 from podium.framework.group_plugin import GroupDemand, GroupPostFilterPlugin, GroupPostFilterResult
+from podium.framework.plugin import is_own
 from podium.framework.runner import Runner
 from podium.framework.status import unschedulable
 
@@ -24,10 +29,24 @@ def group_demand(runner: Runner, key: str, trial: GroupTrial) -> GroupDemand:
 
 
 def ask_group_post_filter(runner: Runner, key: str, trial: GroupTrial) -> GroupPostFilterResult:
-    """Ask the first PostFilter plugin that plans for groups. Raises PluginError where it raises."""
+    """Ask the first PostFilter plugin that plans for groups.
+
+    Raises PluginError where it raises, or proposes what cannot be.
+    """
     demand = group_demand(runner, key, trial)
     for plugin in runner.profile.post_filter:
         if isinstance(plugin, GroupPostFilterPlugin) and demand.domains:
-            with Calling(plugin.name, "PostFilter", demand.members[0]):
-                return plugin.group_post_filter(demand, runner, runner.cluster)
+            pod = demand.members[0]
+            with Calling(plugin.name, "PostFilter", pod):
+                found = plugin.group_post_filter(demand, runner, runner.cluster)
+            if is_own(plugin):
+                return found
+            return _checked(found, runner.cluster, f"plugin {plugin.name} answered at PostFilter for pod {pod.key}")
     return GroupPostFilterResult(unschedulable())
+
+
+def _checked(found: object, cluster: Cluster, told: str) -> GroupPostFilterResult:
+    """A proposal of somebody else's plugin. Raises PluginError for what cannot be."""
+    result = checked_form(found, GroupPostFilterResult, told)
+    victims = checked_victims(result.victims, [node for _, node in result.placements], cluster, told)
+    return replace(result, victims=victims)

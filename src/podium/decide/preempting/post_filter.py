@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from podium.cluster.cluster import Cluster
 from podium.decide.placement import Placement, full_outcome
+from podium.decide.proposals import checked_form, checked_victims
 from podium.framework.claims import ClaimRelease
 from podium.framework.errors import blame
-from podium.framework.plugin import PostFilterResult
+from podium.framework.plugin import PostFilterResult, is_own
 from podium.framework.runner import Runner
 from podium.framework.status import Code, Status, unresolvable, unschedulable
 
@@ -29,7 +31,8 @@ def ask_post_filters(runner: Runner, placement: Placement) -> PostFilterResult:
     leaves the nomination as it is. Where all give up, their reasons are joined, and the last proposal about the
     nomination stands. Without any node there is nothing to ask about, and the pod's nomination ends.
 
-    ``answers`` of the result are what each plugin said by itself. Raises PluginError where one raises.
+    ``answers`` of the result are what each plugin said by itself. Raises PluginError where one raises, or proposes what
+    cannot be.
     """
     cluster = runner.cluster
     if not len(cluster.nodes):
@@ -45,6 +48,8 @@ def ask_post_filters(runner: Runner, placement: Placement) -> PostFilterResult:
         except BaseException as error:
             blame(error, plugin.name, "PostFilter", placement.pod)
             raise
+        if not is_own(plugin):
+            found = _checked(found, cluster, f"plugin {plugin.name} answered at PostFilter for pod {placement.pod.key}")
         status = found.status.by(plugin.name)
         answers.append(status)
         releases += found.releases
@@ -60,6 +65,13 @@ def ask_post_filters(runner: Runner, placement: Placement) -> PostFilterResult:
     for answer in answers:
         reasons += answer.reasons
     return _told(best, unschedulable(*reasons).by(answers[0].plugin), answers, releases)
+
+
+def _checked(found: object, cluster: Cluster, told: str) -> PostFilterResult:
+    """A proposal of somebody else's plugin. Raises PluginError for what cannot be."""
+    result = checked_form(found, PostFilterResult, told)
+    victims = checked_victims(result.victims, (result.nominated_node, result.binds_to), cluster, told)
+    return replace(result, victims=victims)
 
 
 def _told(
