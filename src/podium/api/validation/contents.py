@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping
 from podium.api.validation import finding
 from podium.api.validation.place import Place
 
+ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name"
+"""In a Secret that is a token, whose it is."""
+
 _KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}", re.ASCII)
 _MAX_BYTES = 1024 * 1024
-_ACCOUNT = "kubernetes.io/service-account.name"
 
 
 def check_config_map(config_map: Place) -> None:
@@ -54,8 +56,8 @@ def _bytes(encoded: str) -> bytes:
 
 def _check_account(secret: Place) -> None:
     annotations = secret.child_or_empty("metadata").text_mapping("annotations")
-    if not annotations.get(_ACCOUNT):
-        secret.child_or_empty("metadata").child_or_empty("annotations").required(_ACCOUNT)
+    if not annotations.get(ACCOUNT_ANNOTATION):
+        secret.child_or_empty("metadata").child_or_empty("annotations").required(ACCOUNT_ANNOTATION)
 
 
 def _check_basic(secret: Place) -> None:

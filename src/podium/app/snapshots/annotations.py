@@ -9,6 +9,7 @@ from podium.api.pod import MIRROR_ANNOTATION, NOMINATED_NODE_ANNOTATION, SOURCE_
 from podium.api.pod_group import DISRUPTION_ANNOTATION, TIMEOUT_ANNOTATION, TOPOLOGY_ANNOTATION
 from podium.api.policy import POLICY_ANNOTATION
 from podium.api.resource_claims import EXTENDED_RESOURCE_CLAIM, POD_CLAIM_NAME
+from podium.api.validation.contents import ACCOUNT_ANNOTATION
 from podium.api.volume_annotations import (
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
@@ -40,6 +41,7 @@ from podium.plane.node_power import POWER
 READ_ANNOTATIONS = frozenset(
     (
         *LEAVE_ALONE,
+        ACCOUNT_ANNOTATION,
         BIND_COMPLETED,
         BOUND_BY_CONTROLLER,
         CHECKPOINT_INTERVAL,
