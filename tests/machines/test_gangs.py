@@ -17,6 +17,7 @@ from podium.framework.plugin import PermitResult, PluginContext
 from podium.framework.settings.configuration import API_VERSION, KIND, read_configuration
 from podium.framework.status import SUCCESS, Code, Status
 from podium.machines.actions import Action, Bind, Evict, PatchObject, ReportStatus, ReportUnschedulable
+from podium.machines.observations import Problem
 from podium.machines.scheduling.queue.queued_pod import Place
 from tests.builders import ZONE, configuration, member, node, pod, pod_group
 from tests.machines.driving import CONFLICT, NO_ANSWER, NOT_FOUND, REFUSED, Driver, all_of, deletions, events, on, the
@@ -493,6 +494,29 @@ class TestAGangInPart:
 
         assert [evict.pod for evict in all_of(Evict, actions)] == ["default/g-0"]
         assert ("GangReleased", "default/g-0") in events(actions)
+
+    @pytest.mark.parametrize(
+        ("problem", "is_news"),
+        [
+            (Problem(429, "TooManyRequests", "too many requests"), True),
+            (NO_ANSWER, True),
+            (Problem(429, "TooManyRequests", "a budget says no", cause="DisruptionBudget"), False),
+            (Problem(403, "Forbidden", "a webhook says no"), False),
+        ],
+    )
+    def test_it_is_asked_again_and_that_is_news_but_where_a_budget_refused(
+        self, problem: Problem, is_news: bool
+    ) -> None:
+        rig, _ = self.given()
+        rig.wait(60)
+        (evict,) = all_of(Evict, rig.tick())
+
+        rig.answer(evict, problem)
+
+        deadline = rig.scheduler.deadline()
+        assert (rig.deadline_seconds, deadline.is_news) == (60, is_news)
+        rig.wait(60)
+        assert [again.pod for again in all_of(Evict, rig.tick())] == ["default/g-0"]
 
     def test_it_does_not_where_it_is_told_not_to(self) -> None:
         rig, _ = self.given("0s")

@@ -39,6 +39,7 @@ from podium.machines.actions import (
     ReportUnschedulable,
     ReserveClaim,
 )
+from podium.machines.grounds import GANG_RELEASE
 from podium.machines.machine import UNMOVED
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.parts.deadlines import AT_ONCE, NEVER, Deadline, earliest
@@ -199,7 +200,8 @@ class Scheduler:
         return {
             Bind: self._bind_answered,
             **dict.fromkeys((BindClaim, ReserveClaim, ReleaseClaim), self._claim_answered),
-            **dict.fromkeys((ReportStatus, DeleteObject, Evict), self._victim_answered),
+            **dict.fromkeys((ReportStatus, DeleteObject), self._victim_answered),
+            Evict: self._eviction_answered,
             **dict.fromkeys((ReportUnschedulable, Nominate), self._report_answered),
             PatchObject: self._patch_answered,
         }
@@ -217,6 +219,12 @@ class Scheduler:
         if ended is not None:
             self._preemption_ended(ended, now)
         return actions
+
+    def _eviction_answered(self, action: Evict, answered: Answered, now: int) -> list[Action]:
+        if action.cause == GANG_RELEASE:
+            self.gangs.release_answered(action, answered)
+            return []
+        return self._victim_answered(action, answered, now)
 
     def _report_answered(self, action: ReportUnschedulable | Nominate, answered: Answered, now: int) -> list[Action]:
         self.reports.answered(answered, now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from podium.api.pod_group import PodGroup
 from podium.cluster.pod_groups import PodGroups
 from podium.cluster.pods import PodRecord
-from podium.machines.actions import Action
+from podium.machines.actions import Action, Evict
 from podium.machines.observations import Answered
 from podium.machines.parts.deadlines import earliest
 from podium.machines.scheduling.gangs.attempting import Attempting
@@ -70,6 +70,10 @@ class Gangs:
     def answered(self, answered: Answered, now: int) -> None:
         """A group's condition was written, or was not."""
         self._reports.answered(answered, now)
+
+    def release_answered(self, action: Evict, answered: Answered) -> None:
+        """A pod of a gang that gives its nodes back was evicted, or was not."""
+        self._releases.answered(action, answered)
 
     def came(self, pod: PodRecord, now: int) -> None:
         """A pending pod is seen for the first time."""

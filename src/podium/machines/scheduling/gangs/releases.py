@@ -11,10 +11,15 @@ from podium.api.disruption_policy import SCHEDULER
 from podium.api.times import format_duration
 from podium.cluster.cluster import Cluster
 from podium.machines.actions import Action, Evict, Record
+from podium.machines.answers import Answer
 from podium.machines.grounds import GANG_RELEASE, Grounds
+from podium.machines.observations import Answered
 from podium.machines.parts.deadlines import Deadlines
 from podium.machines.scheduling.gangs.gang_state import GangState
 from podium.machines.scheduling.queue.queue import SchedulingQueue
+
+_TOO_MANY = 429
+_LATER = (Answer.PASSING, Answer.UNKNOWN)
 
 REASON = "GangReleased"
 RULE = "a gang that is not whole gives its nodes back"
@@ -28,7 +33,7 @@ class Releases:
         self._queue = queue
         self._state = state
         self._deadlines: Deadlines[str] = Deadlines()
-        # Those that were asked to give their nodes back, and have some still.
+        # Those that were asked to give their nodes back, and have some still: asked again, they would be refused again.
         self._asked: set[str] = set()
 
     def note(self, key: str, scheduler_name: str, now: int) -> None:
@@ -55,13 +60,21 @@ class Releases:
                 self.forget(key)
         return actions
 
+    def answered(self, action: Evict, answered: Answered) -> None:
+        """A pod was evicted, or was not: what no budget refused may go through the next time, so that this is news."""
+        pod, problem = self._cluster.placed.get(action.uid), answered.problem
+        if pod is None or problem is None or problem.cause:
+            return
+        if answered.answer in _LATER or problem.code == _TOO_MANY:
+            self._asked.discard(pod.pod_class.pod_group)
+
     def next_deadline(self) -> int | None:
         """When the first gang's time is over; None where there is none."""
         return self._deadlines.next_time()
 
     @property
     def has_news(self) -> bool:
-        """Whether some gang is about to give its nodes back that was not asked before."""
+        """Whether some gang is about to give its nodes back that was not asked before, or may have better luck."""
         return len(self._deadlines.times) > len(self._asked)
 
     def _release(self, key: str, after_ns: int, now: int) -> list[Action]:
