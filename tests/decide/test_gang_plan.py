@@ -318,6 +318,16 @@ def test_a_stated_cost_decides_who_goes() -> None:
     assert [criterion.name for criterion in plan.criteria] == ["WorkLost"]
 
 
+def test_what_a_nominated_pod_keeps_from_a_later_member_alone_is_kept_from_it() -> None:
+    """The small one comes first, and for it the nominated pod does not count; there is room for two of the three."""
+    waiting = pod("waiting", nominated="a", cpu=1, priority=LOW)
+    objects = [node("a", cpu=4), pod("on-a", on="a", cpu=4, priority=0), waiting]
+    small, large = (of_gang(pod(f"worker-{cpu}", cpu=cpu, priority=on), "work") for cpu, on in ((1, HIGH), (3, 0)))
+
+    assert planned(objects, [small, large]).chosen is None
+    assert places(planned(objects, [large, small])) == {"worker-3": "a", "worker-1": "a"}
+
+
 def test_pods_that_have_not_run_for_long_enough_stay() -> None:
     world = World(full("a", "b", started=0), workers(2), minimumRunningTime="10m")
     world.cluster.pass_time(min(record.start_ns for record in world.cluster.placed.values()) + 60 * 10**9)
