@@ -65,7 +65,7 @@ def _check_waits_rightly(scheduler: Scheduler, group: PodGroup) -> None:
         max(group.min_count - len(placed), 0),
         group.topology_key,
         tuple(placed),
-        scheduler.seed,
+        scheduler.attempts.seed,
     )
     runner = scheduler.runners[queued[0].record.scheduler_name]
     found = place_group(runner, trial)

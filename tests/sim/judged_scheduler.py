@@ -4,7 +4,9 @@ The letters are those of the list of invariants that the project holds to.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from random import Random
 
 from podium.api.meta import Kubernetes
@@ -41,6 +43,10 @@ from tests.twins.plain import UNRESOLVABLE
 TRIED_AGAIN = 0.3
 
 
+Attempt = Callable[[QueuedPod, int], list[Action]]
+WayOut = Callable[[Runner, Placement, int], PostFilterResult]
+
+
 class JudgedScheduler(Scheduler):
     """Raises AssertionError where a decision breaks an invariant. ``seen`` is what the watches have shown, by kind."""
 
@@ -57,10 +63,14 @@ class JudgedScheduler(Scheduler):
         self.gated_from_first: set[str] = set()
         # Whether to wait for the flush of unschedulable pods.
         self.is_patient = False
-        self.attempts = 0
+        self.judged_attempts = 0
         self.preemption_plans = 0
         self._planned: PostFilterResult | None = None
         self._random = Random(f"judge:{seed}")
+        attempts = self.attempts
+        vars(attempts).update(
+            attempt=partial(self._judged, attempts.attempt), _way_out=partial(self._way_out, attempts._way_out)
+        )
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         if isinstance(observation, Changed | Gone):
@@ -137,19 +147,19 @@ class JudgedScheduler(Scheduler):
         if uid not in queued and self.queue.where(uid) is Place.GATED:
             self.gated_from_first.add(uid)
 
-    def _attempt(self, queued: QueuedPod, now: int) -> list[Action]:
+    def _judged(self, attempt: Attempt, queued: QueuedPod, now: int) -> list[Action]:
         uid, pod = queued.record.uid, self.pod(queued.record.uid)
         self.cluster.pass_time(now)
         before = self.sight(uid)
         was_nominated = self.cluster.nominations.node_of(uid)
         self._planned = None
-        self.attempts += 1
+        self.judged_attempts += 1
         # D3
         assert not pod.spec.scheduling_gates
         assert pod.spec.scheduler_name in self.runners
         assert not pod.spec.node_name
         assert not pod.is_terminating
-        actions = super()._attempt(queued, now)
+        actions = attempt(queued, now)
         bound_to = self.bindings.find(uid)
         if bound_to is not None:
             self._judge_binding(before, pod, bound_to.node_name)
@@ -160,9 +170,9 @@ class JudgedScheduler(Scheduler):
     def _plan(self) -> PostFilterResult | None:
         return self._planned
 
-    def _way_out(self, runner: Runner, placement: Placement, now: int) -> PostFilterResult:
+    def _way_out(self, way_out: WayOut, runner: Runner, placement: Placement, now: int) -> PostFilterResult:
         """What is judged is the plan, also one that is not carried out because the pod or the scheduler has to wait."""
-        result = super()._way_out(runner, placement, now)
+        result = way_out(runner, placement, now)
         is_plan = bool(result.victims or result.nominated_node)
         self._planned = result if is_plan else ask_post_filters(runner, placement)
         return result

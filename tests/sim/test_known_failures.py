@@ -11,8 +11,8 @@ import pytest
 
 from podium.cluster.pods import PodRecord
 from podium.framework.settings.configuration import Configuration
+from podium.machines.scheduling.attempts import Attempts
 from podium.machines.scheduling.known_failures import KnownFailure, KnownFailures
-from podium.machines.scheduling.scheduler import Scheduler
 from podium.sim.run import simulate
 from tests.builders import configuration
 from tests.conformance.stories import all_stories
@@ -124,14 +124,14 @@ def test_a_thousand_pods_that_wait_for_one_room_cost_few_decisions() -> None:
     runs = pod("runs", cpu=1, priority=9, annotations={"podium.dev/duration": "5s"})
     waiting = [pod(f"w{number}", cpu=1, annotations={"podium.dev/duration": "1h"}) for number in range(1000)]
     decisions = 0
-    attempt = Scheduler._attempt
+    attempt = Attempts.attempt
 
     def counted(*args: Any) -> Any:
         nonlocal decisions
         decisions += 1
         return attempt(*args)
 
-    with patch.object(Scheduler, "_attempt", counted):
+    with patch.object(Attempts, "attempt", counted):
         result = simulate([node("n1", cpu=1), runs, *waiting], until=9)
 
     # For the first of all, for the first that waits, for the one that gets the room, and for the next.

@@ -21,7 +21,8 @@ from podium.machines.machine import Machine
 from podium.machines.nodes.node_lifecycle import NodeLifecycle, NodeLifecycleSettings
 from podium.machines.nodes.pod_garbage import PodGarbageCollector
 from podium.machines.nodes.taint_eviction import TaintEviction
-from podium.machines.scheduling.scheduler import OnAttempt, Scheduler
+from podium.machines.scheduling.attempts import OnAttempt
+from podium.machines.scheduling.scheduler import Scheduler
 from podium.machines.volumes.persistent_volumes import PersistentVolumes
 from podium.machines.workloads.claims.ephemeral_volumes import EphemeralVolumes
 from podium.machines.workloads.claims.resource_claims import ResourceClaims
@@ -88,7 +89,7 @@ def scheduler(
 
     def make() -> Scheduler:
         made = Scheduler(configuration, seed=seed, feature_gates=feature_gates)
-        made.on_attempt = on_attempt
+        made.attempts.on_attempt = on_attempt
         return made
 
     return Component(name, make, waits=True)

@@ -19,8 +19,8 @@ from podium.framework.settings.configuration import Configuration, default_confi
 from podium.framework.settings.departures import departures
 from podium.framework.settings.extenders import without_extenders
 from podium.framework.settings.feature_gates import FeatureGates
+from podium.machines.scheduling.attempts import OnAttempt
 from podium.machines.scheduling.queue.queued_pod import QueuedPod
-from podium.machines.scheduling.scheduler import OnAttempt
 from podium.sim.limits import Limits
 from podium.sim.placement_log import PlacementLog
 from podium.sim.recording.comparison import Comparison, compare

@@ -8,7 +8,7 @@ from podium.api.errors import InputError
 from podium.api.times import parse_duration, parse_time
 from podium.framework.settings.configuration import Configuration
 from podium.framework.settings.feature_gates import FeatureGates
-from podium.machines.scheduling.scheduler import OnAttempt
+from podium.machines.scheduling.attempts import OnAttempt
 from podium.sim.limits import Limits
 
 Duration = str | int | float

@@ -14,6 +14,7 @@ from podium.framework.plugin import PermitResult
 from podium.framework.settings.configuration import default_configuration
 from podium.framework.status import Code, Status
 from podium.machines.actions import Action, Bind, DeleteObject, ReportStatus, ReportUnschedulable
+from podium.machines.scheduling.attempts import Attempts
 from podium.machines.scheduling.futile_preemptions import FutilePreemptions
 from podium.machines.scheduling.pod_reports import PodReports
 from podium.machines.scheduling.preemptions import Ended, Preemptions
@@ -193,7 +194,7 @@ def test_a_victim_is_called_back_while_its_preemptor_cannot_hear_of_it() -> None
 
         assert the(Bind, driver.tick()).pod == "default/high"
 
-    caught(story, instead(Scheduler, "call_back", unheard))
+    caught(story, instead(Attempts, "call_back", unheard))
 
 
 @pytest.mark.failure(29)

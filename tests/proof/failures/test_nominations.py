@@ -11,9 +11,9 @@ from podium.cluster.pods import PodRecord
 from podium.framework.status import unschedulable
 from podium.machines.actions import Action, Bind, Nominate
 from podium.machines.scheduling import room
+from podium.machines.scheduling.attempts import Attempts
 from podium.machines.scheduling.queue.queued_pod import Place, QueuedPod
 from podium.machines.scheduling.room import Room
-from podium.machines.scheduling.scheduler import Scheduler
 from podium.machines.scheduling.shown.pods import PodsShown
 from podium.plugins import default_preemption
 from tests.builders import node, pod
@@ -44,9 +44,9 @@ def test_less_important_pods_fill_the_room_that_a_preemption_opened() -> None:
 def test_a_smaller_pod_slips_in_between_the_decision_and_its_echo() -> None:
     """Symptom: the room is taken before the API shows the nomination. Rule: it counts from the decision on."""
 
-    def known_by_its_echo_only(right: Right, machine: Scheduler, queued: QueuedPod, *rest: Any) -> list[Action]:
-        actions: list[Action] = right(machine, queued, *rest)
-        machine.cluster.nominations.remove(queued.record.uid)
+    def known_by_its_echo_only(right: Right, attempts: Attempts, queued: QueuedPod, *rest: Any) -> list[Action]:
+        actions: list[Action] = right(attempts, queued, *rest)
+        attempts._cluster.nominations.remove(queued.record.uid)
         return actions
 
     def story() -> None:
@@ -57,7 +57,7 @@ def test_a_smaller_pod_slips_in_between_the_decision_and_its_echo() -> None:
 
         assert not all_of(Bind, driver.tick())
 
-    caught(story, instead(Scheduler, "_nowhere", known_by_its_echo_only))
+    caught(story, instead(Attempts, "_nowhere", known_by_its_echo_only))
 
 
 @pytest.mark.failure(4)
@@ -80,9 +80,9 @@ def test_a_nomination_names_a_node_that_is_no_more() -> None:
 def test_a_nomination_outlives_that_somebody_else_took_its_room_without_preempting() -> None:
     """Symptom: it stays for ever. Rule: whoever takes the room, the nominations that no longer fit end."""
 
-    def only_when_preempting(right: Right, machine: Scheduler, queued: QueuedPod, now: int) -> list[Action]:
+    def only_when_preempting(right: Right, attempts: Attempts, queued: QueuedPod, now: int) -> list[Action]:
         with instead(Room, "taken", none_of_it):
-            actions: list[Action] = right(machine, queued, now)
+            actions: list[Action] = right(attempts, queued, now)
         return actions
 
     def story() -> None:
@@ -96,7 +96,7 @@ def test_a_nomination_outlives_that_somebody_else_took_its_room_without_preempti
         assert the(Nominate, actions).pod == "default/high"
         assert driver.nominated(HIGH) == ""
 
-    caught(story, instead(Scheduler, "_attempt", only_when_preempting))
+    caught(story, instead(Attempts, "attempt", only_when_preempting))
 
 
 @pytest.mark.failure(6)

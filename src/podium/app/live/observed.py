@@ -77,7 +77,7 @@ class ObservedScheduler:
         self._incoming = cache(metrics.incoming.labels)
         self._attempts = cache(metrics.attempts.labels)
         self._seconds = cache(metrics.attempt_seconds.labels)
-        scheduler.on_attempt = self._begin
+        scheduler.attempts.on_attempt = self._begin
         for profile, runner in scheduler.runners.items():
             for method, point in _POINTS:
                 seconds = metrics.extension_point_seconds.labels(point, "Success", profile)

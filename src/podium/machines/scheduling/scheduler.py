@@ -5,26 +5,16 @@ Source: pkg/scheduler (scheduler.go, schedule_one.go, eventhandlers.go); pod-pre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Set
 from typing import Any
-
-from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.pod_group import PodGroup
 from podium.api.storage import PersistentVolume, PersistentVolumeClaim
-from podium.cluster.pods import PodRecord
-from podium.decide.placement import Placement, place, rejecting_plugins
-from podium.decide.preempting.post_filter import ask_post_filters
-from podium.framework.cycle_state import CycleState
-from podium.framework.errors import PluginError
 from podium.framework.extenders import Extenders
-from podium.framework.plugin import PostFilterResult
-from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration, default_configuration
 from podium.framework.settings.feature_gates import FeatureGates
-from podium.framework.status import Code, Status, unschedulable
 from podium.machines.actions import (
     Action,
     Bind,
@@ -44,20 +34,14 @@ from podium.machines.machine import UNMOVED
 from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
 from podium.machines.parts.deadlines import AT_ONCE, NEVER, Deadline, earliest
 from podium.machines.placement_kinds import PLACEMENT_KINDS
-from podium.machines.scheduling.binding.cycle import FailedBinding
+from podium.machines.scheduling.attempts import Attempts
 from podium.machines.scheduling.binding.reservations import told_claim
-from podium.machines.scheduling.fit_error import fit_error
-from podium.machines.scheduling.known_failures import KnownFailure
 from podium.machines.scheduling.parts import Parts
-from podium.machines.scheduling.preemption_grounds import preemption_grounds
 from podium.machines.scheduling.preemptions import Ended
-from podium.machines.scheduling.queue.queued_pod import Place, QueuedPod
+from podium.machines.scheduling.queue.queued_pod import Place
 from podium.machines.scheduling.room import ASSIGNED_POD_DELETE
 from podium.machines.scheduling.shown.objects import ObjectsShown
 from podium.machines.scheduling.shown.pods import PodsShown
-
-OnAttempt = Callable[[QueuedPod, Runner], None]
-"""Is shown a pod, and who decides about it."""
 
 OnAnswer = Callable[[Any, Answered, int], list[Action]]
 """Takes in how an action of its kind ended."""
@@ -109,11 +93,7 @@ class Scheduler:
             parts.feed, self.queue, self.cap, self._room, parts.gangs, parts.cluster.devices.book
         )
         self._on_answers = self._handlers_of_answers()
-        self.seed = seed
-        # Is shown each pod right before its attempt, for those who write down how decisions were made.
-        self.on_attempt: OnAttempt | None = None
-        # Where the next sample of nodes to score starts, where profiles ask for samples; all profiles share it.
-        self.cursor = 0
+        self.attempts = Attempts(parts, seed)
         # The deadline that was told last: nobody need look at what is the same again.
         self._told = NEVER
 
@@ -138,7 +118,7 @@ class Scheduler:
         if self._waiting:
             actions = actions + self._go_on(now)
         if self._has_gangs and self.bindings.gathered:
-            actions = actions + self.gangs.settle(self, now)
+            actions = actions + self.gangs.settle(self.attempts, now)
         if actions or self._told is not NEVER or self._queued or any(self._timed):
             return actions
         # Nothing is due at any time, and nothing was when the deadline was told last.
@@ -160,7 +140,7 @@ class Scheduler:
         while settled := self.waiting_pods.settled(now):
             self.known.forget()
             for waiting in settled:
-                actions += self.on_its_way(waiting.pod.uid, self.bindings.resume(waiting.pod.uid, now), now)
+                actions += self.attempts.on_its_way(waiting.pod.uid, self.bindings.resume(waiting.pod.uid, now), now)
         return actions
 
     def deadline(self) -> Deadline:
@@ -191,7 +171,7 @@ class Scheduler:
             return self.gangs.look_at(changed, now)
         if not isinstance(changed, PersistentVolume | PersistentVolumeClaim):
             return []
-        return [action for result in self.bindings.look_at_once(now) for action in self._went(result, now)]
+        return [action for result in self.bindings.look_at_once(now) for action in self.attempts.went(result, now)]
 
     # How actions ended
 
@@ -210,7 +190,7 @@ class Scheduler:
         result = self.bindings.bind_answered(action, answered.problem, now)
         if answered.problem is None and action.uid in self.bindings.unseen:
             self.queue.done(action.uid)
-        return self._went(result, now)
+        return self.attempts.went(result, now)
 
     def _victim_answered(
         self, action: ReportStatus | DeleteObject | Evict, answered: Answered, now: int
@@ -250,7 +230,7 @@ class Scheduler:
                 self.known.forget()
                 self._objects.claim_freed(freed, now)
             return []
-        actions = self._went(self.bindings.claim_answered(answered, told, now), now)
+        actions = self.attempts.went(self.bindings.claim_answered(answered, told, now), now)
         if isinstance(action, ReserveClaim) and action.pod_uid not in self._feed.pods:
             actions += reservations.forget_pod(action.pod, action.pod_uid)
         return actions
@@ -269,7 +249,7 @@ class Scheduler:
                 is_worth_attempt = ended.all_gone or queued.woken_by != ASSIGNED_POD_DELETE
                 self.queue.ask_gate_again(uid, now, is_worth_attempt=is_worth_attempt)
 
-    # Attempts
+    # What is due
 
     def _tick(self, now: int) -> list[Action]:
         self.queue.flush(now)
@@ -278,20 +258,20 @@ class Scheduler:
                 self.queue.activate([uid], now)
         actions = self._bind_on(now) if self.bindings.has_deadlines else []
         if self._has_gangs:
-            actions += self.gangs.tick(self, now)
-        actions += self._attempts(now)
+            actions += self.gangs.tick(self.attempts, now)
+        actions += self._attempt_next(now)
         return actions + self._write_again(now) if self.reports.unwritten else actions
 
     def _bind_on(self, now: int) -> list[Action]:
         """Go on with the binding cycles whose time has come."""
         actions = self.bindings.retries(now)
         for failure in self.bindings.give_up_claims(now):
-            actions += self.put_back(failure, now)
+            actions += self.attempts.put_back(failure, now)
         for result in self.bindings.look_again(now):
-            actions += self._went(result, now)
+            actions += self.attempts.went(result, now)
         return actions
 
-    def _attempts(self, now: int) -> list[Action]:
+    def _attempt_next(self, now: int) -> list[Action]:
         """Attempt the pod that goes first; then those behind it of which it is known that they fail as others did.
 
         That ends with the first one of which there is something to write to the API, since others may react to that.
@@ -301,119 +281,14 @@ class Scheduler:
             self._front.settle(self.queue, now)
         while (queued := self.queue.pop(now)) is not None:
             if self._has_gangs and self.gangs.concerns(queued.record):
-                return actions + self.gangs.attempt(queued, self, now)
+                return actions + self.gangs.attempt(queued, self.attempts, now)
             known = self.known.find(queued.record, now)
             if known is None or self.futile.knows(queued.record):
-                return actions + self._attempt(queued, now)
-            told = self.not_scheduled(queued, known.plugins, known.message, now)
+                return actions + self.attempts.attempt(queued, now)
+            told = self.attempts.not_scheduled(queued, known.plugins, known.message, now)
             actions += told
             if not all(isinstance(action, Record) for action in told):
                 break
-        return actions
-
-    def _attempt(self, queued: QueuedPod, now: int) -> list[Action]:
-        pod = queued.record
-        runner = self.runners[pod.scheduler_name]
-        self.cluster.pass_time(now)
-        self.begins(queued, runner)
-        try:
-            placement = place(runner, pod, self.seed, cursor=self.cursor, detailed=False)
-            self.cursor = placement.cursor
-            if placement.error:
-                return self.not_scheduled(queued, [], placement.error, now, error=True)
-            if placement.row is None:
-                return self._nowhere(queued, runner, placement, now)
-        except PluginError as error:
-            return self.not_scheduled(queued, [], str(error), now, error=True)
-        return self.goes_to(self.cluster.nodes.name(placement.row), queued, runner, placement.state, now)
-
-    def begins(self, queued: QueuedPod, runner: Runner) -> None:
-        """An attempt at a pod is about to be made."""
-        if self.on_attempt is not None:
-            self.on_attempt(queued, runner)
-
-    def goes_to(
-        self,
-        node_name: str,
-        queued: QueuedPod,
-        runner: Runner,
-        state: CycleState,
-        now: int,
-        *,
-        is_together: bool = False,
-    ) -> list[Action]:
-        """Begin to bind a pod to its node; if ``is_together``, not before enough of its gang are ready."""
-        pod = queued.record
-        self.known.forget()
-        nominated = self.cluster.nominations.remove(pod.uid)
-        started = self.bindings.start(queued, runner, state, node_name, now, is_together=is_together)
-        actions = self.on_its_way(pod.uid, started, now)
-        if nominated not in ("", node_name):
-            self._room.went_elsewhere(pod, nominated, now)
-        if self.cluster.nominations.uids:
-            actions += self._room.taken(node_name, pod.priority, pod.key, now)
-        return actions
-
-    def _nowhere(self, queued: QueuedPod, runner: Runner, placement: Placement, now: int) -> list[Action]:
-        """No node fits: see what PostFilter proposes, and report."""
-        pod = queued.record
-        warnings = self.futile.judge(runner, pod, now)
-        result = self._way_out(runner, placement, now)
-        if result.binds_to:
-            return [*warnings, *self.goes_to(result.binds_to, queued, runner, placement.state, now)]
-        message = fit_error(placement, len(self.cluster.nodes), result.status.message)
-        plugins = rejecting_plugins(placement)
-        if pod.nominated_node_name or result.nominated_node or result.victims:
-            self.known.forget()
-        elif result.plan is not None and result.retry_ns is None and not self.futile.knows(pod):
-            self.known.keep(pod, KnownFailure(tuple(plugins), message), now)
-        if result.nominated_node:
-            self.cluster.nominations.put(pod, result.nominated_node, [victim.uid for victim in result.victims])
-        elif result.nominated_node == "":
-            self.cluster.nominations.remove(pod.uid)
-        node_name = pod.nominated_node_name
-        victims, called_back = self.call_back(pod, result.victims, now)
-        self.futile.begin(runner, placement.state, pod, node_name, victims, now)
-        deletions = self.preemptions.start(
-            pod,
-            node_name,
-            victims,
-            evicts=result.evicts,
-            binds_first=result.binds_first,
-            grounds=preemption_grounds(result.plan) if victims else None,
-        )
-        actions = [*self.not_scheduled(queued, plugins, message, now), *warnings]
-        actions += [ReleaseClaim(end.claim, end.uid, pod.key, pod.uid, deallocate=True) for end in result.releases]
-        if result.nominated_node:
-            actions += self._room.nominated(pod, result.victims, now)
-        return [*actions, *self.futile.note(pod), *called_back, *deletions]
-
-    def _way_out(self, runner: Runner, placement: Placement, now: int) -> PostFilterResult:
-        """What the PostFilter plugins propose; nothing while the pod must wait before it may preempt."""
-        pod = placement.pod
-        reason = self.futile.wait(pod, now)
-        if not reason:
-            result = ask_post_filters(runner, placement)
-            if result.retry_ns is not None:
-                self.cap.wait(pod, result.retry_ns)
-            reason = self.cap.take(pod, result.victims)
-            if not reason:
-                return result
-        return PostFilterResult(unschedulable(f"preemption: {reason}"), nominated_node="")
-
-    def not_scheduled(
-        self, queued: QueuedPod, plugins: Sequence[str], message: str, now: int, *, error: bool = False
-    ) -> list[Action]:
-        """Put a pod back after an attempt that came to nothing, and report what is new about it."""
-        pod = queued.record
-        queued.message = message
-        self.queue.add_unschedulable(queued, plugins, (), now, error=error)
-        actions: list[Action] = [Record(pod.key, pod.uid, "Warning", "FailedScheduling", message)]
-        reason = "SchedulerError" if error else "Unschedulable"
-        nominated = self.reports.nominated(pod.uid)
-        actions += self.reports.report(pod, reason, message)
-        if nominated and nominated != pod.nominated_node_name:
-            self._room.given_up(pod, nominated, now)
         return actions
 
     def _write_again(self, now: int) -> list[Action]:
@@ -426,52 +301,3 @@ class Scheduler:
             elif isinstance(action, Nominate) and action.uid in self.cluster.placed:
                 actions.append(action)
         return actions
-
-    def on_its_way(self, uid: str, result: tuple[list[Action], FailedBinding | None], now: int) -> list[Action]:
-        """The actions of the steps to Permit, or from there."""
-        cycle = self.bindings.find(uid)
-        if cycle is not None and cycle.stage.is_past_permit:
-            self.queue.decide(uid)
-        return self._went(result, now)
-
-    def _went(self, result: tuple[list[Action], FailedBinding | None], now: int) -> list[Action]:
-        """The actions of a binding cycle's step; a cycle that failed puts its pod back."""
-        actions, failure = result
-        for action in actions:
-            if type(action) is Nominate:
-                self.reports.write(action.uid, action.node_name)
-        return actions if failure is None else actions + self.put_back(failure, now)
-
-    def put_back(self, failure: FailedBinding, now: int, *, is_error: bool = True) -> list[Action]:
-        """Put the pod of a binding cycle that came to nothing back; its room is there for others, not for itself.
-
-        Where no plugin turned it down, that ``is_error`` unless somebody says that it is none.
-        """
-        self.known.forget()
-        cycle, plugins = failure.cycle, failure.rejected_by
-        pod, message = cycle.queued.record, failure.status.message
-        error = is_error and not plugins
-        actions = [*failure.aftermath, *self.not_scheduled(cycle.queued, plugins, message, now, error=error)]
-        if failure.frees_room:
-            self._room.turned_back(replace(pod, node_name=cycle.node_name), now)
-        return actions
-
-    def call_back(
-        self, preemptor: PodRecord, victims: Iterable[PodRecord], now: int
-    ) -> tuple[list[PodRecord], list[Action]]:
-        """Call back to the queue those victims that are still on the way to their node.
-
-        Returns the others that are to be deleted, and the actions.
-        """
-        left: list[PodRecord] = []
-        actions: list[Action] = []
-        if not len(self.bindings):
-            return [victim for victim in victims if not victim.terminating], actions
-        for victim in victims:
-            cycle = self.bindings.find(victim.uid)
-            if cycle is not None and not cycle.stage.is_sent:
-                status = Status(Code.ERROR, (f"preempted by pod {preemptor.key}",))
-                actions += self.put_back(self.bindings.cancel(victim.uid, status), now)
-            elif not victim.terminating:
-                left.append(victim)
-        return left, actions
