@@ -8,6 +8,7 @@ from podium.api.input.codec import decode
 from podium.api.meta import Kubernetes
 from podium.machines.actions import Action, Bind, ReleaseClaim, ReserveClaim
 from podium.machines.observations import Answered, Problem
+from podium.machines.scheduling.queue.queued_pod import Place
 from tests.devices import claim, device, device_class, devices_of, request, using
 from tests.machines.driving import CONFLICT, NO_ANSWER, REFUSED, Driver, all_of, the
 from tests.store.objects import node, pod
@@ -168,3 +169,26 @@ def test_what_an_earlier_release_is_answered_says_nothing_of_a_later_reservation
     told(driver, later, written(again, 9, has_devices=False))
 
     assert the(ReserveClaim, driver.tick()).pod == "default/b"
+
+
+@pytest.mark.parametrize(
+    ("problem", "place"),
+    [
+        (CONFLICT, Place.BACKOFF),
+        (NO_ANSWER, Place.BACKOFF),
+        (Problem(403, "Forbidden", "nobody may"), Place.UNSCHEDULABLE),
+    ],
+)
+def test_a_pod_whose_claim_could_not_be_taken_its_devices_is_tried_again(problem: Problem, place: Place) -> None:
+    _, elsewhere = reserving()
+    allocated = {**claim("c", request()), "status": {"allocation": dict(elsewhere.allocation or {})}}
+    cordoned = {**node("n1"), "spec": {"unschedulable": True}}
+    nodes = cordoned, node("n2"), devices_of("n1", device("g")), devices_of("n2", device("g"))
+    waiting = read(using(pod("a"), "c"))
+    driver = Driver(*map(read, (*nodes, device_class(), allocated)), waiting)
+    release = the(ReleaseClaim, driver.tick())
+
+    driver.answer(release, problem)
+
+    assert release.deallocate
+    assert driver.scheduler.queue.where(waiting.metadata.uid) is place

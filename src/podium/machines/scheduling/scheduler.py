@@ -43,6 +43,9 @@ from podium.machines.scheduling.room import ASSIGNED_POD_DELETE
 from podium.machines.scheduling.shown.objects import ObjectsShown
 from podium.machines.scheduling.shown.pods import PodsShown
 
+RELEASE_FAILED = "ReleaseFailed"
+"""What wakes a pod for which a claim was to give its devices back, and could not be written."""
+
 OnAnswer = Callable[[Any, Answered, int], list[Action]]
 """Takes in how an action of its kind ended."""
 
@@ -225,6 +228,9 @@ class Scheduler:
             self.known.forget()
             self._objects.claim_told(told, now)
         if isinstance(action, ReleaseClaim):
+            if action.deallocate and answered.problem is not None and not answered.answer.lasts:
+                # The pod waits for the devices that it was to get by this.
+                self.queue.wake(action.pod_uid, RELEASE_FAILED, now)
             freed = reservations.released(answered, now)
             if freed is not None:
                 self.known.forget()
