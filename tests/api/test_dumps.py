@@ -101,6 +101,18 @@ def test_a_dump_says_the_same_read_object_by_object_and_as_a_whole(effort: Effor
     check_same()
 
 
+def test_between_items_stands_nothing_but_what_is_space_in_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_list, "_WINDOW_BYTES", 100)
+    text = json.dumps(dump(*(dumped_pod(number) for number in range(4))))
+    head, comma, tail = text.rpartition(', {"apiVersion": "v1", "kind": "Pod"')
+    assert comma
+
+    for space in ("\v", "\f", "\u00a0"):
+        spaced = f"{head},{space}{comma[2:]}{tail}"
+        assert outcome(spaced, None) == as_a_whole(spaced, None)
+    assert outcome(f"{head},{' ' * 1_000}{comma[2:]}{tail}", None) == outcome(text, None)
+
+
 class Watched(BytesIO):
     """A stream that knows how much of it was asked for at a time."""
 

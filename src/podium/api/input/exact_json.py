@@ -20,6 +20,8 @@ Text = bytes | msgspec.Raw
 
 # Less than a document may have: the text may be a part that lies deep in one.
 _MOST_LEVELS = MAX_DEPTH - 10
+# So deep it is worth to write a part anew to see whether a null is in it; deeper it would only be written once more.
+_LEVELS_SEEN_IN_TEXT = 3
 
 # Go's encoder writes these letters as escape sequences, msgspec as they are.
 _ESCAPED = ((b"\\u003c", b"<"), (b"\\u003e", b">"), (b"\\u0026", b"&"))
@@ -70,22 +72,27 @@ def _decode_closely(text: Text) -> Any:
 
 def without_nulls(value: Any) -> Any:
     """The value, which nobody else has yet, without the entries of objects that are null: they are taken out of it."""
-    waiting = [value]
-    while waiting:
-        part = waiting.pop()
+    level, depth = [value], 0
+    while level:
         # Most parts have none anywhere, which is seen sooner in their text than by a look at all that is in them.
-        if b"null" not in msgspec.json.encode(part):
-            continue
-        parts: Iterable[Any] = part
-        if type(part) is dict:
-            parts = part.values()
-            if None in parts:
-                for key in [key for key, inner in part.items() if inner is None]:
-                    del part[key]
-        elif type(part) is not list:
-            continue
-        waiting += [inner for inner in parts if type(inner) is dict or type(inner) is list]
+        if depth < _LEVELS_SEEN_IN_TEXT:
+            level = [part for part in level if b"null" in msgspec.json.encode(part)]
+        level = [inner for part in level for inner in _parts_without_nulls(part)]
+        depth += 1
     return value
+
+
+def _parts_without_nulls(part: Any) -> list[Any]:
+    """The objects and lists right within a part, of which the entries that are null are taken out."""
+    parts: Iterable[Any] = part
+    if type(part) is dict:
+        parts = part.values()
+        if None in parts:
+            for key in [key for key, inner in part.items() if inner is None]:
+                del part[key]
+    elif type(part) is not list:
+        return []
+    return [inner for inner in parts if type(inner) is dict or type(inner) is list]
 
 
 def _unescaped(compact: bytes) -> bytes:

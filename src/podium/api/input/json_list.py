@@ -21,8 +21,10 @@ _ITEMS = re.compile(rb'"items"\s*:\s*\[\s*(?=\{)')
 # An object to the colon after its first key; and from the text that this has, if it has one, to its second key.
 _FIRST_KEYS = re.compile(rb'(\{\s*"[^"\\]*"\s*:)(?:\s*"[^"\\]*"(\s*,\s*"[^"\\]*"))?')
 _MARK = "podium.items"
-# Of the places where an item may begin, so many are tried before more is read.
+# Of the places where an item may begin, so many are tried before more is read, and so much space before it is usual.
 _TRIED = 4
+_MOST_SPACE = 256
+_SPACE = b" \t\r\n"
 _DECODER = msgspec.json.Decoder(list[msgspec.Raw])
 
 
@@ -102,9 +104,10 @@ def _borders(text: bytes) -> Iterator[tuple[int, int]]:
     alike = re.compile(re.escape(key) + (b"" if second is None else rb'\s*"[^"\\]*"' + re.escape(second)))
     begin = text.rfind(key, 1)
     while begin >= 0:
-        end = text.rfind(b",", 0, begin)
-        if alike.match(text, begin) and not text[end + 1 : begin].strip():
-            yield end, begin
+        start = max(0, begin - _MOST_SPACE)
+        before = text[start:begin].rstrip(_SPACE)
+        if before.endswith(b",") and alike.match(text, begin):
+            yield start + len(before) - 1, begin
         begin = text.rfind(key, 1, begin)
 
 
