@@ -55,7 +55,7 @@ def test_one_with_anything_else_in_it_is_not_touched(tmp_path: Path, changes: An
     assert path.read_text() == before
 
 
-@pytest.mark.parametrize("text", ["a: [", "[]", "kind: Config\n", "\x00"])
+@pytest.mark.parametrize("text", ["a: [", "[]", "kind: Config\n", "\x00", "[" * 30_000], ids=range(5))
 def test_what_is_no_kubeconfig_is_not_touched(tmp_path: Path, text: str) -> None:
     path = tmp_path / "k"
     path.write_text(text)

@@ -62,7 +62,7 @@ def _is_as_kubectl_writes_it(text: str) -> bool:
     """Whether it is such a kubeconfig, of which kubectl has changed a context: its comments are gone then."""
     try:
         raw = yaml.safe_load(text)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, RecursionError):
         return False
     if not isinstance(raw, dict):
         return False
