@@ -9,12 +9,18 @@ from podium.api.errors import shown
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.framework.errors import PluginError
+from podium.framework.plugin import Plugin
 
 Proposal = TypeVar("Proposal")
 
 
+def told_by(plugin: Plugin, pod: PodRecord) -> str:
+    """Who answered, and about which pod, as an error begins."""
+    return f"plugin {plugin.name} answered at PostFilter for pod {pod.key}"
+
+
 def checked_form(found: object, form: type[Proposal], told: str) -> Proposal:
-    """The proposal, if it is one; ``told`` is who answered. Raises PluginError."""
+    """The proposal, if it is one; ``told`` is as `told_by` has it. Raises PluginError."""
     if not isinstance(found, form):
         raise PluginError(f"{told} with {found!r}, not with a {form.__name__}")
     return found

@@ -7,7 +7,6 @@ strict.
 
 from __future__ import annotations
 
-from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +14,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from podium.api.base64_text import bytes_of
 from podium.api.errors import field_path, shown
 from podium.api.kinds import SERVED_KINDS, group_of
 from podium.api.meta import Int32, Int64, Raw
@@ -38,21 +38,9 @@ _PYTHON_TYPES: dict[str, Any] = {
 # The groups whose versions give one field several types.
 _RESHAPED = ("resource.k8s.io",)
 
-
-def _read_base64(text: str) -> bytes:
-    """The bytes. Line ends within are passed over (encoding/base64).
-
-    Raises ValueError for what is none, which does not tell what it is: it may be secret.
-    """
-    try:
-        return b64decode(text.replace("\r", "").replace("\n", ""), validate=True)
-    except ValueError:
-        raise ValueError("the text is not in base64") from None
-
-
 # The types that most values of are seen to be right at a glance, and what reads all of them.
 _PARSERS: dict[str, Callable[[Any], object]] = {
-    "bytes": _read_base64,
+    "bytes": bytes_of,
     "quantity": parse_quantity,
     "time": parse_time,
 }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from binascii import a2b_base64
 from collections.abc import Callable, Mapping
 
+from podium.api.base64_text import bytes_of
 from podium.api.validation import finding
 from podium.api.validation.place import Place
 
@@ -22,7 +22,7 @@ def check_config_map(config_map: Place) -> None:
     text, encoded = config_map.text_mapping("data"), config_map.text_mapping("binaryData")
     _check_keys(config_map, "data", text)
     _check_keys(config_map, "binaryData", encoded)
-    for key in text.keys() & encoded.keys():
+    for key in sorted(text.keys() & encoded.keys()):
         config_map.child_or_empty("data").invalid(key, key, "duplicate of key present in binaryData")
     size = sum(len(value.encode()) for value in text.values()) + sum(len(_bytes(value)) for value in encoded.values())
     if size > _MAX_BYTES:
@@ -49,7 +49,7 @@ def _check_keys(place: Place, name: str, values: Mapping[str, str]) -> None:
 
 def _bytes(encoded: str) -> bytes:
     try:
-        return a2b_base64(encoded)
+        return bytes_of(encoded)
     except ValueError:
         return b""
 

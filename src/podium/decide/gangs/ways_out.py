@@ -11,7 +11,7 @@ from dataclasses import replace
 from podium.cluster.cluster import Cluster
 from podium.decide.gangs.domains import domains_of
 from podium.decide.gangs.group_trial import GroupTrial
-from podium.decide.proposals import checked_form, checked_victims
+from podium.decide.proposals import checked_form, checked_victims, told_by
 from podium.framework.errors import Calling
 from podium.framework.group_plugin import GroupDemand, GroupPostFilterPlugin, GroupPostFilterResult
 from podium.framework.plugin import is_own
@@ -41,7 +41,7 @@ def ask_group_post_filter(runner: Runner, key: str, trial: GroupTrial) -> GroupP
                 found = plugin.group_post_filter(demand, runner, runner.cluster)
             if is_own(plugin):
                 return found
-            return _checked(found, runner.cluster, f"plugin {plugin.name} answered at PostFilter for pod {pod.key}")
+            return _checked(found, runner.cluster, told_by(plugin, pod))
     return GroupPostFilterResult(unschedulable())
 
 

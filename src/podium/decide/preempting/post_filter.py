@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from podium.cluster.cluster import Cluster
 from podium.decide.placement import Placement, full_outcome
-from podium.decide.proposals import checked_form, checked_victims
+from podium.decide.proposals import checked_form, checked_victims, told_by
 from podium.framework.claims import ClaimRelease
 from podium.framework.errors import blame
 from podium.framework.plugin import PostFilterResult, is_own
@@ -49,7 +49,7 @@ def ask_post_filters(runner: Runner, placement: Placement) -> PostFilterResult:
             blame(error, plugin.name, "PostFilter", placement.pod)
             raise
         if not is_own(plugin):
-            found = _checked(found, cluster, f"plugin {plugin.name} answered at PostFilter for pod {placement.pod.key}")
+            found = _checked(found, cluster, told_by(plugin, placement.pod))
         status = found.status.by(plugin.name)
         answers.append(status)
         releases += found.releases

@@ -99,10 +99,10 @@ def patch(context: Context, request: Request, now: int) -> Response:
 
 def _check_condition(context: Context, request: Request, raw: Raw) -> None:
     """Raise StoreError 422 for an update without a version, of a kind that has no such (AllowUnconditionalUpdate)."""
-    stored = context.store.get(request.kind, request.key)
-    if not context.creates_new or not (stored.resource.is_custom or request.kind in _CONDITIONAL):
+    if not context.creates_new or _version_of(raw) not in _NO_VERSIONS:
         return
-    if _version_of(raw) in _NO_VERSIONS:
+    stored = context.store.get(request.kind, request.key)
+    if stored.resource.is_custom or request.kind in _CONDITIONAL:
         problem = "Invalid value: 0: must be specified for an update"
         raise invalid(stored.resource, stored.key, problem, "metadata.resourceVersion")
 
