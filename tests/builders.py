@@ -14,7 +14,6 @@ import msgspec
 from msgspec.structs import replace
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, avoid_entry
-from podium.api.disruption_cap import Cap, CapStatus
 from podium.api.disruption_policy import (
     POLICY_NAME,
     SCHEDULER,
@@ -22,7 +21,7 @@ from podium.api.disruption_policy import (
     DisruptionPolicySpec,
     DisruptionPolicyStatus,
 )
-from podium.api.disruption_rate import MAX_DISRUPTIONS, parse_rate
+from podium.api.disruption_rate import MAX_DISRUPTIONS, Cap, CapStatus, parse_rate
 from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference
 from podium.api.node import ContainerImage, Namespace, Node, NodeSpec, NodeStatus, Taint
 from podium.api.pod import (
@@ -60,15 +59,15 @@ from podium.api.policy import (
     PodDisruptionBudgetStatus,
 )
 from podium.api.replacements import EvictedPod, ForReplacement, Replacement, replacement
-from podium.api.selection import (
+from podium.api.selectors import (
     LabelSelector,
     LabelSelectorRequirement,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
     PreferredSchedulingTerm,
+    parse_label_selector,
 )
-from podium.api.selectors import parse_label_selector
 from podium.api.times import format_exact_time, format_time
 from podium.api.workloads import ReplicaSet, ReplicaSetSpec, Service, ServiceSpec
 from podium.app.explaining.explainer import Explainer
@@ -78,9 +77,7 @@ from podium.cluster.pods import PodRecord
 from podium.framework.plugin import Plugin, PluginContext
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
-from podium.framework.settings.profile import EXTENSION_POINTS, Profile, takes_part
-from podium.framework.settings.profile_builder import build_profiles
-from podium.framework.settings.registry import Registry
+from podium.framework.settings.registry import EXTENSION_POINTS, Profile, Registry, build_profiles, takes_part
 from podium.plugins.registry import IN_TREE
 
 ZONE = "topology.kubernetes.io/zone"

@@ -1,9 +1,11 @@
 """What all tests share: how hypothesis searches, and where the production trace lies."""
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from hypothesis import settings
@@ -16,6 +18,26 @@ OPENB = Path(__file__).parents[2] / "shared" / "data" / "openb"
 settings.register_profile("local", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
 settings.load_profile("ci" if "CI" in os.environ else "local")
+
+# Many times as long as the slowest test takes: a test that hangs must not stop all others.
+_HANG_SECONDS = 900
+
+
+@pytest.fixture(autouse=True)
+def _fails_when_it_hangs() -> Iterator[None]:
+    """Fail a test that hangs, with the stack where it does."""
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+
+    def fail(number: int, frame: FrameType | None) -> None:
+        raise TimeoutError(f"the test has not ended after {_HANG_SECONDS} seconds")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(_HANG_SECONDS)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture(scope="module", autouse=True)

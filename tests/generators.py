@@ -16,7 +16,7 @@ from podium.api.meta import Kubernetes
 from podium.api.node import Namespace, Node
 from podium.api.pod import ContainerPort, Pod, PodAffinityTerm, TopologySpreadConstraint
 from podium.api.policy import PodDisruptionBudget
-from podium.api.selection import NodeSelectorTerm
+from podium.api.selectors import NodeSelectorTerm
 from tests.builders import HOSTNAME, ZONE, budget, namespace, node, node_term, pod, spread_over, term, tolerate
 
 GPU = "example.com/gpu"

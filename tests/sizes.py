@@ -24,15 +24,14 @@ from weakref import ref
 import msgspec
 import numpy as np
 
-from podium.cluster.change_log import BoundedLog
-from podium.machines.disruption.drain import DrainReport
-from podium.sim.history import History
-from podium.sim.results.account import Account
+from podium.cluster.arrays import BoundedLog
+from podium.controllers.disruption.drain import DrainReport
+from podium.sim.history import EventHistory
 from podium.sim.results.measures import Meters
 from podium.sim.scenario.scenario import Scenario
 
 FREE = "_free"
-RECORDS = (Account, History, Meters, Scenario, DrainReport, BoundedLog)
+RECORDS = (EventHistory, Meters, Scenario, DrainReport, BoundedLog)
 _VALUES = (
     str,
     bytes,

@@ -1,4 +1,4 @@
-"""What one of each action asks of the API server, in a cluster in which it can be done: the rights that it needs."""
+"""The API rights that each action needs, found by carrying out an example of it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ import msgspec
 
 from podium.api.disruption_policy import POLICY_NAME, SCHEDULER
 from podium.api.disruption_rate import DISRUPTION_RATE as RATE
+from podium.api.kinds import group_of
 from podium.api.meta import Raw
 from podium.api.pod import PodCondition
-from podium.machines.actions import (
+from podium.apirequests.actions import conversation_of
+from podium.apirequests.request import Request, Response, run_conversation
+from podium.apirequests.router import Router
+from podium.controllers.actions import (
     Action,
     Bind,
     BindClaim,
@@ -26,10 +30,6 @@ from podium.machines.actions import (
     ReportUnschedulable,
     ReserveClaim,
 )
-from podium.requests.actions import conversation_of
-from podium.requests.conversation import hold
-from podium.requests.request import Request, Response
-from podium.requests.router import Router
 from podium.store.api_resources import BUILT_IN
 from podium.store.store import Store
 
@@ -38,37 +38,74 @@ _NOW = 1_767_225_600 * 10**9
 
 @dataclass(frozen=True, slots=True, order=True)
 class Right:
-    """What may be done with the objects of a kind: `resource` is its plural, with a subresource behind a slash."""
+    """A verb on the objects of a kind; `resource` is the plural, followed by a slash and a subresource if any."""
 
     group: str
     resource: str
     verb: str
 
 
+def implied_rights(request: Request, store: Store) -> set[Right]:
+    """Return the rights that kube-apiserver checks besides that to the request itself.
+
+    They come from the strategy of ResourceClaims (granular status authorization, on since v1.36) and the admission
+    plugin OwnerReferencesPermissionEnforcement, which some clusters enable. Source:
+    pkg/registry/resource/resourceclaim/strategy.go, plugin/pkg/admission/gc.
+    """
+    body = request.written_body if request.verb in ("create", "update", "patch") else None
+    if not isinstance(body, dict):
+        return set()
+    found: set[Right] = set()
+    stored = store.find(request.kind, request.key) if request.key else None
+    before: Raw = {} if stored is None else stored.raw
+    if request.kind == "ResourceClaim" and request.subresource == "status":
+        # An update replaces the status; a patch changes the named fields.
+        default = {} if request.verb == "update" else before.get("status", {})
+        status = {**default, **body.get("status", {})}
+        changed = {field for field in _CLAIM_STATUS if status.get(field) != before.get("status", {}).get(field)}
+        if changed & {"allocation", "reservedFor"}:
+            found.add(Right("resource.k8s.io", "resourceclaims/binding", request.verb))
+        if "devices" in changed:
+            found.add(Right("resource.k8s.io", "resourceclaims/driver", f"arbitrary-node:{request.verb}"))
+    references = body.get("metadata", {}).get("ownerReferences")
+    known = before.get("metadata", {}).get("ownerReferences", [])
+    if references is not None and not request.subresource:
+        resource = BUILT_IN[next(key for key in BUILT_IN if key[1] == request.kind)]
+        if before and references != known:
+            found.add(Right(resource.group, resource.plural, "delete"))
+        for reference in references:
+            if reference.get("blockOwnerDeletion") and reference not in known:
+                owner = BUILT_IN[group_of(reference["apiVersion"]), reference["kind"]]
+                found.add(Right(owner.group, f"{owner.plural}/finalizers", "update"))
+    return found
+
+
 def requested_rights(wanted: Iterable[Action], *, knows_ours: bool = True) -> set[Right]:
-    """What is asked of the API server when these are carried out; ``knows_ours``: it is Podium's own."""
+    """Return the rights that these actions need; ``knows_ours``: at Podium's own API server."""
     found: set[Right] = set()
     for action in wanted:
         store = _store()
         router = Router(store)
 
-        def ask(request: Request, now: int, router: Router = router) -> Response:
+        def ask(request: Request, now: int, router: Router = router, store: Store = store) -> Response:
             resource = BUILT_IN[next(key for key in BUILT_IN if key[1] == request.kind)]
             name = f"{resource.plural}/{request.subresource}" if request.subresource else resource.plural
             found.add(Right(resource.group, name, request.verb))
+            found.update(implied_rights(request, store))
             return router.answer(request, now)
 
-        hold(conversation_of(_with_uid(action, store), "scheduler", _NOW, knows_ours=knows_ours), ask, _NOW)
+        run_conversation(conversation_of(_with_uid(action, store), "scheduler", _NOW, knows_ours=knows_ours), ask, _NOW)
     return found
 
 
+_CLAIM_STATUS = ("allocation", "reservedFor", "devices")
 UID = "UID"
-"""Stands for the uid that the object has in that cluster."""
+"""A placeholder for the uid of an object in that cluster."""
 _DEVICES = {"devices": {"results": [{"request": "gpu", "driver": "d", "pool": "p", "device": "a"}]}}
 
 
 def scheduler_examples() -> list[Action]:
-    """One of each action of a scheduler."""
+    """Return an example of each action of a scheduler."""
     claim = {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
@@ -92,7 +129,7 @@ def scheduler_examples() -> list[Action]:
         BindClaim("default/claim", UID, "", "node", UID),
         ReserveClaim("default/devices", UID, "default/pod", UID, _DEVICES),
         ReserveClaim("default/made", UID, "default/pod", UID, _DEVICES, claim),
-        ReleaseClaim("default/used", UID, "default/pod", "somebody"),
+        ReleaseClaim("default/used", UID, "default/pod", "other"),
         ReleaseClaim("", "", "default/pod", "owner"),
         DeleteObject("Pod", "default/pod", UID, ""),
         Evict("default/pod", UID, "default/preemptor", SCHEDULER),
@@ -106,7 +143,7 @@ def scheduler_examples() -> list[Action]:
 
 
 def rescheduler_examples() -> list[Action]:
-    """One of each action of a rescheduler that leaves replacements to their schedulers."""
+    """Return an example of each action of a rescheduler that leaves replacements to their schedulers."""
     return [
         Evict("default/pod", UID, "rescheduler", "rescheduler", avoid_node=True),
         Record("default/pod", UID, "Normal", "Descheduled", "it was"),
@@ -116,7 +153,7 @@ def rescheduler_examples() -> list[Action]:
 
 
 def guidance_examples() -> list[Action]:
-    """What it does besides where it guides them."""
+    """Return an example of each further action of a rescheduler that guides replacements."""
     return [Bind("default/pod", UID, "node"), Nominate("default/pod", UID, "node")]
 
 
@@ -160,7 +197,7 @@ def _object(version: str, kind: str, name: str, **body: Any) -> Raw:
 
 
 def _with_uid(action: Action, store: Store) -> Action:
-    """The action about the objects that are in the store."""
+    """Return the action for the objects in the store."""
     changes: dict[str, str] = {}
     kind, key = _subject(action)
     stored = store.find(kind, key) if key else None

@@ -1,8 +1,8 @@
 """Podium's development commands: `python3 tools/dev.py COMMAND`.
 
-Needs the standard library alone. What a command needs is installed into `.venv` from the lock files in
-`requirements/`, every hash checked; nothing is installed again while those files stay as they are. A command
-ends with the exit code of the step that failed.
+Needs only the standard library. Requirements of a command are installed into `.venv` from the lock files in
+`requirements/`, with all hashes checked, and again only when those files change. A command exits with the code of the
+first failed step.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".venv"
 PYTHON = ENVIRONMENT / "bin" / "python"
 OLDEST_PYTHON = (3, 11)
-# Each set of requirements holds all of the one before it.
+# Each set of requirements includes the previous one.
 REQUIREMENTS = ("run", "dev")
 LINTERS: dict[str, tuple[str, ...]] = {
     "ruff check": ("-m", "ruff", "check", "."),
@@ -33,18 +33,18 @@ LINTERS: dict[str, tuple[str, ...]] = {
 
 
 def demo(_: argparse.Namespace) -> int:
-    """Set up what Podium needs to run, and show a simulation."""
+    """Install Podium and run an example simulation."""
     simulate = ("simulate", "-f", "examples/starvation-1.yaml")
     return set_up("run") or step("podium " + " ".join(simulate), PYTHON.with_name("podium"), *simulate)
 
 
 def test(options: argparse.Namespace) -> int:
-    """Run pytest; further arguments are pytest's. Without any, all tests run, on all cores."""
+    """Run pytest with further arguments; without any, run all tests on all cores."""
     return set_up("dev") or step("pytest", PYTHON, "-m", "pytest", *(options.others or ("-n", "auto")))
 
 
 def lint(_: argparse.Namespace) -> int:
-    """Run ruff, mypy and import-linter, each of them even when one before it failed."""
+    """Run ruff, mypy and import-linter, each even if an earlier one failed."""
     code = set_up("dev")
     if code:
         return code
@@ -67,11 +67,11 @@ def fuzz(options: argparse.Namespace) -> int:
 
 
 def lock(options: argparse.Namespace) -> int:
-    """Write the lock files anew with uv; further arguments are uv's, such as --upgrade."""
+    """Update the lock files with uv; further arguments are uv's, such as --upgrade."""
     uv = shutil.which("uv", path=os.pathsep.join((str(PYTHON.parent), os.environ.get("PATH", os.defpath))))
     if uv is None:
         sys.exit("lock needs uv: install it (for example with `pipx install uv`) and try again.")
-    # One version of a package for all Pythons, and nothing in the file that depends on who wrote it.
+    # One version of a package for all Pythons, and a file that does not depend on its author's machine.
     form = ("--universal", "--python-version", "3.11", "--fork-strategy", "fewest", "--generate-hashes")
     header = ("--no-annotate", "--custom-compile-command", "python3 tools/dev.py lock")
     compile_ = (uv, "pip", "compile", "--quiet", *form, *header)
@@ -83,7 +83,7 @@ def lock(options: argparse.Namespace) -> int:
 
 
 def audit(_: argparse.Namespace) -> int:
-    """Ask whether the locked packages are known to be vulnerable; fails also where nobody could be asked."""
+    """Check the locked packages for known vulnerabilities; fail if that is not possible."""
     code = set_up("dev")
     ignored = [word for id_ in accepted_vulnerabilities() for word in ("--ignore-vuln", id_)]
     command = ("-m", "pip_audit", "--strict", "--disable-pip", "--require-hashes", "--progress-spinner", "off")
@@ -94,7 +94,7 @@ def audit(_: argparse.Namespace) -> int:
 
 
 def accepted_vulnerabilities() -> dict[str, str]:
-    """The ids of vulnerabilities that are accepted, each with the reason."""
+    """Return the ids of accepted vulnerabilities with reasons."""
     lines = (ROOT / "requirements" / "accepted-vulnerabilities.txt").read_text().splitlines()
     entries = (line.split(None, 1) for line in lines if line.strip() and not line.startswith("#"))
     accepted = {id_: " ".join(reason) for id_, *reason in entries}
@@ -105,7 +105,7 @@ def accepted_vulnerabilities() -> dict[str, str]:
 
 
 def build(_: argparse.Namespace) -> int:
-    """Build wheel and source archive into `dist/`, and once more beside it; fails where the bytes differ."""
+    """Build wheel and source archive into `dist/` twice; fail if the results differ."""
     shutil.rmtree(ROOT / "dist", ignore_errors=True)
     with tempfile.TemporaryDirectory() as again:
         code = set_up("dev") or build_into(ROOT / "dist") or build_into(Path(again))
@@ -116,7 +116,7 @@ def build(_: argparse.Namespace) -> int:
 
 
 def site(options: argparse.Namespace) -> int:
-    """Build the documents as a site into `site/`, and check its links; with --publish, push it to a remote."""
+    """Build the documents as a site into `site/` and check its links; --publish pushes it to a remote."""
     build_ = ("-m", "tools.site.build", ROOT / "site")
     code = set_up("dev") or step("build the site", PYTHON, *build_)
     if code or not options.publish:
@@ -133,12 +133,12 @@ def build_into(folder: Path) -> int:
 
 
 def file_digests(folder: Path) -> dict[str, str]:
-    """The digests of a folder's files, by name."""
+    """Return the digests of a folder's files, by name."""
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(folder.iterdir())}
 
 
 def set_up(requirements: str) -> int:
-    """See to it that `.venv` holds the locked requirements and Podium itself."""
+    """Install the locked requirements and Podium into `.venv` if they are not."""
     usable = is_usable()
     wider = REQUIREMENTS[REQUIREMENTS.index(requirements) :]
     if usable and any(stamp(name).is_file() and stamp(name).read_text() == digest(name) for name in wider):
@@ -150,7 +150,7 @@ def set_up(requirements: str) -> int:
 
 
 def is_usable() -> bool:
-    """Whether `.venv` has an interpreter that runs, is new enough, and has pip."""
+    """Return whether `.venv` has a working and recent interpreter with pip."""
     probe = f"import sys, pip; sys.exit(sys.version_info < {OLDEST_PYTHON})"
     try:
         return subprocess.run([PYTHON, "-c", probe], capture_output=True, check=False).returncode == 0
@@ -159,7 +159,7 @@ def is_usable() -> bool:
 
 
 def make_environment() -> int:
-    """Make `.venv` anew from the interpreter that runs this program."""
+    """Create `.venv` with the interpreter that runs this program."""
     this, oldest = (".".join(map(str, version)) for version in (sys.version_info[:2], OLDEST_PYTHON))
     if sys.version_info[:2] < OLDEST_PYTHON:
         sys.exit(f"Podium needs Python {oldest} or newer, and this is {this}: run tools/dev.py with a newer one.")
@@ -174,7 +174,7 @@ def make_environment() -> int:
 
 
 def install(requirements: str) -> int:
-    """Install a set of locked requirements, then Podium itself, editable, from this folder alone."""
+    """Install a set of locked requirements, then Podium itself, editable, from this folder."""
     for name in REQUIREMENTS:
         stamp(name).unlink(missing_ok=True)
     pip = (PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
@@ -188,12 +188,12 @@ def install(requirements: str) -> int:
 
 
 def stamp(requirements: str) -> Path:
-    """The file that holds the digest of what was installed, once all of it was."""
+    """Return the file with the digest of a completed installation."""
     return ENVIRONMENT / f"podium-{requirements}.stamp"
 
 
 def digest(requirements: str) -> str:
-    """A digest of all that decides what an installation holds: lock file, project file, and place."""
+    """Return a digest of everything that determines an installation: lock file, project file, and path."""
     state = hashlib.sha256(str(ROOT).encode())
     for file in (ROOT / "requirements" / f"{requirements}.txt", ROOT / "pyproject.toml"):
         state.update(file.read_bytes())
@@ -201,14 +201,14 @@ def digest(requirements: str) -> str:
 
 
 def step(title: str, *command: str | Path, **environment: str) -> int:
-    """Run a program in the project's folder. Returns its exit code; 128 + n when signal n ended it."""
+    """Run a program in the project's folder. Return its exit code; 128 + n if signal n ended it."""
     print(f"== {title}", flush=True)
     code = subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, check=False).returncode
     return code if code >= 0 else 128 - code
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    """Read the command line; `others` holds the arguments meant for the program that the command runs."""
+    """Parse the command line; `others` are the arguments for the command's program."""
     parser = argparse.ArgumentParser(prog="tools/dev.py", description="Podium's development commands.")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for command in (demo, test, lint, check, fuzz, lock, audit, build, site):
@@ -227,7 +227,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def main() -> int:
-    """Carry out the command that the command line names."""
+    """Run the command of the command line."""
     options = parse(sys.argv[1:])
     try:
         return int(options.run(options))

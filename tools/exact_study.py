@@ -1,4 +1,4 @@
-"""How far from the best placement plans are: many small random clusters, each planned and solved.
+"""The distance of plans from the optimum on many small random clusters.
 
 `.venv/bin/python -m tools.exact_study --seeds 200` prints the table of docs/rescheduling-study.md. It needs the solver:
 `pip install 'podium[exact]'`.
@@ -17,27 +17,24 @@ import numpy as np
 
 from podium.api.input.codec import decode
 from podium.api.meta import Raw
-from podium.app.optimising.highs import Highs
+from podium.app.rescheduling.exact import Highs
 from podium.cluster.cluster import Cluster
-from podium.decide.eviction_budgets import EvictionBudgets
-from podium.decide.rescheduling.exact.optimal import ExactQuestion, OptimalPlan, plan_optimal
-from podium.decide.rescheduling.plan import Plan
+from podium.decide.evictions import EvictionBudgets
+from podium.decide.rescheduling.guards import PlanInputs
+from podium.decide.rescheduling.optimal import ExactQuestion, OptimalPlan, plan_optimal
 from podium.decide.rescheduling.planner import Planner
-from podium.decide.rescheduling.standing import Standing
-from podium.decide.scratch import Scratch
+from podium.decide.rescheduling.round_robin import ReschedulingPlan
+from podium.decide.transaction import ClusterTransaction
 from podium.framework.plugin import PluginContext
-from podium.framework.rescheduling.kubelet_profile import kubelet_runner
-from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.settings import Guidance, Limits, ReschedulerSettings
+from podium.framework.rescheduling.policy import Picture, kubelet_runner
+from podium.framework.rescheduling.settings import Guidance, MoveLimitSettings, ReschedulerSettings
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import default_configuration
-from podium.framework.settings.profile_builder import build_profiles
-from podium.framework.settings.registry import Registry
+from podium.framework.settings.registry import Registry, build_profiles
 from podium.plugins.registry import IN_TREE as PLUGINS
-from podium.plugins.rescheduling.consolidate import ConsolidateArgs
 from podium.plugins.rescheduling.filter_rules import FILTER_RULES
-from podium.plugins.rescheduling.parts.node_use import requested_shares
-from podium.plugins.rescheduling.registry import IN_TREE
+from podium.plugins.rescheduling.node_use import requested_shares
+from podium.plugins.rescheduling.registry import IN_TREE, ConsolidateArgs
 
 NODES, PODS, OWNERS = 10, 60, 15
 _SIZES = ((500, 1024), (1000, 4096), (2000, 4096))
@@ -47,10 +44,10 @@ _HOUR = 3_600 * 10**9
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A policy with its arguments, on clusters that need it: on how many of the nodes the pods are at first.
+    """A policy with its arguments and suitable clusters: the number of nodes on which pods start.
 
-    Nobody, the best placement no more than the plans, moves pods of nodes of which ``held_from`` or more is requested
-    at first. ``title`` says what sets it apart from others of the policy.
+    Neither plans nor optimum move pods of nodes of which ``held_from`` or more is requested at first. ``title``
+    distinguishes variants of a policy.
     """
 
     policy: str
@@ -81,7 +78,7 @@ KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What came of one cluster: the share of what can be gained, moves, CPU milliseconds, and whether the best is."""
+    """The result of one cluster: share of the possible gain, moves, CPU milliseconds, and whether it is optimal."""
 
     share: float
     moves: int
@@ -93,7 +90,7 @@ class Measured:
 
 
 def cluster_of(kind: Kind, seed: int) -> Cluster:
-    """A cluster of 10 nodes and 60 pods of 15 owners; the same for the same seed."""
+    """Return a cluster of 10 nodes and 60 pods of 15 owners, determined by the seed."""
     chance = Random(f"{kind.policy}/{seed}")  # noqa: S311 - chance that repeats is what is wanted
     cluster = Cluster()
     room = {}
@@ -170,7 +167,7 @@ def _put(cluster: Cluster, raw: Raw) -> None:
 
 
 def _budgets() -> EvictionBudgets:
-    """A budget for all pods that lets all of them go: without one they would be moved by turns."""
+    """Return a budget that allows all disruptions; without one pods would be moved one after the other."""
     budgets = EvictionBudgets()
     status = {"disruptionsAllowed": PODS, "expectedPods": PODS, "currentHealthy": PODS}
     item: Any = decode(
@@ -195,7 +192,7 @@ def measure(kind: Kind, seed: int, guidance: Guidance, threshold: float) -> Meas
     }
     kubelet = kubelet_runner(cluster, Registry(PLUGINS))
     policy = IN_TREE[kind.policy](PluginContext(dict(kind.args), cluster))
-    free = Limits()
+    free = MoveLimitSettings()
     settings = ReschedulerSettings(
         policies=(),
         threshold=threshold,
@@ -208,15 +205,15 @@ def measure(kind: Kind, seed: int, guidance: Guidance, threshold: float) -> Meas
         max_trials=100_000,
     )
     now = 1_767_225_600 * 10**9 + 24 * _HOUR
-    standing = Standing((), _budgets())
+    standing = PlanInputs((), _budgets())
     planner = Planner([(policy, 1.0)], settings)
     picture = _held(kind, planner.picture(cluster, runners, kubelet, now, standing=standing))
     began = time.process_time()
     best = plan_optimal(picture, [(policy, 1.0)], ExactQuestion(threshold, rules=FILTER_RULES), Highs(most_nodes=2_000))
     solved = time.process_time()
-    with Scratch(cluster, runners) as scratch:
+    with ClusterTransaction(cluster, runners) as transaction:
         planned = time.process_time()
-        plans = list(_plans(planner, scratch, picture, standing))
+        plans = list(_plans(planner, transaction, picture, standing))
         done = time.process_time()
         after = {policy.name: policy.objective(picture)}
     moves = sum(len(group.moves) for plan in plans for group in plan.planned)
@@ -224,7 +221,7 @@ def measure(kind: Kind, seed: int, guidance: Guidance, threshold: float) -> Meas
 
 
 def _held(kind: Kind, picture: Picture) -> Picture:
-    """The picture with those pods held that nobody is to move."""
+    """Return the picture with the pods held that must not move."""
     if kind.held_from is None:
         return picture
     nodes = picture.cluster.nodes
@@ -233,10 +230,12 @@ def _held(kind: Kind, picture: Picture) -> Picture:
     return replace(picture, is_movable=lambda pod: pod.uid not in uids and picture.is_movable(pod))
 
 
-def _plans(planner: Planner, scratch: Scratch, picture: Picture, standing: Standing) -> Iterator[Plan]:
-    """One plan after another, each on top of what the ones before it did, until one finds nothing."""
+def _plans(
+    planner: Planner, transaction: ClusterTransaction, picture: Picture, standing: PlanInputs
+) -> Iterator[ReschedulingPlan]:
+    """Yield plans, each on top of the earlier ones, until one is empty."""
     for _ in range(_MOST_ROUNDS):
-        plan = planner.plan(scratch, replace(picture, now=picture.now + _HOUR), standing)
+        plan = planner.plan(transaction, replace(picture, now=picture.now + _HOUR), standing)
         if not plan.planned:
             return
         yield plan
@@ -255,7 +254,7 @@ def _measured(best: OptimalPlan, after: Mapping[str, float], moves: int, plan_ms
 
 
 def row(name: str, found: Sequence[Measured]) -> str:
-    """A row of the table."""
+    """Return a row of the table."""
     shares = sorted(100 * one.share for one in found)
     near = sum(share >= 95 for share in shares)
     parts = [

@@ -1,7 +1,7 @@
-"""The archive and the manifest of the kubectl plugin for krew.
+"""The archive and manifest of the kubectl plugin for krew.
 
-`python3 tools/krew.py FOLDER` writes the archive of this version into a folder, and `deploy/krew/podium.yaml` with its
-checksum. The same files give the same archive. Needs the standard library alone.
+`python3 tools/krew.py FOLDER` writes this version's archive into a folder, and `deploy/krew/podium.yaml` with its
+checksum. Equal files give equal archives. Needs only the standard library.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ _PLATFORM = """\
       to: .
 """
 HOME = "https://example.com/podium"
-"""Where releases are; a fork names its own."""
+"""The location of releases; a fork names its own."""
 
 
 def version() -> str:
-    """The version in pyproject.toml."""
+    """Return the version in pyproject.toml."""
     with (ROOT / "pyproject.toml").open("rb") as stream:
         return str(tomllib.load(stream)["project"]["version"])
 
 
 def archive() -> bytes:
-    """The files of the plugin, packed: the same bytes for the same files."""
+    """Return the plugin's files as an archive: equal bytes for equal files."""
     packed = io.BytesIO()
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as stream,
@@ -75,7 +75,7 @@ def archive() -> bytes:
 
 
 def manifest(sha256: str) -> str:
-    """The manifest for an archive with that checksum."""
+    """Return the manifest for an archive with that checksum."""
     values = {"version": version(), "home": HOME, "sha256": sha256}
     platforms = (_PLATFORM.format(os=os, arch=arch, **values) for os, arch in _PLATFORMS)
     return _HEAD.format(**values) + "".join(platforms)

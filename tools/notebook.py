@@ -1,6 +1,6 @@
-"""Runs the cells of docs/notebook.ipynb and writes what they show beside them, as Jupyter does.
+"""Runs the cells of docs/notebook.ipynb and stores their outputs, as Jupyter does.
 
-`.venv/bin/python tools/notebook.py` writes the notebook anew; a test runs the cells and compares.
+`.venv/bin/python tools/notebook.py` updates the notebook; a test runs the cells and compares.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WIDEST = 100
 
 
 def run_cells(notebook: dict[str, Any], folder: Path) -> list[list[dict[str, Any]]]:
-    """What each cell of code shows, all of them run in their order in one namespace and a folder."""
+    """Return the output of each code cell, run in order in one namespace and folder."""
     names: dict[str, Any] = {"__name__": "__main__"}
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     with chdir(folder):
@@ -27,7 +27,7 @@ def run_cells(notebook: dict[str, Any], folder: Path) -> list[list[dict[str, Any
 
 
 def with_outputs(notebook: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The notebook with what its cells show."""
+    """Return the notebook with the outputs of its cells."""
     shown = iter(run_cells(notebook, folder))
     numbers = iter(range(1, len(notebook["cells"]) + 1))
     cells = [
@@ -38,12 +38,12 @@ def with_outputs(notebook: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def in_json(notebook: dict[str, Any]) -> str:
-    """The notebook as it is written."""
+    """Return the notebook as its file's text."""
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
 def _run(source: str, names: dict[str, Any], number: int) -> list[dict[str, Any]]:
-    """The outputs of a cell: what it prints, and the value of its last line, if that is an expression."""
+    """Return a cell's outputs: printed text, and the value of its last line if that is an expression."""
     body = ast.parse(source).body
     last = body.pop() if body else None
     if last is not None and not isinstance(last, ast.Expr):
@@ -63,7 +63,7 @@ def _run(source: str, names: dict[str, Any], number: int) -> list[dict[str, Any]
 
 
 def _shown(value: Any) -> dict[str, str]:
-    """What a notebook shows of a value, by the type of its content."""
+    """Return a notebook's representations of a value, by content type."""
     if hasattr(value, "_repr_mimebundle_"):
         bundle: dict[str, str] = value._repr_mimebundle_()
         return bundle
@@ -78,7 +78,7 @@ def _lines(text: str) -> list[str]:
 
 
 def main() -> None:
-    """Write the notebook anew."""
+    """Update the notebook."""
     sys.path.insert(0, str(NOTEBOOK.parents[1] / "examples" / "plugins"))
     os.environ.setdefault("COLUMNS", str(WIDEST))
     notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))

@@ -1,8 +1,8 @@
-"""What commands print, pasted into the documents that show it.
+"""Pastes the output of commands into the documents that show it.
 
-`.venv/bin/python tools/paste.py [DOCUMENT]...` runs the commands of console blocks and puts what they print below them,
-in all documents where none is named. Where a line `...` stands for what is left out, nothing is pasted: what no longer
-agrees is named, for somebody to choose anew what is shown.
+`.venv/bin/python tools/paste.py [DOCUMENT]...` runs the commands of console blocks and replaces their outputs, by
+default in all documents. If a line `...` stands for omitted output, nothing is replaced: commands whose output has
+changed are listed, to be edited by hand.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.docs.shell import Shell, agree  # noqa: E402
 
 
 def renewed(block: Block, shell: Shell) -> tuple[str, list[str]]:
-    """The text of a console block with what its commands print, and the commands of which somebody has to choose."""
+    """Return a console block with new outputs, and the commands that must be edited by hand."""
     head, *parts = re.split(r"^\$ ", block.text, flags=re.MULTILINE)
     text, left = head, []
     for part in parts:
@@ -37,14 +37,14 @@ def renewed(block: Block, shell: Shell) -> tuple[str, list[str]]:
 
 
 def _command_of(part: str) -> tuple[str, str]:
-    """A command with its further lines, each before it ending in a backslash, and what is shown below."""
+    """Return a command with its continuation lines, and its shown output."""
     lines = part.splitlines(keepends=True)
     last = next(index for index, line in enumerate(lines) if not line.endswith("\\\n"))
     return "".join(lines[: last + 1]).rstrip("\n"), "".join(lines[last + 1 :])
 
 
 def paste(document: Path, shell: Shell) -> list[str]:
-    """Renew a document; returns what is left to somebody."""
+    """Update a document; return what must be edited by hand."""
     content = document.read_text()
     left: list[str] = []
     for block in blocks_of(document, "console"):
@@ -58,7 +58,7 @@ def paste(document: Path, shell: Shell) -> list[str]:
 
 
 def main(names: list[str]) -> int:
-    """Renew the documents that are named, or all."""
+    """Update the named documents, or all."""
     documents = [Path(name).resolve() for name in names] or list(DOCUMENTS)
     left: list[str] = []
     for document in documents:

@@ -1,9 +1,9 @@
-"""The pictures of documents: what commands in them show with `-o html`, in a browser.
+"""The pictures of documents: browser screenshots of commands with `-o html`.
 
-A recipe has one, of its first command; a page in `docs` any number, each of the command before it.
-`.venv/bin/python tools/pictures.py [PICTURE]...` draws those that are named, such as `drain`, or all, into
-`docs/pictures`. A picture has as its description the command that it shows, so that a test knows whose it is. It needs
-Chromium and Playwright; what it draws depends on their versions and on fonts, so that it is looked at, not compared.
+A recipe has one, of its first command; a page in `docs` any number, each of the preceding command. `.venv/bin/python
+tools/pictures.py [PICTURE]...` draws the named ones, such as `drain`, or all, into `docs/pictures`. A picture's
+description is its command, which a test checks. It needs Chromium and Playwright; since results depend on their
+versions and on fonts, pictures are reviewed, not compared.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ DESCRIPTION = b"Description"
 _CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 _WIDTH, _MOST_COLOURS, _MARGIN = 1100, 128, 4
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-# A run is shown as such, from its legend down; an answer without one from its headline down.
+# A run is shown from its legend down, an answer from its headline down.
 _CLIP = """() => {
   const box = (name) => document.querySelector(name).getBoundingClientRect();
   const tables = [...document.querySelectorAll(".tables > *")].map((each) => each.getBoundingClientRect());
@@ -47,12 +47,12 @@ _CLIP = """() => {
 
 
 def commands() -> dict[str, str]:
-    """The command that each picture shows, by the picture's name."""
+    """Return the command of each picture, by the picture's name."""
     return {**of_recipes(), **of_pages()}
 
 
 def of_pages() -> dict[str, str]:
-    """The last command before each picture in a page."""
+    """Return the last command before each picture in a page."""
     found = {}
     for page in PAGES:
         command = ""
@@ -65,7 +65,7 @@ def of_pages() -> dict[str, str]:
 
 
 def of_recipes() -> dict[str, str]:
-    """The first command of each recipe, by the recipe's name."""
+    """Return the first command of each recipe, by the recipe's name."""
     found = {}
     for recipe in sorted(RECIPES.glob("*.md")):
         (command, _), *_ = (each for block in blocks_of(recipe, "console") for each in entered(block.text))
@@ -74,7 +74,7 @@ def of_recipes() -> dict[str, str]:
 
 
 def draw(browser: Any, page_file: Path) -> bytes:
-    """A picture of the part of a page that tells most, as the browser makes it."""
+    """Return a screenshot of the most informative part of a page."""
     page = browser.new_page(viewport={"width": _WIDTH, "height": 900}, color_scheme="light")
     page.goto(page_file.as_uri())
     page.wait_for_selector("html[data-drawn]", state="attached")
@@ -89,10 +89,10 @@ def draw(browser: Any, page_file: Path) -> bytes:
 
 
 def with_few_colours(png: bytes, description: str) -> bytes:
-    """The same picture with a palette, which takes a third of the room, and what it shows as its description."""
+    """Return the picture with a palette, a third of the size, and with its command as description."""
     pixels = pixels_of(png)
     height, width, _ = pixels.shape
-    # Text has a thousand shades; what is seen is told apart by far fewer.
+    # Text has a thousand shades, of which far fewer are distinguishable.
     flat = (pixels.reshape(-1, 3) >> 3).astype(np.uint32)
     codes = flat[:, 0] << 10 | flat[:, 1] << 5 | flat[:, 2]
     kinds, inverse, counts = np.unique(codes, return_inverse=True, return_counts=True)
@@ -113,7 +113,7 @@ def chunk(kind: bytes, body: bytes) -> bytes:
 
 
 def chunks_of(png: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The chunks of a PNG, each with its kind. Raises ValueError for what is none."""
+    """Return the chunks of a PNG with their kinds. Raises ValueError for other data."""
     if not png.startswith(SIGNATURE):
         raise ValueError("this is no PNG")
     place = len(SIGNATURE)
@@ -124,7 +124,7 @@ def chunks_of(png: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def description_of(png: bytes) -> str:
-    """What a picture says that it shows; "" where it says nothing."""
+    """Return a picture's description, "" without one."""
     texts: Mapping[bytes, bytes] = {
         body.partition(b"\0")[0]: body.partition(b"\0")[2] for kind, body in chunks_of(png) if kind == b"tEXt"
     }
@@ -132,7 +132,7 @@ def description_of(png: bytes) -> str:
 
 
 def pixels_of(png: bytes) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """The pixels of a PNG of 8 bits a channel without interlacing: rows, columns, and red, green, blue."""
+    """Return the pixels of a PNG of 8 bits a channel without interlacing: rows, columns, and red, green, blue."""
     parts: dict[bytes, bytes] = {}
     for kind, body in chunks_of(png):
         parts[kind] = parts.get(kind, b"") + body
@@ -154,7 +154,7 @@ def pixels_of(png: bytes) -> np.ndarray[Any, np.dtype[np.uint8]]:
 def _unfiltered(
     filter_: int, row: np.ndarray[Any, np.dtype[np.uint8]], above: np.ndarray[Any, np.dtype[np.uint8]], step: int
 ) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """A row as it was before it was filtered (PNG specification, 9.2)."""
+    """Return a row without its filter (PNG specification, 9.2)."""
     if filter_ == 0:
         return row
     if filter_ == 2:
@@ -175,8 +175,8 @@ def _paeth(left: int, over: int, corner: int) -> int:
 
 
 def main(names: Sequence[str]) -> int:
-    """Draw the pictures of the recipes that are named, or of all; 1 where one is too large."""
-    # Tests read pictures where no Playwright is installed.
+    """Draw the pictures of the named recipes, or all; return 1 if one is too large."""
+    # Tests read pictures without Playwright.
     sync_playwright = importlib.import_module("playwright.sync_api").sync_playwright
     FOLDER.mkdir(exist_ok=True)
     code = 0

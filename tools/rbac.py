@@ -1,7 +1,7 @@
-"""The rights that Podium's programs need, made from what they watch and what they ask for.
+"""The rights that Podium's programs need, derived from what they watch and request.
 
-`python -m tools.rbac` writes the files of `deploy/` that grant them; with `--check` it says which are not as they
-should be. It needs Podium's packages: run it with the Python in `.venv`.
+`python -m tools.rbac` writes the role files in `deploy/`; `--check` lists outdated ones. It needs Podium's packages:
+run it with the Python in `.venv`.
 """
 
 from __future__ import annotations
@@ -10,18 +10,19 @@ import ast
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import get_args
 
 from podium.api.avoid_list import PREFER_AVOID_PODS
 from podium.api.kinds import KINDS, group_of
 from podium.api.replacements import ForReplacement
-from podium.client.measuring import METRICS_GROUP
+from podium.client.usage_poller import METRICS_GROUP
+from podium.controllers import actions
+from podium.controllers.actions import Action, DeleteObject, Evict, PatchObject
+from podium.controllers.disruption.avoid_lists import AvoidListController
+from podium.controllers.disruption.disruption_counts import DisruptionCounter
+from podium.controllers.rescheduling.rescheduler import Rescheduler
+from podium.controllers.scheduling.scheduler import Scheduler
 from podium.framework.rescheduling.settings import ReschedulerSettings
-from podium.machines import actions
-from podium.machines.actions import Action, DeleteObject, Evict, PatchObject
-from podium.machines.disruption.avoid_lists import AvoidLists
-from podium.machines.disruption.disruption_counts import DisruptionCounts
-from podium.machines.rescheduling.rescheduler import Rescheduler
-from podium.machines.scheduling.scheduler import Scheduler
 from tools.asked_rights import (
     UID,
     Right,
@@ -33,14 +34,15 @@ from tools.asked_rights import (
 
 ROOT = Path(__file__).resolve().parent.parent
 DEPLOY = ROOT / "deploy"
-_MACHINES = ROOT / "src" / "podium" / "machines"
-# What acts in a program: the scheduler or the rescheduler, and who counts disruptions where the API server does not.
-_COUNTING = _MACHINES / "disruption" / "disruption_counts.py"
-SCHEDULING = (*sorted((_MACHINES / "scheduling").rglob("*.py")), _COUNTING)
-RESCHEDULING = (*sorted((_MACHINES / "rescheduling").rglob("*.py")), _COUNTING)
+_CONTROLLERS = ROOT / "src" / "podium" / "controllers"
+# The components of a program: scheduler or rescheduler, and the counter of disruptions if the API server does not
+# count.
+_COUNTING = _CONTROLLERS / "disruption" / "disruption_counts.py"
+SCHEDULING = (*sorted((_CONTROLLERS / "scheduling").rglob("*.py")), _COUNTING)
+RESCHEDULING = (*sorted((_CONTROLLERS / "rescheduling").rglob("*.py")), _COUNTING)
 
 SEE = ("get", "list", "watch")
-# What is asked for only where pods are preempted.
+# Actions that only preemption needs.
 _PREEMPTING = (DeleteObject, Evict, PatchObject)
 _HEADER = "# Made by tools/rbac.py from what the scheduler watches and asks for; run it after a change.\n"
 _RESCHEDULER_HEADER = _HEADER.replace("the scheduler", "the rescheduler")
@@ -50,7 +52,7 @@ _RESCHEDULER_HEADER = _HEADER.replace("the scheduler", "the rescheduler")
 
 
 def watch_rights(kinds: Iterable[str]) -> set[Right]:
-    """To see the objects of some kinds, and what happens to them."""
+    """Return the rights to list and watch some kinds."""
     by_name = {kind.name: kind for kind in KINDS.values()}
     return {
         Right(group, by_name[name].plural, verb)
@@ -61,38 +63,40 @@ def watch_rights(kinds: Iterable[str]) -> set[Right]:
 
 
 def reader_rights() -> set[Right]:
-    """What `podium snapshot` and `podium record` need, and every command with `--context`."""
-    return {right for right in watch_rights(kind.name for kind in KINDS.values()) if right.verb != "get"}
+    """Return the rights of `podium snapshot`, `podium record`, `podium ledger`, and commands with `--context`."""
+    kinds = {right for right in watch_rights(kind.name for kind in KINDS.values()) if right.verb != "get"}
+    # Only Events show the disruption of deleted pods.
+    return kinds | {Right("", "events", verb) for verb in ("list", "watch")}
 
 
 def preemption_rights() -> set[Right]:
-    """What comes on top where the scheduler may have pods go, notes in pods what was futile, and counts disruptions."""
+    """Return the further rights for preemption, notes of futile ones, and counts of disruptions."""
     return requested_rights(filter(_is_for_preemption, scheduler_examples()))
 
 
 def _is_for_preemption(action: Action) -> bool:
-    """Whether an action is asked for where pods are preempted alone; groups are told that they were scheduled."""
+    """Return whether only preemption needs an action. Groups' conditions are also written without it."""
     return isinstance(action, _PREEMPTING) and not (isinstance(action, PatchObject) and action.kind == "PodGroup")
 
 
 def avoid_list_rights() -> set[Right]:
-    """What comes on top where it takes off nodes' avoid lists what is over."""
+    """Return the further rights for removing expired entries from avoid lists."""
     trimmed = PatchObject("Node", "node", UID, {"metadata": {"annotations": {PREFER_AVOID_PODS: None}}}, "")
-    return (watch_rights(AvoidLists.watches) | requested_rights([trimmed])) - scheduler_rights()
+    return (watch_rights(AvoidListController.watches) | requested_rights([trimmed])) - scheduler_rights()
 
 
 def scheduler_rights() -> set[Right]:
-    """What a scheduler needs that does not preempt."""
+    """Return the rights of a scheduler that does not preempt."""
     asked = requested_rights(action for action in scheduler_examples() if not _is_for_preemption(action))
-    # Who records the same again counts it in the Event that is there.
+    # A repeated Event updates the existing one.
     counted = {Right("", "events", "patch")}
-    return watch_rights(Scheduler.watches | DisruptionCounts.watches) | asked | counted
+    return watch_rights(Scheduler.watches | DisruptionCounter.watches) | asked | counted
 
 
 def eviction_rights(*, knows_ours: bool) -> set[Right]:
-    """What is needed to evict pods so that their nodes are avoided; ``knows_ours``: at Podium's own API server.
+    """Return the rights to evict pods and to avoid their nodes; ``knows_ours``: at Podium's own API server.
 
-    Of another one the nodes are written by whoever evicts.
+    At other API servers the evicting program writes the nodes itself.
     """
     eviction = Evict(
         "default/owned", UID, "", "rescheduler", avoid_node=True, for_replacement=ForReplacement(first=True)
@@ -101,59 +105,59 @@ def eviction_rights(*, knows_ours: bool) -> set[Right]:
 
 
 def rescheduler_rights() -> set[Right]:
-    """What a rescheduler needs that evicts, writes to no node, and leaves replacements to their schedulers."""
+    """Return the rights of a rescheduler that evicts and neither writes to nodes nor guides replacements."""
     counted = {Right("", "events", "patch")}
-    # What pods and nodes use nobody can watch.
+    # Metrics cannot be watched.
     measured = {Right(METRICS_GROUP, plural, "list") for plural in ("nodes", "pods")}
-    watched = rescheduler_watches() | DisruptionCounts.watches
+    watched = rescheduler_watches() | DisruptionCounter.watches
     return watch_rights(watched) | requested_rights(rescheduler_examples()) | counted | measured
 
 
 def rescheduler_watches() -> frozenset[str]:
-    """The kinds that a rescheduler is shown; a ConfigMap that it reads is one of one namespace."""
+    """Return the kinds that a rescheduler watches; its ConfigMap is in one namespace."""
     settings = ReschedulerSettings(policies=())
     return frozenset(Rescheduler(settings).watches)
 
 
 def node_marking_rights() -> set[Right]:
-    """What comes on top where it keeps replacements off nodes: by avoid lists, or by taints."""
+    """Return the further rights for excluding nodes by avoid lists or taints."""
     avoided = PatchObject("Node", "node", UID, {"metadata": {"annotations": {PREFER_AVOID_PODS: "{}"}}}, "")
     marked = PatchObject("Node", "node", UID, {"spec": {"taints": []}}, "")
     return requested_rights([avoided, marked])
 
 
 def guidance_rights() -> set[Right]:
-    """What comes on top where it nominates or binds replacements."""
+    """Return the further rights for nominating or binding replacements."""
     return requested_rights(guidance_examples())
 
 
 def configuration_rights() -> set[Right]:
-    """What it needs, by the name of the ConfigMap alone, to read its configuration of one."""
+    """Return the rights to read the configuration from a ConfigMap of that name."""
     return {Right("", "configmaps", verb) for verb in SEE}
 
 
 def emitted(files: Iterable[Path]) -> set[str]:
-    """The names of the actions that some modules speak of."""
+    """Return the names of the actions that some modules import."""
     names: set[str] = set()
     for file in files:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module == actions.__name__:
                 names |= {alias.name for alias in node.names}
-    return names - {"Action"}
+    return names & {action.__name__ for action in get_args(actions.Action)}
 
 
 EXAMPLES = frozenset(type(action).__name__ for action in scheduler_examples())
-"""The actions of a scheduler of which the rights are known."""
+"""The actions of a scheduler whose rights are known."""
 
 RESCHEDULER_EXAMPLES = frozenset(type(action).__name__ for action in (*rescheduler_examples(), *guidance_examples()))
-"""The same of a rescheduler."""
+"""The actions of a rescheduler whose rights are known."""
 
 
 # As Kubernetes writes them
 
 
 def rules(rights: Iterable[Right]) -> str:
-    """The rules of a role, each group's resources with the same verbs together."""
+    """Return the rules of a role, with the resources of a group that have the same verbs together."""
     verbs: dict[tuple[str, str], list[str]] = {}
     for right in sorted(rights):
         verbs.setdefault((right.group, right.resource), []).append(right.verb)
@@ -171,7 +175,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def cluster_role(name: str, rights: Iterable[Right]) -> str:
-    """A ClusterRole of that name."""
+    """Return a ClusterRole of that name."""
     return (
         "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n"
         f"metadata:\n  name: {name}\nrules:\n{rules(rights)}"
@@ -179,7 +183,7 @@ def cluster_role(name: str, rights: Iterable[Right]) -> str:
 
 
 def files() -> dict[Path, str]:
-    """The files of roles, and what is to be in them."""
+    """Return the role files and their contents."""
     base = DEPLOY / "base"
     templates = DEPLOY / "helm" / "podium" / "templates"
     named = "{{ .Release.Name }}"
@@ -219,7 +223,7 @@ def _rescheduler_files() -> dict[Path, str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the files, or look whether they are as they should be."""
+    """Write the files, or check whether they are current."""
     wrong = [path for path, text in files().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     if arguments == ["--check"]:
         for path in wrong:

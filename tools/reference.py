@@ -1,6 +1,6 @@
-"""The pages of docs/reference, made from the code: commands with their options, settings with their defaults, kinds.
+"""The pages of docs/reference, generated from the code: commands with options, settings with defaults, kinds.
 
-`.venv/bin/python tools/reference.py` writes them; with `--check` it says which are not as they should be.
+`.venv/bin/python tools/reference.py` writes them; `--check` lists outdated ones.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ import click
 import msgspec
 from msgspec import inspect as types
 
-from podium.api.kind_names import short_names
-from podium.api.kinds import KINDS, Kind
+from podium.api.kinds import KINDS, Kind, short_names
+from podium.api.versions.behaviors import Behavior
+from podium.api.versions.fields import gates_of_fields
+from podium.api.versions.gates import MINORS, STAGES, Gate, letters
 from podium.app.console.command import SUBCOMMANDS, podium
 from podium.framework.rescheduling.written import Written
 from podium.plugins.registry import IN_TREE
@@ -28,18 +30,74 @@ FOLDER = ROOT / "docs" / "reference"
 _MADE = "This page is made from the code by `tools/reference.py`"
 _LONGEST_DEFAULT = 60
 _LONGEST_LINE = 120
-# Beyond this a limit is that of the number's type, and says nothing to people.
+# Larger limits are those of the number's type and not worth showing.
 _HIGHEST = 2**31 - 1
 _WORDS: Mapping[type, str] = {types.AnyType: "anything", types.BoolType: "`true` or `false`", types.StrType: "text"}
 
 
+def versions_page() -> str:
+    """Return what differs between the supported Kubernetes versions."""
+    shorts = [f"1.{minor}" for minor in MINORS]
+    text = (
+        f"Podium decides as kube-scheduler of the minor versions {', '.join(shorts)}. 1.31 to 1.36 were measured; 1.37 "
+        "was read from its source, and its answers say so. `--kubernetes-version 1.34` chooses one, and so do "
+        "`kubernetes_version` in Python and `spec.kubernetesVersion` of a Scenario. Without any, the version of the "
+        f"Snapshot decides, then that of the newest kubelet (a guess), then 1.36. {_MADE}."
+    )
+    lines = [
+        *("# Kubernetes versions", "", textwrap.fill(text, _LONGEST_LINE), ""),
+        "## Behaviors",
+        "",
+        "Two versions differ in every row whose version is later than the older one, and not later than the newer one.",
+        "",
+        "| since | where | now | before | source |",
+        "|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {one.change.since} | {one.change.area} | {one.change.now} | {one.change.before} | {one.change.source} |"
+        for one in Behavior
+    ]
+    stages = {letter: f"{stage.name}, {'on' if stage.default else 'off'}" for letter, stage in STAGES.items()}
+    lines += [
+        "",
+        "## Feature gates",
+        "",
+        "The gates that Podium asks, or whose fields it drops. `--feature-gates` takes all gates of a version; others",
+        "have no effect. Some patch levels differ: `SchedulerAsyncAPICalls` is on in 1.34.0, 1.34.1 and 1.35.0.",
+        "",
+        "| gate | " + " | ".join(shorts) + " |",
+        "|---" * (len(shorts) + 1) + "|",
+    ]
+    asked = sorted({*map(str, Gate), *gates_of_fields()})
+    lines += [
+        f"| {gate} | " + " | ".join(stages.get(letter, "-") for letter in letters()[gate]) + " |" for gate in asked
+    ]
+    lines += ["", "## Not modelled", ""]
+    lines += [f"- {text}" for text in _NOT_MODELLED]
+    return "\n".join(lines) + "\n"
+
+
+_NOT_MODELLED = (
+    "Before 1.36 the slices and pools of devices are searched in the order of a Go map. Podium searches by name.",
+    "1.37 has `StorageCapacityScoring` and `VolumeLimitScaling` on by default: VolumeBinding and "
+    "NodeVolumeLimits then decide otherwise than in 1.36. Podium decides as 1.36.",
+    "Allocators before 1.34, with `DynamicResourceAllocation` turned on, are those of 1.34.",
+    "Gates of 1.37 outside the scheduler follow its changelog up to the first alpha release.",
+)
+
+
 def pages() -> dict[str, str]:
-    """The text of each page, by the name of its file."""
-    return {"commands.md": commands_page(), "settings.md": settings_page(), "kinds.md": kinds_page()}
+    """Return the text of each page, by file name."""
+    return {
+        "commands.md": commands_page(),
+        "settings.md": settings_page(),
+        "kinds.md": kinds_page(),
+        "../versions.md": versions_page(),
+    }
 
 
 def prose(text: str) -> str:
-    """Paragraphs, their lines filled."""
+    """Return paragraphs with filled lines."""
     return "\n\n".join(
         textwrap.fill(" ".join(part.split()), _LONGEST_LINE, break_long_words=False, break_on_hyphens=False)
         for part in text.split("\n\n")
@@ -47,13 +105,13 @@ def prose(text: str) -> str:
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of Markdown; a bar within a cell stays one."""
+    """Return a Markdown table, with bars in cells escaped."""
     lines = [headings, ["---"] * len(headings), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def commands_page() -> str:
-    """Every command, as its own help has it."""
+    """Return every command with its help."""
     about = (
         f"{_MADE}: each command with its arguments and options, as `--help` tells them. `podium --version` says which "
         "version it is, `podium --traceback COMMAND` shows where in the code an error came from, and `-h` is short for "
@@ -72,13 +130,13 @@ def commands_page() -> str:
 def _command(
     command: click.Command, parent: click.Context, name: str, shared: Collection[tuple[str, ...]]
 ) -> Iterator[str]:
-    """The parts about a command, and those below it; `shared` options have been told."""
+    """Return the parts about a command and its subcommands, without the `shared` options."""
     context = click.Context(command, info_name=name, parent=parent)
     depth = context.command_path.count(" ") + 1
     yield f"{'#' * depth} {context.command_path}\n"
-    # A form feed is where click ends what is told in help, and a backspace where it keeps lines as they are.
-    told = (command.help or "").partition("\f")[0].replace("\b\n", "")
-    yield f"{prose(inspect.cleandoc(told))}\n"
+    # In help, click ends at a form feed, and keeps lines after a backspace.
+    shown = (command.help or "").partition("\f")[0].replace("\b\n", "")
+    yield f"{prose(inspect.cleandoc(shown))}\n"
     arguments = [each.make_metavar(context) for each in command.params if isinstance(each, click.Argument)]
     usage = " ".join([context.command_path, *arguments, "[OPTIONS]"])
     yield f"```text\n{usage}\n```\n"
@@ -89,7 +147,7 @@ def _command(
 
 
 def _below(group: click.Group, context: click.Context) -> Iterator[str]:
-    """The commands of a group, after the options that three or more have, told once for the same commands."""
+    """Return a group's commands, after options that three or more share, listed once for the same commands."""
     owners: dict[tuple[str, ...], list[str]] = {}
     for name in group.list_commands(context):
         for each in group.commands[name].params:
@@ -103,9 +161,9 @@ def _below(group: click.Group, context: click.Context) -> Iterator[str]:
         whose = "each command" if len(which) == len(group.commands) else ", ".join(f"`{name}`" for name in which)
         yield f"{prose(f'Options of {whose} of `{context.command_path}`:')}\n"
         yield table(("option", "value", "unless given", "meaning"), rows)
-    told = {row for rows in shared.values() for row in rows}
+    shown = {row for rows in shared.values() for row in rows}
     for name in group.list_commands(context):
-        yield from _command(group.commands[name], context, name, told)
+        yield from _command(group.commands[name], context, name, shown)
 
 
 def _options(options: Sequence[click.Option], context: click.Context) -> Iterator[str]:
@@ -124,7 +182,7 @@ def _row(option: click.Option, context: click.Context) -> tuple[str, ...]:
 
 
 def settings_page() -> str:
-    """Arguments of plugins and policies, and the fields of the rescheduler's configuration."""
+    """Return the arguments of plugins and policies, and the fields of the rescheduler's configuration."""
     return "\n".join(
         [
             "# Settings\n",
@@ -144,7 +202,7 @@ def settings_page() -> str:
 
 
 def _arguments(registry: Mapping[str, Any], what: str) -> str:
-    """The arguments of all entries of a registry; the arguments of a class are those of the struct beside it."""
+    """Return the arguments of all entries of a registry; those of a class are in the struct beside it."""
     rows = []
     for name, factory in registry.items():
         struct = getattr(sys.modules[factory.__module__], f"{name}Args", None)
@@ -154,7 +212,7 @@ def _arguments(registry: Mapping[str, Any], what: str) -> str:
 
 
 def _fields(struct: type[msgspec.Struct], path: str = "") -> Iterator[tuple[str, str, str]]:
-    """The fields of a struct, those of structs in it by their paths."""
+    """Return the fields of a struct; nested ones by their paths."""
     for field in types.type_info(struct).fields:  # type: ignore[attr-defined]
         name = f"{path}{field.encode_name}"
         kind, is_list = _plain(field.type), False
@@ -169,7 +227,7 @@ def _fields(struct: type[msgspec.Struct], path: str = "") -> Iterator[tuple[str,
 
 
 def _plain(kind: types.Type) -> types.Type:
-    """A type without the None that it may be as well."""
+    """Return a type without None."""
     if isinstance(kind, types.UnionType):
         others = [each for each in kind.types if not isinstance(each, types.NoneType)]
         return others[0] if len(others) == 1 else types.UnionType(tuple(others))
@@ -177,7 +235,7 @@ def _plain(kind: types.Type) -> types.Type:
 
 
 def _words(kind: types.Type) -> str:
-    """A type in words."""
+    """Return a type in words."""
     plain = _plain(kind)
     if isinstance(plain, types.IntType | types.FloatType):
         return ("whole number" if isinstance(plain, types.IntType) else "number") + _limits(plain)
@@ -191,7 +249,7 @@ def _words(kind: types.Type) -> str:
         case types.StructType():
             return f"{plain.cls.__name__}, as in Kubernetes"
         case types.UnionType():
-            # Durations and quantities are what is written as text or as a number.
+            # Durations and quantities are text or numbers.
             is_amount = any(isinstance(each, types.StrType) for each in plain.types)
             return "text or number" if is_amount else ", or ".join(map(_words, plain.types))
     return _WORDS[type(plain)]
@@ -212,7 +270,7 @@ def _limits(number: types.IntType | types.FloatType) -> str:
 
 
 def _default(field: types.Field) -> str:
-    """What holds where nothing is given; "" where that is nothing, or told in words elsewhere."""
+    """Return a field's default, "" if there is none or the text describes it."""
     value = field.default
     if value is msgspec.NODEFAULT and field.default_factory is not msgspec.NODEFAULT:
         value = field.default_factory()
@@ -223,7 +281,7 @@ def _default(field: types.Field) -> str:
 
 
 def kinds_page() -> str:
-    """The kinds of objects that are read."""
+    """Return the kinds of objects that are read."""
     return "\n".join(
         [
             "# Kinds\n",
@@ -250,7 +308,7 @@ def _kind(kind: Kind) -> tuple[str, ...]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the pages, or say which are not as they should be."""
+    """Write the pages, or list outdated ones."""
     wrong = [name for name, text in pages().items() if not _is_written(name, text)]
     if "--check" not in arguments:
         FOLDER.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,7 @@
-"""What Podium's wheel brings along: the list of its dependencies in CycloneDX, which is a part of the wheel (PEP 770).
+"""The dependencies of Podium's wheel in CycloneDX, which the wheel includes (PEP 770).
 
-`python3 tools/sbom.py` writes `deploy/podium.cdx.json` from `requirements/run.txt` and from what the packages say they
-need on Linux with Python 3.11; with `--check` it says whether the file is as it should be. It needs Podium's packages:
-run it with the Python in `.venv`.
+`python3 tools/sbom.py` writes `deploy/podium.cdx.json` from `requirements/run.txt` and the packages' requirements on
+Linux with Python 3.11; `--check` checks the file. It needs Podium's packages: run it with the Python in `.venv`.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "deploy" / "podium.cdx.json"
 _LOCK = ROOT / "requirements" / "run.txt"
 _LOCKED = re.compile(r"^([\w.-]+)==([\w.+!-]+)", re.MULTILINE)
-# For whom the list is made: it does not depend on who makes it.
+# The target platform: the list does not depend on where it is made.
 _ENVIRONMENT = {
     "extra": "",
     "implementation_name": "cpython",
@@ -38,7 +37,7 @@ _ENVIRONMENT = {
 
 
 def needed(project: dict[str, Any]) -> dict[str, frozenset[str]]:
-    """The packages that a plain installation has, by name, each with those that it needs itself."""
+    """Return the packages of a plain installation by name, each with its own requirements."""
     found: dict[str, frozenset[str]] = {}
     waiting = list(_names(project["dependencies"]))
     while waiting:
@@ -50,7 +49,7 @@ def needed(project: dict[str, Any]) -> dict[str, frozenset[str]]:
 
 
 def document() -> dict[str, Any]:
-    """The list. Raises KeyError for a package that is not locked."""
+    """Return the list. Raises KeyError for a package that is not locked."""
     with (ROOT / "pyproject.toml").open("rb") as stream:
         project = tomllib.load(stream)["project"]
     locked = {
@@ -95,7 +94,7 @@ def document() -> dict[str, Any]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the file, or check it; the exit code."""
+    """Write or check the file; return the exit code."""
     text = json.dumps(document(), indent=1) + "\n"
     if FILE.exists() and FILE.read_text(encoding="utf-8") == text:
         return 0

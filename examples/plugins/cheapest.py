@@ -10,7 +10,7 @@ PRICE = "example.com/cents-an-hour"
 
 
 def cents(price: str | None) -> int:
-    """The price of a node; without a label that is a number it costs nothing."""
+    """Return the price of a node; 0 without a numeric label."""
     return int(price) if price is not None and price.isdecimal() else 0
 
 
@@ -21,7 +21,7 @@ class Cheapest:
     scope = Scope.NODE
 
     def score(self, state: CycleState, pod: PodRecord, node: NodeView) -> int:
-        """The price."""
+        """Return the price."""
         return cents(node.labels.get(PRICE))
 
     def normalize(self, state: CycleState, pod: PodRecord, scores: Int64s, feasible: View) -> Int64s:
@@ -36,7 +36,7 @@ class CheapestByRows:
     scope = Scope.NODE
 
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
-        """The prices: worked out once for each value of the label, then looked up for each row."""
+        """Return the prices: parsed once for each value of the label, then looked up for each row."""
         values = view.cluster.nodes.labels(PRICE).values
         prices = np.array([cents(value) for value in values], dtype=np.int64)
         found: Int64s = prices[view.codes(PRICE)]

@@ -40,7 +40,7 @@ class TeamPods(Counter[str]):
     """The pods of one team in each domain."""
 
     def clone(self) -> TeamPods:
-        """A copy for one of the worlds that preemption tries."""
+        """Return a copy for one trial of preemption."""
         return TeamPods(self)
 
 
@@ -78,7 +78,7 @@ class TeamLimit:
         state[self.name][node.labels.get(self._args.topology_key, "")] -= self._same_team(pod, removed)
 
     def events_to_register(self) -> Sequence[EventToRegister]:
-        """A pod of the team may go, or change its team; a node may come, or change its domain."""
+        """Return changes of the team's pods, new nodes, and changes of nodes' domains."""
         return (
             EventToRegister(
                 EventResource.ASSIGNED_POD,

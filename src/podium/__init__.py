@@ -47,5 +47,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What there is."""
+    """Return the public names."""
     return sorted([*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))])

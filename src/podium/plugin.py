@@ -1,8 +1,8 @@
-"""All that a plugin of a scheduler may use: the extension points, what they are shown, and what they answer.
+"""The API for scheduler plugins: extension points, their inputs, and their results.
 
-A plugin is a class with a `name` and the methods of the points where it takes part; no base class is needed. It is
-made once for each profile, with a `PluginContext` or with nothing. What is not named here may change from one version
-to the next. `docs/tutorial-plugins.md` builds three plugins; here is the whole of one, handed over in process:
+A plugin is a class with a `name` and the methods of the extension points that it implements; no base class is needed.
+It is instantiated once for each profile, with a `PluginContext` or without arguments. Names that are not listed here
+may change between versions. `docs/tutorial-plugins.md` builds three plugins; this is a complete one, passed in process:
 
     >>> import podium
     >>> from podium.plugin import NodeView, PodRecord, CycleState, Status, SUCCESS, unschedulable
@@ -12,29 +12,30 @@ to the next. `docs/tutorial-plugins.md` builds three plugins; here is the whole 
     ...         return unschedulable("node(s) were spot") if "spot" in node.labels else SUCCESS
     >>> cluster = podium.load("cluster.json", plugins=[NoSpot])  # doctest: +SKIP
 
-In a file a configuration names the class by its place, `module:Class`.
+In a file a configuration names the class as `module:Class`.
 
-Extension points, in the order in which a pod meets them: `PreEnqueuePlugin`, `QueueSortPlugin`, `PreFilterPlugin` (with
-`PodChangePlugin`), `FilterPlugin` or `ArrayFilterPlugin` (or `OneRowFilterPlugin`), `PostFilterPlugin`,
-`PreScorePlugin`, `ScorePlugin` or `ArrayScorePlugin`, `NormalizePlugin`, `ReservePlugin`, `PermitPlugin`,
-`PreBindPlugin`, `BindPlugin`, `PostBindPlugin`. `EnqueuePlugin` says what wakes a pod that the plugin turned down.
+Extension points, in order: `PreEnqueuePlugin`, `QueueSortPlugin`, `PreFilterPlugin` (with `PodChangePlugin`),
+`FilterPlugin` or `ArrayFilterPlugin` (or `OneRowFilterPlugin`), `PostFilterPlugin`, `PreScorePlugin`, `ScorePlugin` or
+`ArrayScorePlugin`, `NormalizePlugin`, `ReservePlugin`, `PermitPlugin`, `PreBindPlugin`, `BindPlugin`, `PostBindPlugin`.
+`EnqueuePlugin` lists the events that requeue a pod which the plugin rejected, and `NominationPlugin` the pods from
+which a nominated pod keeps its room.
 
-What they are shown:
+Inputs:
 
 - `PodRecord`: a pod. `key` is `namespace/name`; `labels`, `annotations`, `priority`, `spec`, `controller`;
-  `pod_class.requests` has what it requests: amounts by the number of the resource (below).
+  `pod_class.requests` has its requests by resource index (below).
 - `NodeView`, in the simple form: `name`, `labels`, `node` (the object), `pods` on it, and `allocatable` and
-  `requested`, amounts by the resource's name, 0 for one that nobody names.
-- `View`, in the array form: some rows of the cluster; every method answers with arrays whose last axis is `[n]`, one
-  entry for each of `rows`.
+  `requested`, amounts by resource name, 0 for missing ones.
+- `View`, in the array form: some rows of the cluster; methods return arrays whose last axis is `[n]`, one entry for
+  each of `rows`.
 - `Cluster` (not `podium.Cluster`): the columns behind both. `nodes` has a row for each node, `placed` the pods on nodes
-  by uid. It changes between attempts, and is not to be changed or kept by a plugin.
+  by uid. It changes between attempts; plugins must not modify or keep it.
 
 Amounts are 64-bit integers: `cpu` in thousandths, everything else in whole units (memory in bytes).
 
-The row of a resource: `cluster.nodes.allocatable` and `.requested` are tables `[resources, rows]`. The number of a
-resource is `cluster.nodes.resource_index[name]`; `CPU`, `MEMORY` and `EPHEMERAL_STORAGE` always have the same ones,
-others come and go with those who name them, so ask in each call, and take a name that is not there for 0 everywhere:
+`cluster.nodes.allocatable` and `.requested` are tables `[resources, rows]`. The index of a resource is
+`cluster.nodes.resource_index[name]`; `CPU`, `MEMORY` and `EPHEMERAL_STORAGE` have fixed indices, others may change.
+Look them up in each call, and treat a missing name as 0 everywhere:
 
     >>> import numpy as np
     >>> def free(view: View, resource: str) -> Int64s:
@@ -43,35 +44,37 @@ others come and go with those who name them, so ask in each call, and take a nam
     ...         return np.zeros(len(view), dtype=np.int64)
     ...     return view.allocatable(number) - view.requested(number)
 
-Rows of nodes that have gone stay free until others come (`cluster.nodes.present`); what is answered for them does not
-matter. The column of a label is `view.codes(key)`: 0 where a node lacks it, otherwise the place of the value in
+Rows of removed nodes stay free until they are reused (`cluster.nodes.present`); results for them are ignored. The
+column of a label is `view.codes(key)`: 0 for nodes without the label, otherwise the index of the value in
 `cluster.nodes.labels(key).values`.
 
-What they answer: a `Status` (`SUCCESS`, `SKIP`, `unschedulable(...)`, `unresolvable(...)`), `Verdicts` for all rows at
-once, integers as scores, 0 to `MAX_NODE_SCORE` in the end. `Scope` says what an answer depends on, and so when it may
-be kept. What a plugin raises fails the attempt, with an error that names its file and line.
+Results: a `Status` (`SUCCESS`, `SKIP`, `unschedulable(...)`, `unresolvable(...)`), `Verdicts` for all rows at once, and
+integer scores, from 0 to `MAX_NODE_SCORE` after normalization. `Scope` says what a result depends on, and so how long
+it may be cached. An exception of a plugin fails the attempt, with an error that names file and line.
 
-Policies of a rescheduler are told in `podium.policy`.
+`podium.policy` is the API for rescheduling policies.
 """
 
 from podium.api.errors import InputError, PodiumError
 from podium.cluster.arrays import Bools, Int32s, Int64s
 from podium.cluster.cluster import Cluster
-from podium.cluster.node_view import NodeView
 from podium.cluster.nodes import CPU, EPHEMERAL_STORAGE, MEMORY, NodeColumns
-from podium.cluster.pod_class import PodClass
+from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import NO_ROW, NOT_STARTED_NS, PodRecord
-from podium.cluster.view import View
-from podium.framework.cycle_state import CycleState
-from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
-from podium.framework.handle import Handle
+from podium.cluster.view import NodeView, View
+from podium.framework.handle import CycleState, Handle
 from podium.framework.plugin import (
     MAX_NODE_SCORE,
+    ActionType,
     ArrayFilterPlugin,
     ArrayScorePlugin,
     BindPlugin,
+    ClusterEvent,
     EnqueuePlugin,
+    EventResource,
+    EventToRegister,
     FilterPlugin,
+    NominationPlugin,
     NormalizePlugin,
     OneRowFilterPlugin,
     PermitPlugin,
@@ -94,8 +97,7 @@ from podium.framework.plugin import (
 )
 from podium.framework.scoring import default_normalize
 from podium.framework.settings.arguments import Arguments, read_arguments
-from podium.framework.status import SKIP, SUCCESS, Code, Status, unresolvable, unschedulable
-from podium.framework.verdicts import Outcome, Verdicts
+from podium.framework.verdicts import SKIP, SUCCESS, Code, Outcome, Status, Verdicts, unresolvable, unschedulable
 from podium.plugins.default_preemption import DefaultPreemption
 
 __all__ = [
@@ -128,6 +130,7 @@ __all__ = [
     "Int64s",
     "NodeColumns",
     "NodeView",
+    "NominationPlugin",
     "NormalizePlugin",
     "OneRowFilterPlugin",
     "Outcome",

@@ -1,16 +1,16 @@
-"""All that a policy of a rescheduler may use: what it is shown, and what it proposes.
+"""The API for rescheduling policies.
 
-A policy is a class with a `name`, `objective(picture)` and `proposals(picture)` (`Policy`). It is made with a
-`PluginContext` or with nothing, and named in a ReschedulerConfiguration by its place, `module:Class`, as
-`docs/rescheduling-policies.md` shows. What is not named here may change from one version to the next.
+A policy is a class with a `name`, `objective(picture)` and `proposals(picture)` (`Policy`). It is instantiated with a
+`PluginContext` or without arguments, and named in a ReschedulerConfiguration as `module:Class`; see
+`docs/rescheduling-policies.md`. Names that are not listed here may change between versions.
 
-- `Picture` is what it looks at: the cluster as it would be with the moves planned so far (`picture.cluster`, the
-  columns that `podium.plugin` tells of), how pods and nodes fare (`signals`), what time it is (`now`, nanoseconds),
-  which rows take in pods (`targets`, `[rows]` of bool), who waits, and who may be touched.
-- `objective` says how bad things are, as a number that depends on the picture alone: 0 is as good as can be, 1 as bad
-  as one pod in quite the wrong place.
-- `proposals` yields `Proposal`s, the worst first: `Relocation`s that make sense together, and a reason in words.
-  Whether a pod may go, has somewhere to go, and whether the sum of all objectives falls, is decided by others.
+- `Picture` is its input: the cluster with the moves planned so far (`picture.cluster`, the columns described in
+  `podium.plugin`), measurements of pods and nodes (`signals`), the time (`now`, nanoseconds), the rows that may receive
+  pods (`targets`, `[rows]` of bool), pending pods, and movable pods.
+- `objective` returns how bad the placement is, depending on the picture alone: 0 is ideal, 1 is the cost of one badly
+  placed pod.
+- `proposals` yields `Proposal`s, the most valuable first: `Relocation`s that belong together, and a reason. The planner
+  decides whether a pod may be evicted, fits elsewhere, and whether the sum of all objectives falls.
 """
 
 from podium.api.errors import InputError, PodiumError
@@ -20,9 +20,16 @@ from podium.cluster.nodes import CPU, EPHEMERAL_STORAGE, MEMORY
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.cluster.view import View
 from podium.framework.plugin import PluginContext
-from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.policy import Float64s, Policy, Proposal, Relocation
-from podium.framework.rescheduling.signals import NodeSignals, PodSignals, Signals
+from podium.framework.rescheduling.policy import (
+    Float64s,
+    NodeSignals,
+    Picture,
+    PodSignals,
+    Policy,
+    Proposal,
+    Relocation,
+    Signals,
+)
 from podium.framework.settings.arguments import Arguments, read_arguments
 
 __all__ = [

@@ -8,8 +8,7 @@ import pytest
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, load_text
 from podium.api.pod import Pod
-from podium.api.selection import LabelSelector, LabelSelectorRequirement
-from podium.api.selectors import NOTHING, compile_label_selector
+from podium.api.selectors import NOTHING, LabelSelector, LabelSelectorRequirement, compile_label_selector
 
 
 def told(text: str) -> str:
@@ -97,10 +96,15 @@ def test_b06_fields_that_there_are_not_are_refused_or_kept_as_written_and_not_re
     assert document.raw["spec"] == {"nodeNaem": "n1"}
 
 
-def test_b09_scalars_of_yaml_1_1_are_not_read_as_such() -> None:
-    text = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  labels: {a: no, b: on, c: y}\n"
+@pytest.mark.parametrize(("text", "value"), [("no", "false"), ("on", "true"), ("y", "true"), ("1_000", "1000")])
+def test_b09_a_label_that_kubectl_takes_for_a_boolean_or_a_number_is_refused(text: str, value: str) -> None:
+    labelled = "apiVersion: v1\nkind: Pod\nmetadata: {name: web, labels: {a: %s}}\n"
 
-    assert the_one(load_text(text, "in.yaml")).metadata.labels == {"a": "no", "b": "on", "c": "y"}
+    assert f".metadata.labels.a: {value} is not text; put it in quotes" in refused(labelled % text)
+    assert the_one(load_text(labelled % f"'{text}'", "in.yaml")).metadata.labels == {"a": text}
+
+
+def test_b09_scalars_of_yaml_1_1_that_kubectl_does_not_know_are_text() -> None:
     assert load_text("apiVersion: a/b\nkind: A\nx: [1:30, 2024-01-01, 0x10, 1e3]", "in.yaml")[0].raw["x"] == [
         "1:30",
         "2024-01-01",

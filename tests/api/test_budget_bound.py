@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.api.budget_bound import bounded_desired, raised, strictness_problem
+from podium.api.budget_limits import bounded_desired, raised, strictness_problem
 from podium.api.disruption_policy import BudgetBound
 from podium.api.disruption_rate import parse_rate
 from podium.api.policy import PodDisruptionBudgetSpec

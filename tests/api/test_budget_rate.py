@@ -6,15 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.api.budget_rate import rate_of, rate_recheck_ns, rate_status, rate_status_after
+from podium.api.budget_limits import rate_of, rate_recheck_ns, rate_status, rate_status_after
 from podium.api.disruption_rate import MAX_DISRUPTIONS
 from podium.api.errors import InputError
+from podium.api.input.codec import decode
 from podium.api.meta import Raw
 from podium.api.policy import PodDisruptionBudget
 from podium.api.reading import read
-from podium.api.soundness.policy import check_budget
 
 SECOND = 10**9
+BUDGET: Raw = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"}}
 
 
 def budget(rate: str | None, status: Raw | None = None) -> PodDisruptionBudget:
@@ -107,5 +108,5 @@ def test_writing_the_status_anew_changes_nothing_but_what_is_available(waits: li
 )
 def test_a_status_that_cannot_be_read_is_refused(status: Raw, path: str) -> None:
     with pytest.raises(InputError) as caught:
-        check_budget(budget("1/1h", status))
+        decode({**BUDGET, "status": {"disruptionRate": status}})
     assert caught.value.path.endswith(path)

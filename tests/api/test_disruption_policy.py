@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.api.disruption_cap import MAX_BUCKETS, CapBucket
 from podium.api.disruption_policy import DisruptionPolicy
+from podium.api.disruption_rate import MAX_BUCKETS, CapBucket
 from podium.api.errors import InputError
 from podium.api.input.codec import decode
 from podium.api.meta import Raw
@@ -77,7 +77,7 @@ def test_names_of_priorities_are_those_of_classes(given: Any, problem: str) -> N
 @pytest.mark.parametrize(
     ("spec", "error"),
     [
-        ({"prioritys": "a"}, ': there is no field "prioritys"; did you mean priorities?'),
+        ({"prioritys": "a"}, ': there is no field "prioritys"; did you mean priorities or priorityRules?'),
         (
             {"caps": [{"component": "a", "max": "1/1h", "mxa": 1}]},
             '.caps[0]: there is no field "mxa"; did you mean max?',
@@ -292,3 +292,28 @@ def test_the_first_bound_counts_that_is_not_above_the_priority() -> None:
 
     assert [spec.budget_bound(priority) for priority in (9, 5, 4, -1)] == [high, high, low, None]
     assert spec.possible_bounds == (*spec.budget_bounds, None)
+
+
+LOW = {"priorityClassName": "low"}
+FRONT = {"podSelector": {"matchLabels": {"tier": "front"}}}
+
+
+@pytest.mark.parametrize(
+    ("rules", "error"),
+    [
+        ([{"name": "a"}], "[0].priorityClassName: is missing"),
+        ([LOW], "[0].name: is missing"),
+        ([{"name": "A b", **LOW}], '[0].name: "A b" is not a valid name'),
+        ([{"name": "a", "priorityClassName": "so low"}], '[0].priorityClassName: "so low" is not a valid name'),
+        ([{"name": "a", **LOW, **FRONT}, {"name": "a", **LOW}], '[1].name: "a" is given twice'),
+        ([{"name": "a", **LOW}, {"name": "b", **LOW}], '[0]: all pods meet the conditions, so that "b" below never'),
+        ([{"name": "a", **LOW, "qosClasses": ["Best"]}], '[0].qosClasses[0]: "Best" is not one of'),
+        ([{"name": "a", **LOW, "whenStated": "Drop"}], '[0].whenStated: "Drop" is not one of'),
+        (
+            [{"name": "a", **LOW, "podSelector": {"matchExpressions": [{"key": "tier", "operator": "In"}]}}],
+            "[0].podSelector.matchExpressions[0].values: In needs at least one value",
+        ),
+    ],
+)
+def test_priority_rules_that_cannot_count_are_refused(rules: Any, error: str) -> None:
+    assert error_of({"priorityRules": rules}).startswith(f".priorityRules{error}")

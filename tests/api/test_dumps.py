@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.api.errors import InputError
-from podium.api.input import codec, json_list
+from podium.api.input import codec, dumped_pods, json_list
 from podium.api.input.codec import Document, load_text
-from podium.api.input.exact_json import UncertainError
+from podium.api.input.exact_json import Text, UncertainError, decode, without_nulls
 from podium.api.pod import Pod
 from podium.api.warnings import Validation
+from podium.app.bench.eks_cluster import EKSCluster
 from tests.api.dumps import ACCESS, Raw, dump, dumped_pod
 from tests.app.test_fuzzed_manifests import MANIFESTS, VALIDATIONS, mutated, mutations, paths_of
 from tests.fuzzing import Effort, efforts
@@ -99,6 +100,47 @@ def test_a_dump_says_the_same_read_object_by_object_and_as_a_whole(effort: Effor
         assert found == as_a_whole(text, validation)
 
     check_same()
+
+
+def eks_pods() -> list[Raw]:
+    """Pods as they are in a cluster: of a DaemonSet, a Deployment and a StatefulSet, three each, and a pending one."""
+    by_owner: dict[str, list[Raw]] = {}
+    pods = [raw for raw in EKSCluster(100).objects() if raw["kind"] == "Pod"]
+    for pod in pods:
+        by_owner.setdefault(pod["metadata"]["ownerReferences"][0]["kind"], []).append(pod)
+    assert set(by_owner) == {"DaemonSet", "ReplicaSet", "StatefulSet"}
+    return [*(pod for owned in by_owner.values() for pod in owned[:3]), pods[-1]]
+
+
+EKS_PODS = eks_pods()
+
+
+@efforts(150)
+def test_pods_of_any_owner_say_the_same_read_object_by_object_and_as_a_whole(effort: Effort) -> None:
+    @effort
+    @given(st.permutations(EKS_PODS).map(lambda pods: pods[:4]).flatmap(texts), VALIDATIONS)
+    def check_same(text: str, validation: Validation | None) -> None:
+        assert outcome(text, validation) == as_a_whole(text, validation)
+
+    check_same()
+
+
+def test_most_pods_of_a_cluster_are_read_without_being_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[bytes] = []
+
+    def noted(text: Text) -> Any:
+        decoded.append(bytes(text))
+        return decode(text)
+
+    monkeypatch.setattr(dumped_pods, "decode", noted)
+
+    documents = load_text(json.dumps(dump(*EKSCluster(100).objects())), "dump")
+
+    pods = [one for one in documents if isinstance(one.object, Pod)]
+    workloads = {one.object.metadata.controller for one in pods if one.object is not None}
+    # Metadata and specification of a pod of each workload, and the one frame.
+    assert len(decoded) <= 2 * len(workloads) + 1
+    assert [one.raw for one in documents] == [without_nulls(raw) for raw in EKSCluster(100).objects()]
 
 
 def test_between_items_stands_nothing_but_what_is_space_in_json(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,4 @@
-from podium.api.input.codec import load_text
-from podium.api.input.generated_names import generated_names
+from podium.api.input.codec import generated_names, load_text
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {generateName: web-}\n---\n"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from podium.api.maintenance import MAINTENANCE_TIME, maintenance_ns, maintenance_problem
+from podium.api.node import MAINTENANCE_TIME, maintenance_ns, maintenance_problem
 from podium.api.times import parse_time
 
 TIME = "2026-01-31T09:30:00Z"

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.api.errors import InputError
-from podium.api.objects import ReadObject, read_closely, read_object
-from podium.api.plain_pods import plain_pod
+from podium.api.objects import ReadObject, plain_pod, read_closely, read_object
 from podium.api.warnings import VALIDATIONS, Validation
 from tests.app.manifests import CONTAINER, POD_SPEC
 

@@ -10,8 +10,7 @@ from podium.api.errors import InputError
 from podium.api.meta import Raw
 from podium.api.objects import read_object
 from podium.api.pod import Pod
-from podium.api.pod_group import PodGroup, group_of_pod
-from podium.api.pod_group_forms import from_older_form, to_older_form
+from podium.api.pod_group import PodGroup, from_older_form, group_of_pod, to_older_form
 from podium.api.validation.objects import find_problems
 
 NEWER, OLDER = "scheduling.k8s.io/v1alpha2", "scheduling.x-k8s.io/v1alpha1"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from podium.api.input import pod_stencils
 from podium.api.input.codec import load_text
 from podium.api.input.dumped_pods import DumpedPods
 from podium.api.input.pod_gaps import JSON
-from podium.api.input.pod_stencil import FilledStencil, PodStencil, stencil_of
+from podium.api.input.pod_stencil import FilledStencil, PodStencil, ReadPod
 from podium.api.pod import Pod
 from podium.api.warnings import Validation
 from tests.api.dumps import ACCESS, Raw, dump, dumped_pod
@@ -40,10 +40,11 @@ def text_of(pod: Raw) -> bytes:
 
 
 def looked_into(pod: Raw) -> Pod:
-    """The pod as it is read without a stencil."""
-    (document,) = load_text(json.dumps(pod), "dump")
-    assert isinstance(document.object, Pod)
-    return document.object
+    """The pod as it is read by itself, all of it decoded."""
+    documents = as_a_whole(json.dumps(dump(pod)))
+    assert isinstance(documents, list)
+    assert isinstance(documents[0].object, Pod)
+    return documents[0].object
 
 
 def read_through(stencil: PodStencil, text: bytes) -> Pod | None:
@@ -56,18 +57,16 @@ def read_through(stencil: PodStencil, text: bytes) -> Pod | None:
     return found.pod
 
 
+def stencils_of(text: bytes) -> list[PodStencil]:
+    """The stencils that there are once a pod was read."""
+    pods = DumpedPods()
+    pods.read(text, {})
+    return pods._stencils.of(text, {})._stencils
+
+
 def stencil(pod: Raw) -> PodStencil:
-    found = stencil_of(text_of(pod), looked_into(pod), JSON)
-    assert found is not None
+    (found,) = stencils_of(text_of(pod))
     return found
-
-
-@pytest.fixture
-def eager() -> Iterator[None]:
-    """A stencil is made of the first pod, and again of each that those there are do not read."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pod_stencils, "_PATIENCE", 1)
-        yield
 
 
 @pytest.mark.parametrize("is_bound_by_name", [False, True])
@@ -79,23 +78,60 @@ def test_pods_of_one_template_are_read_through_the_stencil_of_one_of_them(is_bou
         assert read_through(first, text_of(pod)) == looked_into(pod)
 
 
-def test_a_dump_is_read_through_stencils_once_enough_pods_of_an_owner_are_alike(
+def pod_of_stateful_set(number: int, name: str = "") -> Raw:
+    """A pod that also has its name in a label and as its hostname, and its index in a label."""
+    pod = pod_of(number)
+    pod["metadata"]["name"] = name or f"db-{9 + number}"
+    labels = {"statefulset.kubernetes.io/pod-name": pod["metadata"]["name"]}
+    pod["metadata"]["labels"] |= {**labels, "apps.kubernetes.io/pod-index": str(9 + number)}
+    pod["spec"]["hostname"] = pod["metadata"]["name"]
+    return pod
+
+
+def test_pods_of_a_stateful_set_are_read_through_the_stencil_of_one_of_them() -> None:
+    pods = [pod_of_stateful_set(number) for number in range(COUNT)]
+    first = stencil(pods[0])
+
+    for pod in pods:
+        assert read_through(first, text_of(pod)) == looked_into(pod)
+
+
+@pytest.mark.parametrize("name", ["db.1", "d" * 64])
+def test_names_that_are_no_hostname_or_label_are_not_read_through_a_stencil(name: str) -> None:
+    first = stencil(pod_of_stateful_set(0))
+
+    assert first.read(text_of(pod_of_stateful_set(1, name))) is None
+
+
+@pytest.mark.parametrize("place", ["label", "hostname"])
+def test_another_name_in_a_label_or_as_the_hostname_is_not_read_through_a_stencil(place: str) -> None:
+    first = stencil(pod_of_stateful_set(0))
+    other = pod_of_stateful_set(1)
+    if place == "label":
+        other["metadata"]["labels"]["statefulset.kubernetes.io/pod-name"] = "db-7"
+    else:
+        other["spec"]["hostname"] = "db-7"
+
+    assert first.read(text_of(other)) is None
+
+
+def test_a_dump_is_read_through_stencils_from_the_second_pod_of_an_owner_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     closely: list[bytes] = []
-    read_closely = DumpedPods._read_closely
+    read_closely = DumpedPods._read
 
-    def noted(pods: DumpedPods, text: bytes, common: Raw) -> Pod | None:
+    def noted(pods: DumpedPods, text: bytes, *args: Any) -> ReadPod | None:
         closely.append(text)
-        return read_closely(pods, text, common)
+        return read_closely(pods, text, *args)
 
-    monkeypatch.setattr(DumpedPods, "_read_closely", noted)
+    monkeypatch.setattr(DumpedPods, "_read", noted)
     pods = [pod_of(number) for number in range(COUNT)]
 
     documents = load_text(json.dumps(dump(*pods)), "dump")
 
     assert [document.object for document in documents] == [looked_into(pod) for pod in pods]
-    assert len(closely) == pod_stencils._PATIENCE
+    assert len(closely) == 1
 
 
 @efforts(150)
@@ -103,10 +139,7 @@ def test_a_dump_says_the_same_through_stencils_and_as_a_whole(effort: Effort) ->
     @effort
     @given(texts([pod_of(number) for number in range(3)]), VALIDATIONS)
     def check_same(text: str, validation: Validation | None) -> None:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(pod_stencils, "_PATIENCE", 1)
-            found = outcome(text, validation)
-        assert found == as_a_whole(text, validation)
+        assert outcome(text, validation) == as_a_whole(text, validation)
 
     check_same()
 
@@ -131,7 +164,6 @@ def bound_elsewhere(pod: Raw) -> None:
     pod["spec"]["affinity"] = pod_of(7, is_bound_by_name=True)["spec"]["affinity"]
 
 
-@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize(
     "change",
     [
@@ -184,7 +216,6 @@ def with_two_addresses(number: int, *addresses: str) -> str:
     return json.dumps(pod).replace('"OWNERS"', f"{{{owners}}}")
 
 
-@pytest.mark.usefixtures("eager")
 def test_owners_of_fields_that_are_there_twice_are_told_though_another_pod_has_two_of_them() -> None:
     pods = (with_two_addresses(0, "10.0.0.1", "fd00::1"), with_two_addresses(1, "10.0.0.2", "10.0.0.2"))
     text = f'{{"apiVersion": "v1", "kind": "List", "items": [{",".join(pods)}]}}'
@@ -197,10 +228,7 @@ def test_owners_of_fields_that_are_there_twice_are_told_though_another_pod_has_t
 def test_there_is_no_stencil_where_another_owner_could_be_the_one_of_a_pods_own_address(escaped: str) -> None:
     text = json.dumps(pod_of(0)).replace(r'"k:{\"ip\"', rf'"{escaped}": {{}}, "k:{{\"ip\"').encode()
 
-    (document,) = load_text(text, "dump")
-
-    assert isinstance(document.object, Pod)
-    assert stencil_of(text, document.object, JSON) is None
+    assert stencils_of(text) == []
 
 
 def with_other_access() -> Raw:
@@ -211,7 +239,7 @@ def with_other_access() -> Raw:
 
 def with_mark() -> Raw:
     pod = pod_of(0)
-    pod["metadata"]["annotations"]["note"] = "podium.gap.1"
+    pod["metadata"]["annotations"]["note"] = "podium-mark-name"
     return pod
 
 
@@ -223,21 +251,19 @@ def too_large() -> Raw:
 
 @pytest.mark.parametrize("made", [with_other_access, with_mark, too_large])
 def test_there_is_no_stencil_of_a_pod_whose_own_names_could_meet_others(made: Callable[[], Raw]) -> None:
-    pod = made()
-
-    assert stencil_of(text_of(pod), looked_into(pod), JSON) is None
+    assert stencils_of(text_of(made())) == []
 
 
 def test_what_stands_elsewhere_too_is_no_gap_there() -> None:
-    pods = [{**pod_of(number)} for number in range(2)]
+    pods = [pod_of(number) for number in range(3)]
     for pod in pods:
         pod["metadata"]["annotations"]["first"] = pods[0]["metadata"]["name"]
         pod["metadata"]["labels"]["of"] = pods[0]["metadata"]["uid"]
-    first = stencil(pods[0])
-
-    assert read_through(first, text_of(pods[1])) == looked_into(pods[1])
     pods[1]["metadata"]["annotations"]["first"] = pods[1]["metadata"]["name"]
-    assert first.read(text_of(pods[1])) is None
+    text = json.dumps(dump(*pods))
+
+    assert stencils_of(text_of(pods[0])) == []
+    assert outcome(text) == as_a_whole(text)
 
 
 def test_the_stencils_of_no_more_owners_are_kept_than_can_be(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,3 +1,5 @@
+from msgspec.structs import replace
+
 from podium.api.pod import Container, PodSpec, Quantity, ResourceRequirements
 from podium.api.qos import qos_class
 
@@ -66,3 +68,11 @@ def test_a_pod_level_request_left_open_is_what_the_containers_request() -> None:
     spec = PodSpec(containers=pod(needs({"cpu": "500m"})).containers, resources=needs({}, FULL))
 
     assert qos_class(spec) == "Burstable"
+
+
+def test_pods_that_share_containers_have_the_class_of_their_own_resources() -> None:
+    guaranteed = pod(needs(FULL, FULL))
+    assert qos_class(guaranteed) == "Guaranteed"
+    assert qos_class(replace(guaranteed, resources=needs(FULL, {"cpu": "2"}))) == "Burstable"
+    assert qos_class(replace(guaranteed, init_containers=(Container(),))) == "Burstable"
+    assert qos_class(replace(guaranteed, node_name="n1")) == "Guaranteed"

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podium.api import resource_requests
 from podium.api.node import NodeStatus
 from podium.api.pod import Container, PodSpec, Quantity, ResourceRequirements
 from podium.api.resource_requests import MAX_UNITS, node_allocatable, nonzero_requests, pod_requests
@@ -180,3 +181,15 @@ def test_resources_come_sorted_by_name_whatever_the_order_they_are_written_in(or
     spec = msgspec.convert({"containers": [{"resources": {"requests": requests}}]}, PodSpec)
 
     assert list(pod_requests(spec)) == ["cpu", "example.com/gpu", "memory"]
+
+
+def test_the_cache_of_requests_drops_its_oldest_entry_when_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: list[PodSpec] = []
+    monkeypatch.setattr(resource_requests, "_KEPT", 2)
+    known: dict[int, tuple[PodSpec, None]] = {}
+    first, second, third = (PodSpec(containers=(container({"cpu": number}),)) for number in (1, 2, 3))
+
+    for spec in (first, second, first, third, second, first):
+        resource_requests.computed_once(known, spec, lambda spec=spec: computed.append(spec))  # type: ignore[misc]
+
+    assert computed == [first, second, third, first]

@@ -6,22 +6,39 @@ import msgspec
 import pytest
 
 from podium.api.kinds import SERVED_KINDS, Kind
-from podium.api.schemas.schema import Field, Leaf, ListOf, MapOf, Object, Type, fields_of, schema_of
+from podium.api.schemas.schema import Field, Leaf, ListOf, MapOf, Object, Type, fields_of, schema_of, type_in
 
 OWN_GROUP = "podium.dev"
-KUBERNETES = [kind for kind in SERVED_KINDS.values() if kind.group != OWN_GROUP and kind.name != "Binding"]
+KUBERNETES = [kind for kind in SERVED_KINDS.values() if kind.group != OWN_GROUP]
 
 
 def test_fields_are_read_as_they_are_written() -> None:
     pod_spec = fields_of("PodSpec")
 
-    assert pod_spec["nodeName"] == Field(Leaf("str"))
-    assert pod_spec["priority"] == Field(Leaf("int"))
-    assert pod_spec["tolerations"] == Field(ListOf(Object("Toleration")))
-    assert pod_spec["containers"] == Field(ListOf(Object("Container")), merge_key="name")
-    assert pod_spec["overhead"] == Field(MapOf(Leaf("quantity")))
-    assert fields_of("ObjectMeta")["finalizers"] == Field(ListOf(Leaf("str")), merge_key="")
-    assert fields_of("PodDisruptionBudgetSpec")["selector"] == Field(Object("LabelSelector"), is_replaced=True)
+    assert pod_spec["nodeName"] == Field(Leaf("str"), number=10)
+    assert pod_spec["priority"] == Field(Leaf("int"), number=25, keeps_zero=True)
+    assert pod_spec["tolerations"] == Field(ListOf(Object("Toleration")), number=22)
+    assert pod_spec["containers"] == Field(ListOf(Object("Container")), "name", ("name",), number=2)
+    assert pod_spec["overhead"] == Field(MapOf(Leaf("quantity")), number=32)
+    assert pod_spec["nodeSelector"].is_atomic
+    assert fields_of("ObjectMeta")["finalizers"] == Field(ListOf(Leaf("str")), "", (), number=14)
+    assert fields_of("PodDisruptionBudgetSpec")["selector"].strategy == "replace"
+
+
+def test_inlined_fields_are_fields_of_the_type() -> None:
+    assert fields_of("Volume")["hostPath"] == Field(Object("HostPathVolumeSource"), number=1, keeps_zero=True)
+    assert "" not in fields_of("Volume")
+
+
+def test_types_are_found_by_version_and_name() -> None:
+    assert type_in("autoscaling/v2", "HorizontalPodAutoscaler") == Object("HorizontalPodAutoscaler")
+    assert type_in("autoscaling/v1", "HorizontalPodAutoscaler") == Object("autoscaling/v1.HorizontalPodAutoscaler")
+    assert type_in("apps/v1", "Pod") is None
+
+
+def test_types_refer_to_types_of_the_same_version() -> None:
+    spec = fields_of("autoscaling/v1.HorizontalPodAutoscaler")["spec"].type
+    assert spec == Object("autoscaling/v1.HorizontalPodAutoscalerSpec")
 
 
 @pytest.mark.parametrize("kind", KUBERNETES, ids=lambda kind: kind.name)
@@ -29,9 +46,7 @@ def test_every_kind_of_kubernetes_that_is_stored_has_a_schema(kind: Kind) -> Non
     assert schema_of(kind.group, kind.name) == Object(kind.name)
 
 
-@pytest.mark.parametrize(
-    ("group", "kind"), [("", "Binding"), ("apps", "Pod"), ("", "PodSpec"), ("podium.dev", "Scenario")]
-)
+@pytest.mark.parametrize(("group", "kind"), [("apps", "Pod"), ("", "PodSpec"), ("podium.dev", "Scenario")])
 def test_other_kinds_have_none(group: str, kind: str) -> None:
     assert schema_of(group, kind) is None
 

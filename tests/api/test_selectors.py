@@ -3,24 +3,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.api.errors import InputError
-from podium.api.requirement import Requirement, parse_int64, requirement_problem
-from podium.api.selection import (
+from podium.api.selectors import (
+    EVERYTHING,
+    NOTHING,
     LabelSelector,
     LabelSelectorRequirement,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
-)
-from podium.api.selectors import (
-    EVERYTHING,
-    NOTHING,
     NodeTerm,
+    Requirement,
     Selector,
     compile_label_selector,
     compile_node_selector,
     node_selector_matches,
     parse_field_selector,
+    parse_int64,
     parse_label_selector,
+    requirement_problem,
     selector_from_labels,
 )
 

@@ -1,3 +1,4 @@
+import json
 from typing import Any
 
 import pytest
@@ -68,3 +69,64 @@ def test_slips_in_templates_are_told_too() -> None:
     ((warning,),) = (one.warnings for one in load_text(text, "in"))
 
     assert warning.path == ".spec.template.spec.initContainers[0].resources.limits.memory"
+
+
+POLICY = "podium.dev/preemption-policy"
+
+
+def annotated(kind: str, annotations: dict[str, str]) -> dict[str, Any]:
+    """An object of the kind with annotations, on its template if it has one."""
+    metadata = {"name": "web", "annotations": annotations}
+    spec = {"containers": [{"name": "main", "image": "web"}]}
+    if kind == "PriorityClass":
+        return {"apiVersion": "scheduling.k8s.io/v1", "kind": kind, "metadata": metadata, "value": 1}
+    if kind == "Pod":
+        return {"apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": spec}
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels, "annotations": annotations}, "spec": spec}
+    workload = {"selector": {"matchLabels": labels}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "web"}, "spec": workload}
+
+
+@pytest.mark.parametrize("kind", ["Pod", "Deployment"])
+@pytest.mark.parametrize(
+    ("annotations", "message"),
+    [
+        (
+            {POLICY: "NonPreemptable"},
+            '"NonPreemptable" is no preemption policy and has no effect; write NonPreemptible',
+        ),
+        ({POLICY: "x"}, '"x" is no preemption policy and has no effect; write PreemptLowerPriority or Never or '),
+        ({"podium.dev/preemtion-policy": "Never"}, f"is no annotation that Podium reads; did you mean {POLICY}?"),
+    ],
+)
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_a_misspelt_preemption_policy_is_reported_where_it_is_read(
+    kind: str, annotations: dict[str, str], message: str, is_listed: bool
+) -> None:
+    raw = annotated(kind, annotations)
+    text = {"apiVersion": "v1", "kind": "List", "items": [raw]} if is_listed else raw
+
+    (document,) = load_text(json.dumps(text), "in")
+
+    (warning,) = document.warnings
+    place = ".spec.template.metadata" if kind == "Deployment" else ".metadata"
+    assert warning.path == f'{place}.annotations["{next(iter(annotations))}"]'
+    assert warning.message.startswith(message)
+
+
+@pytest.mark.parametrize(
+    "annotations",
+    [{POLICY: "NonPreemptible"}, {"podium.dev/priority-rule": "a"}, {"podium.dev/duration": "5m"}, {"a/policy": "x"}],
+)
+def test_right_policies_and_other_annotations_are_no_slips(annotations: dict[str, str]) -> None:
+    (document,) = load_text(json.dumps(annotated("Pod", annotations)), "in")
+
+    assert document.warnings == ()
+
+
+def test_a_misspelt_annotation_of_a_class_is_reported() -> None:
+    (document,) = load_text(json.dumps(annotated("PriorityClass", {"podium.dev/premption-policy": "Never"})), "in")
+
+    (warning,) = document.warnings
+    assert warning.message == f"is no annotation that Podium reads; did you mean {POLICY}?"

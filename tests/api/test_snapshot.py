@@ -59,7 +59,7 @@ def test_a_form_that_is_not_known_is_refused_with_its_place(tmp_path: Path) -> N
     file = tmp_path / "new.podium"
     file.write_bytes(gzip.compress(written(NODE, POD, {**FULL.to_dict(), "format": FORMAT + 1})))
 
-    with pytest.raises(InputError, match=r"new\.podium, document 1, Snapshot prod, \.format: 2 is written by a newer"):
+    with pytest.raises(InputError, match=r"new\.podium, document 1, Snapshot prod, \.format: 3 is written by a newer"):
         podium.explain(file, "web")
 
 
@@ -77,7 +77,7 @@ def test_what_cannot_be_read_of_a_snapshot_is_told_with_its_field(fields: dict[s
 
 
 def test_an_answer_from_a_snapshot_says_of_when_and_of_what_it_is() -> None:
-    told = {caveat.about: caveat.message for caveat in podium.explain([NODE, POD, FULL.to_dict()], "web").rests_on}
+    told = {caveat.about: caveat.message for caveat in podium.explain([NODE, POD, FULL.to_dict()], "web").caveats}
 
     assert told["snapshot"] == "a snapshot of prod (v1.36.2) at 2026-01-31T09:30:00Z, without managed fields"
     assert told["kinds-hidden"] == "PersistentVolume (v1) may not be read there: taken as if there were none"

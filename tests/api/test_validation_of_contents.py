@@ -10,7 +10,7 @@ import pytest
 from podium.api.schemas.structure import findings
 from podium.api.validation.objects import find_problems
 from tests.api.manifests import Raw, of
-from tests.requests.asking import API
+from tests.apirequests.asking import API
 
 BYTES = b64encode(b"x").decode()
 SETTINGS = b64encode(b"{}").decode()

@@ -351,6 +351,15 @@ def test_pods_of_one_sort_are_judged_alike_whatever_their_own_names_are() -> Non
     assert len(problems(of_node("b", "kube-api-access-Y1234", "kube-api-access-Y1234"))) == 1
 
 
+def test_a_pod_with_label_keys_is_judged_by_its_own_labels_however_often_its_specification_was_seen() -> None:
+    merged = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]}
+    web = pod(topologySpreadConstraints=[{**SPREAD, "labelSelector": merged, "matchLabelKeys": ["app"]}])
+    for _ in range(2):
+        assert problems(web) == []
+        found = problems(changed(web, {"metadata.labels": {"app": "other"}}))
+        assert [problem for problem in found if "exists in both matchLabelKeys and labelSelector" in problem]
+
+
 def test_one_object_has_a_hundred_findings_at_most() -> None:
     assert len(problems(pod(tolerations=[{"value": str(number)} for number in range(1_000)]))) == 100
 

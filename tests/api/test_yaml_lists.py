@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,9 +12,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.api.input import pod_stencils
-from podium.api.input.codec import load_text
-from podium.api.input.yaml_list import yaml_list
+from podium.api.input import listed_items
+from podium.api.input.codec import load_text, yaml_list
+from podium.api.input.pod_gaps import YAML
 from podium.api.warnings import Validation
 from tests.api.dumps import Raw, dump
 from tests.api.test_dumps import as_a_whole, outcome
@@ -52,7 +53,7 @@ def texts(draw: st.DrawFn) -> str:
 @pytest.fixture
 def eager() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pod_stencils, "_PATIENCE", 1)
+        patch.setattr(listed_items, "YAML", replace(YAML, patience=1))
         yield
 
 
@@ -62,7 +63,7 @@ def test_a_dump_says_the_same_read_item_by_item_and_as_a_whole(effort: Effort) -
     @given(texts(), VALIDATIONS)
     def check_same(text: str, validation: Validation | None) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(pod_stencils, "_PATIENCE", 1)
+            patch.setattr(listed_items, "YAML", replace(YAML, patience=1))
             found = outcome(text, validation)
         assert found == as_a_whole(text, validation)
 

@@ -86,6 +86,10 @@ BODIES: dict[str, Raw] = {
     "CSINode": {
         "spec": {"drivers": [{"name": "web", "nodeID": "a", "topologyKeys": ["zone"], "allocatable": {"count": 3}}]}
     },
+    "VolumeAttachment": {
+        "spec": {"attacher": "web", "nodeName": "a", "source": {"persistentVolumeName": "a"}},
+        "status": {"attached": True},
+    },
     "CSIStorageCapacity": {"storageClassName": "web", "capacity": "1Gi", "nodeTopology": SELECTOR},
     "ControllerRevision": {"revision": 1, "data": REVISION},
     "CronJob": {

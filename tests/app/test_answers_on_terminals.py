@@ -11,7 +11,6 @@ from click.testing import CliRunner
 from podium.app.console import output
 from podium.app.console.command import podium
 from podium.app.console.page import Page
-from podium.app.planning import showing
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "plan"
 NODE = re.compile(r"ip-10-0-1-1(\d)\.eu-west-1\.compute\.internal")
@@ -61,8 +60,7 @@ def answer(asked: list[str], file: str, node: str) -> list[str]:
 def test_on_a_terminal_no_line_is_longer_than_that(
     provider: str, width: int, asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (output, showing):
-        monkeypatch.setattr(module, "new_page", lambda: Page(width, shortened=True))
+    monkeypatch.setattr(output, "new_page", lambda: Page(width, shortened=True))
     file, nodes = cluster(provider, tmp_path)
 
     lines = answer(asked, file, nodes[0])

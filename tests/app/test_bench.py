@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
@@ -14,24 +15,28 @@ import pytest
 from click.testing import CliRunner, Result
 
 from podium.api.input.codec import load_files
+from podium.api.versions.choice import CLUSTER_RELEASE
 from podium.app.bench import command
 from podium.app.bench.clusters import BUILDERS
-from podium.app.bench.comparison import Ratios, ratios_to
-from podium.app.bench.dump import QUESTIONS, question, write_dump
-from podium.app.bench.gpu_trace import make_trace
-from podium.app.bench.measurement import Measurement, Run, run_of
-from podium.app.bench.operations import operations
-from podium.app.bench.rescheduling import measure_rescheduling
-from podium.app.bench.scheduling import Play, measure_explaining, measure_scheduling
-from podium.app.bench.simulating import Story, measure_score, measure_simulation
-from podium.app.bench.table import write_measurements
-from podium.app.bench.workloads import FULL, USUAL, WORKLOADS, Wanted, measure
+from podium.app.bench.eks_cluster import EKSCluster
+from podium.app.bench.measurement import (
+    Measurement,
+    Ratios,
+    Run,
+    operations,
+    ratios_to,
+    run_of,
+    write_measurements,
+)
+from podium.app.bench.scheduling import Play, measure_explaining, measure_rescheduling, measure_scheduling
+from podium.app.bench.simulating import Story, make_trace, measure_score, measure_simulation
+from podium.app.bench.workloads import COMMANDS, FULL, USUAL, WORKLOADS, Wanted, measure, measure_command, run_command
 from podium.app.console.command import podium
 from podium.app.console.page import Page
-from podium.framework.settings.feature_gates import FeatureGates
+from podium.app.library import load
 from tests.app.snapshots.fake_api_server import FakeAPIServer, serving
 
-GATES = FeatureGates()
+RELEASE = CLUSTER_RELEASE
 # Of a gang all pods are decided about in one attempt.
 SCHEDULED = sorted(set(BUILDERS) - {"explain", "scale", "preemption-gangs"})
 
@@ -43,7 +48,7 @@ def settled(measurement: Measurement) -> tuple[object, ...]:
 
 @pytest.mark.parametrize("name", SCHEDULED)
 def test_a_workload_decides_alike_each_time(name: str) -> None:
-    first, again = (measure_scheduling(name, 12, 8, GATES) for _ in range(2))
+    first, again = (measure_scheduling(name, 12, 8, RELEASE) for _ in range(2))
 
     assert settled(first) == settled(again)
     assert first.pods == 8
@@ -52,7 +57,7 @@ def test_a_workload_decides_alike_each_time(name: str) -> None:
 
 def test_every_pod_of_preemption_across_nodes_takes_those_in_the_way_and_whoever_has_its_room() -> None:
     workload = BUILDERS["preemption-across"](3 * 20, 2)
-    play = Play(workload, GATES)
+    play = Play(workload, RELEASE)
 
     play.show(workload.pods)
     play.run()
@@ -63,7 +68,7 @@ def test_every_pod_of_preemption_across_nodes_takes_those_in_the_way_and_whoever
 
 def test_every_gang_preempts_by_one_plan_and_is_bound_whole() -> None:
     workload = BUILDERS["preemption-gangs"](20, 24)
-    play = Play(workload, GATES)
+    play = Play(workload, RELEASE)
 
     play.show(workload.pods)
     play.run()
@@ -74,17 +79,17 @@ def test_every_gang_preempts_by_one_plan_and_is_bound_whole() -> None:
 
 
 def test_every_pod_of_preemption_needs_victims() -> None:
-    counts = measure_scheduling("preemption", 10, 4, GATES).counts
+    counts = measure_scheduling("preemption", 10, 4, RELEASE).counts
 
     assert counts == {"bound": 4, "preempted": 4 * 3, "attempts": 8}
 
 
 def test_of_what_is_explained_a_third_fits_and_a_third_preempts() -> None:
-    assert measure_explaining(6, 3, GATES).counts == {"preempts": 1, "schedulable": 1, "unschedulable": 1}
+    assert measure_explaining(6, 3, RELEASE).counts == {"preempts": 1, "schedulable": 1, "unschedulable": 1}
 
 
 def test_a_simulation_is_played_to_its_end_alike_each_time_and_written() -> None:
-    (first, written), (again, _) = (measure_simulation(Story((), 8, 10), GATES) for _ in range(2))
+    (first, written), (again, _) = (measure_simulation(Story((), 8, 10), RELEASE) for _ in range(2))
 
     assert settled(first) == settled(again)
     assert (first.nodes, first.pods, first.counts["bound"]) == (8, 10, 10)
@@ -97,14 +102,14 @@ def test_a_story_from_files_is_played_in_place_of_the_made_one(tmp_path: Path) -
     with file.open("wb") as stream:
         make_trace(3, 4).write(stream)
 
-    (measured, _) = measure_simulation(Story((str(file),), 8, 10), GATES)
+    (measured, _) = measure_simulation(Story((str(file),), 8, 10), RELEASE)
 
     assert (measured.nodes, measured.pods, measured.counts["bound"]) == (3, 4, 4)
 
 
 @pytest.mark.parametrize("name", ["score", "score-unscoped"])
 def test_a_score_is_compared_with_the_same_story_without_it(name: str) -> None:
-    measured = measure_score(name, Story((), 6, 8), GATES)
+    measured = measure_score(name, Story((), 6, 8), RELEASE)
 
     assert measured.workload == name
     assert measured.counts["bound"] == 8
@@ -121,34 +126,16 @@ def test_a_made_trace_is_the_same_for_the_same_seed_and_its_pods_arrive_and_end(
     assert all("podium.dev/duration" in json.dumps(pod) for step in steps for pod in step["apply"])
 
 
-def test_a_made_dump_reads_without_a_warning_and_some_of_its_pods_are_pending(tmp_path: Path) -> None:
-    file = tmp_path / "dump.json"
-    write_dump(file, 4, QUESTIONS + 20)
+def test_a_loaded_dump_is_asked_further_questions() -> None:
+    (asked,) = measure(Wanted("question", 30), (), RELEASE)
 
-    documents = load_files([file])
-
-    assert [one.warnings for one in documents if one.warnings] == []
-    assert sum(one.raw["kind"] == "Node" for one in documents) == 4
-    pods = [one.raw for one in documents if one.raw["kind"] == "Pod"]
-    pending = [one for one in pods if "nodeName" not in one["spec"]]
-    assert len(pods) == QUESTIONS + 20
-    assert sorted(f"{one['metadata']['namespace']}/{one['metadata']['name']}" for one in pending) == sorted(
-        map(question, range(QUESTIONS))
-    )
-    assert file.stat().st_size / len(pods) > 8_000
-
-
-def test_a_dump_is_explained_by_the_command_and_asked_further_questions() -> None:
-    (load,) = measure(Wanted("load", 3, 60), (), GATES)
-    (asked,) = measure(Wanted("question", 3, 60), (), GATES)
-
-    assert (load.nodes, load.pods) == (3, 60)
-    assert load.peak_memory_mib > 10
-    assert (asked.placed, asked.pods, asked.counts) == (60, QUESTIONS - 1, {"schedulable": QUESTIONS - 1})
+    assert (asked.nodes, asked.placed) == (30, 3 * 30 + 7 * 30 + 1)
+    assert asked.pods == sum(asked.counts.values()) > 2
+    assert asked.counts["schedulable"] > 0
 
 
 def test_pods_are_created_updated_listed_and_watched_over_http() -> None:
-    created, updated, listed, watched = measure(Wanted("apiserver", None, 20), (), GATES)
+    created, updated, listed, watched = measure(Wanted("apiserver", None, 20), (), RELEASE)
 
     assert (created.workload, created.pods, created.counts) == ("apiserver-create", 20, {"watchers": 1})
     assert (updated.workload, updated.pods) == ("apiserver-update", 20)
@@ -158,7 +145,7 @@ def test_pods_are_created_updated_listed_and_watched_over_http() -> None:
 
 
 def test_pods_are_bound_over_http_by_a_scheduler_in_its_own_process() -> None:
-    (live,) = measure(Wanted("live", 3, 10), (), GATES)
+    (live,) = measure(Wanted("live", 3, 10), (), RELEASE)
 
     assert (live.workload, live.nodes, live.pods) == ("live", 3, 10)
     assert live.seconds > 0
@@ -172,6 +159,20 @@ def test_a_drifted_cluster_is_looked_at_alike_each_time_and_some_pods_are_moved(
     assert (first.nodes, first.pods) == (60, 600)
     assert first.counts["moved"] > 0
     assert first.counts["tried"] <= 200
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name.startswith("plan-")])
+def test_a_plan_for_an_eks_cluster_comes_to_the_same_each_time(name: str) -> None:
+    first, again = (measure_command(name, 12) for _ in range(2))
+
+    assert (first.subject, first.counts) == (again.subject, again.counts)
+    assert (first.nodes, first.pods) == (12, 3 * 12 + 7 * 12 + 1)
+    assert (first.counts["disrupted"] > 0) == (name != "plan-deploy")
+
+
+def test_a_command_that_fails_is_no_measurement() -> None:
+    with pytest.raises(RuntimeError, match="podium plan ended with 1: podium: error: no-such-file"):
+        run_command("plan", "drain", "n1", "-f", "no-such-file")
 
 
 def test_what_runs_unasked_is_known() -> None:
@@ -314,5 +315,58 @@ def test_a_file_that_is_no_run_is_told(content: str, tmp_path: Path) -> None:
 def test_an_unknown_workload_or_size_is_told(workload: str) -> None:
     result = bench(workload)
 
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert workload in result.stderr
+
+
+def test_an_eks_cluster_of_any_size_is_valid_and_the_same_each_time(tmp_path: Path) -> None:
+    cluster, again = EKSCluster(40), EKSCluster(40)
+    file, second = tmp_path / "cluster.json", tmp_path / "again.json"
+
+    cluster.write(file)
+    again.write(second)
+
+    documents = load_files([str(file)], "strict")
+    assert file.read_bytes() == second.read_bytes()
+    assert not [warning for document in documents for warning in document.warnings]
+    kinds = Counter(document.raw["kind"] for document in documents)
+    assert (kinds["Node"], kinds["DaemonSet"], kinds["Namespace"]) == (40, 3, 12)
+    assert kinds["Pod"] == cluster.pod_count == 3 * 40 + 7 * 40 + 1
+
+
+def test_the_pods_of_an_eks_cluster_run_where_they_fit_and_one_fits_nowhere(tmp_path: Path) -> None:
+    cluster = EKSCluster(40)
+    file = tmp_path / "cluster.json"
+
+    cluster.write(file)
+
+    loaded = load(file)
+    assert loaded.pending == sorted(cluster.pending)
+    assert loaded.explain(cluster.pending[-1]).outcome == "unschedulable"
+    free = Counter[str]()
+    for raw in cluster.objects():
+        if raw["kind"] == "Node":
+            free[raw["metadata"]["name"]] += cpu_milli(raw["status"]["allocatable"])
+        elif raw["kind"] == "Pod" and "nodeName" in raw["spec"]:
+            free[raw["spec"]["nodeName"]] -= cpu_milli(raw["spec"]["containers"][0]["resources"]["requests"])
+    assert min(free.values()) >= 0
+
+
+def test_no_two_pods_of_a_large_eks_cluster_have_the_same_name() -> None:
+    pods = [raw["metadata"] for raw in EKSCluster(3000).objects() if raw["kind"] == "Pod"]
+
+    assert len({(pod["namespace"], pod["name"]) for pod in pods}) == len(pods)
+
+
+def cpu_milli(amounts: dict[str, str]) -> int:
+    return int(amounts["cpu"].removesuffix("m"))
+
+
+@pytest.mark.parametrize("workload", ["load", "fit"])
+def test_the_first_answer_about_an_eks_cluster_is_measured_in_a_process_of_its_own(workload: str) -> None:
+    (measured,) = measure(Wanted(workload, 20), (), RELEASE)
+
+    assert measured.subject == (workload, 20, 0, 3 * 20 + 7 * 20 + 1)
+    assert measured.counts["bytes"] > 0
+    assert measured.seconds > 0
+    assert measured.peak_memory_mib > 0

@@ -3,10 +3,20 @@
 import json
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 import podium
-from podium.api.input.codec import load_text
-from podium.api.policy import PodDisruptionBudget
-from podium.app.budget_statuses import with_budget_statuses
+from podium.api.basis import lacks_status
+from podium.api.input.codec import Document, load_text
+from podium.api.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
+from podium.api.present import as_running
+from podium.api.reading import read
+from podium.app.stage import with_budget_statuses
+from podium.controllers.actions import ReplaceStatus
+from podium.controllers.disruption.disruption_controller import DisruptionController
+from podium.controllers.observations import Changed, Tick
+from podium.store.stored import reread
 
 Raw = dict[str, Any]
 
@@ -28,7 +38,7 @@ def node(name: str) -> Raw:
     }
 
 
-def budget(minimum: int, **rest: Any) -> Raw:
+def budget(minimum: int | str, **rest: Any) -> Raw:
     spec = {"minAvailable": minimum, "selector": {"matchLabels": {"app": "web"}}}
     return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": spec, **rest}
 
@@ -52,10 +62,10 @@ def test_a_status_that_is_there_is_believed() -> None:
 
 
 def test_a_budget_that_covers_no_pod_is_told_with_its_numbers() -> None:
-    answer = podium.explain([node("n"), pod("p"), {**budget(1), "spec": {"minAvailable": 1}}], "p")
+    cluster = podium.load([node("n"), pod("p"), {**budget(1), "spec": {"minAvailable": 1}}])
 
-    (told,) = answer.to_dict()["disruptions"]["budgets"]
-    assert (told["healthy"], told["desired"], told["expected"], told["allowed"]) == (0, 1, 0, 0)
+    (told,) = cluster.explainer.disruptions.budgets
+    assert (told.healthy, told.desired, told.expected, told.allowed) == (0, 1, 0, 0)
 
 
 def test_preemption_spares_pods_whose_budget_is_used_up_and_no_others() -> None:
@@ -71,3 +81,67 @@ def violations(*raws: Raw) -> int:
     plan = podium.explain(raws, "urgent").plan
     assert plan is not None
     return plan.candidates["n"].budget_violations
+
+
+def type_of(condition: Any) -> str:
+    return str(condition["type"])
+
+
+STATUSES = st.fixed_dictionaries(
+    {},
+    optional={
+        "phase": st.sampled_from(["Pending", "Running", "Succeeded", "Failed"]),
+        "conditions": st.lists(
+            st.fixed_dictionaries(
+                {"type": st.sampled_from(["Ready", "Other"]), "status": st.sampled_from(["True", "False"])}
+            ),
+            max_size=2,
+            unique_by=type_of,
+        ),
+    },
+)
+PODS = st.lists(st.tuples(st.sampled_from(["", "n"]), STATUSES, st.booleans(), st.booleans()), max_size=5)
+
+
+@given(pods=PODS, minimum=st.sampled_from([0, 1, 2, "50%"]), replicas=st.integers(0, 4), has_generation=st.booleans())
+def test_the_computed_status_is_that_of_a_controller_that_sees_every_object_whole(
+    pods: list[tuple[str, Raw, bool, bool]], minimum: int | str, replicas: int, has_generation: bool
+) -> None:
+    owner: Raw = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "set", "controller": True}
+    template: Raw = {"metadata": {"labels": {"app": "web"}}, "spec": pod("t")["spec"]}
+    spec: Raw = {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    workload: Raw = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "web", "uid": "set"},
+        "spec": spec,
+    }
+    raws: list[Raw] = [workload, budget(minimum), {**budget(1), "metadata": {"name": "c", "namespace": "other"}}]
+    if has_generation:
+        raws[1]["metadata"]["generation"] = 3
+    for number, (node_name, status, is_owned, is_terminating) in enumerate(pods):
+        raw = pod(f"p{number}", node_name, **status)
+        if is_owned:
+            raw["metadata"]["ownerReferences"] = [owner]
+        if is_terminating:
+            raw["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "uid": f"u{number}"}
+        raws.append(raw)
+    documents = load_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": raws}), "input", "ignore")
+
+    found = [one for one in with_budget_statuses(documents) if isinstance(one, PodDisruptionBudget)]
+
+    assert {one.key: one.status for one in found} == statuses_by_wire_form(documents)
+
+
+def statuses_by_wire_form(documents: list[Document]) -> dict[str, PodDisruptionBudgetStatus]:
+    """The statuses that the controller writes when it sees all objects in wire form, as the API would show them."""
+    controller = DisruptionController()
+    for document in documents:
+        assert document.object is not None
+        raw = as_running(document.raw, document.object, 0)
+        if lacks_status(document):
+            raw = {**raw, "metadata": {"generation": 1, **raw["metadata"]}}
+        controller.handle(Changed(reread(document.object, document.raw, raw), raw), 0)
+    written = [action.raw for action in controller.handle(Tick(), 0) if isinstance(action, ReplaceStatus)]
+    budgets = [read(raw, PodDisruptionBudget) for raw in written if raw["kind"] == "PodDisruptionBudget"]
+    return {one.key: one.status for one in budgets}

@@ -108,7 +108,7 @@ def test_a_configuration_is_judged_when_the_cluster_is_loaded(file: Path) -> Non
     with pytest.raises(InputError, match=r"\.extenders: has 1 of them"):
         podium.load(file, EXTENDER)
 
-    assert podium.load(file, EXTENDER, ignore_extenders=True).explain("web-5d4f-cx2zq").rests_on
+    assert podium.load(file, EXTENDER, ignore_extenders=True).explain("web-5d4f-cx2zq").caveats
 
 
 def test_a_pod_that_is_not_there_is_named_however_often_it_is_asked_for(file: Path) -> None:

@@ -2,18 +2,20 @@
 
 from podium.app.console.disruptions_text import write_disruptions
 from podium.app.console.page import Page
-from podium.sim.results.avoid_state import Avoided, AvoidState, LeftState
 from podium.sim.results.disruption_state import (
+    Avoided,
+    AvoidState,
     BudgetState,
     CapState,
     DisruptionState,
-    Down,
-    Experienced,
+    DownPods,
+    ExperiencedDisruptions,
+    LeftState,
     QuotaState,
     RateState,
 )
 
-DOWN = Down(voluntary=0, unplanned=0, starting=0)
+DOWN = DownPods(voluntary=0, unplanned=0, starting=0)
 
 
 def budget(name: str, allowed: int | None, **rest: object) -> BudgetState:
@@ -44,7 +46,7 @@ def test_a_rate_that_is_used_up_counts_as_little_as_a_budget() -> None:
 
 
 def test_what_pods_went_through_is_told_where_somebody_watched() -> None:
-    seen = Experienced(voluntary=2, unplanned=1, period="1h", voluntary_in_period=0, unplanned_in_period=0)
+    seen = ExperiencedDisruptions(voluntary=2, unplanned=1, period="1h", voluntary_in_period=0, unplanned_in_period=0)
 
     assert shown(DisruptionState(budgets=(budget("a", 1, experienced=seen),)))[-1].endswith("2 voluntary, 1 unplanned")
 

@@ -95,6 +95,6 @@ def test_that_sets_were_left_out_is_a_caveat() -> None:
     few = told(*full("a", "b"), pod_group("g", 2), *workers(2))
 
     assert [caveat.message for caveat in many.caveats if caveat.about == "search-cut"] == [
-        "of the victims that a gang may take not all sets were tried: there may be cheaper ones"
+        "not all sets of victims of a gang were tried: there may be cheaper ones"
     ]
     assert not [caveat for caveat in few.caveats if caveat.about == "search-cut"]

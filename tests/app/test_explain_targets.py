@@ -191,7 +191,7 @@ def test_a_placed_pod_is_decided_about_as_if_it_were_not_there_and_nothing_chang
     assert answer["placed"]["ifEvicted"] == {
         "outcome": "schedulable",
         "node": answer["best"][0],
-        "madeAgainBy": "ReplicaSet shop/web-1",
+        "replacedBy": "ReplicaSet shop/web-1",
     }
     assert cluster.explain("shop/more").to_dict() == before
     assert cluster.explain("shop/web-1-a").to_dict() == answer
@@ -207,11 +207,11 @@ def test_those_are_named_who_would_preempt_a_placed_pod_and_those_who_might() ->
     ]
     cluster = loaded(*pods)
 
-    assert cluster.explain("shop/on-large").to_dict()["placed"]["takers"] == [
+    assert cluster.explain("shop/on-large").to_dict()["placed"]["preemptors"] == [
         {"pod": "shop/urgent", "priority": 9, "now": True},
         {"pod": "shop/equal", "priority": 5, "now": True},
     ]
-    assert cluster.explain("shop/on-small").to_dict()["placed"]["takers"] == [
+    assert cluster.explain("shop/on-small").to_dict()["placed"]["preemptors"] == [
         {"pod": "shop/urgent", "priority": 9, "now": False}
     ]
 
@@ -257,6 +257,14 @@ def test_a_node_that_refuses_tells_all_that_refuse_and_what_preempting_there_wou
 def test_a_node_that_is_not_there_is_told_with_what_may_be_meant() -> None:
     with pytest.raises(PodiumError, match=r"^node smal is not in the input; did you mean small\?$"):
         answer_on(loaded(pod("web")).explain("shop/web"), "smal")
+
+
+def test_the_first_part_of_a_name_suggests_the_node() -> None:
+    nodes = [node(f"ip-10-0-1-{number}.eu-west-1.compute.internal", "4") for number in (23, 24)]
+    cluster = podium.load([*nodes, pod("web")])
+
+    with pytest.raises(PodiumError, match=r"did you mean ip-10-0-1-23\.eu-west-1\.compute\.internal\?$"):
+        answer_on(cluster.explain("shop/web"), "ip-10-0-1-23")
 
 
 def run(*args: str) -> Result:

@@ -65,7 +65,7 @@ def test_a_nominated_pod_takes_its_node_though_another_scores_more() -> None:
 
     assert text.startswith("default/p fits: node b\n")
     assert "  is nominated to b\n" in text
-    assert part(text, "Scores")[0] == "Scores  it takes the node that it is nominated to"
+    assert part(text, "Scores")[0] == "Scores  it gets the node that it is nominated to"
 
 
 def test_a_replacement_takes_the_node_that_it_was_left_to_try_though_another_scores_more() -> None:
@@ -77,7 +77,7 @@ def test_a_replacement_takes_the_node_that_it_was_left_to_try_though_another_sco
     assert text.startswith("default/p fits: node b\n")
     fact = "comes in place of pod q, whose eviction left it the front of the queue and a try at b"
     assert fact in " ".join(text.split())
-    assert part(text, "Scores")[0] == "Scores  it takes the node that an eviction left it to try"
+    assert part(text, "Scores")[0] == "Scores  it gets the node that an eviction recommended"
 
 
 def test_preemption_shows_the_candidates_the_victims_and_what_they_free() -> None:
@@ -146,6 +146,18 @@ def test_budgets_that_cover_victims_are_named_with_what_they_allow() -> None:
 
     assert part(text, "Preemption")[2].split() == ["→", "a", "1", "0", "1", "default/v"]
     assert part(text, "Victims")[-1] == "  budget default/web allows 0 disruptions, and covers 1 victim"
+
+
+def test_only_budgets_that_cover_possible_victims_are_listed() -> None:
+    """Both a and b are candidates. The budgets of the pods on c, which no preemption removes, have no bearing."""
+    running = [pod(f"{on}1", on=on, cpu=1, labels={"app": on}, priority=9 * (on == "c")) for on in "abc"]
+    budgets = [budget(name, f"app={name}", 1) for name in "abcd"]
+
+    text = text_of(*(node(name, cpu=1) for name in "abc"), *running, *budgets, pod("p", cpu=1, priority=1))
+
+    assert [line.split()[0] for line in part(text, "Budgets")[1:]] == ["budget", "default/a", "default/b"]
+    fits = text_of(node("free", cpu=1), *budgets, pod("p", cpu=1, priority=1))
+    assert "Budgets" not in fits
 
 
 def test_rejected_candidates_are_grouped_by_reason() -> None:

@@ -30,11 +30,11 @@ def test_victims_on_other_nodes_are_told_with_their_nodes_and_why_they_go() -> N
 
 
 def test_what_was_not_looked_at_is_part_of_what_the_answer_rests_on() -> None:
-    caveats = {one["about"]: one for one in told(acrossNodes=True, maxSearchSteps=1)["restsOn"]}
+    caveats = {one["about"]: one for one in told(acrossNodes=True, maxSearchSteps=1)["caveats"]}
 
     assert caveats["search-cut"]["count"] == 3
     assert "maxSearchSteps, 1: 3 nodes were not looked at" in caveats["search-cut"]["message"]
-    assert not [one for one in told(acrossNodes=True)["restsOn"] if one["about"] == "search-cut"]
+    assert not [one for one in told(acrossNodes=True)["caveats"] if one["about"] == "search-cut"]
 
 
 def test_without_the_arguments_nothing_of_it_is_told() -> None:
@@ -47,7 +47,7 @@ def test_who_would_take_a_placed_pod_is_told_also_where_it_goes_to_another_node(
     settings = configuration({"DefaultPreemption": {"acrossNodes": True}})
 
     takers = {
-        key: [(taker.pod.name, taker.is_chosen) for taker in placed.takers]
+        key: [(taker.pod.name, taker.is_chosen) for taker in placed.preemptors]
         for key in ("default/w2", "default/w3")
         if (placed := Explainer(OBJECTS, settings, now_ns=0).explain(key).placed) is not None
     }

@@ -16,12 +16,12 @@ from podium.api.kinds import KINDS
 from podium.api.warnings import Validation
 from podium.app.explaining.explainer import Explainer
 from podium.app.library import read_objects
-from podium.sim.limits import Limits
+from podium.sim.run_options import SimulationLimits
 from tests.app.manifests import manifests, scenarios
 from tests.fuzzing import Effort, efforts
 
 Path = tuple[str | int, ...]
-LIMITS = Limits(objects=300, events=3_000, calls=20_000)
+LIMITS = SimulationLimits(objects=300, events=3_000, calls=20_000)
 # What people, programs and those who mean harm write where something else belongs.
 JUNK: tuple[Any, ...] = (
     *(None, True, 0, -1, 1, 0.5, 2**31, 2**63, 2**63 - 1, 10**12, 10**40, 1e300, -(2**31)),

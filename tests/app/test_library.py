@@ -114,7 +114,7 @@ def test_a_configuration_with_extenders_is_refused_unless_they_are_ignored() -> 
     explained = podium.explain([NODE, POD], "web", written, ignore_extenders=True).to_dict()
     played = podium.simulate([NODE, POD], configuration=written, ignore_extenders=True).to_dict()
     for answer in (explained, played):
-        (about,) = (one for one in answer["restsOn"] if one["about"] == "extenders-ignored")
+        (about,) = (one for one in answer["caveats"] if one["about"] == "extenders-ignored")
         assert about["names"] == ["http://rater:80"]
 
 
@@ -198,3 +198,14 @@ def test_a_pod_that_admission_refuses_is_named_with_its_file(tmp_path: Path) -> 
 
     with pytest.raises(InputError, match=r'pods.yaml, document 2, Pod default/b: .*RuntimeClass "nope" not found'):
         podium.explain(file, "default/a")
+
+
+def test_plans_and_sweeps_take_the_latency_of_requests() -> None:
+    example = Path("examples/starvation-1.yaml")
+
+    plans = podium.plan(example, latency="7ms")
+    sweep = podium.sweep(example, {"start-delay": ["0s"]}, until="1m", latency="7ms")
+
+    assert plans._run.options.latency_ns == 7_000_000
+    assert sweep._sweep is not None
+    assert {variant.options.latency_ns for variant in sweep._sweep.variants} == {7_000_000}

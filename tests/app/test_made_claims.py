@@ -118,7 +118,7 @@ def test_claims_of_manifests_are_told_apart_though_they_have_no_uid() -> None:
 
     answer = podium.load([*gpus(1, 2), *claims, *users]).plan().pending()
 
-    assert answer.headline == "all 2 pending pods get a node as things are"
+    assert answer.headline == "all 2 pending pods get a node without a change"
 
 
 def test_each_pod_that_is_to_fit_has_claims_of_its_own() -> None:

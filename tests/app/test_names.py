@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.app.console.names import ELLIPSIS, Shared, cut_apart, shared_domain, shared_parts, without_middle
+from podium.app.console.table import ELLIPSIS, Shared, cut_apart, shared_domain, shared_parts, without_middle
 from tests.app.names import MIXED, NAMES
 
 AWS = ["ip-10-0-12-34.eu-west-1.compute.internal", "ip-10-0-13-34.eu-west-1.compute.internal"]

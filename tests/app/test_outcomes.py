@@ -6,15 +6,14 @@ import json
 
 from podium.api.meta import Kubernetes
 from podium.app.console.page import Page
-from podium.app.explaining.outcomes import MOST_OUTCOMES, outcomes_dict, outcomes_of
-from podium.app.explaining.outcomes_text import write_outcomes
+from podium.app.explaining.outcomes import MAX_OUTCOMES, outcomes_dict, outcomes_of, write_outcomes
 from tests.builders import explain, node, pod
 
 
 def suffering(*objects: Kubernetes) -> list[tuple[dict[str, int], list[str]]]:
     """By outcome, how many pods of each workload go, and on which nodes."""
     found = outcomes_of(explain(objects))
-    return [(dict(outcome.suffering), [name for name, _ in outcome.victims]) for outcome in found]
+    return [(dict(outcome.losses), [name for name, _ in outcome.victims]) for outcome in found]
 
 
 def told(*objects: Kubernetes) -> str:
@@ -41,14 +40,14 @@ def test_candidates_that_the_criteria_leave_equal_are_grouped_by_who_suffers() -
         ({"ReplicaSet default/web": 1}, ["a", "b"]),
         ({"Job default/sum": 1}, ["c"]),
     ]
-    assert "3 ways" in told(*objects)
+    assert "3 choices" in told(*objects)
 
 
 def test_a_candidate_that_is_worse_is_no_outcome() -> None:
     dear = [node("c", cpu=2), pod("dear", on="c", cpu=2, priority=5)]
 
     assert suffering(*full("a", "ReplicaSet/web"), *dear, P) == [({"ReplicaSet default/web": 1}, ["a"])]
-    assert "nothing is left to chance" in told(*full("a", "ReplicaSet/web"), *dear, P)
+    assert "nothing depends on chance" in told(*full("a", "ReplicaSet/web"), *dear, P)
 
 
 def test_a_pod_that_gets_no_node_has_one_outcome() -> None:
@@ -60,7 +59,7 @@ def test_no_more_than_a_hundred_are_named_and_the_others_counted() -> None:
     objects = [item for index in range(120) for item in full(f"n{index:03}", f"Job/j{index:03}")]
     found = outcomes_dict(outcomes_of(explain([*objects, P])))
 
-    assert (len(found["outcomes"]), found["furtherOutcomes"]) == (MOST_OUTCOMES, 20)
+    assert (len(found["outcomes"]), found["furtherOutcomes"]) == (MAX_OUTCOMES, 20)
     assert "and 20 more" in told(*objects, P)
 
 
@@ -70,9 +69,58 @@ def test_json_has_them_where_there_is_more_than_one_way() -> None:
 
     assert json.loads(json.dumps(many))["outcomes"] == [
         {
-            "suffering": [],
-            "nodes": [{"node": "a", "victims": []}, {"node": "b", "victims": []}],
+            "losses": [],
+            "chance": 1.0,
+            "nodes": [{"node": name, "victims": [], "chance": 0.5} for name in ("a", "b")],
             "furtherNodes": 0,
         }
     ]
     assert "outcomes" not in single
+
+
+def test_nodes_are_chosen_by_where_the_search_begins_in_a_large_cluster() -> None:
+    # The search for a place ends after 100 of 150 nodes; two nodes are better than all others.
+    nodes = [node(f"n{index:03}", cpu=4 if index in (10, 100) else 2) for index in range(150)]
+    explanation = explain([*nodes, pod("p", cpu=1)])
+
+    found = {
+        name: chance
+        for outcome in outcomes_of(explanation)
+        for (name, _), chance in zip(outcome.victims, outcome.chances, strict=True)
+    }
+
+    assert explanation.best == ("n010", "n100")
+    # One of both is always among 100 nodes in a row of a ring of 150, both are for starts from 1 to 10 and 61 to 100.
+    assert set(found) == {"n010", "n100"}
+    assert round(sum(found.values()), 6) == 1
+    (caveat,) = [caveat for caveat in explanation.caveats if caveat.about == "nodes-examined"]
+    assert "about 100 of 150 nodes, until it has 100 nodes that fit" in caveat.message
+    assert "these 2 tie, and any may be taken" in caveat.message
+
+
+def test_a_search_that_cannot_end_early_is_no_matter_of_chance() -> None:
+    few = [node(f"n{index:03}", cpu=4 if index else 8) for index in range(99)]
+    many_unfit = [node(f"m{index:03}", cpu="500m") for index in range(100)]
+
+    for objects in (few, [*few, *many_unfit]):
+        explanation = explain([*objects, pod("p", cpu=1)])
+        assert not explanation.caveats
+        assert [name for name, _ in outcomes_of(explanation)[0].victims] == ["n000"]
+
+
+def test_candidates_are_chosen_by_chance_among_more_than_are_tried() -> None:
+    cheap = [node("a", cpu=2), pod("cheap", on="a", cpu=2, owner="Job/cheap")]
+    dear = [
+        item
+        for index in range(149)
+        for item in (node(f"n{index:03}", cpu=2), pod(f"d{index}", on=f"n{index:03}", cpu=2, priority=5))
+    ]
+    explanation = explain([*cheap, *dear, P])
+
+    chances = {dict(outcome.losses).get("Job default/cheap", 0): outcome.chance for outcome in outcomes_of(explanation)}
+
+    assert explanation.node == "a"
+    # The best candidate is among the first 100 of 150 in two of three orders.
+    assert 0.6 < chances[1] < 0.73
+    (caveat,) = [caveat for caveat in explanation.caveats if caveat.about == "nodes-examined"]
+    assert "tries preemption on about 100 of 150 nodes, until it has 100 candidates" in caveat.message

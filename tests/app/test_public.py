@@ -2,11 +2,16 @@
 
 import doctest
 import inspect
+from collections.abc import Callable
+from functools import partial
+
+import pytest
 
 import podium
 import podium.plugin
 import podium.policy
 from podium.app.cluster import Cluster
+from podium.app.library import LoadArguments
 from podium.app.planning.command import plan as plan_command
 from podium.app.planning.plans import Plans
 from tests.docs.blocks import ROOT
@@ -32,12 +37,21 @@ def test_every_method_of_a_cluster_is_told() -> None:
     assert all(inspect.getdoc(getattr(Cluster, name)) for name in public)
 
 
-def test_the_functions_take_what_the_methods_of_a_cluster_take() -> None:
-    load = set(inspect.signature(podium.load).parameters) - {"progress"}
-    for name in ("explain", "simulate", "plan", "sweep"):
-        method = set(inspect.signature(getattr(Cluster, name)).parameters) - {"self", "scheduler"}
+def test_the_functions_take_the_arguments_of_load() -> None:
+    taken = set(inspect.signature(podium.load).parameters) - {"objects", "progress"}
 
-        assert set(inspect.signature(getattr(podium, name)).parameters) == method | load
+    assert set(LoadArguments.__annotations__) == taken
+
+
+@pytest.mark.parametrize("ask", [podium.simulate, podium.plan, partial(podium.sweep, vary={"until": ["1s"]})])
+def test_an_unknown_argument_is_refused(ask: Callable[..., object]) -> None:
+    with pytest.raises(TypeError, match="untill"):
+        ask([], untill="1s")
+
+
+def test_a_sweep_refuses_a_single_seed() -> None:
+    with pytest.raises(TypeError, match="first_seed"):
+        podium.sweep([], {"until": ["1s"]}, seed=1)  # type: ignore[call-arg]  # what is tested
 
 
 def test_the_modules_for_authors_have_what_they_name_and_their_examples_work() -> None:

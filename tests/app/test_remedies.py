@@ -12,10 +12,9 @@ from podium.api.node import Node
 from podium.api.pod import Pod, TopologySpreadConstraint
 from podium.api.resource_requests import node_allocatable
 from podium.app.explaining.explanation import Explanation
-from podium.app.explaining.obstacle_facts import facts
-from podium.app.explaining.obstacles import NodeObstacles, find_obstacles
-from podium.app.explaining.remedies import HIGHEST_USER_PRIORITY, Remedies, find_remedies
-from podium.app.explaining.victim_facts import victim_facts
+from podium.app.explaining.obstacles import NodeObstacles, find_obstacles, obstacle_texts
+from podium.app.explaining.preemption_text import victim_facts
+from podium.app.explaining.remedies import MAX_USER_PRIORITY, Remedies, find_remedies
 from tests.builders import ZONE, configuration, explain, node, node_term, pod, spread_over, term
 
 
@@ -27,7 +26,7 @@ def facts_of(*objects: Kubernetes) -> dict[str, list[str]]:
     """The facts about each node on which something stands in the way."""
     explanation = explain(objects)
     cluster = explanation.runner.cluster
-    return {one.node: facts(cluster, explanation.record, one) for one in obstacles_of(explanation)}
+    return {one.node: obstacle_texts(cluster, explanation.record, one) for one in obstacles_of(explanation)}
 
 
 def remedies_of(*objects: Kubernetes) -> Remedies:
@@ -177,7 +176,7 @@ def test_what_no_words_are_known_for_is_told_in_the_filter_s_own() -> None:
     explanation = explain([node("a"), pod("p")], "default/p", configuration({"NodeAffinity": added}))
 
     (obstacles,) = obstacles_of(explanation)
-    found = facts(explanation.runner.cluster, explanation.record, obstacles)
+    found = obstacle_texts(explanation.runner.cluster, explanation.record, obstacles)
     assert found == ["node(s) didn't match scheduler-enforced node affinity"]
 
 
@@ -224,7 +223,7 @@ def test_above_a_nominated_pod_the_room_kept_for_it_is_free() -> None:
     "objects",
     [
         [node("a", cpu=1), pod("p", cpu=2)],
-        [node("a", cpu=1), pod("r", on="a", cpu=1, priority=HIGHEST_USER_PRIORITY), pod("p", cpu=1)],
+        [node("a", cpu=1), pod("r", on="a", cpu=1, priority=MAX_USER_PRIORITY), pod("p", cpu=1)],
     ],
 )
 def test_where_no_priority_that_a_user_can_give_helps_none_is_named(objects: list[Kubernetes]) -> None:

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 import podium
+from podium.app.answers import in_html
 from podium.app.console.command import podium as command
 from podium.app.explaining.on_node import answer_on
-from podium.app.shown import in_html
 from tests.docs.blocks import ROOT
 
 STARVING, BUDGET, PLAN = "examples/starvation-1.yaml", "examples/budget.yaml", "examples/plan/cluster.yaml"

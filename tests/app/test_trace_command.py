@@ -76,7 +76,7 @@ def test_it_is_put_under_pressure_by_options(files: tuple[str, ...]) -> None:
 def test_no_node_and_no_time_are_refused(option: tuple[str, str], files: tuple[str, ...]) -> None:
     result = CliRunner().invoke(command, ["trace", "openb", *files, *option])
 
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert "is not in the range" in result.stderr
 
 

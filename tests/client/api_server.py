@@ -10,12 +10,11 @@ from typing import Any, cast
 
 from aiohttp import web
 
-from podium.requests.request import Request, Response
-from podium.requests.router import Router
-from podium.requests.wire.content_types import patch_type
-from podium.requests.wire.incoming import asked, request_of
-from podium.requests.wire.parameters import read_parameters
-from podium.requests.wire.paths import Paths
+from podium.apirequests.http_mapping import incoming_request, patch_type, request_of
+from podium.apirequests.parameters import read_parameters
+from podium.apirequests.paths import Paths
+from podium.apirequests.request import Request, Response
+from podium.apirequests.router import Router
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from tests.store.objects import SECOND, Raw
@@ -102,7 +101,7 @@ class APIServer:
         text = await http.read()
         body = json.loads(text) if text else None
         kind = patch_type(http.content_type) if http.method == "PATCH" else "merge"
-        return request_of(asked(http.method, place, parameters), body, kind)
+        return request_of(incoming_request(http.method, place, parameters), body, kind)
 
     async def watch(self, http: web.Request, request: Request) -> web.StreamResponse:
         answer = self.router.answer(request, self.now)

@@ -15,11 +15,9 @@ import pytest
 import trustme
 
 from podium.api.errors import InputError
-from podium.client.access.cluster_access import ClusterAccess, ExecPlugin, Identity
-from podium.client.access.credentials import Credentials
-from podium.client.access.exec_plugin import ExecError
+from podium.apirequests.request import Request
+from podium.client.credentials import ClusterAccess, Credentials, ExecError, ExecPlugin, Identity
 from podium.client.session import NoAnswerError, Session
-from podium.requests.request import Request
 from podium.store.api_resources import APIResources
 from tests.client.api_server import APIServer, refusal
 from tests.store.objects import SECOND

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from podium.api.errors import InputError
-from podium.client.access.cluster_access import ClusterAccess
-from podium.client.access.in_cluster import find_access, in_cluster
-from podium.client.access.kubeconfig import Kubeconfig, kubeconfig_paths
+from podium.client.credentials import ClusterAccess, ExecVariable
+from podium.client.kubeconfig import Kubeconfig, find_access, in_cluster, kubeconfig_paths
 
 Raw = dict[str, Any]
 
@@ -80,8 +79,9 @@ def test_what_is_data_comes_as_bytes_and_an_exec_plugin_as_it_is_described(tmp_p
     assert (found.authority_data, found.proxy) == (b"ca", "http://proxy:3128")
     exec_plugin = found.identity.exec_plugin
     assert exec_plugin is not None
-    assert (exec_plugin.command, exec_plugin.args, exec_plugin.env) == ("aws", ("token",), (("A", "b"),))
-    assert exec_plugin.provides_cluster_info
+    assert (exec_plugin.command, exec_plugin.args) == ("aws", ("token",))
+    assert exec_plugin.env == (ExecVariable(name="A", value="b"),)
+    assert exec_plugin.provide_cluster_info
 
 
 @pytest.mark.parametrize(
@@ -135,9 +135,27 @@ def test_secrets_are_not_shown(tmp_path: Path) -> None:
 def test_the_file_that_is_given_comes_before_those_of_the_environment(tmp_path: Path) -> None:
     there = written(tmp_path, config())
 
-    assert kubeconfig_paths("given", {"KUBECONFIG": there}) == ["given"]
-    assert kubeconfig_paths("", {"KUBECONFIG": f"{there}:/not/there:{there}"}) == [there]
-    assert kubeconfig_paths("", {"HOME": str(tmp_path)}) == []
+    assert kubeconfig_paths("given", {"KUBECONFIG": there}) == (["given"], [])
+    assert kubeconfig_paths("", {"KUBECONFIG": f"{there}:/not/there:{there}"}) == ([there], ["/not/there"])
+    assert kubeconfig_paths("", {"HOME": str(tmp_path)}) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("there", "context", "problem"),
+    [
+        (config("a"), "b", r'has no context "b"; there are: a; KUBECONFIG names /not/there, which does not exist$'),
+        ({"contexts": []}, "", r"choose one with --context; KUBECONFIG names /not/there, which does not exist$"),
+        (None, "", r"no cluster is known: .*; KUBECONFIG names /not/there, which does not exist$"),
+    ],
+    ids=["context", "current-context", "no file"],
+)
+def test_errors_about_what_no_file_has_name_the_files_that_do_not_exist(
+    tmp_path: Path, there: Raw | None, context: str, problem: str
+) -> None:
+    paths = ["/not/there", *([] if there is None else [written(tmp_path, there)])]
+
+    with pytest.raises(InputError, match=problem):
+        find_access({"KUBECONFIG": ":".join(paths)}, "", context, tmp_path)
 
 
 def service_account(folder: Path) -> Path:

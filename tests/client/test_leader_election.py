@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.client.asking import Wait
-from podium.client.leading.leader_election import LeaderElection, LeaseSettings
-from podium.requests.request import Request, Response
+from podium.apirequests.request import Request, Response
+from podium.client.leader_election import LeaderElection, LeaseSettings
+from podium.client.session import Wait
 from podium.store.errors import StoreError
-from tests.requests.asking import API
+from tests.apirequests.asking import API
 from tests.store.objects import SECOND
 
 NOW = 1_767_225_600 * SECOND

@@ -5,14 +5,13 @@ import time
 
 import pytest
 
-from podium.client.access.cluster_access import ClusterAccess
-from podium.client.access.credentials import Credentials
+from podium.client.credentials import ClusterAccess, Credentials
 from podium.client.live_cluster import LiveCluster, Watched
-from podium.client.reflecting.reflecting import Reflecting
+from podium.client.reflector_state import ReflectorState
 from podium.client.session import Session
 from podium.client.transport import HTTPTransport
-from podium.driver.component import Component
-from podium.machines.scheduling.scheduler import Scheduler
+from podium.controllers.scheduling.scheduler import Scheduler
+from podium.runtime.component import Component
 from podium.store.api_resources import APIResources
 from tests.client.api_server import APIServer
 from tests.store.objects import node, pod
@@ -62,14 +61,14 @@ def test_pods_are_bound_over_http() -> None:
 def test_a_reflector_that_fails_ends_the_run_and_whoever_waits_for_what_it_knows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def fail(machine: Reflecting, *_: object) -> None:
+    def fail(machine: ReflectorState, *_: object) -> None:
         raise LookupError(f"by way of a test, {machine.resource.name}")
 
     async def story() -> None:
         async with APIServer() as server, asyncio.timeout(20):
             server.add(node("n1"))
             live = await Live(server).__aenter__()
-            monkeypatch.setattr(Reflecting, "events", fail)
+            monkeypatch.setattr(ReflectorState, "events", fail)
             server.add(node("n2"))
             with pytest.raises(LookupError, match="Node"):
                 await live.run

@@ -6,10 +6,10 @@ import pytest
 
 from podium.api.meta import Kubernetes
 from podium.api.pod_group import PodGroup
-from podium.client.asking import Ask, Wait
-from podium.client.reflecting.reflecting import PAGE, Reflecting, Stage
-from podium.machines.observations import Changed, Gone
-from podium.requests.observations import Seen
+from podium.apirequests.observations import Seen
+from podium.client.reflector_state import PAGE, ReflectorStage, ReflectorState
+from podium.client.session import Send, Wait
+from podium.controllers.observations import Changed, Gone
 from podium.store.api_resources import BUILT_IN
 from podium.store.errors import StoreError
 from tests.store.objects import SECOND, Raw, pod
@@ -47,17 +47,17 @@ def shown(object_: Kubernetes) -> str:
     return f"{object_.metadata.name}@{object_.metadata.resource_version}"
 
 
-def asked(machine: Reflecting, now: int = NOW) -> Ask:
+def asked(machine: ReflectorState, now: int = NOW) -> Send:
     ask = machine.ask(now)
-    assert isinstance(ask, Ask)
+    assert isinstance(ask, Send)
     return ask
 
 
-def machine_of(**options: Any) -> Reflecting:
-    return Reflecting(BUILT_IN["", "Pod"], **options)
+def machine_of(**options: Any) -> ReflectorState:
+    return ReflectorState(BUILT_IN["", "Pod"], **options)
 
 
-def synced(*objects: Raw, version: int = 10) -> Reflecting:
+def synced(*objects: Raw, version: int = 10) -> ReflectorState:
     machine = machine_of()
     asked(machine)
     machine.began()
@@ -131,7 +131,7 @@ def test_a_server_that_knows_no_such_watch_is_asked_for_pages_at_once(code: int)
 
     assert second.options.continue_token == "more"
     assert told(seen) == ["changed a@1", "changed b@2"]
-    assert (machine.stage, machine.version) == (Stage.WATCH, 5)
+    assert (machine.stage, machine.version) == (ReflectorStage.WATCH, 5)
 
 
 def pod_item(name: str, version: int) -> Raw:
@@ -221,7 +221,7 @@ def test_a_kind_that_is_hidden_counts_as_absent_where_it_may_be_absent_alone(is_
 
     machine.refused(error(403, "Forbidden"), NOW)
 
-    assert (machine.is_absent, machine.is_synced) == (is_optional, is_optional)
+    assert (machine.is_absent, machine.is_hidden, machine.is_synced) == (is_optional,) * 3
     assert machine.problem.startswith("403 Forbidden")
 
 
@@ -315,14 +315,14 @@ def test_however_long_a_server_asks_to_wait_it_is_asked_again(said: object, most
     machine.events([event("ERROR", status)], NOW)
 
     assert isinstance(machine.ask(NOW), Wait)
-    assert isinstance(machine.ask(NOW + most_s * SECOND), Ask)
+    assert isinstance(machine.ask(NOW + most_s * SECOND), Send)
 
 
 class TestAKindInSeveralVersions:
     OLDER = "scheduling.x-k8s.io/v1alpha1"
 
-    def given(self, *, is_optional: bool = True) -> Reflecting:
-        machine = Reflecting(BUILT_IN["scheduling.k8s.io", "PodGroup"], is_optional=is_optional)
+    def given(self, *, is_optional: bool = True) -> ReflectorState:
+        machine = ReflectorState(BUILT_IN["scheduling.k8s.io", "PodGroup"], is_optional=is_optional)
         asked(machine)
         machine.refused(error(404, "NotFound"), NOW)
         return machine
@@ -346,6 +346,17 @@ class TestAKindInSeveralVersions:
 
         assert machine.is_absent
         assert asked(machine, NOW + 60 * SECOND).request.api_version == ""
+
+    def test_nothing_is_wrong_while_a_version_is_left_to_be_tried(self) -> None:
+        machine = self.given()
+        assert machine.problem == ""
+
+        machine.refused(error(404, "NotFound"), NOW)
+
+        problem = machine.problem
+        assert problem.startswith("404 NotFound")
+        machine.refused(error(404, "NotFound"), NOW + 60 * SECOND)
+        assert machine.problem == problem
 
     def test_one_that_has_to_be_there_is_not_looked_for_elsewhere(self) -> None:
         assert self.given(is_optional=False).is_absent

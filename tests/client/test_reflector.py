@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from podium.client.access.cluster_access import ClusterAccess
-from podium.client.access.credentials import Credentials
-from podium.client.reflecting import reflecting, retry_waits
-from podium.client.reflecting.reflecting import Reflecting
-from podium.client.reflecting.reflector import Reflector
+from podium.apirequests.observations import Seen
+from podium.apirequests.request import Request
+from podium.client import reflector_state as reflecting
+from podium.client.credentials import ClusterAccess, Credentials
+from podium.client.reflector import Reflector
+from podium.client.reflector_state import ReflectorState
 from podium.client.session import Session
-from podium.machines.observations import Gone
-from podium.requests.observations import Seen
-from podium.requests.request import Request
+from podium.controllers.observations import Gone
 from podium.store.api_resources import BUILT_IN, APIResources
 from tests.client.api_server import CUT, APIServer, refusal
 from tests.store.objects import node, pod
@@ -29,7 +28,7 @@ class Rig:
         self.server = server
         access = ClusterAccess(name="test", server=server.url)
         self.session = Session(access, Credentials(access, time.time_ns), APIResources(), timeout_s=5.0)
-        self.machine = Reflecting(BUILT_IN["", "Node"])
+        self.machine = ReflectorState(BUILT_IN["", "Node"])
         self.told: list[str] = []
         self.problems: list[str] = []
         self.reflector = Reflector(
@@ -58,7 +57,7 @@ class Rig:
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry_waits, "FIRST_WAIT_NS", 10_000_000)
+    monkeypatch.setattr(reflecting, "FIRST_WAIT_NS", 10_000_000)
 
 
 def play(story: Callable[[APIServer], Awaitable[None]]) -> None:

@@ -8,10 +8,8 @@ import time
 import pytest
 from aiohttp import web
 
-from podium.client.access.cluster_access import ClusterAccess
-from podium.client.access.credentials import Credentials
-from podium.client.server_kind import is_podiums
-from podium.client.session import Session
+from podium.client.credentials import ClusterAccess, Credentials
+from podium.client.session import Session, is_podium_server
 from podium.store.api_resources import APIResources
 
 
@@ -19,7 +17,7 @@ async def asked(url: str) -> bool:
     access = ClusterAccess(name="test", server=url)
     session = Session(access, Credentials(access, time.time_ns), APIResources(), timeout_s=5.0)
     try:
-        return await is_podiums(session)
+        return await is_podium_server(session)
     finally:
         await session.close()
 

@@ -11,16 +11,14 @@ from aiohttp import web
 from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, avoid_list
 from podium.api.pod import PodCondition
 from podium.api.replacements import ForReplacement
-from podium.client.access.cluster_access import ClusterAccess
-from podium.client.access.credentials import Credentials
+from podium.apirequests.request import Request
+from podium.client.credentials import ClusterAccess, Credentials
 from podium.client.session import Session
 from podium.client.transport import HTTPTransport, TransportSettings
-from podium.driver.component import Component
-from podium.driver.transport import Asked
-from podium.machines.actions import Action, Bind, DeleteObject, Evict, Record, ReportStatus, ReportUnschedulable
-from podium.machines.observations import Answered, Problem
-from podium.machines.scheduling.scheduler import Scheduler
-from podium.requests.request import Request
+from podium.controllers.actions import Action, Bind, DeleteObject, Evict, Record, ReportStatus, ReportUnschedulable
+from podium.controllers.observations import Answered, Problem
+from podium.controllers.scheduling.scheduler import Scheduler
+from podium.runtime.component import Component, RequestedAction
 from tests.client.api_server import CUT, APIServer, refusal
 from tests.store.objects import Raw, budget, node, pod, running
 
@@ -42,13 +40,13 @@ class Rig:
             self.session, self._answered, time.time_ns, on_fault=self.faults.append, **options
         )
 
-    def _answered(self, asked: Asked, answered: Answered) -> None:
+    def _answered(self, asked: RequestedAction, answered: Answered) -> None:
         assert answered.action is asked.action
         self.answers.append(answered)
 
     async def send(self, *actions: Action) -> list[Problem | None]:
         for action in actions:
-            self.transport.send(Asked(COMPONENT, 1, action), 0)
+            self.transport.send(RequestedAction(COMPONENT, 1, action), 0)
         assert await self.transport.drain(30)
         assert not self.faults
         return [answered.problem for answered in self.answers]
@@ -427,5 +425,28 @@ def test_nobody_is_told_of_one_pod_without_end() -> None:
         )
         assert len(rig.server.sent) == 25
         assert rig.transport.counts.dropped_events == 15
+
+    play(story)
+
+
+def test_an_answer_that_cannot_be_handed_over_holds_up_no_later_action_on_the_same_object() -> None:
+    async def story(rig: Rig) -> None:
+        taken: list[Action] = []
+
+        def fail_once(asked: RequestedAction, answered: Answered) -> None:
+            taken.append(asked.action)
+            if len(taken) == 1:
+                raise RuntimeError("by way of a test")
+
+        rig.transport._answer = fail_once
+        actions: list[Action] = [rig.bind("a"), rig.delete("a"), rig.bind("b")]
+        for action in actions:
+            rig.transport.send(RequestedAction(COMPONENT, 1, action), 0)
+        assert await rig.transport.drain(30)
+        rig.transport.send(RequestedAction(COMPONENT, 1, rig.delete("b")), 0)
+        assert await rig.transport.drain(30)
+
+        assert sorted(action.key for action in taken if isinstance(action, DeleteObject)) == ["default/a", "default/b"]
+        assert [str(fault) for fault in rig.faults] == ["by way of a test"]
 
     play(story)

@@ -13,19 +13,18 @@ from podium.api.node import Namespace, Node
 from podium.api.pod import Pod
 from podium.api.policy import POLICY_ANNOTATION, PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
-from podium.cluster.affinity_term import compile_term
 from podium.cluster.cluster import Cluster
 from podium.cluster.matchers import (
-    CarriesAffinity,
-    CarriesAntiAffinity,
-    CarriesPreference,
-    HoldsHostPort,
     InNamespace,
     Predicate,
-    Selected,
-    UsesClaim,
+    SelectedByTerms,
+    carries_affinity,
+    carries_anti_affinity,
+    carries_preference,
+    holds_host_port,
+    uses_claim,
 )
-from podium.cluster.pod_class import HostPort
+from podium.cluster.pod_classes import HostPort, WeightedTerm, compile_term
 from tests.builders import PREEMPTED, at, namespace, node, selector
 from tests.generators import EVERYTHING, LABELS, SELECTORS, Traits, budgets, nodes, pods, terms
 
@@ -39,14 +38,14 @@ def predicates(draw: st.DrawFn) -> Predicate:
     term = compile_term(draw(terms()), "default")
     namespace = draw(st.sampled_from(("default", "shop")))
     found: list[Predicate] = [
-        Selected((term,)),
-        Selected((term, compile_term(draw(terms()), "shop"))),
+        SelectedByTerms((term,)),
+        SelectedByTerms((term, compile_term(draw(terms()), "shop"))),
         InNamespace(namespace, compile_label_selector(selector(draw(st.sampled_from(SELECTORS))))),
-        CarriesAntiAffinity(term),
-        CarriesAffinity(term),
-        CarriesPreference(draw(st.integers(-5, 5)), term),
-        HoldsHostPort(HostPort("0.0.0.0", "TCP", draw(st.sampled_from((80, 81))))),
-        UsesClaim(namespace, "data"),
+        carries_anti_affinity(term),
+        carries_affinity(term),
+        carries_preference(WeightedTerm(draw(st.integers(-5, 5)), term)),
+        holds_host_port(HostPort("0.0.0.0", "TCP", draw(st.sampled_from((80, 81))))),
+        uses_claim(namespace, "data"),
     ]
     return draw(st.sampled_from(found))
 

@@ -6,12 +6,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.cluster.arrays import distinct, in_order, in_order_of
+from podium.cluster.arrays import argsort_small, distinct, lexsort
 
 
 @given(st.lists(st.integers(0, 2**32 - 1) | st.integers(0, 5), max_size=70))
 def test_places_are_in_the_order_of_their_keys_and_equal_ones_stay_as_they_are(keys: list[int]) -> None:
-    found = in_order(np.array(keys, dtype=np.int64))
+    found = argsort_small(np.array(keys, dtype=np.int64))
 
     assert found.tolist() == sorted(range(len(keys)), key=keys.__getitem__)
 
@@ -27,13 +27,13 @@ def test_rows_are_in_the_order_of_their_keys_whether_or_not_they_go_into_one(
 ) -> None:
     keys = [np.array(column, dtype=np.int64) for column in zip(*rows, strict=True)]
 
-    found = in_order_of(*keys * times)
+    found = lexsort(*keys * times)
 
     assert found.tolist() == sorted(range(len(rows)), key=rows.__getitem__)
 
 
 def test_no_rows_are_in_order() -> None:
-    assert in_order_of(np.empty(0, dtype=np.int64)).tolist() == []
+    assert lexsort(np.empty(0, dtype=np.int64)).tolist() == []
 
 
 @given(st.lists(st.integers(0, 9), max_size=30))

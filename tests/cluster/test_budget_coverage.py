@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from podium.api.selection import LabelSelector, LabelSelectorRequirement
+from podium.api.selectors import LabelSelector, LabelSelectorRequirement
 from podium.cluster.budgets import Budgets
 from tests.builders import budget, cluster_of, pod
 

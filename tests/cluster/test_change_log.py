@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.cluster.change_log import ChangeLog
+from podium.cluster.arrays import ChangeLog
 
 
 @given(st.lists(st.integers(0, 5), max_size=60), st.lists(st.integers(0, 60), max_size=3), st.integers(1, 8))

@@ -11,15 +11,15 @@ from hypothesis.stateful import invariant, rule
 
 from podium.api.pod import Pod
 from podium.api.resource_requests import nonzero_requests, pod_requests
-from podium.cluster.affinity_term import AffinityTerm
 from podium.cluster.matchers import (
-    CarriesAffinity,
-    CarriesAntiAffinity,
-    CarriesPreference,
     Predicate,
+    carries_affinity,
+    carries_anti_affinity,
+    carries_preference,
 )
+from podium.cluster.pod_classes import AffinityTerm
 from podium.cluster.pods import PodRecord
-from podium.cluster.ranking import Ranking
+from podium.cluster.ranking import PreemptionRanking
 from tests.cluster.changing_cluster import ChangingCluster, predicates
 from tests.fuzzing import long_runs
 from tests.generators import KEYS
@@ -31,7 +31,7 @@ class CountingCluster(ChangingCluster):
 
     def __init__(self) -> None:
         super().__init__()
-        self.ranking = Ranking(self.cluster)
+        self.ranking = PreemptionRanking(self.cluster)
         self.watched: dict[Predicate, str] = {}
 
     @rule(predicate=predicates(), key=st.sampled_from(KEYS))
@@ -42,9 +42,9 @@ class CountingCluster(ChangingCluster):
     def watch_what_a_pod_carries(self, choice: int) -> None:
         found: list[tuple[Predicate, AffinityTerm]] = []
         for one in self.cluster.classes:
-            found += [(CarriesAntiAffinity(term), term) for term in one.required_anti_affinity]
-            found += [(CarriesAffinity(term), term) for term in one.required_affinity]
-            found += [(CarriesPreference(each.weight, each.term), each.term) for each in one.preferred]
+            found += [(carries_anti_affinity(term), term) for term in one.required_anti_affinity]
+            found += [(carries_affinity(term), term) for term in one.required_affinity]
+            found += [(carries_preference(each), each.term) for each in one.preferred]
         if found:
             predicate, term = found[choice % len(found)]
             self.watched[predicate] = term.topology_key

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from podium.api.disruption_cap import Cap, CapBucket, CapStatus
 from podium.api.disruption_policy import SCHEDULER, DisruptionPolicy, DisruptionPolicySpec, DisruptionPolicyStatus
+from podium.api.disruption_rate import Cap, CapBucket, CapStatus
 from podium.api.meta import ObjectMeta
-from podium.cluster.disruption_caps import DisruptionCaps
+from podium.cluster.cluster import DisruptionCaps
 from tests.builders import scheduler_cap
 
 HOUR = 3600 * 10**9

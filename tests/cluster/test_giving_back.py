@@ -12,10 +12,10 @@ import pytest
 from podium.api.pod import Pod
 from podium.api.selectors import parse_label_selector
 from podium.cluster import matchers, nodes, pod_classes
-from podium.cluster.affinity_term import compile_term
 from podium.cluster.cluster import Cluster
-from podium.cluster.codes import Codes
-from podium.cluster.matchers import CarriesAntiAffinity, InNamespace, Selected
+from podium.cluster.matchers import InNamespace, SelectedByTerms, carries_anti_affinity
+from podium.cluster.nodes import ValueCodes
+from podium.cluster.pod_classes import compile_term
 from tests.builders import HOSTNAME, ZONE, cluster_of, namespace, node, pod, term
 
 
@@ -113,7 +113,7 @@ def test_terms_go_with_the_last_class_that_carries_them() -> None:
 def test_matchers_go_with_the_last_class_that_matches() -> None:
     cluster = cluster_of(node("n", zone="a"), pod("a", on="n", labels={"app": "a"}, apart=[term("app=a")]))
     carried = compile_term(term("app=a"), "default")
-    for predicate in (in_default("app=a"), Selected((carried,)), CarriesAntiAffinity(carried)):
+    for predicate in (in_default("app=a"), SelectedByTerms((carried,)), carries_anti_affinity(carried)):
         cluster.domain_counts(predicate, HOSTNAME)
     assert len(cluster.matchers) == 3
 
@@ -163,7 +163,7 @@ def test_codes_of_labels_and_taints_are_given_again() -> None:
 
 
 def test_a_code_stands_for_its_value_as_long_as_some_row_has_it() -> None:
-    codes: Codes[str | None] = Codes(None)
+    codes: ValueCodes[str | None] = ValueCodes(None)
     first, second = codes.take("a"), codes.take("a")
     assert first == second != 0
 
@@ -198,11 +198,11 @@ def test_a_namespace_that_is_relabelled_changes_whom_terms_mean_there_and_nowher
         place(cluster, pod("a", namespace=name, on="n", labels={"app": "a"}))
     elsewhere = cluster.matcher(in_default("app=a"))
     asking = cluster.read(pod("asking", on="n", apart=[term("app=a", in_namespaces="team=red")]))
-    assert cluster.matcher(Selected((wide,))).count[0] == 0
+    assert cluster.matcher(SelectedByTerms((wide,))).count[0] == 0
 
     cluster.put(namespace("shop", team="red"))
 
-    assert cluster.matcher(Selected((wide,))).count[0] == 1
+    assert cluster.matcher(SelectedByTerms((wide,))).count[0] == 1
     assert cluster.matcher(in_default("app=a")) is elsewhere
     shop, default = (cluster.placed[f"{name}/a"].pod_class for name in ("shop", "default"))
     assert [len(cluster.carried.anti_affinity(one)) for one in (shop, default)] == [1, 0]

@@ -26,8 +26,8 @@ from podium.cluster.pods import (
     NO_ROW,
     differs_by_node_alone,
     differs_by_nomination_alone,
-    is_of_class_of,
-    is_plainly_of_one_class,
+    has_same_class,
+    have_same_class,
 )
 from tests.builders import at, pod
 
@@ -131,7 +131,7 @@ def test_readings_of_one_class_are_read_as_that(readings: tuple[Pod, Pod]) -> No
     cluster = Cluster()
     old, new = cluster.read(before), cluster.read(after)
 
-    assert is_plainly_of_one_class(before, after) <= (old.pod_class is new.pod_class)
+    assert have_same_class(before, after) <= (old.pod_class is new.pod_class)
 
 
 @given(of_one_spec())
@@ -161,11 +161,11 @@ def test_a_new_status_leaves_a_waiting_pod_its_class_and_labels_or_an_owner_or_a
     before = pod("p", cpu=1, labels={"app": "a"})
     bound = pod("p", cpu=1, labels={"app": "a"}, on="n")
 
-    assert is_plainly_of_one_class(before, replace(before, status=replace(before.status, nominated_node_name="n")))
+    assert have_same_class(before, replace(before, status=replace(before.status, nominated_node_name="n")))
     others: tuple[dict[str, object], ...] = ({"labels": {}}, {"owner_references": (OWNER,)}, {"namespace": "other"})
     for metadata in others:
-        assert not is_plainly_of_one_class(before, replace(before, metadata=replace(before.metadata, **metadata)))
-    assert not is_plainly_of_one_class(bound, bound)
+        assert not have_same_class(before, replace(before, metadata=replace(before.metadata, **metadata)))
+    assert not have_same_class(bound, bound)
 
 
 @given(pods(), METADATA, SPEC, STATUS, st.sampled_from(["", "n"]))
@@ -183,7 +183,7 @@ def test_a_reading_that_is_said_to_be_of_the_class_of_a_record_is(
 
     record = Cluster().read(before)
 
-    if is_of_class_of(record, after):
+    if has_same_class(record, after):
         assert known_anew(before, after)
 
 

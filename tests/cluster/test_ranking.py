@@ -7,22 +7,22 @@ from hypothesis import strategies as st
 
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
-from podium.cluster.ranking import EqualPriorityOrder, Ranking, natural
+from podium.cluster.ranking import EqualPriorityOrder, PreemptionRanking, natural
 from tests.builders import cluster_of, node, pod
 
 
 def ranked(cluster: Cluster, order: EqualPriorityOrder = "StartTime", name: str = "n") -> list[str]:
-    ranking = Ranking(cluster, order)
+    ranking = PreemptionRanking(cluster, order)
     ranking.refresh()
     return names(cluster, ranking, name)
 
 
-def names(cluster: Cluster, ranking: Ranking, name: str = "n") -> list[str]:
+def names(cluster: Cluster, ranking: PreemptionRanking, name: str = "n") -> list[str]:
     slots = ranking.slots[cluster.nodes.row_of[name]].tolist()
     return [cluster.pods.record(slot).name for slot in slots if slot >= 0]
 
 
-def in_matrix(ranking: Ranking, row: int) -> list[tuple[int, int]]:
+def in_matrix(ranking: PreemptionRanking, row: int) -> list[tuple[int, int]]:
     slots, priorities = ranking.slots[row].tolist(), ranking.priorities[row].tolist()
     return [(slot, priority) for slot, priority in zip(slots, priorities, strict=True) if slot >= 0]
 
@@ -68,7 +68,7 @@ def test_pods_that_no_preemption_removes_are_not_ranked() -> None:
 def test_places_that_nobody_has_are_above_every_priority() -> None:
     """So that nobody is of lower priority there."""
     cluster = with_pods(pod("q", on="n", priority=2**31 - 1))
-    ranking = Ranking(cluster)
+    ranking = PreemptionRanking(cluster)
     ranking.refresh()
 
     assert (ranking.priorities[0][1:] > 2**31 - 1).all()
@@ -76,7 +76,7 @@ def test_places_that_nobody_has_are_above_every_priority() -> None:
 
 def test_only_rows_that_changed_are_ranked_again_and_there_may_be_more_rows_and_pods_than_before() -> None:
     cluster = with_pods(pod("q0", on="n"))
-    ranking = Ranking(cluster)
+    ranking = PreemptionRanking(cluster)
     ranking.refresh()
 
     for number in range(1, 30):
@@ -105,7 +105,7 @@ PODS = st.builds(
 @given(st.lists(PODS, max_size=12, unique_by=lambda one: one.metadata.uid), st.sampled_from(["StartTime", "QoS"]))
 def test_ranking_all_nodes_at_once_comes_to_ranking_each(pods: list[Pod], order: EqualPriorityOrder) -> None:
     cluster = cluster_of(node("n1"), node("n2"), *pods)
-    ranking = Ranking(cluster, order)
+    ranking = PreemptionRanking(cluster, order)
     ranking.refresh()
 
     for row in cluster.nodes.row_of.values():
@@ -125,7 +125,7 @@ def test_many_changed_rows_are_ranked_together_as_each_is_by_itself(pods: list[P
     """Twenty nodes that stay as they are, and those of the pods."""
     others = [node(f"o{number}") for number in range(20)]
     cluster = cluster_of(*others, *(pod(f"q{number}", on=f"o{number}") for number in range(20)))
-    ranking = Ranking(cluster, order)
+    ranking = PreemptionRanking(cluster, order)
     ranking.refresh()
 
     cluster.put(node("n1"))
@@ -150,7 +150,7 @@ def test_numbers_in_names_that_no_64_bits_hold_are_compared_all_the_same() -> No
 
 def test_the_pods_on_a_row_are_its_newest_readings() -> None:
     cluster = with_pods(pod("a", on="n"), pod("b", on="n"))
-    ranking, row = Ranking(cluster), cluster.nodes.row_of["n"]
+    ranking, row = PreemptionRanking(cluster), cluster.nodes.row_of["n"]
     assert [one.name for one in ranking.on(row)] == ["a", "b"]
 
     newer = cluster.read(pod("a", on="n"))

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.replacements import Replacement
-from podium.cluster.cluster import Cluster
-from podium.cluster.feed import Feed
+from podium.cluster.cluster import Cluster, ClusterUpdater
 from tests.builders import DAY_ONE_NS, left, node, pod
 
 SECOND = 10**9
@@ -26,21 +25,21 @@ def made(name: str, seconds: int = 0, *, owner: str = "ReplicaSet/web", on: str 
     return pod(name, created=seconds, on=on, uid=uid or name, owner=owner)
 
 
-def shown(*objects: Node | Pod) -> Feed:
-    feed = Feed(Cluster())
+def shown(*objects: Node | Pod) -> ClusterUpdater:
+    feed = ClusterUpdater(Cluster())
     for one in objects:
         show(feed, one)
     return feed
 
 
-def show(feed: Feed, one: Node | Pod) -> None:
+def show(feed: ClusterUpdater, one: Node | Pod) -> None:
     if isinstance(one, Pod):
         feed.settle(feed.pod_changed(one))
     else:
         feed.changed(one)
 
 
-def first(feed: Feed) -> list[str]:
+def first(feed: ClusterUpdater) -> list[str]:
     return sorted(feed._cluster.replacements.first)
 
 

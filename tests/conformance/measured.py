@@ -1,61 +1,126 @@
-"""The measured decisions of kube-scheduler v1.36.2, and how they are held against Podium's.
+"""The measured decisions of kube-scheduler 1.31 to 1.36, and how they are compared with Podium's.
 
-A set is two files of lines: ``cases*.jsonl.xz`` holds clusters with a pending pod each, some with a configuration;
-``expected*.jsonl.xz`` what kube-scheduler decided for that pod, with its own cache, queue and event handlers, default
-feature gates, all nodes scored and examined.
+A set is a file of clusters with a pending pod each, some with a configuration (``cases*.jsonl.xz``,
+``dra-cases.jsonl.xz``), and a file of what kube-scheduler v1.36.2 decided for that pod (``expected*.jsonl.xz``,
+``dra-expected.jsonl.xz``), with its own cache, queue and event handlers, default feature gates, all nodes scored and
+examined. ``versions.jsonl.xz`` has what other versions decided differently: the keys of a line replace those of
+v1.36.2, null removes one. Keys that came out differently from run to run are ``unstable`` and not compared.
+``extra-cases.jsonl.xz`` are further clusters that show the differences, ``extra-expected.jsonl.xz`` what each version
+decided, and ``messages.jsonl.xz`` the FailedScheduling messages of all sets but those with claims.
+
+`python -m tests.conformance.measured` prints how many decisions of each version agree.
 """
 
 from __future__ import annotations
 
 import json
 import lzma
-from dataclasses import dataclass, field
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from podium.api.errors import PodiumError
 from podium.api.input.codec import decode
+from podium.api.versions.release import DEFAULT_RELEASE, Release, read_version
 from podium.app.explaining.explainer import Explainer
 from podium.app.explaining.explanation import Explanation
+from podium.controllers.scheduling.pod_reports import fit_error
 from podium.decide.placement import place
+from podium.decide.post_filter import ask_post_filters
 from podium.framework.settings.configuration import read_configuration
 
 HERE = Path(__file__).parent
 FIELDS = ("pod", "preEnqueue", "preFilter", "nodes", "scores", "totals", "best", "preemption")
 """What was measured of every decision; a field that is not there was not decided. Podium says more."""
 
+VERSIONS = ("1.31.14", "1.32.13", "1.33.13", "1.34.9", "1.35.6", "1.36.2")
+DEVICES = "dra-cases"
+"""The set about dynamic resources, which was measured from 1.34 on."""
+
+EXTRA = "extra"
+SETS = ("cases", "cases-2", DEVICES, EXTRA)
+_ANSWERS = {"cases": "expected", "cases-2": "expected-2", DEVICES: "dra-expected"}
+_BEYOND = ("outcome", "node", "caveats")
+FAILED = "a filter failed"
+"""How an error is told by the cases, whatever it says."""
+
+FIRST_WITH_SORTED_SLICES = 36
+"""Earlier minor versions search the slices of a pool in the order of a Go map, which is random."""
+
+Raw = dict[str, Any]
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A cluster with a pending pod (``pod`` is its key), and what kube-scheduler decided about it."""
+    """A cluster with a pending pod (``pod`` is its key), and what kube-scheduler of a version decided about it."""
 
     name: str
     theme: str
-    objects: list[dict[str, Any]]
+    objects: list[Raw]
     pod: str
-    expected: dict[str, Any]
-    config: dict[str, Any] = field(default_factory=dict)
+    expected: Raw
+    config: Raw = field(default_factory=dict)
+    release: Release = DEFAULT_RELEASE
+    unstable: tuple[str, ...] = ()
+
+
+def lines(name: str) -> list[Raw]:
+    """The lines of a file."""
+    with lzma.open(HERE / f"{name}.jsonl.xz") as found:
+        return [json.loads(line) for line in found]
 
 
 @cache
-def all_cases(suffix: str) -> list[Case]:
-    """The cases of the set whose files end in ``suffix``."""
-    found = []
-    cases, answers = HERE / f"cases{suffix}.jsonl.xz", HERE / f"expected{suffix}.jsonl.xz"
-    with lzma.open(cases) as asked, lzma.open(answers) as answered:
-        for line, answer in zip(asked, answered, strict=True):
-            case, expected = json.loads(line), json.loads(answer)
-            if expected.pop("name") != case["name"]:
-                raise AssertionError(f"the answer to {case['name']} is not in its line")
-            found.append(Case(**case, expected=expected))
+def all_cases(set_: str, version: str = VERSIONS[-1]) -> list[Case]:
+    """The cases of a set, with what a version decided."""
+    release = read_version(version)
+    if set_ == EXTRA:
+        decided = {line["name"]: line for line in lines("extra-expected") if version in line["versions"]}
+        return [_case(case, _without(decided[case["name"]], "versions"), release) for case in lines("extra-cases")]
+    found, differences = [], _differences(version)
+    for case, newest in zip(lines(set_), lines(_ANSWERS[set_]), strict=True):
+        if newest["name"] != case["name"]:
+            raise AssertionError(f"the answer to {case['name']} is not in its line")
+        other = differences.get((set_, case["name"]), {})
+        expected = {key: value for key, value in (newest | other.get("expected", {})).items() if value is not None}
+        found.append(replace(_case(case, expected, release), unstable=tuple(other.get("unstable", ()))))
     return found
+
+
+def sets_of(version: str) -> tuple[str, ...]:
+    """The sets that were measured of a version."""
+    return SETS if read_version(version).minor >= 34 else tuple(set_ for set_ in SETS if set_ != DEVICES)
+
+
+@cache
+def _differences(version: str) -> dict[tuple[str, str], Raw]:
+    return {(line["set"], line["name"]): line for line in lines("versions") if version in line["versions"]}
+
+
+@cache
+def messages(version: str) -> dict[tuple[str, str], str]:
+    """The messages of FailedScheduling events of a version, by set and case; only extra cases are in their answers."""
+    return {(line["set"], line["name"]): line["message"] for line in lines("messages") if version in line["versions"]}
+
+
+def _case(case: Raw, expected: Raw, release: Release) -> Case:
+    kept = _without(case, "shows", "since")
+    return Case(**kept, expected=_without(expected, "name"), release=release)
+
+
+def _without(raw: Raw, *keys: str) -> Raw:
+    return {key: value for key, value in raw.items() if key not in keys}
 
 
 def explained(case: Case) -> Explanation:
     """What Podium decides."""
     typed = [one for one in map(decode, case.objects) if one is not None]
     configuration = read_configuration(case.config, case.name) if case.config else None
-    return Explainer(typed, configuration).explain(case.pod)
+    return Explainer(typed, configuration, case.release).explain(case.pod)
 
 
 def ranked_node(explanation: Explanation) -> str:
@@ -66,15 +131,43 @@ def ranked_node(explanation: Explanation) -> str:
     return "" if found is None else runner.cluster.nodes.name(found)
 
 
+def message_of(explanation: Explanation) -> str:
+    """The message of the event about a pod that fits nowhere, "" if it fits or no attempt is made."""
+    runner = explanation.runner
+    if explanation.pre_enqueue is not None or explanation.error:
+        return ""
+    placement = place(runner, explanation.record)
+    if placement.row is not None or placement.error:
+        return ""
+    result = ask_post_filters(runner, placement)
+    return fit_error(placement, len(runner.cluster.nodes), result.status.message)
+
+
 def disagreement(case: Case, explanation: Explanation) -> str:
     """What differs from kube-scheduler's decision, field by field; "" where nothing does."""
     expected, found = _comparable(case.expected), _comparable(explanation.decision())
+    if case.release.minor < FIRST_WITH_SORTED_SLICES:
+        expected, found = _any_order(expected), _any_order(found)
+    if "error" in found:
+        found["error"] = FAILED
+    if "message" in expected:
+        found["message"] = message_of(explanation)
+    further = expected.keys() | (found.keys() if case.theme.startswith("dra") else ())
     wrong = [
         f"  {name}: kube-scheduler {expected.get(name)}\n  {' ' * len(name)}  Podium {found.get(name)}"
-        for name in (*FIELDS, *sorted(expected.keys() - set(FIELDS)))
-        if found.get(name) != expected.get(name)
+        for name in (*FIELDS, *sorted(further - {*FIELDS, *_BEYOND}))
+        if found.get(name) != expected.get(name) and name not in case.unstable
     ]
     return "\n".join([case.name, *wrong]) if wrong else ""
+
+
+def _any_order(decision: Raw) -> Raw:
+    """A decision without the order of a claim's devices."""
+    claims = {
+        node: {name: claim | {"devices": sorted(claim["devices"])} for name, claim in each.items()}
+        for node, each in decision.get("claims", {}).items()
+    }
+    return decision | ({"claims": claims} if claims else {})
 
 
 def may_take(case: Case, explanation: Explanation) -> tuple[str, list[str]]:
@@ -98,3 +191,42 @@ def _comparable(value: Any, name: str = "") -> Any:
     if name == "reasons":
         return sorted(value)
     return {key: _comparable(one, key) for key, one in value.items()} if isinstance(value, dict) else value
+
+
+def judged(case: Case, set_: str, version: str) -> Iterator[tuple[str, str]]:
+    """What was compared of a case, "decision" or "message", and what differs, "" where nothing does."""
+    known = messages(version).get((set_, case.name))
+    try:
+        explanation = explained(case)
+        yield "decision", disagreement(case, explanation)
+        if known is not None:
+            found = message_of(explanation)
+            yield (
+                "message",
+                "" if found == known else f"{case.name}\n  kube-scheduler {known}\n  Podium         {found}",
+            )
+    except PodiumError as error:
+        # An upstream error about the configuration ends with what is wrong with it.
+        reason = str(case.expected.get("error", "")).rpartition("scoringStrategy")[2]
+        yield "decision", "" if reason and reason in str(error) else f"{case.name}: {error}"
+
+
+def main(versions: list[str]) -> None:
+    """Print how many decisions and messages agree, and what differs."""
+    for version in versions or VERSIONS:
+        counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+        for set_ in sets_of(version):
+            for case in all_cases(set_, version):
+                for what, wrong in judged(case, set_, version):
+                    count = counts[set_ if what == "decision" else "messages"]
+                    count[0] += not wrong
+                    count[1] += 1
+                    if wrong:
+                        sys.stderr.write(f"{version} {set_} {wrong}\n")
+        agree = ", ".join(f"{name} {agreeing} of {of}" for name, (agreeing, of) in counts.items())
+        sys.stdout.write(f"{version}: {agree}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -17,14 +17,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from podium.sim.history import SimEvent
 from podium.sim.results.result import Result
-from podium.sim.run import simulate
-from podium.sim.sim_event import SimEvent
 from tests.sim.attempts import failed_attempts_told
+from tests.sim.simulating import simulate
 
 HERE = Path(__file__).parent
 START = datetime(2026, 1, 1, tzinfo=UTC)
-WORKLOADS = ("Deployment", "ReplicaSet", "Job", "StatefulSet")
+WORKLOADS = ("Deployment", "ReplicaSet", "Job", "StatefulSet", "DaemonSet")
 RUNNING = {
     "phase": "Running",
     "conditions": [{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "True"}],
@@ -66,6 +66,7 @@ class Story:
     steps: list[Raw]
     until: float
     recorded: list[Raw]
+    latency: str = "0"
 
     @property
     def known(self) -> str:
@@ -74,7 +75,7 @@ class Story:
     def play(self) -> Outcome:
         """The story as Podium plays it."""
         with failed_attempts_told() as failed:
-            found = self._of_result(simulate(self.documents(), start=stamp(0)))
+            found = self._of_result(simulate(self.documents(), start=stamp(0), latency=self.latency))
         for time, pod in failed:
             if self._is_followed(short(pod)):
                 found.attempts[short(pod)].append(time)
@@ -86,11 +87,13 @@ class Story:
     def documents(self) -> list[Raw]:
         steps = []
         for step in deepcopy(self.steps):
-            for change in ("delete", "finish", "scale"):
-                if change in step and step[change].get("kind") != "Node":
+            for change in ("delete", "finish", "scale", "evict", "patch"):
+                if change in step and step[change].get("kind") not in ("Node", "ResourceSlice"):
                     step[change].setdefault("namespace", "default")
-            if "delete" in step:
+            if step.get("delete", {}).get("kind") == "Pod":
                 step["delete"]["outright"] = True
+            if "drain" in step:
+                step["drain"].update(force=True, deleteEmptyDirData=True)
             steps.append({**step, "at": f"{step['at']:.3f}s"})
         spec = {"until": f"{self.until}s", "steps": steps}
         scenario = {"apiVersion": "podium.dev/v1alpha1", "kind": "Scenario", "metadata": {"name": "s"}, "spec": spec}
@@ -127,8 +130,9 @@ class Story:
             before = [(time, node) for time, node in pod["nominations"] if time <= until + 0.02]
             found.nominations[name] = changes([one for one in before if one[1] or one[0] < until - 0.02])
             found.attempts[name] = recorded["attempts"].get(name, [])
-        first = {victim: by for _, victim, by, _ in reversed(recorded["preempted"]) if by}
-        found.preempted = Counter((self._name(victim), self._name(by)) for victim, by in first.items())
+        # Of several preemptors of one victim the first counts; a victim's uid, where it is recorded, comes last.
+        first = {one[-1] if len(one) > 4 else one[1]: one for one in reversed(recorded["preempted"]) if one[2]}
+        found.preempted = Counter((self._name(one[1]), self._name(one[2])) for one in first.values())
         return found
 
     def _of_result(self, result: Result) -> Outcome:
@@ -265,12 +269,22 @@ def are_close(times: list[float], others: list[float]) -> bool:
 
 @cache
 def all_stories() -> list[Story]:
+    return _stories("stories", "0")
+
+
+@cache
+def more_stories() -> list[Story]:
+    """Stories in which controllers and the scheduler act on the same events, so that latencies decide who is first."""
+    return _stories("more-stories", "5ms")
+
+
+def _stories(name: str, latency: str) -> list[Story]:
     recorded = defaultdict(list)
-    for one in _lines("stories-recorded.jsonl.xz"):
+    for one in _lines(f"{name}-recorded.jsonl.xz"):
         recorded[one["name"]].append(one)
     return [
-        Story(one["name"], one["objects"], one["steps"], one["until"], recorded[one["name"]])
-        for one in _lines("stories.jsonl.xz")
+        Story(one["name"], one["objects"], one["steps"], one["until"], recorded[one["name"]], latency)
+        for one in _lines(f"{name}.jsonl.xz")
     ]
 
 

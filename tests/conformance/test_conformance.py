@@ -10,7 +10,7 @@ import pytest
 
 from podium.app.explaining.explanation import Explanation
 from podium.decide.placement import full_outcome, place
-from podium.decide.preempting.preemption_plan import Candidate
+from podium.decide.preempting.preemption_plan import PreemptionCandidate
 from podium.plugins.default_preemption import DefaultPreemption
 from tests.conformance.measured import Case, all_cases, disagreement, explained, may_take, ranked_node
 
@@ -65,17 +65,18 @@ HARDER_THEMES = {
     "taints2": 30,
     "terminating": 30,
 }
-ALL = [("", theme, CASES_A_THEME) for theme in THEMES] + [("-2", theme, n) for theme, n in HARDER_THEMES.items()]
+ALL = [("cases", theme, CASES_A_THEME) for theme in THEMES]
+ALL += [("cases-2", theme, number) for theme, number in HARDER_THEMES.items()]
 
 
-def cases_of(suffix: str, theme: str) -> list[Case]:
-    return [case for case in all_cases(suffix) if case.theme == theme]
+def cases_of(set_: str, theme: str) -> list[Case]:
+    return [case for case in all_cases(set_) if case.theme == theme]
 
 
-@pytest.mark.parametrize(("suffix", "theme", "number"), ALL, ids=[theme for _, theme, _ in ALL])
-def test_every_decision_is_kube_schedulers(suffix: str, theme: str, number: int) -> None:
+@pytest.mark.parametrize(("set_", "theme", "number"), ALL, ids=[theme for _, theme, _ in ALL])
+def test_every_decision_is_kube_schedulers(set_: str, theme: str, number: int) -> None:
     """Each field, and the node taken is one that kube-scheduler might have taken."""
-    cases, wrong = cases_of(suffix, theme), []
+    cases, wrong = cases_of(set_, theme), []
     for case in cases:
         explanation = explained(case)
         differs = disagreement(case, explanation)
@@ -90,7 +91,7 @@ def test_every_decision_is_kube_schedulers(suffix: str, theme: str, number: int)
     assert not wrong, f"{len(wrong)} of {number} cases of {theme} differ:\n" + "\n".join(wrong)
 
 
-def chosen(explanation: Explanation) -> Candidate | None:
+def chosen(explanation: Explanation) -> PreemptionCandidate | None:
     """What preemption decides when nothing more is asked for, if it comes to that."""
     runner, record = explanation.runner, explanation.record
     placement = place(runner, record, nominated_first=False)
@@ -100,10 +101,10 @@ def chosen(explanation: Explanation) -> Candidate | None:
     return plugin.plan(placement.state, record, runner, full_outcome(runner.cluster, placement)).chosen
 
 
-@pytest.mark.parametrize(("suffix", "theme", "number"), ALL, ids=[theme for _, theme, _ in ALL])
-def test_what_preemption_keeps_comes_to_the_same_decisions(suffix: str, theme: str, number: int) -> None:
+@pytest.mark.parametrize(("set_", "theme", "number"), ALL, ids=[theme for _, theme, _ in ALL])
+def test_what_preemption_keeps_comes_to_the_same_decisions(set_: str, theme: str, number: int) -> None:
     """The pods of each case come one after another, and the scheduler is asked each time."""
-    for case in cases_of(suffix, theme):
+    for case in cases_of(set_, theme):
         if not case.expected.get("preemption", {}).get("candidates"):
             continue
         explanation = explained(case)
@@ -118,10 +119,10 @@ def test_what_preemption_keeps_comes_to_the_same_decisions(suffix: str, theme: s
         assert found == plan.chosen, case.name
 
 
-@pytest.mark.parametrize(("suffix", "total"), [("", 800), ("-2", 760)])
-def test_every_case_is_of_a_theme_and_has_a_name_of_its_own(suffix: str, total: int) -> None:
-    cases = all_cases(suffix)
-    themes = {theme for where, theme, _ in ALL if where == suffix}
+@pytest.mark.parametrize(("set_", "total"), [("cases", 800), ("cases-2", 760)])
+def test_every_case_is_of_a_theme_and_has_a_name_of_its_own(set_: str, total: int) -> None:
+    cases = all_cases(set_)
+    themes = {theme for where, theme, _ in ALL if where == set_}
 
     assert len(cases) == len({case.name for case in cases}) == total
     assert {case.theme for case in cases} == themes

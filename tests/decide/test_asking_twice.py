@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import place
-from podium.decide.preempting.post_filter import ask_post_filters
+from podium.decide.post_filter import ask_post_filters
 from podium.framework.runner import Runner
 from tests.builders import cluster_of, configuration, node, plain_runner, pod, runner_on
 from tests.generators import EVERYTHING, Objects, Traits, clusters, targets

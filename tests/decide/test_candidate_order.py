@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from podium.cluster.arrays import stable_hash
-from podium.decide.preempting.candidate_order import CandidateOrder, Key
+from podium.decide.preempting.trial_table import RowTrial
+from podium.decide.preempting.trials import CandidateOrder, Key
 from tests.fuzzing import long_runs
 
 ROWS = st.integers(0, 19)
@@ -24,7 +25,10 @@ def name_hash(row: int) -> int:
 def ordered(keys: dict[int, Key]) -> CandidateOrder:
     rows = np.array(sorted(keys), dtype=np.int64)
     criteria = np.array([keys[row] for row in rows.tolist()], dtype=np.int64).reshape(-1, 3).T
-    return CandidateOrder(rows, criteria, np.array([name_hash(row) for row in rows.tolist()], dtype=np.uint64))
+    hashes = np.array([name_hash(row) for row in rows.tolist()], dtype=np.uint64)
+    order = CandidateOrder()
+    order.fill(rows, np.zeros(len(rows), dtype=np.int64), criteria, hashes)
+    return order
 
 
 def equals(keys: dict[int, Key]) -> list[int]:
@@ -46,26 +50,26 @@ class ChangingCandidates(RuleBasedStateMachine):
 
     @rule(row=ROWS, key=KEYS)
     def put(self, row: int, key: Key) -> None:
-        self.order.drop(row)
-        self.order.put(row, key, name_hash(row))
+        self.order.remove(row)
+        self.order.put(row, RowTrial(0, key), name_hash(row))
         self.keys[row] = key
 
     @rule(row=ROWS)
     def drop(self, row: int) -> None:
-        self.order.drop(row)
+        self.order.remove(row)
         self.keys.pop(row, None)
 
-    @rule(lot=st.integers(0, 2**64 - 1), most=st.integers(0, 4))
-    def draw(self, lot: int, most: int) -> None:
+    @rule(lot=st.integers(0, 2**64 - 1), most=st.integers(0, 4), preferred=st.just(-1) | ROWS)
+    def draw(self, lot: int, most: int, preferred: int) -> None:
         found = equals(self.keys)
-        expected = (found[lot % len(found)], tuple(found[:most])) if found else None
-        assert self.order.draw(lot, most) == expected
+        row = preferred if preferred in found or not found else found[lot % len(found)]
+        assert self.order.draw(lot, most, preferred) == ((row, tuple(found[:most])) if found else None)
 
     @invariant()
     def a_row_that_has_a_place_gets_no_other(self) -> None:
         for row in sorted(self.keys)[:1]:
             with pytest.raises(ValueError, match=f"row {row} has a place"):
-                self.order.put(row, (0, 0, 0), 0)
+                self.order.put(row, RowTrial(0, (0, 0, 0)), 0)
 
 
 ChangingCandidates.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
@@ -81,11 +85,11 @@ def test_all_candidates_come_in_order_as_the_best_are_taken_away() -> None:
     keys: dict[int, Key] = {row: (row % 3, -row % 5, 7) for row in range(20)}
     order, found = ordered(keys), []
 
-    while (drawn := order.draw(0, 1)) is not None:
+    while (drawn := order.draw(0, 1, -1)) is not None:
         row, equals_of_it = drawn
         assert equals_of_it == (row,)
         found.append(row)
-        order.drop(row)
+        order.remove(row)
 
     assert found == sorted(keys, key=lambda row: (keys[row], name_hash(row), row))
 
@@ -94,8 +98,7 @@ def test_keys_that_nobody_has_any_more_are_forgotten() -> None:
     order = ordered({0: (0, 0, 7)})
 
     for number in range(1, 1_000):
-        order.put(1, (1, number, 7), name_hash(1))
-        order.drop(1)
+        order.put(1, RowTrial(0, (1, number, 7)), name_hash(1))
+        order.remove(1)
 
-    assert len(order._keys) < 100
-    assert order._buckets.keys() == set(order._keys)
+    assert order._keys == [(0, 0, 7)] == list(order._buckets)

@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.decide.cpu_sharing import CPUWant, cpu_pressure, shared_cpu
+from podium.decide.kubelet import CPUWant, cpu_pressure, shared_cpu
 
 wants = st.lists(
     st.builds(

@@ -6,8 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from podium.api.pod import Pod
-from podium.decide.critical_pods import Holder, is_critical, make_room
-from podium.decide.kubelet_admission import Holding
+from podium.decide.kubelet import Holder, Holding, is_critical, make_room
 from tests.builders import pod
 
 CRITICAL = pod("critical", priority=2_000_000_000)

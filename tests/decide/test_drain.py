@@ -6,15 +6,15 @@ import pytest
 from msgspec.structs import replace
 
 from podium.api.pod import Pod
-from podium.decide.drain import DrainOptions, DrainPlan, PodFate, PodOnNode, plan_drain
-from podium.decide.local_storage import has_empty_dir, has_local_storage
+from podium.decide.evictions import DrainOptions, DrainPlan, PodDrainAction, PodOnNode, plan_drain
+from podium.decide.kubelet import has_empty_dir, has_local_storage
 from tests.builders import DAY_ONE_NS, pod, tolerate
 
 SECOND = 10**9
 DAEMONS = {"default/agent"}
 
 
-def fate(one: Pod, *, empty_dir: bool = False, late: bool = False, now: int = 0, **options: Any) -> PodFate:
+def fate(one: Pod, *, empty_dir: bool = False, late: bool = False, now: int = 0, **options: Any) -> PodDrainAction:
     """What becomes of a pod alone on its node; the DaemonSet `agent` exists."""
     plan = plan_drain([PodOnNode(one, empty_dir, late)], DAEMONS, DrainOptions(**options), now)
     return plan.fates[0]

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from podium.api.policy import PodDisruptionBudget
 from podium.cluster.cluster import Cluster
-from podium.decide.eviction_budgets import Allowance, EvictionBudgets
+from podium.decide.evictions import Allowance, EvictionBudgets
 from tests.builders import budget, pod
 
 CLUSTER = Cluster()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from podium.cluster.cluster import Cluster
+from podium.controllers.scheduling.pod_reports import fit_error
 from podium.decide.placement import Placement, full_outcome, place, rejecting_plugins
 from podium.framework.extenders import EXTENDER, Extenders
 from podium.framework.runner import Runner
-from podium.machines.scheduling.fit_error import fit_error
 from tests.builders import cluster_of, configuration, node, pending_in, plain_runner, pod, runner_on
 from tests.extenders import FakeExtender
 

@@ -12,6 +12,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from podium.api.errors import InputError
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
@@ -19,11 +20,13 @@ from podium.api.resource_requests import node_allocatable, pod_requests
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import full_outcome, place
+from podium.decide.post_filter import ask_post_filters
 from podium.decide.preempting.preemption_plan import PreemptionPlan
 from podium.framework.plugin import PluginContext
 from podium.framework.runner import Runner
+from podium.framework.settings.configuration import Configuration
 from podium.plugins.default_preemption import DefaultPreemption
-from tests.builders import budget, cluster_of, configuration, explain, node, pod, runner_on, term
+from tests.builders import budget, cluster_of, configuration, explain, node, pod, runner_on, service, term
 from tests.fuzzing import Effort, efforts
 
 FAIR = configuration({"DefaultPreemption": {"equalPriorityPreemption": True}})
@@ -75,6 +78,64 @@ def test_an_owner_takes_as_long_as_it_has_no_more_than_the_other_one_then(
 
 def test_an_owner_takes_nothing_from_itself() -> None:
     assert victims(node("n", cpu=4), *theirs(4, owner=MINE), P) == {}
+
+
+def fair_by(**arguments: str) -> Configuration:
+    return configuration({"DefaultPreemption": {"equalPriorityPreemption": True, **arguments}})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_one"),
+    [
+        ({}, False),
+        ({"equalPriorityOwners": "Workload"}, False),
+        ({"equalPriorityOwners": "Service"}, True),
+        ({"equalPriorityOwners": "Label", "equalPriorityOwnerLabel": "team"}, True),
+    ],
+)
+def test_two_controllers_of_one_service_or_label_have_one_share(arguments: dict[str, str], is_one: bool) -> None:
+    """Six cpu: three of the other owner, two of p's Service by another controller, one by its own."""
+    mine = {"cpu": 1, "labels": {"app": "mine", "team": "blue"}, "on": "n"}
+    own = [pod("m", owner=MINE, **mine), *(pod(f"o{n}", owner="ReplicaSet/older", **mine) for n in range(2))]  # type: ignore[arg-type]
+    waiting = pod("p", cpu=1, owner=MINE, labels={"app": "mine", "team": "blue"})
+    objects = [node("n", cpu=6), service("mine", app="mine"), *own, *theirs(3), waiting]
+
+    assert explain(objects, settings=fair_by(**arguments)).outcome == ("unschedulable" if is_one else "preempts")
+
+
+def test_the_replica_sets_of_a_deployment_have_one_share_by_workload() -> None:
+    def of(template_hash: str, **more: object) -> dict[str, object]:
+        labels = {"pod-template-hash": template_hash}
+        return {"cpu": 1, "owner": f"ReplicaSet/mine-{template_hash}", "labels": labels, **more}
+
+    own = [pod(f"m{n}", **of("old" if n else "new", on="n")) for n in range(3)]  # type: ignore[arg-type]
+    objects = [node("n", cpu=6), *own, *theirs(3), pod("p", **of("new"))]  # type: ignore[arg-type]
+
+    assert explain(objects, settings=FAIR).outcome == "preempts"
+    assert explain(objects, settings=fair_by(equalPriorityOwners="Workload")).outcome == "unschedulable"
+
+
+def test_shares_are_added_up_again_when_a_service_comes_that_joins_controllers() -> None:
+    own = [pod(f"o{n}", on="n", cpu=1, owner="ReplicaSet/older", labels={"app": "mine"}) for n in range(3)]
+    cluster = cluster_of(node("n", cpu=6), *own, *theirs(3))
+    runner = runner_on(cluster, fair_by(equalPriorityOwners="Service"))
+    record = cluster.read(pod("p", cpu=1, owner=MINE, labels={"app": "mine"}))
+
+    def is_fair() -> bool:
+        return any(answer.is_success for answer in ask_post_filters(runner, place(runner, record)).answers)
+
+    before = is_fair()
+    cluster.put(service("mine", app="mine"))
+
+    assert (before, is_fair()) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"equalPriorityOwners": "Label"}, {"equalPriorityOwnerLabel": "team"}], ids=["none", "unused"]
+)
+def test_a_label_of_owners_is_named_where_it_counts_and_nowhere_else(arguments: dict[str, str]) -> None:
+    with pytest.raises(InputError, match="equalPriorityOwnerLabel names a label if equalPriorityOwners is Label"):
+        runner_on(cluster_of(), fair_by(**arguments))
 
 
 def test_an_exchange_never_takes_more_than_a_budgets_rate_has_left() -> None:

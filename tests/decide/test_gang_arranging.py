@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
-from podium.decide.gangs.group_placement import GroupPlacement
-from podium.decide.gangs.group_trial import GroupTrial
-from podium.decide.gangs.placing import place_group
+from podium.decide.gang_placement import GroupPlacement, GroupTrial, place_group
 from podium.framework.runner import Runner
 from tests.builders import cluster_of, member, node, pending_in, plain_runner, pod
 from tests.fuzzing import Effort, efforts

@@ -12,10 +12,7 @@ from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
-from podium.decide.gangs.domains import domains_of
-from podium.decide.gangs.group_placement import GroupPlacement
-from podium.decide.gangs.group_trial import GroupTrial
-from podium.decide.gangs.placing import place_group
+from podium.decide.gang_placement import GroupPlacement, GroupTrial, domains_of, place_group
 from podium.decide.placement import place
 from tests.builders import HOSTNAME, cluster_of, member, node, pending_in, plain_runner, pod
 from tests.generators import Objects, Traits, clusters, targets

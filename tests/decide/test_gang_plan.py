@@ -13,16 +13,14 @@ from podium.api.meta import Kubernetes
 from podium.api.pod import MIRROR_ANNOTATION, Pod
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.decide.gangs.domains import domains_of
+from podium.decide.gang_placement import domains_of
 from podium.decide.preempting.eligibility import NOT_ELIGIBLE_TERMINATING
-from podium.decide.preempting.gang.gang import gang_priority
-from podium.decide.preempting.gang.gang_plan import GangPlan
-from podium.framework.cycle_state import CycleState
-from podium.framework.errors import PluginError
-from podium.framework.group_plugin import GroupDemand
+from podium.decide.preempting.gang.gang import GangPlan, gang_priority
+from podium.framework.handle import CycleState
 from podium.framework.plugin import PluginContext, ReservePlugin
+from podium.framework.pre_filters import GroupDemand
 from podium.framework.runner import Runner
-from podium.framework.status import SUCCESS, Code, Status
+from podium.framework.verdicts import SUCCESS, Code, PluginError, Status
 from podium.plugins.default_preemption import DefaultPreemption
 from tests.builders import (
     HOSTNAME,

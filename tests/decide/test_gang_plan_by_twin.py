@@ -18,17 +18,14 @@ from podium.api.times import parse_duration
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.decide.gangs.domains import domains_of
-from podium.decide.preempting.costs.criteria import CriterionName
-from podium.decide.preempting.costs.protection import Protection
-from podium.decide.preempting.costs.victim_cost import VictimCost
-from podium.decide.preempting.gang.gang import EVERYWHERE, Gang
-from podium.decide.preempting.gang.gang_plan import GangPlan
-from podium.decide.preempting.gang.gang_planner import plan_gang
+from podium.decide.gang_placement import domains_of
+from podium.decide.preempting.criteria import CriterionName, VictimCost
+from podium.decide.preempting.eligibility import VictimProtection
+from podium.decide.preempting.gang.gang import EVERYWHERE, Gang, GangPlan
+from podium.decide.preempting.gang.gang_search import plan_gang
 from podium.decide.preempting.preemption import PreemptionOptions
 from podium.decide.preempting.trials import Trials
-from podium.decide.preempting.wide.wide_settings import WideSettings
-from podium.decide.preempting.wide.wide_trials import WideTrials
+from podium.decide.preempting.wide.wide_search import WideSettings, WideTrials
 from tests.builders import DAY_ONE_NS, ZONE, cluster_of, plain_runner
 from tests.decide.test_wide_preemption_by_twin import dressed
 from tests.fuzzing import Effort, efforts
@@ -136,7 +133,9 @@ def planned(
 
 
 def options_of(cluster: Cluster, args: Mapping[str, Any]) -> PreemptionOptions:
-    protection = Protection(parse_duration(args["minimumRunningTime"]) or None, required=args["budgets"] == "Require")
+    protection = VictimProtection(
+        parse_duration(args["minimumRunningTime"]) or None, required=args["budgets"] == "Require"
+    )
     return PreemptionOptions(
         may_disrupt=protection.on(cluster, None),
         cost=VictimCost.stated(args["victimCost"]),

@@ -17,11 +17,11 @@ from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView, View
-from podium.framework.cycle_state import CycleState
+from podium.framework.handle import CycleState
 from podium.framework.plugin import Scope
 from podium.framework.runner import Runner
 from podium.framework.scoring import default_normalize
-from podium.framework.status import SUCCESS, Status, unresolvable, unschedulable
+from podium.framework.verdicts import SUCCESS, Status, unresolvable, unschedulable
 from tests.builders import cluster_of, configuration, plain_runner, runner_on
 from tests.cluster.changing_cluster import NAMES, ChangingCluster
 from tests.decide.answers import answers

@@ -16,15 +16,13 @@ from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.decide.placement import place
-from podium.decide.ties import lot
-from podium.framework.cycle_state import CycleState
-from podium.framework.errors import PluginError
-from podium.framework.kept.rankings import FEW_CHANGES, MOST_CHANGES, PATIENCE
+from podium.decide import sampling
+from podium.decide.placement import lot, place
+from podium.framework.cache.rankings import FEW_CHANGES, MOST_CHANGES, PATIENCE
+from podium.framework.handle import CycleState
 from podium.framework.plugin import Plugin, Scope
 from podium.framework.runner import Runner
-from podium.framework.status import unschedulable
-from podium.framework.verdicts import Verdicts
+from podium.framework.verdicts import PluginError, Verdicts, unschedulable
 from podium.plugins.domain_counts import FEW_DOMAINS
 from tests.builders import HOSTNAME, ZONE, cluster_of, node, node_term, plain_runner, pod, spread_over, term, tolerate
 from tests.cluster.changing_cluster import NAMES, ChangingCluster
@@ -50,6 +48,8 @@ def ranking_runner(cluster: Cluster, *extra: Plugin) -> Runner:
 
 def same_row(runner: Runner, record: PodRecord) -> bool:
     """Whether a pod was found a node by ranking; fails where that is not the node that a look at all finds."""
+    if runner.profile.is_sampling:
+        return same_of_sample(runner, record)
     state = CycleState()
     before = runner.pre_filter(state, record)
     found = None
@@ -59,6 +59,19 @@ def same_row(runner: Runner, record: PodRecord) -> bool:
     assert found in (None, expected)
     assert place(runner, record, nominated_first=False, detailed=False).row == expected
     return found is not None
+
+
+def same_of_sample(runner: Runner, record: PodRecord) -> bool:
+    """The same where the search for nodes ends early, from several starts."""
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sampling, "MINIMUM_NODES", 1)
+        for cursor in range(3):
+            slow = place(runner, record, nominated_first=False, cursor=cursor)
+            fast = place(runner, record, nominated_first=False, cursor=cursor, detailed=False)
+            assert (fast.row, fast.cursor) == (slow.row, slow.cursor)
+            found.append(fast.row is not None and not len(fast.rows))
+    return found[-1]
 
 
 def ranked(runner: Runner, *records: PodRecord) -> list[bool]:
@@ -92,16 +105,26 @@ def test_the_second_pod_of_a_class_is_placed_by_what_the_first_left(target: Pod)
         assert same_row(runner, record)
 
 
-def test_all_nodes_are_looked_at_where_disks_or_a_percentage_count() -> None:
+def test_all_nodes_are_looked_at_where_disks_count() -> None:
     cluster = cluster_of(*(node(f"n{n}") for n in range(3)))
     mounting, plain = (cluster.read(one) for one in (pod("m", spec={"volumes": (DISK,)}), pod("p")))
 
     assert ranked(ranking_runner(cluster), plain, mounting) == [True, False]
-    sampling = ranking_runner(cluster)
-    profile = replace(sampling.profile, percentage_of_nodes_to_score=50)
-    sampling = Runner(profile, cluster)
-    sampling.rankings.patience = 0
-    assert ranked(sampling, plain) == [False]
+
+
+def test_a_sample_of_nodes_is_ranked_if_the_score_depends_on_rows_alone() -> None:
+    nodes = (node(f"n{n}", labels={ZONE: f"z{n % 3}"}) for n in range(6))
+    cluster = cluster_of(*nodes)
+    runner = sampling_runner(cluster)
+    plain, spread = (cluster.read(pod("p", spread=one)) for one in ((), [spread_over(ZONE, "app=a")]))
+
+    assert ranked(runner, plain, spread) == [True, False]
+
+
+def sampling_runner(cluster: Cluster) -> Runner:
+    runner = Runner(replace(plain_runner(cluster).profile, percentage_of_nodes_to_score=40), cluster)
+    runner.rankings.patience = 0
+    return runner
 
 
 def test_room_of_nominated_pods_is_seen_by_pods_of_no_higher_priority() -> None:
@@ -319,6 +342,14 @@ class RankedSimply(RankedCluster):
         self.runner = ranking_runner(self.cluster, ByTheNodeKept(), ByThePodsKept())
 
 
+class RankedInSamples(RankedPlainly):
+    """The same, where the search for nodes ends early."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = sampling_runner(self.cluster)
+
+
 MACHINES = [
     RankedCluster,
     RankedPlainly,
@@ -328,6 +359,7 @@ MACHINES = [
     RankedNear,
     RankedApart,
     RankedSimply,
+    RankedInSamples,
 ]
 for machine in MACHINES:
     machine.TestCase.settings = settings(max_examples=8, stateful_step_count=20)
@@ -339,6 +371,7 @@ TestPodsBesideNominatedOnes = RankedBesideOthers.TestCase
 TestPodsNearOthers = RankedNear.TestCase
 TestSpreadPods = RankedApart.TestCase
 TestSimpleForm = RankedSimply.TestCase
+TestPlainPodsInSamples = RankedInSamples.TestCase
 
 
 @pytest.mark.fuzz

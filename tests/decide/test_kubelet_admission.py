@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from podium.api.node import Node
 from podium.api.pod import Container, ContainerPort, ContainerStatus, Pod, PodStatus, ResourceRequirements
 from podium.api.resource_requests import node_allocatable
-from podium.decide.kubelet_admission import Held, Holding, Refusal, pressure_refusal, refusals
+from podium.decide.kubelet import HeldResources, Holding, Refusal, pressure_refusal, refusals
 from tests.builders import node, node_term, pod, tolerate
 
 pytestmark = pytest.mark.upstream(59)
@@ -26,7 +26,7 @@ SIDECAR = Container(name="s", restart_policy="Always", ports=(ContainerPort(cont
 
 
 def refused(one: Pod, there: Node = SMALL, beside: Sequence[Pod] = ()) -> list[Refusal]:
-    others = Held(Holding.of(other) for other in beside)
+    others = HeldResources(Holding.of(other) for other in beside)
     return refusals(one, Holding.of(one), there, node_allocatable(there.status), others)
 
 
@@ -192,7 +192,7 @@ def test_under_other_pressure_a_node_turns_away_all_but_critical_pods(conditions
 def test_what_pods_hold_together_is_nothing_when_all_have_left() -> None:
     pods = [pod("a", cpu=1, memory="1Gi"), pod("b", cpu=0, ports=[80]), pod("c", cpu=2, ports=[80])]
     holdings = [Holding.of(one) for one in pods]
-    held = Held(holdings)
+    held = HeldResources(holdings)
     assert held.amounts["cpu"] == 3000
     assert list(held.ports.values()) == [2]
 

@@ -9,7 +9,7 @@ from podium.api.errors import InputError
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.reading import read
-from podium.decide.scaling.node_groups import NodeGroup, is_starting, removal_taint, started
+from podium.decide.autoscaling import NodeGroup, is_starting, removal_taint, started
 from tests.builders import HOSTNAME, ZONE
 
 TEMPLATE: Raw = {

@@ -10,11 +10,10 @@ import pytest
 
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.decide.placement import full_outcome, place
-from podium.decide.ties import pick
-from podium.framework.cycle_state import CycleState
+from podium.decide.placement import full_outcome, pick, place
+from podium.framework.handle import CycleState
 from podium.framework.runner import Runner
-from podium.framework.status import SUCCESS, Code, Status, unresolvable, unschedulable
+from podium.framework.verdicts import SUCCESS, Code, Status, unresolvable, unschedulable
 from tests.builders import cluster_of, configuration, node, node_term, pending_in, plain_runner, pod, runner_on
 
 

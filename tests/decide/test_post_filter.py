@@ -10,19 +10,15 @@ from msgspec.structs import replace
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView
-from podium.decide.gangs.group_trial import GroupTrial
-from podium.decide.gangs.ways_out import ask_group_post_filter
+from podium.decide.gang_placement import GroupTrial, ask_group_post_filter
 from podium.decide.placement import place
-from podium.decide.preempting.post_filter import ask_post_filters
-from podium.framework.cycle_state import CycleState
-from podium.framework.errors import PluginError
-from podium.framework.group_plugin import GroupDemand, GroupHandle, GroupPostFilterResult
-from podium.framework.handle import Handle
+from podium.decide.post_filter import ask_post_filters
+from podium.framework.handle import CycleState, Handle
 from podium.framework.plugin import PostFilterResult
+from podium.framework.pre_filters import GroupDemand, GroupHandle, GroupPostFilterResult
 from podium.framework.runner import Runner
-from podium.framework.settings.profile import Profile
-from podium.framework.status import SUCCESS, Code, Status, unresolvable, unschedulable
-from podium.framework.verdicts import Outcome
+from podium.framework.settings.registry import Profile
+from podium.framework.verdicts import SUCCESS, Code, Outcome, PluginError, Status, unresolvable, unschedulable
 from tests.builders import cluster_of, node, pod
 
 
@@ -59,6 +55,9 @@ class TurnsDown:
 
     def filter(self, state: CycleState, pod: PodRecord, node: NodeView) -> Status:
         return unschedulable("no")
+
+
+VICTIM = cluster_of(node("n0")).read(pod("v", on="n0"))
 
 
 def proposed(
@@ -136,6 +135,15 @@ def test_what_each_said_can_be_told() -> None:
         (PostFilterResult(Status(), "n9"), 'with the node "n9", which there is not'),
         (PostFilterResult(Status(), binds_to="n9"), 'with the node "n9", which there is not'),
         (PostFilterResult(Status(), "n0", (cluster_of().read(pod("waits")),)), "the victim default/waits, which is on"),
+        (
+            PostFilterResult(Status(), None, (VICTIM,)),
+            "victim default/v, but without a node that the pod would get",
+        ),
+        (PostFilterResult(Status(), "", (VICTIM,)), "victim default/v, but without a node that the pod would get"),
+        (
+            PostFilterResult(unschedulable("no"), "n0", (VICTIM,)),
+            "but with Unschedulable instead of Success",
+        ),
     ],
 )
 def test_a_proposal_that_cannot_be_is_the_plugin_s_fault(answer: Any, told: str) -> None:
@@ -160,14 +168,16 @@ def proposed_for_group(answer: Any, cluster: Cluster) -> GroupPostFilterResult:
 def test_what_is_proposed_for_a_group_is_held_against_the_same_rules() -> None:
     cluster = cluster_of(node("n0"), pod("victim", on="n0"))
     member, (now,) = cluster.read(pod("member")), cluster.placed.values()
-    before = replace(now, terminating=True)
+    before, places = replace(now, terminating=True), ((member, "n0"),)
     refused = [
         (None, "with None, not with a GroupPostFilterResult"),
         (GroupPostFilterResult(Status(), ((member, "n9"),)), 'with the node "n9", which there is not'),
-        (GroupPostFilterResult(Status(), victims=(member,)), "the victim default/member, which is on no node"),
+        (GroupPostFilterResult(Status(), places, (member,)), "the victim default/member, which is on no node"),
+        (GroupPostFilterResult(Status(), victims=(now,)), "the victim default/victim, but without a node"),
+        (GroupPostFilterResult(unschedulable("no"), places, (now,)), "with Unschedulable instead of Success"),
     ]
 
-    assert proposed_for_group(GroupPostFilterResult(Status(), victims=(before,)), cluster).victims == (now,)
+    assert proposed_for_group(GroupPostFilterResult(Status(), places, (before,)), cluster).victims == (now,)
     for answer, told in refused:
         with pytest.raises(PluginError, match=f"plugin First answered at PostFilter for pod default/member .*{told}"):
             proposed_for_group(answer, cluster)

@@ -14,10 +14,10 @@ import pytest
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
+from podium.decide.preempting.criteria import UPSTREAM_COST
 from podium.decide.preempting.preemption_plan import PreemptionPlan
-from podium.decide.preempting.trial_table import CRITERIA
 from podium.framework.settings.configuration import Configuration
-from podium.framework.status import Code
+from podium.framework.verdicts import Code
 from tests.builders import HOSTNAME, ZONE, budget, configuration, explain, node, pod, spread_over, term
 
 BY_QOS = configuration({"DefaultPreemption": {"equalPriorityOrder": "QoS"}})
@@ -330,8 +330,8 @@ def test_a_used_up_rate_decides_first_between_nodes_and_never_stops_preemption()
     objects = candidates([pod("rated", on="n1", cpu=4, labels=DB, ready=True)], [pod("q", on="n2", priority=9, cpu=4)])
     used_up = budget("b", "app=db", 9, rate="1/1h", used=1)
 
-    assert chosen(*objects, budget("b", "app=db", 9, rate="1/1h")) == (("n1",), CRITERIA[1])
-    assert chosen(*objects, used_up) == (("n2",), CRITERIA[0])
+    assert chosen(*objects, budget("b", "app=db", 9, rate="1/1h")) == (("n1",), UPSTREAM_COST.words[1])
+    assert chosen(*objects, used_up) == (("n2",), UPSTREAM_COST.words[0])
     assert chosen(*objects[:2], used_up) == (("n1",), "")
 
 
@@ -471,6 +471,15 @@ def test_what_the_criteria_leave_tied_is_chosen_by_lot_and_the_lot_falls_differe
     assert taken == {f"n{n}" for n in range(6)}
 
 
+def test_of_candidates_that_the_criteria_leave_tied_the_nominated_node_is_taken() -> None:
+    """So that a preemption whose scheduler ended halfway goes on where it began."""
+    nodes = [one for n in range(6) for one in full_of(f"n{n}", pod(f"q{n}", on=f"n{n}", cpu=4, started=0))]
+    for number in range(6):
+        found = plan(*nodes, pod("p", priority=5, cpu=4, nominated=f"n{number}"))
+        assert found.chosen is not None
+        assert found.chosen.node_name == f"n{number}"
+
+
 # How many candidates are looked at
 
 
@@ -502,7 +511,7 @@ def test_as_many_candidates_are_kept_as_configured() -> None:
 
 @pytest.mark.upstream(27)
 def test_candidates_are_looked_for_until_one_violates_no_budget() -> None:
-    """[27] Beyond the number configured, if need be until the nodes end."""
+    """[27] Beyond the number configured, if need be until the nodes end; no more than that number violate budgets."""
     one = configuration({"DefaultPreemption": {"minCandidateNodesAbsolute": 1}})
     for number in range(8):
         target = pod("p", uid=f"uid-{number}", priority=500, cpu=4)
@@ -510,7 +519,7 @@ def test_candidates_are_looked_for_until_one_violates_no_budget() -> None:
 
         assert found.selected == ("n5",)
     nothing_better = plan(*many(12, guarded=range(12)), pod("p", priority=500, cpu=4), settings=one)
-    assert len(nothing_better.candidates) == 12
+    assert len(nothing_better.candidates) == 1
 
 
 # Who may preempt
@@ -635,7 +644,7 @@ def test_the_message_counts_each_reason_once_for_every_node_that_has_it() -> Non
 
     assert found.message == (
         "preemption: 0/4 nodes are available: 1 Insufficient memory, 1 No preemption victims found for incoming pod, "
-        "1 Preemption is not helpful for scheduling, 2 Insufficient cpu"
+        "1 Preemption is not helpful for scheduling, 2 Insufficient cpu."
     )
 
 

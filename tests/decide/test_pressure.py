@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from podium.decide.critical_pods import is_critical
-from podium.decide.pressure import MemoryUse, eviction_message, memory_ranking
+from podium.decide.kubelet import MemoryUse, eviction_message, is_critical, memory_ranking
 from tests.builders import pod
 
 pytestmark = pytest.mark.upstream(60)

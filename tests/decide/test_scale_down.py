@@ -16,8 +16,7 @@ from podium.api.node import Node
 from podium.api.pod import Pod, PodCondition
 from podium.api.policy import PodDisruptionBudget
 from podium.cluster.cluster import Cluster
-from podium.decide.eviction_budgets import EvictionBudgets
-from podium.decide.scaling.scale_down import (
+from podium.decide.autoscaling import (
     RemovalTerms,
     ScaleDownOptions,
     ScaleDownPlan,
@@ -27,7 +26,8 @@ from podium.decide.scaling.scale_down import (
     utilisation,
     why_kept,
 )
-from podium.decide.scratch import Scratch
+from podium.decide.evictions import EvictionBudgets
+from podium.decide.transaction import ClusterTransaction
 from tests import builders
 from tests.builders import HOSTNAME, budget, cluster_of, node, plain_runner, term
 
@@ -56,8 +56,8 @@ def around(
     return RemovalTerms(known, keeps_data, closed, ScaleDownOptions(**options))
 
 
-def scratch_on(cluster: Cluster) -> Scratch:
-    return Scratch(cluster, {"default-scheduler": plain_runner(cluster)})
+def scratch_on(cluster: Cluster) -> ClusterTransaction:
+    return ClusterTransaction(cluster, {"default-scheduler": plain_runner(cluster)})
 
 
 def plan(
@@ -72,8 +72,8 @@ def plan(
     budgets = [one for one in objects if isinstance(one, PodDisruptionBudget)]
     names = tuple(name for name in candidates if name in cluster.nodes.row_of)
     surroundings = around(budgets, keeps_data=keeps_data, closed=closed, **options)
-    with scratch_on(cluster) as scratch:
-        return plan_scale_down(scratch, [Shrinkable(names, spare)], surroundings)
+    with scratch_on(cluster) as transaction:
+        return plan_scale_down(transaction, [Shrinkable(names, spare)], surroundings)
 
 
 FULL = [node("n2", cpu=4), pod("full", on="n2", cpu=2)]
@@ -241,13 +241,13 @@ def test_a_node_is_little_used_below_the_threshold_and_not_at_it() -> None:
 
 def test_whether_one_node_can_be_removed_is_asked_of_its_pods_alone() -> None:
     cluster = cluster_of(node("n1", cpu=4), node("n2", cpu=4), pod("a", on="n1", cpu=3))
-    with scratch_on(cluster) as scratch:
-        assert why_kept(scratch, "n1", around()) == ""
+    with scratch_on(cluster) as transaction:
+        assert why_kept(transaction, "n1", around()) == ""
         assert list(cluster.nodes.row_of) == ["n2"]
 
     cluster.add_pod(cluster.read(pod("b", on="n2", cpu=2)))
-    with scratch_on(cluster) as scratch:
-        assert why_kept(scratch, "n1", around()) == "default/a fits on no other node"
+    with scratch_on(cluster) as transaction:
+        assert why_kept(transaction, "n1", around()) == "default/a fits on no other node"
         assert sorted(cluster.nodes.row_of) == ["n1", "n2"]
 
 
@@ -282,8 +282,8 @@ def test_all_nodes_of_a_plan_can_go_at_once(placed: list[tuple[int, int]]) -> No
             room[number] -= size
             pods.append(pod(f"p{index}", on=f"n{number}", cpu=size))
     cluster = cluster_of(*nodes, *pods)
-    with scratch_on(cluster) as scratch:
-        found = plan_scale_down(scratch, [Shrinkable(tuple(one.metadata.name for one in nodes), 4)], around())
+    with scratch_on(cluster) as transaction:
+        found = plan_scale_down(transaction, [Shrinkable(tuple(one.metadata.name for one in nodes), 4)], around())
         left = cluster.nodes
         assert set(left.row_of) == {f"n{number}" for number in range(5)} - set(found.unneeded)
         assert all(left.requested[0, row] <= left.allocatable[0, row] for row in left.row_of.values())

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
-from podium.decide.scaling.node_groups import NodeGroup
-from podium.decide.scaling.scale_up import Expandable, ScaleUpPlan, plan_scale_up
-from podium.decide.scratch import Scratch
+from podium.decide.autoscaling import Expandable, NodeGroup, ScaleUpPlan, plan_scale_up
+from podium.decide.transaction import ClusterTransaction
 from tests.builders import HOSTNAME, ZONE, cluster_of, node, plain_runner, pod, spread_over, term, tolerate
 
 
@@ -45,9 +44,9 @@ def plan(
     expandable = [
         one if isinstance(one, Expandable) else Expandable(one, one.free_names(one.maximum, ())) for one in groups
     ]
-    with Scratch(cluster, {"default-scheduler": plain_runner(cluster)}) as scratch:
+    with ClusterTransaction(cluster, {"default-scheduler": plain_runner(cluster)}) as transaction:
         read = [cluster.read(one) for one in pods]
-        return plan_scale_up(scratch, expandable, read, [cluster.read(one) for one in daemons])
+        return plan_scale_up(transaction, expandable, read, [cluster.read(one) for one in daemons])
 
 
 def chosen(found: ScaleUpPlan) -> dict[str, Any]:

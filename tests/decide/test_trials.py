@@ -11,7 +11,7 @@ from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
 from podium.decide.preempting import trials
-from podium.decide.preempting.victims import choose_victims, choose_victims_on
+from podium.decide.preempting.reprieve import choose_victims, choose_victims_on
 from podium.framework.runner import Runner
 from tests.builders import budget, cluster_of, node, pending_in, plain_runner, pod
 from tests.decide.answers import answers
@@ -84,7 +84,7 @@ def rows_tried(monkeypatch: pytest.MonkeyPatch, cluster: Cluster, *changes: Call
     tried: list[int] = []
 
     def counted(*args: Any, **more: Any) -> Any:
-        tried[-1] += len(args[3].rows)
+        tried[-1] += len(args[2].rows)
         return choose_victims(*args, **more)
 
     def counted_one(*args: Any) -> Any:
@@ -171,10 +171,23 @@ def test_pods_of_one_class_and_different_priorities_do_not_share_trials() -> Non
 
 def test_the_trials_of_the_classes_seen_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many classes there are, and with the same answers."""
-    monkeypatch.setattr(trials, "_KEPT_CLASSES", 2)
+    monkeypatch.setattr(trials, "_CACHED_CLASSES", 2)
     cluster = cluster_of(node("n", cpu=4), *(pod(f"q{n}", on="n", cpu=1, started=n) for n in range(4)))
     runner = plain_runner(cluster)
 
     found = [len(candidates(runner, pod("p", priority=5, cpu=cpu))["n"][0]) for cpu in (1, 2, 3, 4, 1, 2, 3, 4)]
 
     assert found == [1, 2, 3, 4, 1, 2, 3, 4]
+
+
+def test_a_trial_is_made_again_when_readiness_decides_whether_a_victim_takes_a_token() -> None:
+    """The rate has no token left. A pod that is not ready takes none, and so it violates nothing any more."""
+    spent = budget("db", "app=db", 5, rate="1/1h", used=1)
+    ready = pod("r", on="n", cpu=1, labels={"app": "db"}, started=2, ready=True)
+    cluster = cluster_of(node("n", cpu=3), pod("k", on="n", priority=9, cpu=1), RUNNING[0], ready, spent)
+    runner, target = plain_runner(cluster), pod("p", priority=5, cpu=1)
+
+    before = candidates(runner, target)
+    cluster.replace_pod(cluster.read(RUNNING[1]))
+
+    assert (before, candidates(runner, target)) == (Q, R)

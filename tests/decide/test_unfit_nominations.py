@@ -10,10 +10,10 @@ import pytest
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView
-from podium.decide.nominations import unfit_nominations
-from podium.framework.cycle_state import CycleState
+from podium.decide.placement import unfit_nominations
+from podium.framework.handle import CycleState
 from podium.framework.plugin import Plugin
-from podium.framework.status import Status
+from podium.framework.verdicts import Status
 from tests.builders import cluster_of, node, plain_runner, pod
 
 RUNNING = [pod("q", on="n", cpu=2)]
@@ -21,7 +21,8 @@ RUNNING = [pod("q", on="n", cpu=2)]
 
 def ended(cluster: Cluster, priority: int, leaving: frozenset[str] = frozenset(), *extra: Plugin) -> list[str]:
     runners = {"default-scheduler": plain_runner(cluster, extra=extra)}
-    return [one.name for one in unfit_nominations(cluster, runners, "n", priority, leaving)]
+    taker = cluster.read(pod("taker", priority=priority))
+    return [one.name for one in unfit_nominations(cluster, runners, "n", taker, leaving)]
 
 
 @pytest.mark.upstream(11, 13)

@@ -7,16 +7,19 @@ from collections.abc import Iterable
 from typing import Any, get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from podium.api.errors import InputError
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
+from podium.cluster.replacements import WORKLOAD_DISRUPTED_AT
 from podium.decide.lost_work import CHECKPOINT_TIME
-from podium.decide.preempting.costs.criteria import CRITERIA, CriterionName
+from podium.decide.preempting.criteria import CRITERIA, CriterionName
 from podium.decide.preempting.preemption_plan import PreemptionPlan
 from podium.framework.settings.configuration import Configuration
-from tests.builders import DAY_ONE_NS, ZONE, at, budget, configuration, explain, node, pod, term
+from tests.builders import DAY_ONE_NS, ZONE, at, budget, configuration, explain, node, node_term, pod, term
 
 HOUR = 3_600
 NOW = 10 * HOUR
@@ -213,6 +216,70 @@ def only(objects: Iterable[Kubernetes], victim: Kubernetes) -> list[Kubernetes]:
         else each
         for each in objects
     ]
+
+
+# Workloads that were disrupted lately
+
+
+def of_workload(name: str, number: int, on: str, *, at_seconds: int | None = None, ending: int | None = None) -> Pod:
+    """A pod of a ReplicaSet. Its annotation tells of a disruption, or its own began so many seconds into the day."""
+    from msgspec.structs import replace  # noqa: PLC0415 - only these tests write metadata
+
+    made = pod(f"{name}-{number}", on=on, cpu=1, owner=f"ReplicaSet/{name}", started=0, preempted=ending is not None)
+    meta = made.metadata
+    if at_seconds is not None:
+        meta = replace(meta, annotations={WORKLOAD_DISRUPTED_AT: at(at_seconds)})
+    if ending is not None:
+        meta = replace(meta, deletion_timestamp=at(ending + 30), deletion_grace_period_seconds=30)
+    return replace(made, metadata=meta)
+
+
+@given(
+    told=st.lists(st.none() | st.integers(NOW - 2 * HOUR, NOW), min_size=4, max_size=4),
+    ending=st.lists(st.none() | st.integers(NOW - 2 * HOUR, NOW), min_size=4, max_size=4),
+)
+def test_the_workload_goes_that_was_not_disrupted_for_the_longest_time(
+    told: list[int | None], ending: list[int | None]
+) -> None:
+    """Four nodes with a pod of a workload each; other pods, on a node of their own, tell of disruptions."""
+    pods = [of_workload(f"w{n}", 0, f"n{n}") for n in range(4)]
+    others = [of_workload(f"w{n}", 1, "far", at_seconds=seconds) for n, seconds in enumerate(told)]
+    others += [
+        of_workload(f"w{n}", 2, "far", ending=seconds) for n, seconds in enumerate(ending) if seconds is not None
+    ]
+    nodes = [*(node(f"n{n}", cpu=1) for n in range(4)), node("far", cpu=100, labels={"far": "yes"})]
+    target = pod("p", priority=100, cpu=1, needs_nodes=[node_term("!far")])
+
+    found = plan(*nodes, *pods, *others, target, victimCost=["DisruptedLately"])
+
+    def ago(n: int) -> int:
+        known = [NOW - seconds for seconds in (told[n], ending[n]) if seconds is not None and NOW - seconds < HOUR]
+        return min(known, default=10**9)
+
+    longest = max(map(ago, range(4)))
+    assert set(found.selected) == {f"n{n}" for n in range(4) if ago(n) == longest}
+
+
+def test_the_pods_of_all_replica_sets_of_a_deployment_are_disrupted_together() -> None:
+    from msgspec.structs import replace  # noqa: PLC0415 - only these tests write metadata
+
+    def of(template_hash: str, on: str, text: str = "") -> Pod:
+        labels = {"pod-template-hash": template_hash}
+        made = pod(f"web-{template_hash}", on=on, cpu=4, owner=f"ReplicaSet/web-{template_hash}", labels=labels)
+        return replace(made, metadata=replace(made.metadata, annotations={WORKLOAD_DISRUPTED_AT: text} if text else {}))
+
+    other = pod("other", on="n2", cpu=4, owner="ReplicaSet/other")
+    far = [node("far", cpu=4), of("old", "far", at(NOW - 600))]
+
+    names, words = chosen(*two(of("new", "n1"), other, *far), by="DisruptedLately")
+
+    assert (names, words) == (["other"], "longest time since their workloads were disrupted")
+
+
+def test_an_annotation_that_cannot_be_read_tells_of_no_disruption() -> None:
+    told = with_annotation(pod("a", on="n1", cpu=4, owner="ReplicaSet/a"), WORKLOAD_DISRUPTED_AT, "lately")
+
+    assert plan(*two(told, pod("b", on="n2", cpu=4)), victimCost=["DisruptedLately"]).criterion == ""
 
 
 # Whom nobody preempts

@@ -16,15 +16,14 @@ from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import full_outcome, place
-from podium.decide.preempting.costs.criteria import CRITERIA
-from podium.decide.preempting.costs.victim_sets import VictimSets
+from podium.decide.preempting.criteria import CRITERIA, VictimSets
 from podium.decide.preempting.eligibility import NOT_ELIGIBLE_TERMINATING_ELSEWHERE
 from podium.decide.preempting.preemption_plan import PreemptionPlan
-from podium.framework.cycle_state import CycleState
+from podium.framework.handle import CycleState
 from podium.framework.plugin import PluginContext
 from podium.framework.runner import Runner
 from podium.framework.settings.arguments import read_arguments
-from podium.framework.status import SUCCESS, Status, unschedulable
+from podium.framework.verdicts import SUCCESS, Status, unschedulable
 from podium.plugins.default_preemption import DefaultPreemption, DefaultPreemptionArgs
 from tests.builders import (
     DAY_ONE_NS,
@@ -287,7 +286,7 @@ def test_a_stated_cost_is_worked_out_once_for_all_that_is_told(monkeypatch: pyte
         return np.diff(sets.starts)
 
     costly = replace(CRITERIA["Victims"], values=counted)
-    monkeypatch.setattr("podium.decide.preempting.costs.victim_cost.CRITERIA", {**CRITERIA, "Victims": costly})
+    monkeypatch.setattr("podium.decide.preempting.criteria.CRITERIA", {**CRITERIA, "Victims": costly})
     objects = [*ZONES[:2], *(pod(f"x{number}", on=f"a{number % 2 + 1}", cpu=2) for number in range(4))]
 
     found = plan(pod("p", priority=9, cpu=4), objects, victimCost=["Victims"])

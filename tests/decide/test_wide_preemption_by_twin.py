@@ -14,7 +14,7 @@ from podium.api.meta import OwnerReference
 from podium.api.pod import Pod
 from podium.api.times import parse_duration
 from podium.decide.placement import full_outcome, place
-from podium.decide.preempting.costs.criteria import CriterionName
+from podium.decide.preempting.criteria import CriterionName
 from podium.decide.preempting.preemption_plan import PreemptionPlan
 from podium.plugins.default_preemption import DefaultPreemption
 from tests.builders import (

@@ -10,7 +10,7 @@ import click
 import yaml
 
 from podium.app.planning.command import plan
-from podium.app.planning.finding_codes import FINDING_CODES
+from podium.app.planning.constants import FINDING_CODES
 from tools import dev
 
 FILE = dev.ROOT / "deploy" / "ci" / "plan.yml"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.api.kinds import KINDS
-from podium.machines.scheduling.scheduler import Scheduler
+from podium.controllers.scheduling.scheduler import Scheduler
 from tests.deploy.manifests import Raw, base, chart, chart_of_rescheduler, of_kind
 from tools import rbac
 from tools.asked_rights import Right
@@ -124,9 +124,17 @@ def test_guidance_takes_to_nominate_and_to_bind() -> None:
     }
 
 
+def test_the_reader_may_list_all_that_a_command_with_context_reads() -> None:
+    lists = {right.resource for right in rbac.reader_rights() if right.verb == "list"}
+
+    # Pods that are gone, and their owners: what `podium ledger` reads.
+    assert {"events", "pods", "replicasets", "statefulsets", "jobs", "volumeattachments"} <= lists
+
+
 def test_who_reads_changes_nothing() -> None:
     assert {right.verb for right in rbac.reader_rights()} == {"list", "watch"}
-    assert {right.resource for right in rbac.reader_rights()} == {kind.plural for kind in KINDS.values()}
+    read = {kind.plural for kind in KINDS.values()} | {"events"}
+    assert {right.resource for right in rbac.reader_rights()} == read
 
 
 def test_whoever_trims_avoid_lists_may_patch_nodes_and_see_the_controllers_of_pods() -> None:

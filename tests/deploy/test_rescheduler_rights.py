@@ -11,12 +11,11 @@ import msgspec
 import pytest
 
 from podium.app.live.logs import Log
-from podium.app.rescheduling.live_rescheduler import LiveRescheduler
-from podium.app.rescheduling.settings import ReschedulingSettings
-from podium.client.access.cluster_access import ClusterAccess
-from podium.driver.clock import SystemClock
+from podium.app.rescheduling.live_rescheduler import LiveRescheduler, ReschedulingSettings
+from podium.client.credentials import ClusterAccess
 from podium.framework.rescheduling.configuration import read_rescheduler
 from podium.framework.settings.configuration import default_configuration
+from podium.runtime.clock import SystemClock
 from tests.app.live.running import LEASE, is_going
 from tests.app.rescheduling.clusters import CONFIGURATION, OWNER
 from tests.client.api_server import APIServer
@@ -57,6 +56,7 @@ def play(guard: Guard, how: ReschedulingSettings, *given: Raw, done: Callable[[A
 
     async def story() -> APIServer:
         async with APIServer(before=guard) as server:
+            guard.store = server.store
             server.add(*given)
             access = ClusterAccess(name="test", server=server.url)
             log = Log(SystemClock().now, "json", stream=io.StringIO())

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
-from tests.app.live.running import LEASE, SETTINGS, Running, is_going, node_of
+from tests import devices
+from tests.app.live import running as live
+from tests.app.live.running import SETTINGS, Running, is_going, node_of
 from tests.client.api_server import APIServer
 from tests.deploy.guard import LEASE_RIGHTS, Guard
-from tests.store.objects import Raw, node, pod, priority_class, running
+from tests.store.objects import SECOND, Raw, node, pod, priority_class, running
 from tests.waiting import until
 from tools.asked_rights import Right
 from tools.rbac import preemption_rights, scheduler_rights
 
+# Long enough for a slow machine, which would else lose it.
+LEASE = replace(live.LEASE, duration_ns=120 * SECOND, renew_deadline_ns=100 * SECOND)
 CLAIM: Raw = {"accessModes": ["ReadWriteOnce"], "storageClassName": "local"}
 VOLUMES: tuple[Raw, ...] = (
     {
@@ -52,6 +57,7 @@ def play(guard: Guard, *objects: Raw, done: Any) -> APIServer:
 
     async def story() -> APIServer:
         async with APIServer(before=guard) as server:
+            guard.store = server.store
             server.add(*objects)
             settings = msgspec.structs.replace(SETTINGS, lease=LEASE)
             async with Running(server, settings):
@@ -97,6 +103,56 @@ def test_without_the_role_for_it_no_pod_is_preempted_and_all_else_is_done() -> N
 
     assert guard.refused == {Right("", "pods", "delete")}
     assert not is_going(server, "victim")
+
+
+DEVICES: tuple[Raw, ...] = (
+    node("n1"),
+    devices.device_class(),
+    devices.devices_of("n1", devices.device("gpu-0")),
+    devices.claim("gpu"),
+)
+BINDING = Right("resource.k8s.io", "resourceclaims/binding", "update")
+
+
+def test_a_pod_with_a_claim_for_devices_is_bound_with_nothing_refused() -> None:
+    guard = Guard(scheduler_rights() | LEASE_RIGHTS)
+
+    play(
+        guard,
+        *DEVICES,
+        devices.using(pod("trains"), "gpu"),
+        done=lambda server: node_of(server, "trains") == "n1",
+    )
+
+    assert guard.refused == set()
+    assert BINDING in guard.used
+
+
+def test_no_more_victims_go_for_a_pod_whose_devices_may_not_be_reserved() -> None:
+    guard = Guard((scheduler_rights() | preemption_rights() | LEASE_RIGHTS) - {BINDING})
+    wants = devices.using(pod("trains", cpu=8, priority=1_000, spec={"priorityClassName": "high"}), "gpu")
+
+    def knows_why(server: APIServer) -> bool:
+        """Return whether the pod is told why it preempts nobody, once another has taken the room of its victim."""
+        if BINDING in guard.refused and server.store.find("Pod", "default/next") is None:
+            server.add(running("next", node="n1", cpu=10))
+        conditions = server.store.get("Pod", "default/trains").raw.get("status", {}).get("conditions", [])
+        why = "preemption: the API server refuses to reserve the pod's devices"
+        return any(why in condition.get("message", "") for condition in conditions)
+
+    async def story() -> None:
+        async with APIServer(before=guard) as server:
+            guard.store = server.store
+            victim = running("victim", node="n1", cpu=10, spec={"terminationGracePeriodSeconds": 0})
+            server.add(priority_class("high", 1_000), *DEVICES, victim, wants)
+            async with Running(server, msgspec.structs.replace(SETTINGS, lease=LEASE)) as scheduler:
+                await until(lambda: knows_why(server))
+                assert scheduler.said("a pod is not bound, and preempts none until this changes")
+            assert guard.refused == {BINDING}
+            assert is_going(server, "victim")
+            assert not is_going(server, "next")
+
+    asyncio.run(story())
 
 
 def test_volumes_are_bound_with_nothing_refused() -> None:

@@ -18,14 +18,13 @@ import yaml
 
 from podium.api.input.codec import Document, load_text
 from podium.api.kinds import KINDS
-from podium.api.maintenance import MAINTENANCE_TIME, maintenance_problem
+from podium.api.node import MAINTENANCE_TIME, maintenance_problem
 from podium.app.console.command import podium
 from podium.cluster.cluster import Cluster
 from podium.framework.rescheduling.configuration import read_rescheduler
-from podium.framework.rescheduling.policy_registry import PolicyRegistry, make_policies
+from podium.framework.rescheduling.policy import PolicyRegistry, make_policies
 from podium.framework.settings.configuration import read_configuration
-from podium.framework.settings.profile_builder import build_profiles
-from podium.framework.settings.registry import Registry
+from podium.framework.settings.registry import Registry, build_profiles
 from podium.plugins.registry import IN_TREE
 from podium.plugins.rescheduling.registry import IN_TREE as POLICIES
 from podium.sim.scenario.scenario import read_scenario
@@ -105,6 +104,9 @@ def read(document: Document) -> None:
         case "ReschedulerConfiguration" | "DeschedulerPolicy":
             settings = read_rescheduler(document.raw, document.source).settings
             make_policies(settings.policies, PolicyRegistry(POLICIES), Cluster())
+        case "AdmissionConfiguration" | "ValidatingAdmissionPolicy" | "ValidatingAdmissionPolicyBinding":
+            # Documents quote these for clusters whose API server is kube-apiserver.
+            pass
         case kind if document.object is None:
             raise AssertionError(f"{document.source}: Podium does not read the kind {kind}")
 

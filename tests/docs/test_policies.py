@@ -2,15 +2,17 @@
 
 import pytest
 
-from podium.framework.settings.strict import Strict
-from podium.plugins.rescheduling.consolidate import ConsolidateArgs
+from podium.framework.settings.arguments import Strict
 from podium.plugins.rescheduling.leave_poor_service import LeavePoorServiceArgs
 from podium.plugins.rescheduling.move_to_underused_nodes import MoveToUnderusedNodesArgs
-from podium.plugins.rescheduling.prepare_for_maintenance import PrepareForMaintenanceArgs
-from podium.plugins.rescheduling.replace_old_pods import ReplaceOldPodsArgs
+from podium.plugins.rescheduling.registry import (
+    ConsolidateArgs,
+    PrepareForMaintenanceArgs,
+    ReplaceOldPodsArgs,
+    SpreadDuplicatesArgs,
+)
 from podium.plugins.rescheduling.satisfy_preferences import SatisfyPreferencesArgs
 from podium.plugins.rescheduling.separate_interfering import SeparateInterferingArgs
-from podium.plugins.rescheduling.spread_duplicates import SpreadDuplicatesArgs
 from tests.docs.test_reference import rows_of
 
 

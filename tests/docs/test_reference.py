@@ -21,14 +21,14 @@ from podium.app.explaining.command import explain as explain_command
 from podium.app.explaining.explainer import Explainer
 from podium.app.live.command import scheduler as scheduler_command
 from podium.app.planning.command import plan as plan_command
-from podium.app.planning.finding_codes import FINDING_CODES
+from podium.app.planning.constants import FINDING_CODES
 from podium.app.recording.command import record as record_command
 from podium.app.rescheduling.command import reschedule as reschedule_command
 from podium.app.serving.command import up as up_command
 from podium.app.simulating.command import simulate as simulate_command
 from podium.app.snapshots.command import snapshot as snapshot_command
 from podium.app.sweeping.command import sweep as sweep_command
-from podium.framework.settings.plugin_set import DEFAULT_PLUGINS
+from podium.framework.settings.configuration import DEFAULT_PLUGINS
 from podium.plugins.registry import IN_TREE
 from tests.conformance.test_conformance import ALL
 from tests.conformance.test_dynamic_resources import THEMES
@@ -58,7 +58,7 @@ def words_in(cells: list[str]) -> set[str]:
 
 
 def test_the_figures_of_conformance_are_those_of_its_tests() -> None:
-    small, harder = (sum(number for suffix, _, number in ALL if suffix == wanted) for wanted in ("", "-2"))
+    small, harder = (sum(number for suffix, _, number in ALL if suffix == wanted) for wanted in ("cases", "cases-2"))
 
     for document in ("README.md", "docs/proof.md", "CONTRIBUTING.md"):
         assert f"{small + harder:,} decisions" in text_of(document)
@@ -130,7 +130,7 @@ def test_every_question_and_every_code_of_a_finding_is_told() -> None:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_whatever_a_simulation_answers_is_explained(example: Path) -> None:
     told = text_of("docs/scenarios.md") + text_of("docs/ledger.md")
-    reasons = words_in([cells[0] for cells in rows_of("docs/scenarios.md", "For programs")])
+    reasons = words_in([cells[0] for cells in rows_of("docs/scenarios.md", "Machine-readable output")])
     result = podium.simulate(example).to_dict()
 
     assert {event["reason"] for event in result["events"]} <= reasons
@@ -139,7 +139,7 @@ def test_whatever_a_simulation_answers_is_explained(example: Path) -> None:
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_whatever_an_explanation_answers_is_explained(example: Path) -> None:
-    keys = words_in([cells[0] for cells in rows_of("docs/explain.md", "For programs")])
+    keys = words_in([cells[0] for cells in rows_of("docs/explain.md", "Machine-readable output")])
     explainer = Explainer(one.object for one in load_files([str(example)]) if one.object is not None)
 
     for pod in explainer.pending:

@@ -78,7 +78,7 @@ def test_what_is_searched_are_the_sections_of_all_pages(site: Path) -> None:
     index = json.loads(text.removeprefix("window.podiumIndex = ").removesuffix(";\n"))
 
     assert {address.partition("#")[0] for _, address, _, _ in index} == set(map(address_of, ON_THE_SITE))
-    assert ["Plans", "plans.html#draining-nodes", "Draining nodes"] in [entry[:3] for entry in index]
+    assert ["Plans", "plans.html#drain-nodes", "Drain nodes"] in [entry[:3] for entry in index]
 
 
 def test_it_is_searched_in_a_browser_from_disk_without_asking_any_network(site: Path) -> None:
@@ -92,11 +92,11 @@ def test_it_is_searched_in_a_browser_from_disk_without_asking_any_network(site: 
         page.goto((site / "users/operators.html").as_uri())
 
         page.keyboard.press("/")
-        page.keyboard.type("draining nodes")
-        page.click("#found a >> text=Plans: Draining nodes")
-        page.wait_for_url("**/plans.html#draining-nodes")
+        page.keyboard.type("drain nodes")
+        page.click("#found a >> text=Plans: Drain nodes")
+        page.wait_for_url("**/plans.html#drain-nodes")
 
-        assert page.evaluate("document.querySelector(':target').textContent") == "Draining nodes"
+        assert page.evaluate("document.querySelector(':target').textContent") == "Drain nodes"
         assert complaints == []
         assert [url for url in asked if not url.startswith("file:")] == []
 

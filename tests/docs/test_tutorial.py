@@ -114,7 +114,7 @@ def limit(max_pods: int) -> Configuration:
 
 
 def test_the_pod_is_placed_when_the_one_of_its_team_has_ended() -> None:
-    result = podium.simulate(FOLDER / "team-limit-cluster.yaml", configuration=TEAM_LIMIT)
+    result = podium.simulate(FOLDER / "team-limit-cluster.yaml", configuration=TEAM_LIMIT, latency=0)
 
     assert [(event.time, event.pod) for event in result.events if event.reason == "Scheduled"] == [
         (30, "default/red-3")
@@ -186,3 +186,45 @@ def test_the_default_policy_takes_the_pod_of_the_lowest_priority() -> None:
 
     assert podium.explain(cluster, "urgent").node == "node-1"
     assert podium.explain(cluster, "urgent", SHIELDED).node == "node-2"
+
+
+GUARANTEED = load_configuration(str(FOLDER / "guaranteed-pods-scheduler.yaml"))
+
+
+def test_explain_tells_the_victims_that_a_preemption_of_its_own_proposes_as_simulate_carries_it_out() -> None:
+    cluster = FOLDER / "guaranteed-pods-cluster.yaml"
+    explanation = podium.explain(cluster, "product-1", GUARANTEED)
+    result = podium.simulate(cluster, configuration=GUARANTEED)
+
+    assert (explanation.outcome, explanation.node, explanation.plan) == ("preempts", "node-1", None)
+    proposal = explanation.to_dict()["proposal"]
+    assert proposal["plugin"] == "GuaranteedPods"
+    assert proposal["victims"] == [event.pod for event in result.events if event.reason == "Preempted"]
+    refused = podium.explain(cluster, "research-5", GUARANTEED)
+    assert refused.outcome == "unschedulable"
+    assert refused.to_dict()["postFilter"]["GuaranteedPods"]["reasons"] == [
+        "team research has all pods that it is guaranteed"
+    ]
+
+
+def test_room_that_a_preemption_of_its_own_made_is_kept_from_more_important_pods() -> None:
+    result = podium.simulate(FOLDER / "guaranteed-pods-cluster.yaml", configuration=GUARANTEED, latency=0)
+
+    assert [(event.time, event.pod) for event in result.events if event.reason == "Scheduled"] == [
+        (30, "default/product-1")
+    ]
+    assert {one["pod"] for one in result.pods if one["phase"] == "Terminated"} == {
+        "default/research-3",
+        "default/research-4",
+    }
+
+
+def test_a_team_gives_back_no_more_than_it_has_beyond_its_guarantee() -> None:
+    objects = [
+        node("n1", cpu=4),
+        *(pod(f"r{number}", on="n1", cpu=2, labels={"team": "research"}, started=number) for number in range(2)),
+        pod("p", cpu=4, labels={"team": "product"}),
+    ]
+    explanation = explain(objects, settings=GUARANTEED)
+
+    assert (explanation.outcome, explanation.victims) == ("unschedulable", ())

@@ -13,16 +13,16 @@ from podium.api.input.codec import Document, load_files
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
+from podium.controllers.actions import Action, Evict
+from podium.controllers.observations import Answered
+from podium.controlplane.component_names import RESCHEDULER
 from podium.framework.rescheduling.settings import ReschedulerSettings
-from podium.machines.actions import Action, Evict
-from podium.machines.observations import Answered
-from podium.plane.component_names import RESCHEDULER
 from podium.sim.results.result import Result, result_of
 from podium.sim.run import simulation_of
 from podium.sim.run_options import RunOptions
-from podium.sim.scenario.changes import Announce, NodeDown, TroubleNode
+from podium.sim.scenario.steps import Announce, SetPower, is_endless
 from podium.sim.simulation import Simulation
-from podium.store.log.watch_event import WatchEvent
+from podium.store.watch_log import WatchEvent
 from tests.examples.stories import EXAMPLES
 from tests.plain_bucket import PlainBucket
 from tests.sim.budget_invariants import BudgetChecker
@@ -30,9 +30,6 @@ from tests.sim.rescheduler_invariants import ReschedulerChecker
 
 Placement = dict[str, dict[str, int]]
 """How many pods of each owner a node has, by the nodes' names; nodes without any are left out."""
-
-OTHERWISE = (NodeDown, TroubleNode, Announce)
-"""Steps that take pods down whatever their budgets say."""
 
 
 @dataclass(slots=True)
@@ -141,7 +138,9 @@ class BudgetUse:
     def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation
         self.settings: ReschedulerSettings | None = simulation.scenario.rescheduling
-        self.is_calm = not any(isinstance(step.change, OTHERWISE) for step in simulation.scenario.steps)
+        # Steps that take pods down whatever their budgets say.
+        changes = [step.change for step in simulation.scenario.steps]
+        self.is_calm = not any(isinstance(each, Announce | SetPower) or is_endless(each) for each in changes)
         self.met: set[str] = set()
         self.buckets: dict[str, PlainBucket] = {}
         carry_out = simulation.server.carry_out

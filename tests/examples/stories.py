@@ -12,7 +12,7 @@ TOLD = ("Scheduled", "Started", "Killing", "Terminated", "Failed", "Deleted", "N
 
 def played(example: str) -> Result:
     """A shipped scenario at its end."""
-    return podium.simulate(EXAMPLES / f"{example}.yaml")
+    return podium.simulate(EXAMPLES / f"{example}.yaml", latency=0)
 
 
 def story(result: Result, reasons: Collection[str] = TOLD, *, owners: Collection[str] = ()) -> list[str]:

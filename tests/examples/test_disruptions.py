@@ -164,3 +164,21 @@ def test_quotas_by_priority_promise_what_the_nodes_offer_and_a_budget_that_is_to
     assert "warnings" not in told
     (skipped,) = [event.message for event in result.events if event.reason == "StepSkipped"]
     assert "stricter than the DisruptionPolicy allows for pods of priority 333333334" in skipped
+
+
+def test_rules_give_pods_their_priority_and_a_team_may_not_choose_another() -> None:
+    result = played("priority-rules")
+
+    classes = {(pod["pod"].partition("-")[0], pod["priority"]) for pod in result.pods}
+    assert classes == {("crawl/crawler", 250_000_000), ("shop/web", 750_000_000)}
+    assert [record.owner for record in result.ledger] == ["ReplicaSet crawl/crawler"]
+    refused = {event.message for event in result.events if event.reason == "FailedCreate"}
+    assert len(refused) > 0
+    assert all("priority rule batch-teams requires preemptible" in message for message in refused)
+
+
+def test_a_quota_requires_pods_to_name_a_priority_and_what_lacks_it_is_named() -> None:
+    result = played("required-priority")
+
+    assert sorted(pod["pod"].rpartition("-")[0] for pod in result.pods) == ["batch/report", "shop/web", "shop/web"]
+    assert [warning.partition(" no quota")[0] for warning in result.disruptions.warnings] == ["namespace batch has"] * 2

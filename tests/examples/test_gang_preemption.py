@@ -8,7 +8,7 @@ TOLD = ("Nominated", "Preempted", "Terminated", "Scheduled")
 
 def test_nobody_goes_for_a_gang_that_finds_no_room_and_a_group_goes_whole_for_one_that_does() -> None:
     configuration = EXAMPLES / "gangs" / "scheduler.yaml"
-    result = podium.simulate(EXAMPLES / "preemption" / "gang.yaml", configuration=configuration)
+    result = podium.simulate(EXAMPLES / "preemption" / "gang.yaml", configuration=configuration, latency=0)
 
     assert [line for line in story(result, TOLD) if float(line.split()[0]) > 0] == [
         "10 Nominated worker-1 node-1",

@@ -10,7 +10,7 @@ FOLDER = EXAMPLES / "gangs"
 
 def played(name: str, *, settings: bool = True, by: str = "scheduler") -> Result:
     configuration = FOLDER / f"{by}.yaml" if settings else None
-    return podium.simulate(FOLDER / f"{name}.yaml", configuration=configuration)
+    return podium.simulate(FOLDER / f"{name}.yaml", configuration=configuration, latency=0)
 
 
 def told(result: Result, since: float = 0) -> list[str]:

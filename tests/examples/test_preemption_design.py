@@ -49,7 +49,9 @@ def clearing(request: pytest.FixtureRequest) -> NominationClearing:
 
 def played(name: str, clearing: NominationClearing) -> Result:
     return podium.simulate(
-        EXAMPLES / name, configuration=replace(default_configuration(), nomination_clearing=clearing)
+        EXAMPLES / name,
+        configuration=replace(default_configuration(), nomination_clearing=clearing),
+        latency=0,
     )
 
 

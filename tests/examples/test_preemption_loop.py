@@ -22,7 +22,7 @@ def played(most_futile: int) -> Result:
     """The example with so many futile preemptions borne."""
     profiles = [{"schedulerName": name} for name in ("a", "b")]
     written = {"apiVersion": API_VERSION, "kind": KIND, "profiles": profiles, "maxFutilePreemptions": most_futile}
-    return podium.simulate(EXAMPLE, configuration=read_configuration(written, "test"))
+    return podium.simulate(EXAMPLE, configuration=read_configuration(written, "test"), latency=0)
 
 
 @pytest.mark.failure(12)
@@ -41,7 +41,7 @@ def test_after_three_preemptions_in_vain_the_pod_waits_longer_each_time() -> Non
 
 @pytest.mark.failure(12)
 def test_without_the_waits_a_pod_dies_for_it_every_ten_seconds() -> None:
-    result = podium.simulate(EXAMPLE)
+    result = podium.simulate(EXAMPLE, latency=0)
 
     assert times(result, "Killing") == [10 * turn for turn in range(1, 61)]
     assert times(result, "PreemptionBackoff") == []
@@ -50,7 +50,7 @@ def test_without_the_waits_a_pod_dies_for_it_every_ten_seconds() -> None:
 
 @pytest.mark.failure(12)
 def test_it_waits_as_long_where_its_victims_and_those_who_come_after_them_are_on_another_node() -> None:
-    result = podium.simulate(ACROSS, configuration=ACROSS_SETTINGS)
+    result = podium.simulate(ACROSS, configuration=ACROSS_SETTINGS, latency=0)
 
     assert times(result, "Killing") == [10, 20, 30, 40 + 60, 110 + 120, 240 + 240]
     assert times(result, "PreemptionBackoff") == [40, 110, 240, 490]

@@ -25,11 +25,11 @@ def without_policy(example: str, policy: str, tmp_path: Path) -> Result:
     assert text.count(f"preemptionPolicy: {policy}\n") == 1
     file = tmp_path / example
     file.write_text(text.replace(f"preemptionPolicy: {policy}\n", ""))
-    return podium.simulate(file)
+    return podium.simulate(file, latency=0)
 
 
 def test_a_pod_that_never_preempts_goes_ahead_of_the_queue_and_interrupts_nobody() -> None:
-    result = podium.simulate(EXAMPLES / "batch-waits.yaml")
+    result = podium.simulate(EXAMPLES / "batch-waits.yaml", latency=0)
 
     assert story(result) == [
         "0 Scheduled nightly",
@@ -52,7 +52,7 @@ def test_with_the_default_policy_it_would_interrupt_one(tmp_path: Path) -> None:
 
 
 def test_a_pod_that_is_non_preemptible_waits_for_all_others_and_then_runs_to_its_end() -> None:
-    result = podium.simulate(EXAMPLES / "batch-stays.yaml")
+    result = podium.simulate(EXAMPLES / "batch-stays.yaml", latency=0)
 
     assert story(result) == [
         "0 Scheduled web-1",

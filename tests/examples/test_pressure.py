@@ -27,7 +27,7 @@ def why(result: Result, reason: str) -> list[str]:
 
 
 def test_the_scheduler_preempts_by_requests_and_the_kubelet_evicts_by_use() -> None:
-    result = podium.simulate(EXAMPLES / "pressure-1.yaml")
+    result = podium.simulate(EXAMPLES / "pressure-1.yaml", latency=0)
 
     assert story(result) == [
         "10 Killing burstable node-1",
@@ -47,7 +47,7 @@ def test_the_scheduler_preempts_by_requests_and_the_kubelet_evicts_by_use() -> N
 
 
 def test_a_pod_that_was_evicted_goes_to_another_node_and_there_is_no_ping_pong() -> None:
-    result = podium.simulate(EXAMPLES / "pressure-2.yaml")
+    result = podium.simulate(EXAMPLES / "pressure-2.yaml", latency=0)
 
     assert story(result) == [
         "10 Killing burstable node-1",

@@ -13,7 +13,7 @@ TOLD = ("Nominated", "Scheduled", "Started", "Failed", "Killing", "Terminated")
 
 
 def test_the_room_of_a_preemption_goes_to_another_scheduler_and_the_first_one_tries_again() -> None:
-    result = podium.simulate(EXAMPLE)
+    result = podium.simulate(EXAMPLE, latency=0)
     names: dict[str, str] = {}
     for event in result.events:
         if event.pod and event.pod.startswith("default/urgent-"):

@@ -12,7 +12,7 @@ FOLDER = EXAMPLES / "preemption"
 
 def played(name: str, *, settings: bool = True) -> Result:
     configuration = FOLDER / "scheduler.yaml" if settings else None
-    return podium.simulate(FOLDER / f"{name}.yaml", configuration=configuration)
+    return podium.simulate(FOLDER / f"{name}.yaml", configuration=configuration, latency=0)
 
 
 def told(result: Result, since: float = 0) -> list[str]:

@@ -7,11 +7,10 @@ from weakref import ref
 import numpy as np
 import pytest
 
-from podium.cluster.arrays import Int64s
-from podium.cluster.change_log import ChangeLog
+from podium.cluster.arrays import ChangeLog, Int64s
 from podium.cluster.cluster import Cluster
-from podium.cluster.pod_class import PodClass
-from podium.framework.kept.class_cache import ClassCache, KeptByClass, KeptRows
+from podium.cluster.pod_classes import PodClass
+from podium.framework.cache.class_cache import ClassCache, KeptByClass, KeptRows
 from tests.builders import pod
 
 COUNT = 20

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podium.framework.code_reads import reads_alone
+from podium.framework.simple_form import reads_alone
 
 LIMIT = 7
 known: dict[str, int] = {}

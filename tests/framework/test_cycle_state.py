@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from podium.framework.cycle_state import CycleState
+from podium.framework.handle import CycleState
 
 
 @dataclass(slots=True)

@@ -3,13 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
-from podium.framework.settings.configuration import default_configuration
-from podium.framework.settings.departures import departures
+from podium.framework.settings.configuration import default_configuration, upstream_departures
 from tests.builders import configuration
 
 
 def test_the_default_configuration_has_nothing_of_its_own() -> None:
-    assert departures(default_configuration()) == ()
+    assert upstream_departures(default_configuration()) == ()
 
 
 def test_each_setting_that_differs_is_named_once() -> None:
@@ -20,7 +19,7 @@ def test_each_setting_that_differs_is_named_once() -> None:
     plain = configuration(args, plugins={})
     settings = replace(plain, max_futile_preemptions=3, nomination_clearing="Unfit", profiles=plain.profiles * 2)
 
-    (caveat,) = departures(settings)
+    (caveat,) = upstream_departures(settings)
 
     assert (caveat.about, caveat.count) == ("own-settings", 6)
     assert caveat.message == (
@@ -36,4 +35,4 @@ def test_what_kube_scheduler_would_do_anyway_and_what_it_can_be_told_is_no_depar
         "InterPodAffinity": {"nominatedPodsRepel": False, "hardPodAffinityWeight": 9},
     }
 
-    assert departures(configuration(args, plugins={})) == ()
+    assert upstream_departures(configuration(args, plugins={})) == ()

@@ -1,7 +1,7 @@
 import pytest
 
 from podium.cluster.cluster import Cluster
-from podium.framework.errors import Calling, PluginError
+from podium.framework.verdicts import Calling, PluginError
 from tests.builders import pod
 from tests.plugin_errors import without_place
 

@@ -1,19 +1,19 @@
 """What PostFilter plugins ask of the scheduler is what `Handle` lists, and no more."""
 
+from collections.abc import Iterable
+
 import pytest
 
 from podium.api.meta import Kubernetes
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.cluster.worlds import Worlds
+from podium.cluster.what_if_view import WhatIfView
 from podium.decide.placement import full_outcome, place
-from podium.framework.cycle_state import CycleState
+from podium.framework.cache.row_filters import RowFilters
 from podium.framework.extenders import Extenders
-from podium.framework.handle import Handle
-from podium.framework.kept.row_filters import RowFilters
+from podium.framework.handle import CycleState, Handle, Reaches
 from podium.framework.plugin import PostFilterPlugin
-from podium.framework.reach import Reaches
 from podium.framework.runner import Runner
 from podium.framework.verdicts import Outcome
 from tests.builders import budget, cluster_of, configuration, node, pod, runner_on
@@ -35,8 +35,11 @@ class NarrowHandle:
     def extenders_of(self, pod: PodRecord) -> Extenders | None:
         return self._runner.extenders_of(pod)
 
-    def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: Worlds, own_uid: str) -> Outcome:
+    def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: WhatIfView, own_uid: str) -> Outcome:
         return self._runner.filter_worlds(state, pod, worlds, own_uid)
+
+    def fits_without(self, state: CycleState, pod: PodRecord, node_name: str, gone: Iterable[PodRecord]) -> bool:
+        return self._runner.fits_without(state, pod, node_name, gone)
 
     def for_known_nodes(self, state: CycleState) -> CycleState:
         return self._runner.for_known_nodes(state)
@@ -70,3 +73,16 @@ def test_every_post_filter_gets_by_with_the_handle(args: dict[str, bool]) -> Non
         by_runner = plugin.post_filter(placement.state, record, runner, cluster, outcome)
         assert by_handle.status == by_runner.status
         assert (by_handle.nominated_node, by_handle.victims) == (by_runner.nominated_node, by_runner.victims)
+
+
+def test_a_handle_says_whether_a_pod_fits_a_node_without_some_pods_and_beside_nominated_ones() -> None:
+    cluster = cluster_of(*OBJECTS, pod("first", cpu=1, priority=5, nominated="n1"))
+    runner = runner_on(cluster, configuration({}))
+    record = cluster.read(pod("p", cpu=1, priority=1))
+    state, on = place(runner, record).state, {placed.node_name: placed for placed in cluster.placed.values()}
+
+    assert runner.fits_without(state, record, "n0", [on["n0"]])
+    assert not runner.fits_without(state, record, "n0", [])
+    assert not runner.fits_without(state, record, "n0", [on["n2"]])
+    assert not runner.fits_without(state, record, "n1", [on["n1"]])
+    assert not runner.fits_without(state, record, "no-such-node", [])

@@ -8,11 +8,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.cluster.arrays import Int64s
-from podium.cluster.change_log import ChangeLog
-from podium.framework.kept.outcome import KeptOutcome
-from podium.framework.status import Status, unschedulable
-from podium.framework.verdicts import Outcome
+from podium.cluster.arrays import ChangeLog, Int64s
+from podium.framework.cache.filters import KeptOutcome
+from podium.framework.verdicts import Outcome, Status, unschedulable
 
 ROWS = 12
 ENTRIES = st.sampled_from([Outcome.ABSENT, 0, 0, (1 << 32) + 1, (1 << 32) + 2, (2 << 32) + 1])

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from podium.cluster.arrays import Int64s
-from podium.framework.status import SUCCESS, Status, unresolvable, unschedulable
-from podium.framework.verdicts import Outcome, Verdicts
+from podium.framework.verdicts import SUCCESS, Outcome, Status, Verdicts, unresolvable, unschedulable
 
 NO, NEVER = unschedulable("no"), unresolvable("never")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.framework.settings.plugin_set import DEFAULT_PLUGINS, PluginEntry, Plugins, PluginSet
+from podium.framework.settings.configuration import DEFAULT_PLUGINS, PluginEntry, Plugins, PluginSet
 
 NAMES = ["A", "B", "C", "D", "E"]
 

@@ -10,11 +10,8 @@ from podium.api.errors import InputError
 from podium.cluster.cluster import Cluster
 from podium.framework.plugin import PluginContext
 from podium.framework.settings.arguments import Arguments, read_arguments
-from podium.framework.settings.configuration import read_configuration
-from podium.framework.settings.plugin_set import DEFAULT_PLUGINS, FIELDS
-from podium.framework.settings.profile import Profile
-from podium.framework.settings.profile_builder import build_profiles
-from podium.framework.settings.registry import Factory, Registry
+from podium.framework.settings.configuration import DEFAULT_PLUGINS, FIELDS, read_configuration
+from podium.framework.settings.registry import Factory, Profile, Registry, build_profiles
 
 TYPE = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 METHODS = {

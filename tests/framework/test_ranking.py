@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.cluster.arrays import stable_hash
-from podium.cluster.name_order import NameOrder
-from podium.framework.kept.ranking import Ranking
-from podium.framework.kept.shelf import nth
+from podium.cluster.nodes import NameOrder
+from podium.framework.cache.rankings import ClassRanking, nth
 from tests.fuzzing import Effort, efforts
 
 COUNT = 12
@@ -22,7 +21,7 @@ Table = dict[int, tuple[tuple[int, int], int]]
 ENTRIES = st.tuples(st.tuples(st.integers(-1, 1), st.integers(0, 1)), st.integers(0, 3))
 
 
-def assert_holds(ranking: Ranking, table: Table) -> None:
+def assert_holds(ranking: ClassRanking, table: Table) -> None:
     assert {key: cell.size for key, cell in ranking.cells.items()} == Counter(key for key, _ in table.values())
     for key, cell in ranking.cells.items():
         totals = {row: total for row, (where, total) in table.items() if where == key}
@@ -42,7 +41,7 @@ def test_rows_are_where_they_were_put_last(effort: Effort) -> None:
         st.lists(st.tuples(st.integers(0, COUNT - 1), st.none() | ENTRIES), max_size=30),
     )
     def check(filled: Table, changes: list[tuple[int, tuple[tuple[int, int], int] | None]]) -> None:
-        ranking, table = Ranking(ORDER, COUNT), dict(filled)
+        ranking, table = ClassRanking(ORDER, COUNT), dict(filled)
         rows = np.array(list(filled), dtype=np.int64)
         columns = [np.array([key[n] for key, _ in filled.values()], dtype=np.int64) for n in range(2)]
         ranking.fill(rows, np.array([total for _, total in filled.values()], dtype=np.int64), columns)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from podium.cluster.cluster import Cluster
-from podium.framework.errors import PluginError
 from podium.framework.plugin import Plugin, PluginContext
 from podium.framework.settings.registry import Registry, require_whole
+from podium.framework.verdicts import PluginError
 from tests.framework.extensions import Write, install
 
 FILTER = "    def filter(self, state, pod, node): ..."

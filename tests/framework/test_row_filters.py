@@ -13,12 +13,11 @@ from podium.api.pod import Pod
 from podium.cluster.arrays import Int64s
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.cluster.worlds import Worlds
-from podium.framework.cycle_state import CycleState
-from podium.framework.kept.row_filters import has_one_row_form
+from podium.cluster.what_if_view import WhatIfView
+from podium.framework.cache.row_filters import has_one_row_form
+from podium.framework.handle import CycleState
 from podium.framework.runner import Runner
-from podium.framework.status import Status
-from podium.framework.verdicts import Outcome, Verdicts
+from podium.framework.verdicts import Outcome, Status, Verdicts
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from tests.builders import cluster_of, node, pending_in, plain_runner, pod
 from tests.fuzzing import Effort, efforts
@@ -38,7 +37,7 @@ def status(refused: int, outcome: Outcome) -> Status:
 
 
 def in_arrays(runner: Runner, state: CycleState, target: PodRecord, row: int, gone: list[PodRecord]) -> Status:
-    worlds = Worlds(runner.cluster, np.array([row]))
+    worlds = WhatIfView(runner.cluster, np.array([row]))
     worlds.remove(np.zeros(len(gone), dtype=np.int64), np.array([one.slot for one in gone], dtype=np.int64))
     return runner.filter_worlds(state, target, worlds, target.uid).status(0)
 

@@ -10,19 +10,17 @@ import numpy as np
 import pytest
 
 from podium.api.pod import Pod
-from podium.app.explaining.decided import explain_decision
+from podium.app.explaining.attempts import explain_decision
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView, View
 from podium.decide.placement import place
-from podium.framework.cycle_state import CycleState
-from podium.framework.errors import PluginError
+from podium.framework.handle import CycleState
 from podium.framework.plugin import PreFilterResult, Scope
 from podium.framework.runner import Runner
-from podium.framework.settings.profile import Profile
-from podium.framework.status import SKIP, SUCCESS, Code, Status, unresolvable, unschedulable
-from podium.framework.verdicts import Verdicts
+from podium.framework.settings.registry import Profile
+from podium.framework.verdicts import SKIP, SUCCESS, Code, PluginError, Status, Verdicts, unresolvable, unschedulable
 from tests.builders import ZONE, cluster_of, configuration, explain, node, plain_runner, pod, spread_over, term
 from tests.plugin_errors import without_place
 

@@ -11,13 +11,12 @@ from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView, View
-from podium.framework.cycle_state import CycleState
-from podium.framework.errors import PluginError
+from podium.framework.handle import CycleState
 from podium.framework.plugin import Scope
 from podium.framework.runner import Runner
 from podium.framework.scoring import default_normalize
-from podium.framework.settings.profile import Profile
-from podium.framework.status import SKIP, SUCCESS, Code, Status
+from podium.framework.settings.registry import Profile
+from podium.framework.verdicts import SKIP, SUCCESS, Code, PluginError, Status
 from tests.builders import cluster_of, node, pod
 
 

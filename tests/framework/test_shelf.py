@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.cluster.name_order import NameOrder
-from podium.framework.kept.shelf import Shelf, nth
+from podium.cluster.nodes import NameOrder
+from podium.framework.cache.rankings import Shelf, nth
 from tests.fuzzing import Effort, efforts
 
 COUNT = 40

@@ -8,16 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from hypothesis import given
 
-from podium.cluster.affinity_term import NamespaceLabels
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
-from podium.cluster.pod_class import PodClass
+from podium.cluster.pod_classes import NamespaceLabels, PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView, View
-from podium.framework.cycle_state import CycleState
+from podium.framework.handle import CycleState
 from podium.framework.plugin import Plugin, Scope
-from podium.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
-from podium.framework.verdicts import Verdicts
+from podium.framework.verdicts import SKIP, SUCCESS, Status, Verdicts, unresolvable, unschedulable
 from tests.builders import cluster_of, node, pending_in, plain_runner, pod
 from tests.decide.answers import answers
 from tests.fuzzing import Effort, efforts

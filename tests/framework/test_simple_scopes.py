@@ -10,12 +10,11 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView
 from podium.decide.placement import place
 from podium.framework import simple_form
-from podium.framework.cycle_state import CycleState
-from podium.framework.errors import PluginError
+from podium.framework.handle import CycleState
 from podium.framework.plugin import Scope
 from podium.framework.runner import Runner
 from podium.framework.simple_form import FilterByRow, ScoreByNodeAlone, ScoreByRow
-from podium.framework.status import SUCCESS, Status, unschedulable
+from podium.framework.verdicts import SUCCESS, PluginError, Status, unschedulable
 from tests.builders import cluster_of, node, plain_runner, pod
 
 

@@ -10,21 +10,21 @@ from typing import Any, Self
 import msgspec
 
 from podium.api.pod import Pod
+from podium.apirequests.request import Request
+from podium.app.live.live_program import LiveSettings
 from podium.app.live.live_scheduler import LiveScheduler
 from podium.app.live.logs import Log
-from podium.app.live.settings import LiveSettings
-from podium.client.access.cluster_access import ClusterAccess, Identity
-from podium.client.leading.leader_election import LeaseSettings
-from podium.driver.clock import SystemClock
+from podium.client.credentials import ClusterAccess, Identity
+from podium.client.leader_election import LeaseSettings
+from podium.controlplane.assembly import InitialContent, assemble, open_store
+from podium.controlplane.component_names import SCHEDULER
+from podium.controlplane.components import ControlPlaneSettings
+from podium.controlplane.control_plane import ControlPlaneRunner
 from podium.framework.settings.configuration import default_configuration
-from podium.plane.assembly import Beginning, assemble, open_store
-from podium.plane.component_names import SCHEDULER
-from podium.plane.plane_settings import PlaneSettings
-from podium.plane.runner import Runner
-from podium.requests.request import Request
+from podium.runtime.clock import SystemClock
 from podium.server.http.server import Server
-from podium.server.http.settings import Settings, Token
-from podium.store.log.watch_event import WatchEvent
+from podium.server.http.settings import ServerSettings, Token
+from podium.store.watch_log import WatchEvent
 from tests.live.faulty_wire import FaultyBackend, FaultyWire
 from tests.sim.room import check_room
 from tests.sim.writes import Writes
@@ -55,10 +55,10 @@ class Cluster:
         self, seed: int = 0, *, tokens: tuple[Token, ...] = (), without: frozenset[str] = frozenset((SCHEDULER,))
     ) -> None:
         self.clock = SystemClock()
-        settings = PlaneSettings(seed=seed, without=without)
-        self.plane = assemble(open_store(seed), self.clock, settings, Beginning()).plane
+        settings = ControlPlaneSettings(seed=seed, without=without)
+        self.plane = assemble(open_store(seed), self.clock, settings, InitialContent()).plane
         self.backend = FaultyBackend(self.plane, seed)
-        self.server = Server(self.backend, settings=Settings(tokens=tokens))
+        self.server = Server(self.backend, settings=ServerSettings(tokens=tokens))
         self.writes = LiveWrites(self.plane.store, NAMES)
         self.broken: list[BaseException] = []
 
@@ -67,7 +67,7 @@ class Cluster:
         self.wire = FaultyWire(self.server.port, 1)
         await self.wire.__aenter__()
         self._tasks = [
-            asyncio.ensure_future(Runner(self.plane, self.clock).run()),
+            asyncio.ensure_future(ControlPlaneRunner(self.plane, self.clock).run()),
             asyncio.ensure_future(self._judge()),
         ]
         return self

@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from random import Random
 
-from podium.requests.request import Request, Response
+from podium.apirequests.request import Request, Response
 from podium.server.backend import Backend
 from podium.store.api_resources import APIResources
 from podium.store.errors import StoreError

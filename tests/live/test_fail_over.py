@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from podium.apirequests.request import Request
+from podium.controllers.scheduling.futile_preemptions import ANNOTATION
 from podium.framework.settings.configuration import API_VERSION, KIND, read_configuration
-from podium.machines.scheduling.futile_notes import ANNOTATION
-from podium.requests.request import Request
 from tests.live.cluster import Cluster, Instance
 from tests.store.objects import node, pod, priority_class, replicated
 from tests.waiting import until

@@ -94,3 +94,18 @@ def test_a_rescheduler_gives_its_own_lease_back_and_ends_with_0(tmp_path: Path) 
         assert [json.loads(line)["msg"] for line in said.splitlines()][-1] == "stopped"
 
     play(story)
+
+
+def test_a_process_that_is_aborted_leaves_its_stacks_and_does_not_run_on_uvloop(tmp_path: Path) -> None:
+    """uvloop aborts the process where a connection attempt is cancelled at a bad moment."""
+
+    async def story(cluster: Cluster) -> None:
+        process = await start(cluster, tmp_path)
+        await until(lambda: cluster.node_of("a"))
+        process.send_signal(signal.SIGABRT)
+        _, said = await process.communicate()
+        assert process.returncode == -signal.SIGABRT
+        assert b"Fatal Python error: Aborted" in said
+        assert b"uvloop" not in said.partition(b"Fatal Python error")[2].partition(b"Extension modules")[0]
+
+    play(story)

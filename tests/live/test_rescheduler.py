@@ -13,15 +13,14 @@ import msgspec
 import pytest
 
 from podium.api.errors import InputError
+from podium.apirequests.request import Request
 from podium.app.live.health import HealthSettings
 from podium.app.live.logs import Log
-from podium.app.rescheduling.live_rescheduler import LiveRescheduler, check_settings
-from podium.app.rescheduling.settings import ReschedulingSettings
-from podium.client.access.cluster_access import ClusterAccess, Identity
+from podium.app.rescheduling.live_rescheduler import LiveRescheduler, ReschedulingSettings, check_settings
+from podium.client.credentials import ClusterAccess, Identity
+from podium.controllers.rescheduling import rescheduler_view as said_use
 from podium.framework.rescheduling.configuration import read_rescheduler
 from podium.framework.settings.configuration import default_configuration
-from podium.machines.rescheduling.picture import said_use
-from podium.requests.request import Request
 from podium.server.http.server import Server
 from podium.server.http.settings import Token
 from podium.server.kubernetes_documents import KubernetesDocuments

@@ -1,8 +1,12 @@
-"""With how few rights a scheduler does with."""
+"""The live scheduler where the API server serves or shows it less than Podium's own."""
 
 import asyncio
 
+import pytest
+
+from podium.apirequests.request import Request, Response
 from podium.server.http.settings import Token
+from podium.store.errors import StoreError
 from tests.live.cluster import Cluster, Instance
 from tests.store.objects import node, pod, priority_class
 from tests.waiting import until
@@ -38,5 +42,31 @@ def test_a_token_that_is_not_known_is_told_and_keeps_the_scheduler_from_being_re
             assert any("401 Unauthorized" in line.get("problem", "") for line in instance.log)
             assert "another-token" not in instance.text.getvalue()
             assert await instance.stop() == 0
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(("code", "reason", "warns"), [(404, "NotFound", False), (403, "Forbidden", True)])
+def test_it_warns_of_optional_kinds_that_it_may_not_list_and_not_of_those_that_are_not_served(
+    code: int, reason: str, warns: bool
+) -> None:
+    """A standard Kubernetes 1.36 serves neither PodGroups nor DeviceTaintRules, unless alpha APIs are switched on."""
+
+    async def story() -> None:
+        async with Cluster() as cluster:
+            served = cluster.backend.answer
+
+            def answer(request: Request) -> Response:
+                if request.kind in ("PodGroup", "DeviceTaintRule"):
+                    return Response(code=code, error=StoreError(code, reason, "by way of a test"))
+                return served(request)
+
+            cluster.backend.answer = answer  # type: ignore[method-assign]
+            instance = Instance(cluster)
+            await until(instance.program.leads.is_set)
+            assert await instance.stop() == 0
+            warnings = [line for line in instance.log if line["level"] == "warning"]
+            assert any("PodGroup" in str(line) for line in warnings) == warns
+            assert not any("cannot keep up with a kind" in line["msg"] for line in warnings)
 
     asyncio.run(story())

@@ -12,7 +12,7 @@ from podium.cluster.pods import PodRecord
 from podium.decide.placement import full_outcome, place
 from podium.framework.plugin import PluginContext, PostFilterResult
 from podium.framework.settings.arguments import read_arguments
-from podium.framework.status import Code
+from podium.framework.verdicts import Code
 from podium.plugins.default_preemption import DefaultPreemption, DefaultPreemptionArgs
 from tests.builders import budget, cluster_of, node, plain_runner, pod
 

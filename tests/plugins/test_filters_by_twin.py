@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
-from podium.framework.cycle_state import CycleState
+from podium.framework.handle import CycleState
 from tests.builders import cluster_of, node_term, plain_runner
 from tests.fuzzing import Effort, efforts
 from tests.generators import GPU, Objects, Traits, clusters

@@ -15,12 +15,11 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
+from podium.controllers.scheduling.property_changes import node_changes, pod_changes
 from podium.decide.placement import place, rejecting_plugins
-from podium.framework.events import ActionType, ClusterEvent, EventResource
-from podium.framework.registrations import registrations
+from podium.framework.plugin import ActionType, ClusterEvent, EventResource
 from podium.framework.runner import Runner
-from podium.machines.scheduling.shown.node_changes import node_changes
-from podium.machines.scheduling.shown.pod_changes import pod_changes
+from podium.framework.settings.registry import event_registrations
 from tests.builders import cluster_of, namespace, plain_runner
 from tests.generators import LABELS, TOLERATING, Objects, Traits, clusters, nodes, pods
 
@@ -120,7 +119,7 @@ class Change:
 
 
 def wakes(runner: Runner, rejecting: list[str], waiting: PodRecord, happened: ClusterEvent) -> bool:
-    registered = registrations(runner.profile)
+    registered = event_registrations(runner.profile)
     return any(one.wakes(waiting, happened) for name in rejecting for one in registered[name])
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from podium.api.pod import Container
 from podium.cluster.view import View
-from podium.framework.cycle_state import CycleState
+from podium.framework.handle import CycleState
 from tests.builders import cluster_of, explain, node, plain_runner, pod
 
 MEBIBYTE = 1024 * 1024

@@ -11,7 +11,7 @@ from podium.api.meta import Kubernetes
 from podium.api.pod import Pod, PodAffinityTerm
 from podium.cluster.view import View
 from podium.decide.placement import place
-from podium.framework.cycle_state import CycleState
+from podium.framework.handle import CycleState
 from tests.builders import HOSTNAME, ZONE, cluster_of, explain, namespace, node, plain_runner, pod, term
 
 NEAR = "node(s) didn't match pod affinity rules"

@@ -8,7 +8,7 @@ import pytest
 
 from podium.api.errors import PodiumError
 from podium.api.pod import Pod, Toleration
-from podium.api.selection import NodeSelectorRequirement, NodeSelectorTerm
+from podium.api.selectors import NodeSelectorRequirement, NodeSelectorTerm
 from tests.builders import cluster_of, configuration, explain, node, node_term, plain_runner, pod, tolerate
 
 CORDONED = "node(s) were unschedulable"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.api.pod import Container, ContainerPort
-from podium.framework.cycle_state import CycleState
+from podium.framework.handle import CycleState
 from tests.builders import cluster_of, explain, node, plain_runner, pod
 
 TAKEN = "node(s) didn't have free ports for the requested pod ports"

@@ -9,12 +9,12 @@ from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, AwaitedPod, avoi
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.cluster.feed import Feed
+from podium.cluster.cluster import ClusterUpdater
 from podium.cluster.view import View
-from podium.framework.cycle_state import CycleState
-from podium.machines.actions import Bind
+from podium.controllers.actions import Bind
+from podium.framework.handle import CycleState
 from tests.builders import DAY_ONE_NS, cluster_of, configuration, explain, left, node, plain_runner, pod
-from tests.machines.driving import Driver, the
+from tests.controllers.driving import Driver, the
 
 OFF = configuration(plugins={"multiPoint": {"disabled": ["NodePreferAvoidPods"]}})
 AVOIDED = node("a", avoids=["ReplicaSet/web"])
@@ -133,7 +133,7 @@ class Shown:
 
     def __init__(self, *objects: Kubernetes) -> None:
         self.cluster = cluster_of(*objects)
-        self.feed = Feed(self.cluster)
+        self.feed = ClusterUpdater(self.cluster)
         self.see(*objects)
 
     def see(self, *objects: Kubernetes) -> None:

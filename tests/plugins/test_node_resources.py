@@ -10,7 +10,7 @@ from podium.api.errors import PodiumError
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Container, ResourceRequirements
-from podium.framework.cycle_state import CycleState
+from podium.framework.handle import CycleState
 from tests.builders import cluster_of, configuration, explain, node, plain_runner, pod
 
 FIT = "NodeResourcesFit"

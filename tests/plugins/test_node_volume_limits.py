@@ -11,11 +11,12 @@ from podium.api.node import CSINode
 from podium.api.pod import AWSElasticBlockStore, GCEPersistentDisk, Pod, Volume
 from podium.api.storage import CSIPersistentVolumeSource, PersistentVolume, StorageClass
 from podium.cluster.cluster import Cluster
-from podium.framework.events import ActionType, ClusterEvent, EventResource
-from podium.framework.status import SKIP, Status, unresolvable, unschedulable
+from podium.framework.plugin import ActionType, ClusterEvent, EventResource
+from podium.framework.verdicts import SKIP, Status, unresolvable, unschedulable
 from podium.plugins.volumes.limits import NodeVolumeLimits
 from tests.plugins.volume_objects import (
     LATE,
+    attachment,
     claim,
     cluster_of,
     context,
@@ -74,6 +75,54 @@ def test_a_volume_that_is_attached_already_is_not_counted_again() -> None:
 def test_all_volumes_of_a_pod_on_the_node_count() -> None:
     running = pod("running", mounts("a", "b"), node_name="n1")
     assert answers(2, pod("incoming", mounts("c")), running, *claims("a", "b", "c")) == {"n1": TOO_MANY}
+
+
+def test_a_volume_counts_that_an_attachment_names_and_no_pod_mounts() -> None:
+    storage = [*claims("a", "b"), csi("gone")]
+    running = pod("running", mounts("a"), node_name="n1")
+    left = attachment("left", "n1", "gone")
+    assert answers(3, pod("incoming", mounts("b")), running, left, *storage) == {}
+    assert answers(2, pod("incoming", mounts("b")), running, left, *storage) == {"n1": TOO_MANY}
+
+
+def test_a_volume_that_a_pod_mounts_and_an_attachment_names_counts_once() -> None:
+    running = pod("running", mounts("a"), node_name="n1")
+    found = [running, attachment("a", "n1", "a"), attachment("again", "n1", "a"), *claims("a", "b")]
+    assert answers(2, pod("incoming", mounts("b")), *found) == {}
+    assert answers(1, pod("incoming", mounts("b")), *found) == {"n1": TOO_MANY}
+    assert answers(1, pod("incoming", mounts("a")), *found) == {}
+
+
+def test_a_new_volume_that_only_an_attachment_names_counts_twice_as_it_does_upstream() -> None:
+    found = [attachment("a", "n1", "a"), *claims("a")]
+    assert answers(2, pod("incoming", mounts("a")), *found) == {}
+    assert answers(1, pod("incoming", mounts("a")), *found) == {"n1": TOO_MANY}
+
+
+def test_attachments_of_other_drivers_nodes_and_unknown_volumes_do_not_count() -> None:
+    in_tree = volume("in-tree", aws_elastic_block_store=AWSElasticBlockStore(volume_id="vol-1"))
+    others = [
+        attachment("a", "n1", "gone", attacher="other.example.com"),
+        attachment("b", "n2", "gone"),
+        attachment("c", "n1", "unheard-of"),
+        attachment("d", "n1", "in-tree"),
+        attachment("e", "n1", ""),
+    ]
+    assert answers(1, pod("incoming", mounts("a")), *claims("a"), csi("gone"), in_tree, *others) == {}
+
+
+def test_attachments_are_followed_as_they_come_move_and_go() -> None:
+    cluster = cluster_of(node("n1"), csi_node("n1", {DRIVER: 1}), LATE, *claims("a"), csi("gone"))
+    plugin, incoming = plugin_for(cluster), pod("incoming", mounts("a"))
+    assert refused(plugin, cluster, incoming) == {}
+    cluster.storage.put(attachment("left", "n1", "gone"))
+    assert refused(plugin, cluster, incoming) == {"n1": TOO_MANY}
+    cluster.storage.put(attachment("left", "n2", "gone"))
+    assert refused(plugin, cluster, incoming) == {}
+    cluster.storage.put(attachment("left", "n1", "gone"))
+    cluster.storage.remove(attachment("left", "n1", "gone"))
+    assert refused(plugin, cluster, incoming) == {}
+    assert cluster.storage.attached_to == {}
 
 
 def test_two_claims_of_one_volume_are_one_attachment() -> None:
@@ -217,6 +266,19 @@ def test_a_pod_is_tried_again_when_its_claim_comes() -> None:
         assert wakes(incoming, event) == awaited
 
 
+@pytest.mark.upstream(32)
+def test_a_pod_is_tried_again_when_an_attachment_goes_that_may_be_in_its_way() -> None:
+    event = ClusterEvent(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE, old=attachment("a", "n1", "v"))
+    of_ebs = ClusterEvent(
+        EventResource.VOLUME_ATTACHMENT, ActionType.DELETE, old=attachment("a", "n1", "v", "ebs.csi.aws.com")
+    )
+    inline = pod("incoming", [Volume(aws_elastic_block_store=AWSElasticBlockStore(volume_id="vol-1"))])
+    assert wakes(pod("incoming", mounts("a")), event)
+    assert not wakes(inline, event)
+    assert wakes(inline, of_ebs)
+    assert not wakes(pod("incoming", [ephemeral("scratch")]), event)
+
+
 # Claim -> (driver, handle): claims a and b share a volume, c has a driver without limit, d is not bound.
 ATTACHED = {"a": (DRIVER, "v"), "b": (DRIVER, "v"), "c": ("other", "w"), "d": (DRIVER, "d"), "e": (DRIVER, "e")}
 STORAGE = [
@@ -231,11 +293,12 @@ STORAGE = [
 ]
 
 
-def by_hand(incoming: list[str], running: list[list[str]], limit: int | None) -> bool:
-    """Whether one node refuses, with the claims of each pod on it."""
+def by_hand(incoming: list[str], running: list[list[str]], named: list[str], limit: int | None) -> bool:
+    """Return whether one node refuses, with the claims of each pod on it and the volumes that attachments name."""
     attached = {ATTACHED[name] for names in running for name in names}
     new = {ATTACHED[name] for name in incoming} - attached
     new_of_driver = [volume for volume in new if volume[0] == DRIVER]
+    attached |= {(DRIVER if volume != "w" else "other", volume) for volume in named}
     attached_of_driver = [volume for volume in attached if volume[0] == DRIVER]
     return limit is not None and bool(new_of_driver) and len(attached_of_driver) + len(new_of_driver) > limit
 
@@ -248,18 +311,31 @@ MOUNTED = st.lists(st.sampled_from(sorted(ATTACHED)), max_size=3, unique=True)
     incoming=MOUNTED,
     gone=st.sets(st.sampled_from([f"p{index}" for index in range(5)])),
     limits=st.tuples(*[st.none() | st.integers(0, 3)] * 2),
+    named=st.sets(st.tuples(st.sampled_from(["n1", "n2"]), st.sampled_from(["v", "w", "e", "left"]))),
 )
 def test_all_worlds_at_once_are_as_one_after_another(
-    running: list[tuple[str, list[str]]], incoming: list[str], gone: set[str], limits: tuple[int | None, int | None]
+    running: list[tuple[str, list[str]]],
+    incoming: list[str],
+    gone: set[str],
+    limits: tuple[int | None, int | None],
+    named: set[tuple[str, str]],
 ) -> None:
     limit_of = dict(zip(("n1", "n2"), limits, strict=True))
     placed = [pod(f"p{index}", mounts(*names), node_name=name) for index, (name, names) in enumerate(running)]
     csi_nodes = [csi_node(name, {DRIVER: limit}) for name, limit in limit_of.items()]
-    cluster = cluster_of(node("n1"), node("n2"), *csi_nodes, *STORAGE, *placed)
+    attachments = [
+        attachment(f"{name}-{of_volume}", name, of_volume, "other" if of_volume == "w" else DRIVER)
+        for name, of_volume in sorted(named)
+    ]
+    cluster = cluster_of(node("n1"), node("n2"), *csi_nodes, *STORAGE, csi("left"), *attachments, *placed)
     staying = {
         name: [names for index, (at, names) in enumerate(running) if at == name and f"p{index}" not in gone]
         for name in limit_of
     }
-    expected = {name for name in limit_of if by_hand(incoming, staying[name], limit_of[name])}
+
+    def names_at(node_name: str) -> list[str]:
+        return [of_volume for name, of_volume in named if name == node_name]
+
+    expected = {name for name in limit_of if by_hand(incoming, staying[name], names_at(name), limit_of[name])}
     found = refused_without(plugin_for(cluster), cluster, pod("incoming", mounts(*incoming)), gone)
     assert found == dict.fromkeys(expected, TOO_MANY)

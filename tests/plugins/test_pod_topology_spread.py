@@ -10,8 +10,8 @@ import pytest
 from podium.api.meta import Kubernetes
 from podium.api.pod import TopologySpreadConstraint
 from podium.cluster.view import View
-from podium.framework.cycle_state import CycleState
-from podium.framework.errors import PluginError
+from podium.framework.handle import CycleState
+from podium.framework.verdicts import PluginError
 from tests.builders import (
     HOSTNAME,
     ZONE,

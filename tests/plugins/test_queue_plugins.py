@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from podium.framework.cycle_state import CycleState
+from podium.framework.handle import CycleState
 from podium.framework.plugin import PluginContext
-from podium.framework.status import SUCCESS, unresolvable
-from podium.plugins.default_binder import DefaultBinder
-from podium.plugins.priority_sort import PrioritySort
-from podium.plugins.scheduling_gates import SchedulingGates
+from podium.framework.verdicts import SUCCESS, unresolvable
+from podium.plugins.registry import DefaultBinder, PrioritySort, SchedulingGates
 from tests.builders import cluster_of, pod
 
 CLUSTER = cluster_of()

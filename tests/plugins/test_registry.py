@@ -6,11 +6,8 @@ import pytest
 
 from podium.cluster.cluster import Cluster
 from podium.framework.plugin import PluginContext
-from podium.framework.settings.configuration import API_VERSION, KIND, default_configuration, read_configuration
-from podium.framework.settings.plugin_set import FIELDS
-from podium.framework.settings.profile import EXTENSION_POINTS, Profile
-from podium.framework.settings.profile_builder import PREPARING, build_profiles
-from podium.framework.settings.registry import Registry
+from podium.framework.settings.configuration import API_VERSION, FIELDS, KIND, default_configuration, read_configuration
+from podium.framework.settings.registry import EXTENSION_POINTS, PREPARING, Profile, Registry, build_profiles
 from podium.plugins.registry import IN_TREE
 
 DEFAULT_ORDER = {

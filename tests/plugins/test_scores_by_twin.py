@@ -13,7 +13,7 @@ from podium.api.meta import Kubernetes
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.framework.cycle_state import CycleState
+from podium.framework.handle import CycleState
 from tests.builders import HOSTNAME, ZONE, cluster_of, plain_runner, pod, replica_set, service, spread_over
 from tests.fuzzing import Effort, efforts
 from tests.generators import GPU, Objects, Traits, clusters

@@ -13,7 +13,7 @@ from podium.api.devices import DeviceClass
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.framework.cycle_state import CycleState
+from podium.framework.handle import CycleState
 from podium.framework.plugin import (
     NO_FIT,
     ClassFilterPlugin,
@@ -24,7 +24,7 @@ from podium.framework.plugin import (
     RowFilterPlugin,
     RowScorePlugin,
 )
-from podium.framework.status import SKIP, SUCCESS
+from podium.framework.verdicts import SKIP, SUCCESS
 from podium.plugins.registry import IN_TREE
 from tests.builders import cluster_of, node, pod
 from tests.fuzzing import Effort, efforts
@@ -32,8 +32,9 @@ from tests.generators import Objects, clusters
 
 RESOURCES = [{"name": "cpu", "weight": 3}, {"name": "memory", "weight": 1}, {"name": "example.com/gpu", "weight": 5}]
 SHAPE = [{"utilization": 0, "score": 0}, {"utilization": 40, "score": 9}, {"utilization": 100, "score": 2}]
+RATIOS = {"RequestedToCapacityRatio": {"requestedToCapacityRatio": {"shape": SHAPE}}}
 FIT: list[Mapping[str, Any]] = [
-    {"scoringStrategy": {"type": kind, "resources": RESOURCES, "requestedToCapacityRatio": {"shape": SHAPE}}}
+    {"scoringStrategy": {"type": kind, "resources": RESOURCES, **RATIOS.get(kind, {})}}
     for kind in ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
 ]
 EVEN = {"resources": [{"name": name, "weight": 1} for name in ("cpu", "memory", "example.com/gpu")]}

@@ -14,7 +14,7 @@ from podium.api.errors import InputError
 from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference
 from podium.api.node import CSINode
 from podium.api.pod import Pod
-from podium.api.selection import (
+from podium.api.selectors import (
     LabelSelector,
     NodeSelector,
     NodeSelectorRequirement,
@@ -35,10 +35,9 @@ from podium.api.storage import (
     VolumeNodeAffinity,
 )
 from podium.cluster.cluster import Cluster
-from podium.framework.claims import ClaimBinding
-from podium.framework.cycle_state import CycleState
-from podium.framework.events import ActionType, ClusterEvent, EventResource
-from podium.framework.status import SKIP, Status, unresolvable
+from podium.framework.handle import CycleState
+from podium.framework.plugin import ActionType, ClaimBinding, ClusterEvent, EventResource
+from podium.framework.verdicts import SKIP, Status, unresolvable
 from podium.plugins.volumes.binding import VolumeBinding
 from tests.plugins.volume_objects import (
     LATE,

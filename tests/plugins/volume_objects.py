@@ -11,23 +11,26 @@ from podium.api.meta import Kubernetes, ObjectMeta
 from podium.api.node import CSINode, CSINodeDriver, CSINodeSpec, Node, VolumeNodeResources
 from podium.api.pod import EphemeralVolumeSource, PersistentVolumeClaimVolumeSource, Pod, PodSpec, Volume
 from podium.api.pod import ResourceRequirements as Resources
-from podium.api.selection import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from podium.api.selectors import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podium.api.storage import (
     PersistentVolume,
     PersistentVolumeClaim,
     PersistentVolumeClaimSpec,
     PersistentVolumeSpec,
     StorageClass,
+    VolumeAttachment,
+    VolumeAttachmentSource,
+    VolumeAttachmentSpec,
     VolumeNodeAffinity,
 )
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.storage import StorageObject
 from podium.cluster.view import View
-from podium.cluster.worlds import Worlds
-from podium.framework.cycle_state import CycleState
+from podium.cluster.what_if_view import WhatIfView
+from podium.framework.handle import CycleState
 from podium.framework.plugin import PluginContext
-from podium.framework.status import Status
+from podium.framework.verdicts import Status
 
 NAMESPACE = "shop"
 ZONE = "topology.kubernetes.io/zone"
@@ -54,6 +57,13 @@ def csi_node(name: str, limits: Mapping[str, int | None]) -> CSINode:
         CSINodeDriver(name=driver, allocatable=VolumeNodeResources(count=count)) for driver, count in limits.items()
     )
     return CSINode(metadata=ObjectMeta(name=name), spec=CSINodeSpec(drivers=drivers))
+
+
+def attachment(name: str, node_name: str, of_volume: str, attacher: str = "csi.example.com") -> VolumeAttachment:
+    """An attachment of a volume to a node."""
+    source = VolumeAttachmentSource(persistent_volume_name=of_volume)
+    spec = VolumeAttachmentSpec(attacher=attacher, node_name=node_name, source=source)
+    return VolumeAttachment(metadata=ObjectMeta(name=name), spec=spec)
 
 
 def claim(
@@ -161,7 +171,7 @@ def refused(plugin: Any, cluster: Cluster, incoming: Pod) -> dict[str, Status]:
 def refused_without(plugin: Any, cluster: Cluster, incoming: Pod, gone: Iterable[str]) -> dict[str, Status]:
     """As `refused`, each node for itself in the world where its own pods of these names are gone."""
     names = set(gone)
-    worlds = Worlds(cluster, np.arange(cluster.nodes.count, dtype=np.int64))
+    worlds = WhatIfView(cluster, np.arange(cluster.nodes.count, dtype=np.int64))
     leaving = sorted((record.row, record.slot) for record in cluster.placed.values() if record.name in names)
     positions, slots = np.array(leaving, dtype=np.int64).reshape(-1, 2).T
     worlds.remove(positions, slots)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
-from podium.machines.scheduling.queue.queued_pod import Place
+from podium.controllers.scheduling.queue.queued_pod import QueuePlace
 from tests.builders import configuration
-from tests.machines.driving import Driver
+from tests.controllers.driving import Driver
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Requeueing:
         driver.see(*self.waiting)
         for _ in self.waiting:
             driver.tick()
-        assert self.pods_in(driver, Place.UNSCHEDULABLE) == {one.metadata.name for one in self.waiting}
+        assert self.pods_in(driver, QueuePlace.UNSCHEDULABLE) == {one.metadata.name for one in self.waiting}
         return driver
 
     def awake(self) -> set[str]:
@@ -40,8 +40,8 @@ class Requeueing:
         driver = self.told()
         driver.miss(*self.gone)
         driver.see(*self.seen)
-        return self.pods_in(driver, Place.BACKOFF) | self.pods_in(driver, Place.ACTIVE)
+        return self.pods_in(driver, QueuePlace.BACKOFF) | self.pods_in(driver, QueuePlace.ACTIVE)
 
     @staticmethod
-    def pods_in(driver: Driver, place: Place) -> set[str]:
+    def pods_in(driver: Driver, place: QueuePlace) -> set[str]:
         return {queued.record.name for queued in driver.scheduler.queue.pods(place)}

@@ -17,6 +17,9 @@ from podium.api.storage import (
     PersistentVolumeClaimSpec,
     PersistentVolumeSpec,
     StorageClass,
+    VolumeAttachment,
+    VolumeAttachmentSource,
+    VolumeAttachmentSpec,
 )
 from podium.plugins.rescheduling.registry import IN_TREE
 from tests import builders as build
@@ -158,7 +161,7 @@ def workloads(name: str, namespace: str) -> list[Raw]:
         return {"apiVersion": group, "kind": kind, **meta(f"{name}{suffix}", namespace), "spec": spec}
 
     return [
-        of("v1", "Service", "", {"selector": labels}),
+        of("v1", "Service", "", {"selector": labels, "ports": [{"port": 80}]}),
         of("apps/v1", "Deployment", "", picky),
         of("apps/v1", "ReplicaSet", "-set", {**set_of, "replicas": 2}),
         of("apps/v1", "StatefulSet", "-numbered", numbered),
@@ -255,6 +258,14 @@ def surroundings(number: int) -> list[Kubernetes]:
         PersistentVolumeClaim(
             metadata=ObjectMeta(name="data", namespace=name),
             spec=PersistentVolumeClaimSpec(volume_name=f"{name}-volume", storage_class_name=f"{name}-class"),
+        ),
+        VolumeAttachment(
+            metadata=ObjectMeta(name=f"{name}-attachment"),
+            spec=VolumeAttachmentSpec(
+                attacher=f"{name}.example.com",
+                node_name="base-1",
+                source=VolumeAttachmentSource(persistent_volume_name=f"{name}-volume"),
+            ),
         ),
         CSINode(
             metadata=ObjectMeta(name="base-1"),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from podium.cluster.pods import PodRecord
-from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.policy import Proposal, Relocation
+from podium.framework.rescheduling.policy import Picture, Proposal, Relocation
 
 
 class Swap:

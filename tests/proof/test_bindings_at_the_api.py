@@ -10,14 +10,14 @@ from collections.abc import Callable
 import pytest
 
 from podium.api.pod import Pod
-from podium.machines.actions import Bind
-from podium.machines.observations import Problem
-from podium.machines.scheduling.queue.queued_pod import Place
-from podium.requests.observations import observation_of
+from podium.apirequests.observations import observation_of
+from podium.controllers.actions import Bind
+from podium.controllers.observations import Problem
+from podium.controllers.scheduling.queue.queued_pod import QueuePlace
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from tests.builders import node
-from tests.machines.driving import Driver, the
+from tests.controllers.driving import Driver, the
 from tests.store.objects import Raw, pod
 
 KEY = "default/web"
@@ -82,13 +82,13 @@ def replace_by_a_gated_one(store: Store) -> object:
         (pod("web"), lambda store: store.bind(KEY, "n2", now=0), 409, "n2", None),
         (pod("web"), delete, 404, None, None),
         (kept(pod("web")), delete, 409, "", None),
-        (pod("web"), replace, 409, "", Place.ACTIVE),
-        (pod("web"), replace_by_a_gated_one, 409, "", Place.GATED),
+        (pod("web"), replace, 409, "", QueuePlace.ACTIVE),
+        (pod("web"), replace_by_a_gated_one, 409, "", QueuePlace.GATED),
     ],
 )
 @pytest.mark.parametrize("watch_first", [True, False])
 def test_a_binding_is_for_the_very_pod_and_its_refusal_leaves_all_as_it_is(
-    raw: Raw, meanwhile: Change, code: int | None, node_name: str | None, place: Place | None, watch_first: bool
+    raw: Raw, meanwhile: Change, code: int | None, node_name: str | None, place: QueuePlace | None, watch_first: bool
 ) -> None:
     cluster = Cluster()
     cluster.store.create(raw, now=0)

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 import podium
-from podium.machines.scheduling.scheduler import Scheduler
+from podium.controllers.scheduling.scheduler import Scheduler
 from tests.sim.objects import scenario, workload
 from tests.sim.played import played, pods
 from tests.store.objects import Raw, node, pod, priority_class

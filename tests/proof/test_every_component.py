@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 import pytest
 
-from podium.driver.component import Component
-from podium.machines.disruption.disruption_controller import DisruptionController
-from podium.machines.disruption.drain import Drain
-from podium.machines.rescheduling.moves import Moves
-from podium.machines.workloads.claims.resource_claims import ResourceClaims
-from podium.machines.workloads.workload_controller import WorkloadController
+from podium.controllers.disruption.disruption_controller import DisruptionController
+from podium.controllers.disruption.drain import Drain
+from podium.controllers.rescheduling.moves import Moves
+from podium.controllers.workloads.claims import ResourceClaims
+from podium.controllers.workloads.workload_controller import WorkloadController
+from podium.runtime.component import Component
 from podium.sim.simulation import Simulation
 from tests import devices
-from tests.proof.failures.bugs import Bug, fails, instead, nothing
+from tests.proof.failures.bugs import Bug, fails, instead, none_of_it, nothing
 from tests.proof.test_every_write import CRASHES, DELIVERIES, FATES, MOST_STEPS, OneFault, settings_of
 from tests.sim.device_invariants import claims
 from tests.sim.fleet_invariants import FleetChecker
@@ -299,9 +299,9 @@ def test_whatever_is_seen_late_or_not_at_all_breaks_nothing(story: str, what: st
     ("what", "story", "bug"),
     [
         ("refused", "a drain within a budget", instead(Drain, "_answered", nothing)),
-        ("refused", "a drain within a budget", instead(DisruptionController, "_answered", nothing)),
-        ("refused", "a node that fails", instead(WorkloadController, "_take_answer", nothing)),
-        ("refused", "one device, and then the next pod", instead(ResourceClaims, "_answered", nothing)),
+        ("refused", "a drain within a budget", instead(DisruptionController, "_answered", none_of_it)),
+        ("refused", "a node that fails", instead(WorkloadController, "_answered", none_of_it)),
+        ("refused", "one device, and then the next pod", instead(ResourceClaims, "_answered", none_of_it)),
         ("crash after", "pods that are moved and bound", instead(Moves, "read_avoid_lists", nothing)),
     ],
 )

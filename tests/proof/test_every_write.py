@@ -13,15 +13,16 @@ import pytest
 
 from podium.api.errors import PodiumError
 from podium.api.pod import Pod
-from podium.driver.component import Component
+from podium.controllers.actions import Action, Record
+from podium.controllers.scheduling.binding_cycles import BindingCycles
+from podium.controllers.scheduling.scheduler import Scheduler
 from podium.framework.settings.configuration import Configuration
-from podium.machines.actions import Action, Record
-from podium.machines.scheduling.binding.cycles import BindingCycles
-from podium.machines.scheduling.scheduler import Scheduler
-from podium.sim.faulty.faults import ANSWER_LOST, CARRIED_OUT, LOST, REFUSED, Delivery, Fate
+from podium.runtime.component import Component
+from podium.sim.faults import FaultOutcome
 from podium.sim.simulation import Simulation
 from tests.builders import configuration
 from tests.proof.failures.bugs import Bug, Right, fails, instead, none_of_it, nothing
+from tests.sim.faults import ANSWER_LOST, CARRIED_OUT, LOST, REFUSED, WatchDelivery
 from tests.sim.fleet_invariants import FleetChecker
 from tests.sim.invariants import InvariantChecker
 from tests.sim.judged_scheduler import JudgedScheduler, let_wait
@@ -36,15 +37,15 @@ OUTAGE_NS = 3 * SECOND
 # As many as the stories need, since a scheduler is made for each telling.
 PLUGINS = ("NodeUnschedulable", "TaintToleration", "NodeResourcesFit", "DefaultPreemption")
 
-FATES: Mapping[str, Fate] = {
+FATES: Mapping[str, FaultOutcome] = {
     "refused": REFUSED,
     "carried out, and the answer lost": ANSWER_LOST,
     "lost": LOST,
 }
 CRASHES: Mapping[str, bool] = {"crash before": False, "crash after": True}
-DELIVERIES: Mapping[str, Delivery] = {
-    "seen after the next decision": Delivery(delay_ns=1),
-    "lost until the next list": Delivery(breaks_ns=7 * SECOND),
+DELIVERIES: Mapping[str, WatchDelivery] = {
+    "seen after the next decision": WatchDelivery(delay_ns=1),
+    "lost until the next list": WatchDelivery(breaks_ns=7 * SECOND),
 }
 
 
@@ -69,15 +70,15 @@ class OneFault(NoFaults):
         self.has_happened = True
         return OUTAGE_NS
 
-    def fate(self, component: str, action: Action) -> Fate:
+    def outcome(self, component: str, action: Action) -> FaultOutcome:
         if self.target is not action or self.what not in FATES or self.has_happened:
             return CARRIED_OUT
         self.has_happened = True
         return FATES[self.what]
 
-    def delivery(self, component: str, kind: str) -> Delivery:
+    def delivery(self, component: str, kind: str) -> WatchDelivery:
         if component != self.scheduler or self.what not in DELIVERIES or not self._is_it():
-            return Delivery()
+            return WatchDelivery()
         self.has_happened = True
         return DELIVERIES[self.what]
 

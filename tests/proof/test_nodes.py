@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from podium.api.node import Node
-from podium.machines.actions import Bind
+from podium.controllers.actions import Bind
 from tests.builders import node, pod
-from tests.machines.driving import Driver, all_of, the
+from tests.controllers.driving import Driver, all_of, the
 
 pytestmark = pytest.mark.upstream(47)
 

@@ -11,11 +11,11 @@ import pytest
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
+from podium.controllers.actions import Action, Bind, DeleteObject, Nominate, ReportUnschedulable
 from podium.framework.settings.configuration import Configuration, NominationClearing
-from podium.framework.status import unschedulable
-from podium.machines.actions import Action, Bind, DeleteObject, Nominate, ReportUnschedulable
+from podium.framework.verdicts import unschedulable
 from tests.builders import node, pod
-from tests.machines.driving import Driver, all_of, clearing, nominated, on, terminating, the, with_plugins
+from tests.controllers.driving import Driver, all_of, clearing, nominated, on, terminating, the, with_plugins
 
 LOW, HIGH = 100, 300
 CLEARINGS: tuple[NominationClearing, ...] = get_args(NominationClearing)

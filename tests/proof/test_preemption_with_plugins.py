@@ -6,16 +6,16 @@ import pytest
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
-from podium.app.explaining.decided import explain_decision
-from podium.app.explaining.explanation import Explanation
+from podium.app.explaining.attempts import explain_decision
+from podium.app.explaining.pod_decision import PodDecision
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView
-from podium.framework.cycle_state import CycleState
+from podium.framework.handle import CycleState
 from podium.framework.plugin import Plugin
-from podium.framework.status import SUCCESS, Status, unresolvable, unschedulable
+from podium.framework.verdicts import SUCCESS, Status, unresolvable, unschedulable
 from tests.builders import cluster_of, node, plain_runner, pod
-from tests.machines.driving import Driver, deletions
+from tests.controllers.driving import Driver, deletions
 from tests.plugins.volume_objects import NAMESPACE, claim, mounts, volume
 
 KEY = "Tokens.left"
@@ -66,7 +66,7 @@ class Accepts:
         return SUCCESS if node.name in self._names else unschedulable("not this one")
 
 
-def explained(*objects: Kubernetes, by: Plugin, target: Pod) -> Explanation:
+def explained(*objects: Kubernetes, by: Plugin, target: Pod) -> PodDecision:
     cluster = cluster_of(*objects)
     return explain_decision(plain_runner(cluster, extra=[by]), cluster.read(target))
 

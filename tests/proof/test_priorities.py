@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from podium.api.pod import Pod
-from podium.machines.actions import Bind
+from podium.controllers.actions import Bind
 from podium.store.store import Store
 from tests.builders import node
-from tests.machines.driving import Driver, the
+from tests.controllers.driving import Driver, the
 from tests.store.objects import Raw, pod, priority_class
 from tests.store.refusals import answer, refusal
 

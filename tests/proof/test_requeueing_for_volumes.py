@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from podium.api.meta import ObjectMeta
 from podium.api.node import CSINode
 from podium.api.pod import Pod
-from podium.api.selection import NodeSelectorRequirement, TopologySelectorLabelRequirement, TopologySelectorTerm
+from podium.api.selectors import NodeSelectorRequirement, TopologySelectorLabelRequirement, TopologySelectorTerm
 from podium.api.storage import (
     CSIDriver,
     CSIDriverSpec,
@@ -24,7 +24,18 @@ from podium.api.storage import (
 )
 from tests.builders import node
 from tests.builders import pod as plain_pod
-from tests.plugins.volume_objects import LATE, NAMESPACE, NOW, ZONE, affinity, claim, csi_node, mounts, volume
+from tests.plugins.volume_objects import (
+    LATE,
+    NAMESPACE,
+    NOW,
+    ZONE,
+    affinity,
+    attachment,
+    claim,
+    csi_node,
+    mounts,
+    volume,
+)
 from tests.proof.requeueing import Requeueing
 
 pytestmark = pytest.mark.upstream(32)
@@ -276,6 +287,13 @@ OF_LIMITS = {
         given=[*ATTACHED, bound("c2", "v2")],
         waiting=[pod("p1", "c2")],
         gone=[pod("q", "c1", on="n1")],
+        woken="p1",
+    ),
+    "an attachment without a pod goes": Requeueing(
+        "NodeVolumeLimits",
+        given=[*ONE_AT_MOST, attachment("left", "n1", "v1"), bound("c2", "v2")],
+        waiting=[pod("p1", "c2")],
+        gone=[attachment("left", "n1", "v1")],
         woken="p1",
     ),
     "the claim comes": Requeueing(

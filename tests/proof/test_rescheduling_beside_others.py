@@ -11,16 +11,16 @@ import pytest
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_list
 from podium.api.input.codec import load_files
-from podium.driver.component import Component
-from podium.machines.scheduling.scheduler import Scheduler
-from podium.sim.faulty.faults import DrawnFaults, Fault
+from podium.controllers.scheduling.scheduler import Scheduler
+from podium.runtime.component import Component
 from podium.sim.run import simulation_of as scenario_of
 from podium.sim.run_options import RunOptions
+from tests.controllers.rescheduling.policies import BAD
+from tests.controllers.rescheduling.policies import PLACE as LEAVE_BAD
 from tests.examples.rescheduled import Rescheduled, watched
 from tests.examples.stories import EXAMPLES
-from tests.machines.rescheduling.policies import BAD
-from tests.machines.rescheduling.policies import PLACE as LEAVE_BAD
 from tests.proof.failures.test_rescheduling import EAGER, HOSTNAME, node, owner, scenario
+from tests.sim.faults import DrawnFaults, Fault
 from tests.sim.objects import documents
 from tests.sim.played import pods, simulation_of
 from tests.sim.random_run import RATES

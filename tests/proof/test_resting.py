@@ -10,19 +10,18 @@ import pytest
 
 from podium.api.avoid_list import PREFER_AVOID_PODS
 from podium.api.meta import Raw
-from podium.driver.component import Component
-from podium.driver.driver import Driver
-from podium.driver.transport import Asked
-from podium.machines.actions import ReportStatus
-from podium.machines.concerns import rest_of
-from podium.machines.observations import Answered, Problem
-from podium.requests.observations import aspects_of, observation_of
+from podium.apirequests.observations import aspects_of, observation_of
+from podium.controllers.actions import ReportStatus
+from podium.controllers.controller import idle_deferral_of
+from podium.controllers.observations import Answered, Problem
+from podium.runtime.component import Component, RequestedAction
+from podium.runtime.runtime import Runtime
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from tests.proof.test_watches import MAKERS
 from tests.store.objects import SECOND, node, pod
 
-RESTING = {name: make for name, make in MAKERS.items() if rest_of(make()) is not None}
+RESTING = {name: make for name, make in MAKERS.items() if idle_deferral_of(make()) is not None}
 START_NS = 1_800_000_000 * SECOND
 REFUSED = Problem(409, "Conflict", "it is not as you think")
 NODES = ("n1", "n2", "n3")
@@ -35,11 +34,11 @@ class Told:
     """All such controllers before one driver, of which it is noted what they ask for. ``is_eager``: none ever rests."""
 
     def __init__(self, *, is_eager: bool) -> None:
-        self.asked: list[Asked] = []
+        self.asked: list[RequestedAction] = []
         self.said: list[str] = []
         self.rested: Counter[str] = Counter()
         self.sent: Counter[str] = Counter()
-        self.driver = Driver(self)
+        self.driver = Runtime(self)
         for name, make in RESTING.items():
             component = Component(name, make)
             self.driver.add(component)
@@ -47,7 +46,7 @@ class Told:
             if is_eager:
                 component.rest = None
 
-    def send(self, asked: Asked, now: int) -> None:
+    def send(self, asked: RequestedAction, now: int) -> None:
         self.asked.append(asked)
         self.sent[asked.component.name] += 1
         self.said.append(f"{now - START_NS} {asked.component.name} {asked.action}")

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from podium.api.meta import Kubernetes
-from podium.app.bench.driver import BenchDriver
-from podium.cluster import matchers, nodes, pod_classes
-from podium.driver.component import Component
-from podium.machines.ledger import fates
-from podium.machines.observations import Changed, Gone
-from podium.machines.scheduling.scheduler import Scheduler
+from podium.app.bench.scheduling import BenchDriver
+from podium.cluster import matchers, nodes, pod_classes, replacements
+from podium.controllers.ledger import outcomes
+from podium.controllers.observations import Changed, Gone
+from podium.controllers.rescheduling import rescheduler_view
+from podium.controllers.scheduling.scheduler import Scheduler
 from podium.plugins.dynamic_resources import selectors
+from podium.runtime.component import Component
 from podium.sim.simulation import Simulation
 from tests import builders as build
 from tests.proof.rounds import AUTOSCALER, BASE, RESCHEDULER, ROUND_S, busy_pods, cluster_round, surroundings
@@ -48,7 +49,7 @@ def test_a_simulated_cluster_is_as_large_after_many_rounds_as_after_few(rounds: 
         machines = {f"machine {one.name}": one.machine for one in simulation.components}
         moved = [event for event in simulation.history.events if event.reason == "Descheduled"]
         assert len(moved) > number
-        return sizes(simulation=simulation, ledger=simulation.account.ledger, **machines)
+        return sizes(simulation=simulation, ledger=simulation.ledger, **machines)
 
     assert_bounded(play, rounds)
 
@@ -83,8 +84,10 @@ def few_are_kept_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (matchers, nodes):
         monkeypatch.setattr(module, "AT_LEAST", 1)
     monkeypatch.setattr(selectors, "_KEPT_ANSWERS", 2)
-    monkeypatch.setattr(fates, "MOST_OPEN", 2)
+    monkeypatch.setattr(outcomes, "MOST_OPEN", 2)
     monkeypatch.setattr(pod_classes, "KEPT_CLASSES", 2)
+    monkeypatch.setattr(replacements, "_FEW", 2)
+    monkeypatch.setattr(rescheduler_view, "DISRUPTION_MEMORY_NS", ROUND_S * 10**9)
 
 
 @pytest.mark.parametrize("args", [{}, {"DefaultPreemption": {"equalPriorityPreemption": True}}], ids=["plain", "fair"])

@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 
 from podium.api.pod import Pod
-from podium.framework.claims import ClaimBinding
-from podium.framework.plugin import PermitResult
-from podium.framework.status import Code, Status
-from podium.machines.actions import Action, Bind, BindClaim
-from podium.machines.observations import Problem
-from podium.machines.scheduling.queue.queued_pod import Place
+from podium.controllers.actions import Action, Bind, BindClaim
+from podium.controllers.observations import Problem
+from podium.controllers.scheduling.queue.queued_pod import QueuePlace
+from podium.framework.plugin import ClaimBinding, PermitResult
+from podium.framework.verdicts import Code, Status
 from tests.builders import node, pod
-from tests.machines.driving import (
+from tests.controllers.driving import (
     NOT_FOUND,
     REFUSED,
     SECOND,
@@ -25,13 +24,13 @@ from tests.machines.driving import (
     the,
     with_plugins,
 )
-from tests.machines.preempting import HIGH, N1
+from tests.controllers.preempting import HIGH, N1
 
 VICTIM = pod("victim", cpu=8, priority=1)
 CLAIM = ClaimBinding("default/data", "claim-uid", "volume", "n1")
 
 
-def on_its_way(stage: str) -> tuple[Driver, list[Action]]:
+def advance_binding(stage: str) -> tuple[Driver, list[Action]]:
     """The victim holds the only room; it waits at Permit, for its claim (PreBind), or for its own binding."""
     driver = Driver(N1, settings=with_plugins("Spy"))
     spy = driver.plugin("Spy")
@@ -54,13 +53,13 @@ def points(driver: Driver, one: Pod) -> list[str]:
 @pytest.mark.upstream(16, 23)
 @pytest.mark.parametrize("stage", ["Permit", "PreBind"])
 def test_one_is_not_deleted_but_goes_back_to_the_queue_and_lands_on_a_smaller_node(stage: str) -> None:
-    driver, _ = on_its_way(stage)
+    driver, _ = advance_binding(stage)
     driver.see(nominated(VICTIM, "n1"), HIGH)
 
     actions = driver.tick()
 
     assert deletions(actions) == []
-    assert (driver.holds(VICTIM), driver.where(VICTIM)) == ("", Place.BACKOFF)
+    assert (driver.holds(VICTIM), driver.where(VICTIM)) == ("", QueuePlace.BACKOFF)
     assert points(driver, VICTIM)[-1] == "unreserve"
     assert the(Bind, driver.tick()).pod == "default/high"
     driver.see(node("n2", cpu=8))
@@ -71,13 +70,13 @@ def test_one_is_not_deleted_but_goes_back_to_the_queue_and_lands_on_a_smaller_no
 @pytest.mark.upstream(23)
 @pytest.mark.parametrize("problem", [None, REFUSED])
 def test_what_becomes_of_the_claim_of_one_that_was_called_back_is_no_matter(problem: Problem | None) -> None:
-    driver, before = on_its_way("PreBind")
+    driver, before = advance_binding("PreBind")
     driver.see(HIGH)
     driver.tick()
 
     assert driver.answer(the(BindClaim, before), problem) == []
 
-    assert driver.where(VICTIM) is Place.BACKOFF
+    assert driver.where(VICTIM) is QueuePlace.BACKOFF
 
 
 @pytest.mark.upstream(21)
@@ -85,11 +84,11 @@ def test_what_becomes_of_the_claim_of_one_that_was_called_back_is_no_matter(prob
 @pytest.mark.parametrize("stage", ["Permit", "PreBind", "Bind"])
 def test_one_that_somebody_deletes_is_forgotten_at_once_and_what_it_reserved_is_free(stage: str, end: str) -> None:
     """Nothing is still held when the preemptor is tried next, so that it need not wait for anything else."""
-    driver, before = on_its_way(stage)
+    driver, before = advance_binding(stage)
     other = pod("other", cpu=8, priority=1)
     driver.see(other)
     driver.tick()
-    assert driver.where(other) is Place.UNSCHEDULABLE
+    assert driver.where(other) is QueuePlace.UNSCHEDULABLE
 
     driver.miss(VICTIM) if end == "is gone" else driver.see(terminating(VICTIM, preempted=False))
 
@@ -103,7 +102,7 @@ def test_one_that_somebody_deletes_is_forgotten_at_once_and_what_it_reserved_is_
 @pytest.mark.parametrize("end", ["is gone", "terminates", "is bound, then terminates, then is gone"])
 def test_one_whose_binding_was_sent_is_deleted_and_the_preemptor_takes_its_room(end: str) -> None:
     """The binding may be carried out before the deletion, or not at all; a finalizer may keep the pod."""
-    driver, before = on_its_way("Bind")
+    driver, before = advance_binding("Bind")
     driver.see(HIGH)
     assert deletions(driver.carry_out(driver.tick())) == ["mark default/victim", "delete default/victim"]
     driver.see(nominated(HIGH, "n1"))

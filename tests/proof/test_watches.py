@@ -8,24 +8,32 @@ from msgspec.structs import replace
 from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes, ObjectMeta
 from podium.api.pod import Pod
+from podium.controllers.autoscaling.autoscaler import Autoscaler
+from podium.controllers.controller import (
+    CUSTOM_KINDS,
+    EVERY,
+    NO_CHANGE,
+    OWNED,
+    PLACED,
+    Controller,
+    may_concern,
+    watches_kind,
+)
+from podium.controllers.disruption.drain import Drain
+from podium.controllers.kubelets.host import KubeletSettings
+from podium.controllers.observations import Changed, Gone
+from podium.controllers.rescheduling.rescheduler import Rescheduler
+from podium.controllers.scheduling.scheduler import Scheduler
 from podium.framework.rescheduling.settings import ReschedulerSettings
-from podium.machines.autoscaling.autoscaler import Autoscaler
-from podium.machines.concerns import EVERY, OWNED, PLACED, heeds
-from podium.machines.disruption.drain import Drain
-from podium.machines.kubelets.kubelet_settings import KubeletSettings
-from podium.machines.machine import CUSTOM_KINDS, UNMOVED, Machine, does_watch
-from podium.machines.observations import Changed, Gone
-from podium.machines.rescheduling.rescheduler import Rescheduler
-from podium.machines.scheduling.scheduler import Scheduler
-from podium.sim.control_plane import ControlPlane
+from podium.sim.player import SimulatedControlPlane
 from podium.sim.scenario.scenario import Scenario
 from tests.app.manifests import manifests
 from tests.sim.objects import documents
 from tests.sizes import sizes
 from tests.store.objects import SECOND
 
-MAKERS: dict[str, Callable[[], Machine]] = {
-    **{one.name: one.make for one in ControlPlane(Scenario(), KubeletSettings(), {}, 0).components},
+MAKERS: dict[str, Callable[[], Controller]] = {
+    **{one.name: one.make for one in SimulatedControlPlane(Scenario(), KubeletSettings(), {}, 0).components},
     "scheduler": Scheduler,
     "autoscaler": lambda: Autoscaler([]),
     "rescheduler": lambda: Rescheduler(ReschedulerSettings(policies=())),
@@ -36,24 +44,24 @@ OBJECTS = [(one.object, one.raw) for one in documents(*manifests()) if one.objec
 NOW = 1_800_000_000 * SECOND
 
 
-def shown_all(name: str) -> Machine:
+def shown_all(name: str) -> Controller:
     """A machine that was shown all that it watches."""
     machine = MAKERS[name]()
     for object_, raw in OBJECTS:
-        if does_watch(machine, object_.kind):
+        if watches_kind(machine, object_.kind):
             machine.handle(Changed(object_, raw), NOW)
     return machine
 
 
-def there(machine: Machine) -> tuple[object, ...]:
+def there(machine: Controller) -> tuple[object, ...]:
     return machine.deadline(), sizes(machine=machine)
 
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_what_a_machine_does_not_watch_changes_nothing_when_it_is_shown(name: str) -> None:
     machine = MAKERS[name]()
-    watched = [one for one in OBJECTS if does_watch(machine, one[0].kind)]
-    others = [one for one in OBJECTS if not does_watch(machine, one[0].kind)]
+    watched = [one for one in OBJECTS if watches_kind(machine, one[0].kind)]
+    others = [one for one in OBJECTS if not watches_kind(machine, one[0].kind)]
     for object_, raw in watched:
         machine.handle(Changed(object_, raw), NOW)
     before = there(machine)
@@ -73,11 +81,11 @@ def test_what_belongs_to_nobody_changes_nothing_for_a_machine_that_heeds_what_is
     before = there(machine)
 
     for object_, raw in OBJECTS:
-        if does_watch(machine, object_.kind) and not heeds(machine, object_.kind, EVERY | PLACED):
+        if watches_kind(machine, object_.kind) and not may_concern(machine, object_.kind, EVERY | PLACED):
             metadata = replace(object_.metadata, name="of-nobody", uid="of-nobody", owner_references=())
             unowned = replace(object_, metadata=metadata)
-            assert machine.handle(Changed(unowned, raw), NOW) is UNMOVED
-            assert machine.handle(Gone(unowned), NOW) is UNMOVED
+            assert machine.handle(Changed(unowned, raw), NOW) is NO_CHANGE
+            assert machine.handle(Gone(unowned), NOW) is NO_CHANGE
             assert there(machine) == before
 
 
@@ -86,10 +94,10 @@ def test_a_pod_that_waits_for_a_node_changes_nothing_for_a_machine_that_heeds_wh
     machine = shown_all(name)
     before, deadline = there(machine), machine.deadline()
 
-    if does_watch(machine, "Pod") and not heeds(machine, "Pod", EVERY | OWNED):
+    if watches_kind(machine, "Pod") and not may_concern(machine, "Pod", EVERY | OWNED):
         waiting = Pod(kind="Pod", metadata=ObjectMeta(namespace="default", name="waits", uid="waits"))
         assert waiting.waits_for_node
-        assert machine.handle(Changed(waiting, {}), NOW) is UNMOVED
+        assert machine.handle(Changed(waiting, {}), NOW) is NO_CHANGE
         assert machine.handle(Gone(waiting), NOW) == []
         assert there(machine) == before
         assert machine.deadline() == deadline
@@ -103,10 +111,10 @@ def test_what_a_machine_watches_are_kinds_that_there_are(name: str) -> None:
 
 
 def test_a_custom_kind_is_watched_by_those_who_watch_what_others_have_added() -> None:
-    watching = [name for name, make in MAKERS.items() if does_watch(make(), "Rollout")]
+    watching = [name for name, make in MAKERS.items() if watches_kind(make(), "Rollout")]
 
     assert watching == ["disruption-controller"]
-    assert not any(does_watch(make(), "ConfigMap") for make in MAKERS.values())
+    assert not any(watches_kind(make(), "ConfigMap") for make in MAKERS.values())
 
 
 def test_every_kind_is_tried() -> None:

@@ -12,14 +12,14 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
-from podium.requests.request import Request, Response
-from podium.requests.router import Router
+from podium.apirequests.request import Request, Response
+from podium.apirequests.router import Router
 from podium.server.backend import Backend
-from podium.server.documents import Documents
 from podium.server.http import loops
-from podium.server.http.pages import Pages
+from podium.server.http.exchange import Pages
 from podium.server.http.server import Server
-from podium.server.http.settings import Limits, Settings
+from podium.server.http.settings import ServerLimits, ServerSettings
+from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.store.api_resources import APIResources
 from podium.store.store import Store
 from tests.store.objects import SECOND, Raw
@@ -109,15 +109,15 @@ class Watcher:
 @asynccontextmanager
 async def served(
     *objects: Raw,
-    documents: Documents | None = None,
-    settings: Settings | None = None,
-    limits: Limits | None = None,
+    documents: KubernetesDocuments | None = None,
+    settings: ServerSettings | None = None,
+    limits: ServerLimits | None = None,
     backend: LocalBackend | None = None,
     pages: Pages | None = None,
 ) -> AsyncIterator[Client]:
     """A server with these objects, and a client of it."""
     backend = backend or LocalBackend(*objects)
-    server = Server(backend, documents, settings or Settings(limits=limits or Limits()), pages)
+    server = Server(backend, documents, settings or ServerSettings(limits=limits or ServerLimits()), pages)
     await server.start()
     connector = aiohttp.TCPConnector(limit=0)
     try:

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from podium.server.documents import Document, Inquiry
+from podium.server.backend import DocumentRequest, ServedDocument
 from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import POD
 from podium.store.errors import StoreError
 from tests.server.serving import NOW, LocalBackend
-from tests.store.objects import Raw, node, pod
+from tests.store.objects import Raw, budget, node, pod
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 OLDER = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
@@ -21,6 +21,9 @@ WIDGET = APIResource(group="example.com", kind="Widget", plural="widgets", names
 REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 ACCESS: Raw = {"kind": "SelfSubjectAccessReview", "spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}}}
 METRICS = "/apis/metrics.k8s.io/v1beta1"
+
+
+DB = {"matchLabels": {"app": "db"}}
 
 
 class Documents:
@@ -32,8 +35,8 @@ class Documents:
         self.backend.store.create(running, now=0, is_new=False)
         self.documents = KubernetesDocuments(self.backend)
 
-    def found(self, path: str, accept: str = "", **more: Any) -> Document:
-        found = self.documents.document(Inquiry(method="GET", path=path, accept=accept, **more))
+    def found(self, path: str, accept: str = "", **more: Any) -> ServedDocument:
+        found = self.documents.document(DocumentRequest(method="GET", path=path, accept=accept, **more))
         assert found is not None, path
         return found
 
@@ -42,7 +45,7 @@ class Documents:
         return raw
 
     def posted(self, path: str, body: Any) -> Raw:
-        found = self.documents.document(Inquiry(method="POST", path=path, body=body, user="anna"))
+        found = self.documents.document(DocumentRequest(method="POST", path=path, body=body, user="anna"))
         assert found is not None
         raw: Raw = json.loads(found.body)
         return raw
@@ -91,7 +94,7 @@ def test_aggregated_discovery_is_for_those_who_ask_for_it_first(accept: str, ver
     "path", ["/", "/nothing", "/api/v2", "/apis/nothing", "/apis/apps/v2", "/openapi/v3/apis/apps/v2"]
 )
 def test_elsewhere_there_is_nothing(path: str) -> None:
-    assert Documents().documents.document(Inquiry(method="GET", path=path)) is None
+    assert Documents().documents.document(DocumentRequest(method="GET", path=path)) is None
 
 
 def test_documents_follow_the_kinds() -> None:
@@ -139,7 +142,7 @@ def test_what_is_read_cannot_be_written() -> None:
     documents = Documents().documents
     for method, path in (("DELETE", "/apis"), ("POST", f"{METRICS}/nodes"), ("GET", REVIEW), ("PUT", REVIEW)):
         with pytest.raises(StoreError) as refused:
-            documents.document(Inquiry(method=method, path=path, body=ACCESS))
+            documents.document(DocumentRequest(method=method, path=path, body=ACCESS))
         assert refused.value.code == 405
 
 
@@ -158,7 +161,7 @@ def test_a_token_is_as_good_as_the_server_says() -> None:
     path = "/apis/authentication.k8s.io/v1/tokenreviews"
     for token, is_good in (("right", True), ("wrong", False)):
         documents = KubernetesDocuments(LocalBackend(), "right".__eq__)
-        found = documents.document(Inquiry(method="POST", path=path, body={"spec": {"token": token}}))
+        found = documents.document(DocumentRequest(method="POST", path=path, body={"spec": {"token": token}}))
         assert found is not None
         assert json.loads(found.body)["status"].get("authenticated", False) is is_good
 
@@ -185,6 +188,25 @@ def test_metrics_of_what_there_is_not_are_refused(path: str, query: list[tuple[s
     with pytest.raises(StoreError) as refused:
         Documents().found(f"{METRICS}/{path}", query=query)
     assert refused.value.code == code
+
+
+def test_pods_are_shown_with_the_budgets_that_select_them() -> None:
+    documents = Documents()
+    for made in (budget("web"), budget("all", spec={"selector": {}}), budget("db", spec={"selector": DB})):
+        documents.backend.store.create(made, now=0)
+    pods = [stored.raw for stored in documents.backend.store.objects("Pod")]
+
+    table = documents.documents.table(documents.backend.resources.named("Pod"), pods, 0, "None")
+
+    assert table["columnDefinitions"][-1] == {
+        "name": "Budget",
+        "type": "string",
+        "format": "",
+        "description": "The disruption budgets that select the pod.",
+        "priority": 1,
+    }
+    assert {row["cells"][0]: row["cells"][-1] for row in table["rows"]} == {"a": "all,web", "b": "all"}
+    assert {len(row["cells"]) for row in table["rows"]} == {len(table["columnDefinitions"])}
 
 
 def test_tables_and_protobuf_are_made_and_read() -> None:

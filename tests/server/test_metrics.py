@@ -6,7 +6,7 @@ import msgspec
 
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.server.metrics import Uses, node_metrics_list, pod_metrics_list
+from podium.server.resource_metrics import Uses, node_metrics_list, pod_metrics_list
 from tests.store.objects import HOUR, Raw, node, pod
 
 NOW = 500_000 * HOUR

@@ -4,8 +4,8 @@ The letters are those of the list of invariants that the project holds to.
 """
 
 from podium.api.meta import Raw
-from podium.machines.actions import Action
-from podium.machines.observations import Answered
+from podium.controllers.actions import Action
+from podium.controllers.observations import Answered
 from podium.sim.simulation import Simulation
 from podium.store.store import Store
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from podium.machines.actions import Record
-from podium.sim.history import History
+from podium.controllers.actions import Record
+from podium.sim.history import EventHistory
 
 Attempts = list[tuple[float, str]]
 """When, in seconds from the start, and the pod's key."""
@@ -15,12 +15,12 @@ Attempts = list[tuple[float, str]]
 def failed_attempts_told() -> Iterator[Attempts]:
     """The attempts of the simulations in this context, in their order."""
     found: Attempts = []
-    record = History.record
+    record = EventHistory.record
 
-    def telling(history: History, action: Record, by: str, now: int) -> None:
+    def telling(history: EventHistory, action: Record, by: str, now: int) -> None:
         record(history, action, by, now)
         if action.reason == "FailedScheduling":
-            found.append((history.elapsed(now), action.pod))
+            found.append((history.seconds_at(now), action.pod))
 
-    with patch.object(History, "record", telling):
+    with patch.object(EventHistory, "record", telling):
         yield found

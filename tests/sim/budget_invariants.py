@@ -9,11 +9,11 @@ from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
 from podium.api.times import parse_time
-from podium.machines.actions import Action, Evict
-from podium.machines.observations import Answered
+from podium.controllers.actions import Action, Evict
+from podium.controllers.observations import Answered
 from podium.sim.simulation import Simulation
-from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
+from podium.store.watch_log import WatchEvent
 from tests.sim.invariants import is_ready
 
 DISRUPTIONS_COUNT_NS = 120 * 10**9

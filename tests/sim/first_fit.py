@@ -10,9 +10,9 @@ from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.resource_requests import node_allocatable, pod_requests
-from podium.machines.actions import Action, Bind, Record, ReportUnschedulable
-from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
-from podium.machines.parts.deadlines import Deadline
+from podium.controllers.actions import Action, Bind, Record, ReportUnschedulable
+from podium.controllers.deadlines import Deadline
+from podium.controllers.observations import Answered, Changed, Gone, Observation, Tick
 
 RETRY_NS = 1_000_000_000
 

@@ -10,12 +10,12 @@ from random import Random
 from typing import Any
 
 from podium.api.replacements import ForReplacement
-from podium.driver.component import Component
-from podium.machines.actions import DeleteObject, Evict
-from podium.sim.faulty.faults import DrawnFaults, Fault
+from podium.controllers.actions import DeleteObject, Evict
+from podium.runtime.component import Component
 from podium.sim.simulation import Simulation
 from podium.store.errors import StoreError
 from tests.builders import configuration
+from tests.sim.faults import DrawnFaults, Fault
 from tests.sim.fleet_invariants import FleetChecker
 from tests.sim.fleet_stories import STEPS_LAST_S, Feature, FleetStory
 from tests.sim.gang_stories import ENABLED, GANGS
@@ -33,6 +33,7 @@ RESTLESS = frozenset((Feature.CRASHING, Feature.PRESSURE))
 SLEEPLESS = RESTLESS | {Feature.QUOTA}
 """Also what a quota refuses is tried again and again."""
 RESTLESS_END_NS = (STEPS_LAST_S + 900) * SECOND
+LATENCIES_NS = (0, 0, SECOND // 200, SECOND // 50, 3 * SECOND // 10)
 MOST_STEPS = 60_000
 MOST_SLOW_STEPS = 5_000
 """How long a fleet is watched that was meant to sleep, and in which something recurs."""
@@ -86,6 +87,8 @@ class FleetRun:
         delays = {
             "bind_delay_ns": random.choice((0, 0, 1)) * SECOND,
             "start_delay_ns": random.choice((0, 0, 2)) * SECOND,
+            # Drawn apart, so that other draws are those of runs without latencies.
+            "latency_ns": Random(f"latency:{self.seed}").choice(LATENCIES_NS),
         }
         story = NeighbourStory if self.preemption else FleetStory
         self.story = story(self.seed, self.features, self.pace).without(self.omitted.objects, self.omitted.steps)
@@ -98,9 +101,16 @@ class FleetRun:
             faults=self.faults if self.is_faulty else None,
             seed=self.seed,
             until_ns=RESTLESS_END_NS if self.is_restless else None,
+            latency_seed=self.seed,
             **delays,
         )
-        self.checker = FleetChecker(self.simulation, schedulers, self.features, is_faulty=self.is_faulty)
+        self.checker = FleetChecker(
+            self.simulation,
+            schedulers,
+            self.features,
+            is_faulty=self.is_faulty,
+            binds_first=bool(self.preemption.get("bindFirst", False)),
+        )
         shown = {fault.name: rate for fault, rate in left.items()}
         drawn_settings = f", {dict(self.preemption)}" if self.preemption else ""
         features = sorted(one.name for one in self.features)

@@ -14,7 +14,7 @@ from tests.sim.objects import scenario
 from tests.store.objects import Raw, node, pod, priority_class
 
 STEPS_LAST_S = 240
-LEAVE_BAD = "tests.machines.rescheduling.policies:LeaveBad"
+LEAVE_BAD = "tests.controllers.rescheduling.policies:LeaveBad"
 POLICIES = (
     *("Consolidate", "LeavePoorService", "MoveToUnderusedNodes", "RepairViolations", "SatisfyPreferences"),
     *("SeparateInterfering", "SpreadDuplicates"),

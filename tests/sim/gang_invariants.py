@@ -2,11 +2,10 @@
 
 from podium.api.pod import Pod
 from podium.api.pod_group import PodGroup
-from podium.decide.gangs.group_trial import GroupTrial
-from podium.decide.gangs.placing import order_of, place_group
-from podium.machines.actions import Action, Bind
-from podium.machines.scheduling.queue.queued_pod import Place
-from podium.machines.scheduling.scheduler import Scheduler
+from podium.controllers.actions import Action, Bind
+from podium.controllers.scheduling.queue.queued_pod import QueuePlace
+from podium.controllers.scheduling.scheduler import Scheduler
+from podium.decide.gang_placement import GroupTrial, order_of, place_group
 from podium.sim.simulation import Simulation
 
 
@@ -57,7 +56,7 @@ def _check_waits_rightly(scheduler: Scheduler, group: PodGroup) -> None:
     if not queued:
         # They are for another scheduler.
         return
-    assert all(one.place is not Place.ACTIVE for one in queued)
+    assert all(one.place is not QueuePlace.ACTIVE for one in queued)
     queued.sort(key=lambda one: order_of(one.record, one.first_attempt_ns or 0))
     placed = scheduler.gangs.state.placed(group.key)
     trial = GroupTrial(

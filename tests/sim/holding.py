@@ -1,9 +1,9 @@
 """A Permit plugin for simulations: it holds pods on their way to the node that they were given."""
 
 from podium.cluster.pods import PodRecord
-from podium.framework.cycle_state import CycleState
+from podium.framework.handle import CycleState
 from podium.framework.plugin import PermitResult, PluginContext
-from podium.framework.status import SUCCESS, Code, Status
+from podium.framework.verdicts import SUCCESS, Code, Status
 
 HELD = "example.com/held"
 SECOND = 10**9

@@ -12,12 +12,12 @@ from podium.api.pod import NOMINATED_NODE_ANNOTATION, Pod
 from podium.api.policy import NEVER_PREEMPTS, PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
 from podium.api.workloads import Deployment, ReplicaSet
-from podium.app.explaining.decided import explain_decision
+from podium.app.explaining.attempts import explain_decision
 from podium.app.explaining.explainer import Explainer
 from podium.cluster.cluster import Cluster
-from podium.driver.component import Component
+from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace
 from podium.framework.settings.configuration import Configuration
-from podium.machines.scheduling.queue.queued_pod import Place, QueuedPod
+from podium.runtime.component import Component
 from podium.sim.simulation import Simulation
 from tests.sim.judged_scheduler import JudgedScheduler, is_to_be_scheduled
 from tests.sim.oracle import Sight, policy_of
@@ -64,13 +64,13 @@ class InvariantChecker:
         self._check_knowledge(sight)
         self._check_budgets()
         # L3
-        overdue = [one.record.key for one in scheduler.queue.pods(Place.UNSCHEDULABLE) if self._is_overdue(one)]
+        overdue = [one.record.key for one in scheduler.queue.pods(QueuePlace.UNSCHEDULABLE) if self._is_overdue(one)]
         assert not overdue
         # C3, L7
         assert not scheduler.bindings.unseen
         assert not len(scheduler.bindings)
         assert not len(scheduler.preemptions)
-        assert not scheduler.queue.count(Place.IN_FLIGHT)
+        assert not scheduler.queue.count(QueuePlace.IN_FLIGHT)
         for pod in self.pods():
             if is_to_be_scheduled(pod) and pod.spec.scheduler_name in scheduler.runners:
                 self._check_pending(sight, pod, is_flushed)
@@ -147,7 +147,7 @@ class InvariantChecker:
     def check_some_decision(self, random: Random) -> None:
         """C9: a scheduler that has only just learned what this one saw decides the same about some pending pod."""
         scheduler = self.scheduler
-        waiting = [one.record for one in scheduler.queue if one.place is not Place.IN_FLIGHT]
+        waiting = [one.record for one in scheduler.queue if one.place is not QueuePlace.IN_FLIGHT]
         if not waiting:
             return
         record, sight = random.choice(waiting), scheduler.sight()
@@ -168,7 +168,7 @@ class InvariantChecker:
 
     def _check_pending(self, sight: Sight, pod: Pod, is_flushed: bool) -> None:
         if pod.spec.scheduling_gates:
-            assert self.scheduler.queue.where(pod.metadata.uid) is Place.GATED
+            assert self.scheduler.queue.where(pod.metadata.uid) is QueuePlace.GATED
             return
         if is_flushed or not (pod.spec.affinity or pod.spec.topology_spread_constraints):
             # L1

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.decide.preempting.gang.gang import Gang
-from podium.decide.preempting.gang.gang_plan import GangPlan, Way
-from podium.decide.preempting.gang.gang_planner import plan_gang
-from podium.decide.preempting.gang.play import Play
-from podium.decide.preempting.gang.reprieve import stands
+from podium.decide.preempting.eligibility import WholeGroups
+from podium.decide.preempting.gang.gang import Gang, GangCandidate, GangPlan
+from podium.decide.preempting.gang.gang_search import plan_gang
+from podium.decide.preempting.gang.gang_transaction import GangTransaction, placements_hold
 from podium.decide.preempting.gang.units import Unit
-from podium.decide.preempting.whole_groups import WholeGroups
-from podium.framework.group_plugin import GroupHandle
+from podium.framework.pre_filters import GroupHandle
 
 
 class GangPlans:
@@ -31,7 +29,7 @@ class GangPlans:
         self._judge(handle, gang, plan.chosen)
         return plan
 
-    def _judge(self, handle: GroupHandle, gang: Gang, way: Way) -> None:
+    def _judge(self, handle: GroupHandle, gang: Gang, way: GangCandidate) -> None:
         rows = handle.cluster.nodes.row_of
         steps = [(member, rows[name]) for member, name in way.placements]
         members = {member.uid for member, _ in steps}
@@ -47,15 +45,15 @@ class GangPlans:
             assert victim.is_preemptible, victim.key
             assert victim.uid not in gang.own, victim.key
         units = self._units(handle, way)
-        with Play(handle, gang) as play:
-            assert stands(play, units, steps), "the members do not fit"
+        with GangTransaction(handle, gang) as play:
+            assert placements_hold(play, units, steps), "the members do not fit"
             if len(steps) == gang.needed:
                 # Whoever depends on a victim goes along, needed or not.
                 for unit in (unit for unit in units if way.depends_on.keys().isdisjoint(pod.uid for pod in unit)):
                     others = [other for other in units if other is not unit]
-                    assert not stands(play, others, steps), f"{unit[0].key} goes without need"
+                    assert not placements_hold(play, others, steps), f"{unit[0].key} goes without need"
 
-    def _units(self, handle: GroupHandle, way: Way) -> list[Unit]:
+    def _units(self, handle: GroupHandle, way: GangCandidate) -> list[Unit]:
         wholes = WholeGroups(handle.cluster)
         found: dict[str, list[Any]] = {}
         for victim in way.victims:

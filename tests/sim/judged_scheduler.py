@@ -14,13 +14,7 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.pod_group import PodGroup
 from podium.api.policy import NEVER_PREEMPTS, PodDisruptionBudget
-from podium.decide.placement import Placement
-from podium.decide.preempting.post_filter import ask_post_filters
-from podium.driver.component import Component
-from podium.framework.plugin import PostFilterResult
-from podium.framework.runner import Runner
-from podium.framework.settings.configuration import Configuration
-from podium.machines.actions import (
+from podium.controllers.actions import (
     Action,
     DeleteObject,
     Evict,
@@ -30,10 +24,16 @@ from podium.machines.actions import (
     ReportStatus,
     ReportUnschedulable,
 )
-from podium.machines.observations import Answered, Changed, Gone, Observation
-from podium.machines.parts.deadlines import Deadline
-from podium.machines.scheduling.queue.queued_pod import Place, QueuedPod
-from podium.machines.scheduling.scheduler import Scheduler
+from podium.controllers.deadlines import Deadline
+from podium.controllers.observations import Answered, Changed, Gone, Observation
+from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace
+from podium.controllers.scheduling.scheduler import Scheduler
+from podium.decide.placement import Placement
+from podium.decide.post_filter import ask_post_filters
+from podium.framework.plugin import PostFilterResult
+from podium.framework.runner import Runner
+from podium.framework.settings.configuration import Configuration
+from podium.runtime.component import Component
 from podium.sim.simulation import Simulation
 from tests.sim.gang_invariants import check_binds
 from tests.sim.oracle import Sight, on, policy_of
@@ -69,7 +69,8 @@ class JudgedScheduler(Scheduler):
         self._random = Random(f"judge:{seed}")
         attempts = self.attempts
         vars(attempts).update(
-            attempt=partial(self._judged, attempts.attempt), _way_out=partial(self._way_out, attempts._way_out)
+            attempt=partial(self._judged, attempts.attempt),
+            _post_filter=partial(self._post_filter, attempts._post_filter),
         )
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
@@ -92,9 +93,9 @@ class JudgedScheduler(Scheduler):
     def deadline(self) -> Deadline:
         """Where faults come to an end, errors do too: whatever is tried again is news."""
         deadline = super().deadline()
-        time_ns, is_news = deadline.time_ns, deadline.is_news
-        owes = bool(self.queue.count(Place.BACKOFF)) or self.reports.next_deadline() is not None
-        return Deadline(time_ns, is_news or owes or self.is_patient)
+        time_ns, keeps_alive = deadline.time_ns, deadline.keeps_alive
+        owes = bool(self.queue.count(QueuePlace.BACKOFF)) or self.reports.next_deadline() is not None
+        return Deadline(time_ns, keeps_alive or owes or self.is_patient)
 
     def sight(self, besides: str = "") -> Sight:
         """What the scheduler sees; the nomination of the pod ``besides`` (a uid) left out."""
@@ -144,7 +145,7 @@ class JudgedScheduler(Scheduler):
         """Note whether a pod is gated that was not among those ``queued`` before."""
         uid = observation.object.metadata.uid
         self.gated_from_first.discard(uid)
-        if uid not in queued and self.queue.where(uid) is Place.GATED:
+        if uid not in queued and self.queue.where(uid) is QueuePlace.GATED:
             self.gated_from_first.add(uid)
 
     def _judged(self, attempt: Attempt, queued: QueuedPod, now: int) -> list[Action]:
@@ -170,7 +171,7 @@ class JudgedScheduler(Scheduler):
     def _plan(self) -> PostFilterResult | None:
         return self._planned
 
-    def _way_out(self, way_out: WayOut, runner: Runner, placement: Placement, now: int) -> PostFilterResult:
+    def _post_filter(self, way_out: WayOut, runner: Runner, placement: Placement, now: int) -> PostFilterResult:
         """What is judged is the plan, also one that is not carried out because the pod or the scheduler has to wait."""
         result = way_out(runner, placement, now)
         is_plan = bool(result.victims or result.nominated_node)
@@ -258,7 +259,7 @@ class JudgedScheduler(Scheduler):
             is_ours = is_to_be_scheduled(pod) and pod.spec.scheduler_name in self.runners
             places = [self.queue.find(uid) is not None, uid in self.bindings.unseen]
             assert sum(places) == is_ours, (pod.key, places, is_ours)
-            assert (self.queue.where(uid) is Place.IN_FLIGHT) == (uid in self.bindings), pod.key
+            assert (self.queue.where(uid) is QueuePlace.IN_FLIGHT) == (uid in self.bindings), pod.key
         assert all(queued.record.uid in self.seen["Pod"] for queued in self.queue)
         # C3
         for uid, placed in self.cluster.placed.items():
@@ -269,14 +270,16 @@ class JudgedScheduler(Scheduler):
             assert is_to_be_scheduled(self.pod(record.uid)), record.key
             assert self.queue.find(record.uid) is not None, record.key
         # E15
+        # A victim's mark or deletion may be outstanding for another preemptor that shares the victim.
+        requested = {
+            one.uid
+            for one, count in self.outstanding.items()
+            if count > 0 and isinstance(one, DeleteObject | Evict | ReportStatus)
+        }
         for uid in [queued.record.uid for queued in self.queue if queued.record.uid in self.preemptions]:
-            key = self.pod(uid).key
-            owed = [
-                one
-                for one, count in self.outstanding.items()
-                if count > 0 and isinstance(one, DeleteObject | Evict | ReportStatus) and one.cause == key
-            ]
-            assert owed, key
+            outstanding = self.preemptions.outstanding_of(uid)
+            assert outstanding, self.pod(uid).key
+            assert outstanding <= requested, (self.pod(uid).key, outstanding - requested)
 
 
 def _gives_way(before: Sight, waiting: Pod, pod: Pod, node: str) -> bool:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from podium.sim.faulty.faults import Fault
+from tests.sim.faults import Fault
 
 
 @dataclass(frozen=True, slots=True)

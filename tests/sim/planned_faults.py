@@ -2,21 +2,22 @@
 
 from collections.abc import Sequence
 
-from podium.machines.actions import Action, Bind
-from podium.sim.faulty.faults import CARRIED_OUT, Delivery, Fate
+from podium.controllers.actions import Action, Bind
+from podium.sim.faults import FaultOutcome
+from tests.sim.faults import CARRIED_OUT, WatchDelivery, WatchFaults
 
 
-class NoFaults:
+class NoFaults(WatchFaults):
     """All goes well; for what differs to be overridden."""
 
-    def fate(self, component: str, action: Action) -> Fate:
+    def outcome(self, component: str, action: Action) -> FaultOutcome:
         return CARRIED_OUT
 
     def outage_ns(self, component: str, action: Action, *, is_done: bool) -> int | None:
         return None
 
-    def delivery(self, component: str, kind: str) -> Delivery:
-        return Delivery()
+    def delivery(self, component: str, kind: str) -> WatchDelivery:
+        return WatchDelivery()
 
     def list_lag(self, component: str) -> int:
         return 0
@@ -25,11 +26,11 @@ class NoFaults:
 class BindFates(NoFaults):
     """What becomes of the first bindings."""
 
-    def __init__(self, *fates: Fate) -> None:
-        self.fates: Sequence[Fate] = fates
+    def __init__(self, *fates: FaultOutcome) -> None:
+        self.fates: Sequence[FaultOutcome] = fates
 
-    def fate(self, component: str, action: Action) -> Fate:
+    def outcome(self, component: str, action: Action) -> FaultOutcome:
         if not self.fates or not isinstance(action, Bind):
             return CARRIED_OUT
-        fate, *self.fates = self.fates
-        return fate
+        outcome, *self.fates = self.fates
+        return outcome

@@ -3,21 +3,23 @@
 from collections.abc import Sequence
 from typing import Any
 
+import podium
 from podium.api.pod import Pod
 from podium.api.present import start_time
-from podium.driver.component import Component
-from podium.machines.machine import Machine
+from podium.app.simulating.simulation_result import SimulationResult
+from podium.controllers.controller import Controller
+from podium.runtime.component import Component
+from podium.sim.run import autoscalers_of, reschedulers_of
 from podium.sim.run_options import RunOptions
 from podium.sim.scenario.scenario import split_documents
-from podium.sim.scenario_components import autoscalers_of, reschedulers_of
-from podium.sim.simulation import Settings, Simulation
+from podium.sim.simulation import Simulation, SimulationSettings
 from tests.sim.first_fit import FirstFit
 from tests.sim.objects import documents
 from tests.store.objects import Raw
 
 
 def simulation_of(
-    *objects: Raw, schedulers: Sequence[Machine | Component] | None = None, faults: Any = None, **settings: Any
+    *objects: Raw, schedulers: Sequence[Controller | Component] | None = None, faults: Any = None, **settings: Any
 ) -> Simulation:
     """A simulation of the objects, one of which may be a scenario, that has not begun to pass time.
 
@@ -31,7 +33,7 @@ def simulation_of(
     ]
     options = RunOptions(seed=chosen.get("seed", 0))
     components += [*autoscalers_of(scenario, options), *reschedulers_of(scenario, options)]
-    return Simulation(found, scenario, settings=Settings(**chosen), components=components, faults=faults)
+    return Simulation(found, scenario, settings=SimulationSettings(**chosen), components=components, faults=faults)
 
 
 def played(*objects: Raw, **settings: Any) -> Simulation:
@@ -40,6 +42,11 @@ def played(*objects: Raw, **settings: Any) -> Simulation:
     while simulation.step():
         pass
     return simulation
+
+
+def instantly(objects: Any, **options: Any) -> SimulationResult:
+    """Return a simulation in which requests take no time, for tests that state exact times."""
+    return podium.simulate(objects, latency=0, **options)
 
 
 def told(simulation: Simulation, *reasons: str) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from podium.sim.sim_event import SimEvent
+from podium.sim.history import SimEvent
 
 # What takes a nominated node from a pod: it is told so, the node is another one, or another pod has the room.
 _LOST = ("NominationCleared", "NodeChanged", "NodeRemoved", "Scheduled")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any, get_args
 
-from podium.decide.preempting.costs.criteria import CriterionName
+from podium.decide.preempting.criteria import CriterionName
 from tests.sim.fleet_stories import FleetStory
 from tests.store.objects import Raw
 
@@ -26,7 +26,9 @@ def drawn_preemption(seed: int) -> Mapping[str, Any]:
         if random.random() < share
     }
     if random.random() < 0.7:
-        args["victimCost"] = random.sample(get_args(CriterionName), random.randint(1, 4))
+        # Past disruptions are known to the scheduler alone, not from the objects that judges see.
+        names = [name for name in get_args(CriterionName) if name != "DisruptedLately"]
+        args["victimCost"] = random.sample(names, random.randint(1, 4))
     if random.random() < 0.5:
         args["budgets"] = "Require"
     if random.random() < 0.4:

@@ -7,11 +7,11 @@ from hashlib import sha256
 from random import Random
 from typing import Any
 
-from podium.driver.component import Component
 from podium.framework.settings.configuration import NominationClearing
-from podium.sim.faulty.faults import DrawnFaults, Fault
+from podium.runtime.component import Component
 from podium.sim.simulation import Simulation
 from tests.builders import configuration
+from tests.sim.faults import DrawnFaults, Fault
 from tests.sim.invariants import InvariantChecker
 from tests.sim.judged_scheduler import JudgedScheduler, let_wait
 from tests.sim.omitted import NOTHING, Omitted

@@ -16,17 +16,15 @@ from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
 from podium.api.times import parse_time
-from podium.decide.critical_pods import CRITICAL_PRIORITY
-from podium.decide.local_storage import has_local_storage
-from podium.decide.rescheduling.node_duty import off_duty
-from podium.decide.rescheduling.objectives import ROUNDING
-from podium.decide.rescheduling.plan import Plan
-from podium.driver.component import Component
-from podium.framework.rescheduling.settings import Judgement, Limits, ReschedulerSettings
-from podium.machines.actions import Action, Evict
-from podium.machines.observations import Answered
-from podium.machines.rescheduling.rescheduler import Rescheduler
-from podium.plane.component_names import RESCHEDULER
+from podium.controllers.actions import Action, Evict
+from podium.controllers.observations import Answered
+from podium.controllers.rescheduling.rescheduler import Rescheduler
+from podium.controlplane.component_names import RESCHEDULER
+from podium.decide.kubelet import CRITICAL_PRIORITY, has_local_storage
+from podium.decide.rescheduling.guards import off_duty
+from podium.decide.rescheduling.round_robin import ROUNDING, ReschedulingPlan
+from podium.framework.rescheduling.settings import Judgement, MoveLimitSettings, ReschedulerSettings
+from podium.runtime.component import Component
 from podium.sim.simulation import Simulation
 from tests.store.objects import HOUR, SECOND
 
@@ -113,7 +111,7 @@ class ReschedulerChecker:
 
         server.carry_out = checked  # type: ignore[method-assign]
 
-    def _check_plan(self, plan: Plan, now: int) -> None:
+    def _check_plan(self, plan: ReschedulingPlan, now: int) -> None:
         """G3: each pod has somewhere else to go, and what is bad falls by the threshold for each."""
         gained = 0.0
         for planned in plan.planned:
@@ -220,7 +218,7 @@ class ReschedulerChecker:
         return [_pod(one.object) for one in self.store.objects("Pod") if not _pod(one.object).is_terminal]
 
 
-def _check_limits(moves: Iterable[Moved], limits: Limits, what: str) -> None:
+def _check_limits(moves: Iterable[Moved], limits: MoveLimitSettings, what: str) -> None:
     moves = list(moves)
     assert limits.total is None or len(moves) <= limits.total, f"{len(moves)} are {what}"
     for most, counted in (

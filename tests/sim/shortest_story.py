@@ -7,8 +7,8 @@ from typing import Protocol, TypeVar
 import yaml
 
 from podium.api.errors import InputError, PodiumError
-from podium.sim.faulty.faults import DrawnFaults
 from tests.fuzzing import FAULT_HOURS, FUZZ_RUNS, FUZZ_SEED
+from tests.sim.faults import DrawnFaults
 from tests.sim.omitted import NOTHING, Omitted
 from tests.store.objects import Raw
 

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from podium.requests.request import Request
+from podium.apirequests.request import Request
+from podium.controllers.ledger.ledger import DisruptionLedger
 from podium.sim.api_server import APIServer
-from podium.sim.backlog import Backlog
-from podium.sim.history import History
-from podium.sim.limits import Limits
-from podium.sim.results.account import Account
+from podium.sim.history import Backlog, EventHistory
+from podium.sim.run_options import SimulationLimits
 from podium.store.store import Store
 from tests.store.objects import pod
 
@@ -16,7 +15,9 @@ OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "owner
 
 
 def server_of(store: Store) -> APIServer:
-    return APIServer(store, History(0, Backlog(), Limits().events), lambda *told: None, Account(store, 0).ledger)
+    history = EventHistory(0, Backlog(), SimulationLimits().events)
+    ledger = DisruptionLedger(history.keep, lambda kind, key: None)
+    return APIServer(store, history, lambda *told: None, ledger)
 
 
 def create(server: APIServer, *objects: dict[str, Any]) -> None:

@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 
 from podium.cluster.pods import PodRecord
-from podium.framework.cycle_state import CycleState
-from podium.framework.events import EVERY_EVENT, ActionType, EventResource, EventToRegister
-from podium.framework.plugin import PermitResult, PluginContext
+from podium.controllers.scheduling.queue.queued_pod import SECOND_NS, QueueSettings
+from podium.framework.handle import CycleState
+from podium.framework.plugin import EVERY_EVENT, ActionType, EventResource, EventToRegister, PermitResult, PluginContext
 from podium.framework.settings.configuration import Configuration
-from podium.framework.status import SUCCESS, Code, Status, unresolvable, unschedulable
-from podium.machines.scheduling.queue.queued_pod import SECOND_NS, QueueSettings
-from podium.sim.run import simulate
+from podium.framework.verdicts import SUCCESS, Code, Status, unresolvable, unschedulable
 from tests.builders import configuration
 from tests.sim.attempts import failed_attempts_told
+from tests.sim.simulating import simulate
 from tests.store.objects import node, pod
 
 MOST_AT_ONCE = QueueSettings().most_pops_at_once

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from podium.sim.backlog import MOST, Backlog, Write
-from podium.store.log.watch_event import WatchEvent
+from podium.sim.history import MOST, Backlog, Write
 from podium.store.store import Store
+from podium.store.watch_log import WatchEvent
 from tests.store.objects import pod
 
 

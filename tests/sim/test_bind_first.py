@@ -9,6 +9,7 @@ import podium
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
 from podium.sim.results.result import Result
 from tests.sim.objects import scenario
+from tests.sim.played import instantly
 from tests.store.objects import Raw, node, pod
 
 HOLDING = {"kubelets": {"waitForVictims": True}}
@@ -22,7 +23,7 @@ def binding(first: bool) -> Configuration:
 def played(*objects: Raw, first: bool = True, **story: Any) -> Result:
     steps = story.pop("steps", [{"at": "10s", "apply": [pod("urgent", cpu=1, priority=9)]}])
     made = scenario(*steps, until="5m", **{**HOLDING, **story})
-    return podium.simulate([*objects, made], configuration=binding(first))
+    return instantly([*objects, made], configuration=binding(first))
 
 
 def told(result: Result, *reasons: str) -> list[str]:
@@ -98,7 +99,7 @@ def of_two_schedulers(*, first: bool, own_delay: str, others_delay: str) -> Resu
         schedulers=[{"name": "a", "bindDelay": own_delay}, {"name": "b", "bindDelay": others_delay}],
     )
     objects = [node("n1", cpu=1), pod("low", cpu=1, node="n1", spec=SLOW), made]
-    return podium.simulate(objects, configuration=configuration)
+    return instantly(objects, configuration=configuration)
 
 
 def test_room_is_kept_from_schedulers_that_know_nothing_of_nominations() -> None:
@@ -133,9 +134,7 @@ def in_a_fleet(seed: int, *, first: bool) -> tuple[float, int]:
         steps.append({"at": f"{chance.randrange(10, 300)}s", "finish": {"kind": "Pod", "name": f"low{number}"}})
     steps.sort(key=lambda step: int(step["at"][:-1]))
     made = scenario(*steps, until="10m", kubelets={"waitForVictims": first})
-    ran = podium.simulate(
-        [*(node(f"n{number}", cpu=4) for number in range(6)), *low, made], configuration=binding(first)
-    )
+    ran = instantly([*(node(f"n{number}", cpu=4) for number in range(6)), *low, made], configuration=binding(first))
     started = {event.pod: event.time for event in ran.events if event.reason == "Started" and event.pod is not None}
     waits = [started[f"default/{name}"] - at_s for name, at_s in came.items()]
     return sum(waits) / len(waits), sum(bool(record.in_vain) for record in ran.ledger)
@@ -171,3 +170,25 @@ def test_room_that_is_promised_to_one_is_not_given_to_another() -> None:
 
     assert told(result, "Scheduled")[2:] == ["10 Scheduled default/first"]
     assert result.summary["preempted"] == 2
+
+
+LEAVING = {"at": "5s", "delete": {"kind": "Pod", "name": "low"}}
+ARRIVING = {"at": "10s", "apply": [pod("urgent", cpu=1, priority=9)]}
+
+
+def test_it_is_bound_at_once_if_its_victims_terminate_already() -> None:
+    result = played(node("n1", cpu=1), LOW, steps=[LEAVING, ARRIVING])
+
+    assert told(result, "Scheduled", "Started")[2:] == ["10 Scheduled default/urgent", "65 Started default/urgent"]
+    assert told(result, "Preempted", "Nominated") == []
+
+
+def test_explain_says_that_it_is_bound_at_once_if_its_victims_terminate_already() -> None:
+    deleted = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 60}}
+    objects = [node("n1", cpu=1), pod("low", node="n1", metadata=deleted["metadata"]), pod("urgent", cpu=1, priority=9)]
+
+    first, nominated = (podium.explain(objects, "urgent", binding(is_first)) for is_first in (True, False))
+
+    assert first.headline == "default/urgent is bound to n1 at once: its kubelet waits for pods that terminate there"
+    assert (first.outcome, first.to_dict()["isBoundEarly"]) == ("preempts", True)
+    assert nominated.headline == "default/urgent preempts on n1: victim default/low"

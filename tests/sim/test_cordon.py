@@ -3,7 +3,7 @@
 import pytest
 
 from podium.api.errors import InputError
-from podium.machines.scheduling.scheduler import Scheduler
+from podium.controllers.scheduling.scheduler import Scheduler
 from tests.sim.objects import scenario
 from tests.sim.played import played, told
 from tests.store.objects import node, pod

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from podium.driver.component import Component
-from podium.machines.scheduling.scheduler import Scheduler
-from podium.requests.request import Request
-from podium.sim.faulty.faults import DrawnFaults, Fault, Faults
+from podium.apirequests.request import Request
+from podium.controllers.scheduling.scheduler import Scheduler
+from podium.runtime.component import Component
+from podium.sim.faults import Faults
 from podium.sim.simulation import Simulation
 from tests.devices import (
     DRIVER,
@@ -27,6 +27,7 @@ from tests.devices import (
 )
 from tests.fuzzing import FUZZ_RUNS, FUZZ_SEED
 from tests.sim.device_invariants import check_devices, claims, held
+from tests.sim.faults import DrawnFaults, Fault
 from tests.sim.objects import scenario
 from tests.sim.played import pods, simulation_of, told
 from tests.store.objects import Raw, node, pod

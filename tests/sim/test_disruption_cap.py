@@ -2,8 +2,8 @@
 
 import pytest
 
-import podium
 from tests.sim.objects import budget, scenario, workload
+from tests.sim.played import instantly
 from tests.store.objects import Raw, disruption_policy, node, running
 
 
@@ -23,7 +23,7 @@ def times_of_preemptions(*objects: Raw, steps: tuple[Raw, ...] = ()) -> list[flo
     """When pods go: for three urgent ones that come after 10 seconds to three full nodes, and in other steps."""
     nodes = [node(f"n{number}", cpu=1) for number in range(3)]
     arrival = scenario(*steps, {"at": "10s", "apply": [owned("urgent", 10)]}, until="1h")
-    events = podium.simulate([*nodes, owned("web", 0), *objects, arrival]).events
+    events = instantly([*nodes, owned("web", 0), *objects, arrival]).events
     return [event.time for event in events if event.reason == "Killing"]
 
 
@@ -71,7 +71,7 @@ def test_an_evict_step_takes_what_the_subresource_takes() -> None:
         {"at": "3s", "evict": {"name": "web-2"}},
     ]
 
-    result = podium.simulate([node("n"), *pods, budget("web", minAvailable=0), policy, scenario(*steps)])
+    result = instantly([node("n"), *pods, budget("web", minAvailable=0), policy, scenario(*steps)])
 
     told = [(event.time, event.reason, event.pod) for event in result.events]
     assert [one for one in told if one[1] != "Created"] == [

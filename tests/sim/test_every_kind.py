@@ -29,6 +29,9 @@ NEEDED: dict[str, Raw] = {
     "ReplicationController": {"spec": {**WORKLOAD, "selector": {"app": "web"}}},
     "StatefulSet": {"spec": {**WORKLOAD, "serviceName": "web"}},
     "StorageClass": {"provisioner": "example.com/disk"},
+    "VolumeAttachment": {
+        "spec": {"attacher": "example.com", "nodeName": "web", "source": {"persistentVolumeName": "web"}}
+    },
 }
 # Kinds of a dump that nobody reads: Kubernetes' own, and operators'.
 UNREAD: list[Raw] = [

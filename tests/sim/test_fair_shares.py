@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-import podium
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
 from podium.sim.results.result import Result
 from tests.sim.objects import scenario
+from tests.sim.played import instantly
 from tests.store.objects import Raw, node, replicated
 
 
@@ -35,7 +35,7 @@ def nodes(count: int, cpu: int) -> list[Raw]:
 
 
 def played(*objects: Raw, **options: Any) -> Result:
-    return podium.simulate(objects, configuration=fair(), **options)
+    return instantly(objects, configuration=fair(), **options)
 
 
 def running(result: Result) -> dict[str, int]:
@@ -90,7 +90,7 @@ def test_bindings_that_take_long_and_victims_that_do_change_nothing_about_it() -
 def test_without_the_argument_those_who_came_first_keep_it_all() -> None:
     arrival = scenario({"at": "10s", "apply": [replica_set("b", 6)]}, until="2h")
 
-    result = podium.simulate([*nodes(1, 6), replica_set("a", 6), arrival])
+    result = instantly([*nodes(1, 6), replica_set("a", 6), arrival])
 
     assert running(result) == {"a": 6}
 

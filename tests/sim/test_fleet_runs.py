@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from podium.sim.faulty.faults import Fault
+from tests.sim.faults import Fault
 from tests.sim.fleet_run import FleetRun
 from tests.sim.fleet_stories import CALM, Feature
 from tests.sim.fleets import FLEETS, MONTHS, sleeping

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import podium
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
 from podium.sim.results.result import Result
 from tests.sim.objects import scenario
+from tests.sim.played import instantly
 from tests.store.objects import Raw, node, pod
 
 SLOW = {"terminationGracePeriodSeconds": 60}
@@ -39,7 +39,7 @@ def played(*objects: Raw, first: bool = True, number: int = 2, workers: list[Raw
     """What is told of pods from second 10 on, when the gang comes."""
     come = workers or [worker(f"worker-{place}") for place in range(number)]
     made = scenario({"at": "10s", "apply": come}, until="5m", kubelets={"waitForVictims": first})
-    return told(podium.simulate([gang(number), *objects, made], configuration=binding(first=first)))
+    return told(instantly([gang(number), *objects, made], configuration=binding(first=first)))
 
 
 def told(result: Result) -> list[str]:

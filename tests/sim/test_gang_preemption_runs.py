@@ -4,14 +4,14 @@ from random import Random
 
 import pytest
 
-import podium
-from podium.plugins import default_preemption
+from podium.decide.preempting.gang import gang_search
 from tests.builders import configuration
 from tests.sim.fleet_run import FleetRun
 from tests.sim.fleet_stories import Feature
 from tests.sim.judged_gang_plans import GangPlans
 from tests.sim.objects import scenario
 from tests.sim.omitted import NOTHING, Omitted
+from tests.sim.played import instantly
 from tests.sim.shortest_story import RecordProperty, play_all
 from tests.store.objects import Raw, node, pod
 
@@ -23,7 +23,7 @@ FEATURES = frozenset((Feature.GANGS,))
 def plans(monkeypatch: pytest.MonkeyPatch) -> GangPlans:
     """Judges all plans that are made for gangs."""
     judged = GangPlans()
-    monkeypatch.setattr(default_preemption, "plan_gang", judged)
+    monkeypatch.setattr(gang_search, "plan_gang", judged)
     return judged
 
 
@@ -45,7 +45,7 @@ def test_groups_that_are_one_victim_go_whole_whoever_preempts(plans: GangPlans) 
     )
     singles = 0
     for seed in range(12):
-        result = podium.simulate(crowded(seed), configuration=settings, seed=seed)
+        result = instantly(crowded(seed), configuration=settings, seed=seed)
         gone: dict[tuple[float, str], set[str]] = {}
         for event in result.events:
             victim = event.pod or ""

@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from podium.decide.preempting.gang.gang import Gang
-from podium.decide.preempting.gang.gang_plan import GangPlan
-from podium.decide.preempting.gang.gang_planner import plan_gang
-from podium.decide.preempting.gang.play import Play
-from podium.decide.preempting.gang.reprieve import stands
-from podium.framework.group_plugin import GroupHandle
-from podium.plugins import default_preemption
+from podium.decide.preempting.gang import gang_search
+from podium.decide.preempting.gang.gang import Gang, GangPlan
+from podium.decide.preempting.gang.gang_search import plan_gang
+from podium.decide.preempting.gang.gang_transaction import GangTransaction, placements_hold
+from podium.framework.pre_filters import GroupHandle
 from tests.sim.fleet_run import FleetRun
 from tests.sim.fleet_stories import Feature
 
@@ -40,9 +38,9 @@ class Plans:
         uids = {victim.uid for victim in way.victims}
         assert way.depends_on.keys() <= uids
         assert all(victim.priority < gang.priority and victim.uid not in gang.own for victim in way.victims)
-        with Play(handle, gang) as play:
+        with GangTransaction(handle, gang) as play:
             steps = [(member, row_of[name]) for member, name in way.placements]
-            assert stands(play, [tuple(way.victims)], steps), "the members do not fit"
+            assert placements_hold(play, [tuple(way.victims)], steps), "the members do not fit"
         return plan
 
 
@@ -51,7 +49,7 @@ def test_plans_for_gangs_hold_and_fleets_come_to_rest(
     settings: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plans = Plans()
-    monkeypatch.setattr(default_preemption, "plan_gang", plans)
+    monkeypatch.setattr(gang_search, "plan_gang", plans)
 
     for seed in (803, 805, 808):
         FleetRun(seed, is_faulty=seed % 2 == 0, features=FEATURES, preemption=settings).play()

@@ -5,7 +5,7 @@ from typing import Any
 from podium.api.pod import PodCondition
 from podium.api.present import DEFAULT_START_NS
 from podium.api.times import format_time
-from podium.machines.actions import (
+from podium.controllers.actions import (
     Action,
     DeleteObject,
     Nominate,
@@ -13,13 +13,12 @@ from podium.machines.actions import (
     ReportStatus,
     ReportUnschedulable,
 )
-from podium.machines.observations import Observation, Tick
-from podium.machines.parts.deadlines import NEVER, Deadline
-from podium.machines.scheduling.scheduler import Scheduler
-from podium.sim.backlog import Backlog
-from podium.sim.history import History
-from podium.sim.limits import Limits
+from podium.controllers.deadlines import NEVER, Deadline
+from podium.controllers.observations import Observation, Tick
+from podium.controllers.scheduling.scheduler import Scheduler
+from podium.sim.history import Backlog, EventHistory
 from podium.sim.results.result import result_of
+from podium.sim.run_options import SimulationLimits
 from podium.sim.simulation import Simulation
 from tests.sim.first_fit import FirstFit
 from tests.sim.objects import scenario
@@ -196,7 +195,7 @@ def test_attempts_are_bindings_and_failures() -> None:
 
 
 def test_what_fails_as_before_is_counted_until_something_else_happens_to_its_pod() -> None:
-    history = History(0, Backlog(), Limits().events)
+    history = EventHistory(0, Backlog(), SimulationLimits().events)
     for second, reason, message in (
         (0, "FailedScheduling", "full"),
         (1, "FailedScheduling", "full"),
@@ -245,8 +244,8 @@ def test_average_use_is_over_time_and_nodes_that_come_and_go() -> None:
 def test_a_result_is_plain_values() -> None:
     found = result_of(played(node("n1"), pod("a"))).to_dict()
 
-    measured = ["workloads", "budgets", "holds", "series"]
-    assert list(found) == ["schemaVersion", "events", "pods", "summary", "nodes", *measured, "restsOn"]
+    measured = ["workloads", "budgets", "holds", "series", "usage"]
+    assert list(found) == ["schemaVersion", "events", "pods", "summary", "nodes", *measured, "latencies", "caveats"]
     assert found["events"][0] == {
         "time": 0,
         "reason": "Scheduled",

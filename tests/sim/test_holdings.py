@@ -6,7 +6,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from podium.sim.results.holdings import Holdings
+from podium.sim.results.usage import Holdings
 
 AMOUNTS = st.dictionaries(st.sampled_from(["cpu", "memory", "pods"]), st.integers(0, 9))
 NODES = st.sampled_from(["n1", "n2", "n3"])

@@ -1,5 +1,7 @@
 """The cluster as it is at the start."""
 
+import json
+
 import pytest
 
 from podium.api.errors import InputError
@@ -94,3 +96,20 @@ def test_a_grace_period_that_began_before_all_times_says_nothing_about_the_start
     long = {"deletionTimestamp": at(90), "deletionGracePeriodSeconds": 999_999_999_999}
 
     assert started(pod("a", metadata=long), pod("b", metadata={"creationTimestamp": at(5)})) == 5
+
+
+def test_objects_share_in_memory_what_they_have_alike() -> None:
+    status = {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}
+    managed = [{"manager": "kubelet", "operation": "Update", "fieldsV1": {"f:status": {}}}]
+    pods = [pod(name, node="n", labels={"app": "web"}, status=status) for name in ("a", "b")]
+    for raw in pods:
+        raw["metadata"]["managedFields"] = managed
+
+    store = played(node("n"), *json.loads(json.dumps(pods))).store
+
+    one, other = (store.get("Pod", f"default/{name}").raw for name in ("a", "b"))
+    assert one["metadata"]["labels"] is other["metadata"]["labels"]
+    assert one["status"]["conditions"] is other["status"]["conditions"]
+    fields = [raw["metadata"]["managedFields"][0]["fieldsV1"] for raw in (one, other)]
+    assert fields[0] is fields[1]
+    assert fields[0] == managed[0]["fieldsV1"]

@@ -10,14 +10,14 @@ from unittest.mock import patch
 import pytest
 
 from podium.cluster.pods import PodRecord
+from podium.controllers.scheduling.attempts import SchedulingAttempts
+from podium.controllers.scheduling.known_failures import KnownFailure, KnownFailures
 from podium.framework.settings.configuration import Configuration
-from podium.machines.scheduling.attempts import Attempts
-from podium.machines.scheduling.known_failures import KnownFailure, KnownFailures
-from podium.sim.run import simulate
 from tests.builders import configuration
 from tests.conformance.stories import all_stories
-from tests.machines.driving import clearing
+from tests.controllers.driving import clearing
 from tests.sim.objects import budget, scenario
+from tests.sim.simulating import simulate
 from tests.store.objects import Raw, node, pod
 
 SEEDS = {"default": range(10), "exchanges": range(20, 23), "unfit": range(30, 34)}
@@ -124,14 +124,14 @@ def test_a_thousand_pods_that_wait_for_one_room_cost_few_decisions() -> None:
     runs = pod("runs", cpu=1, priority=9, annotations={"podium.dev/duration": "5s"})
     waiting = [pod(f"w{number}", cpu=1, annotations={"podium.dev/duration": "1h"}) for number in range(1000)]
     decisions = 0
-    attempt = Attempts.attempt
+    attempt = SchedulingAttempts.attempt
 
     def counted(*args: Any) -> Any:
         nonlocal decisions
         decisions += 1
         return attempt(*args)
 
-    with patch.object(Attempts, "attempt", counted):
+    with patch.object(SchedulingAttempts, "attempt", counted):
         result = simulate([node("n1", cpu=1), runs, *waiting], until=9)
 
     # For the first of all, for the first that waits, for the one that gets the room, and for the next.

@@ -6,7 +6,7 @@ import podium
 from podium.api.errors import InputError
 from podium.api.present import DEFAULT_START_NS
 from podium.api.times import format_time
-from podium.machines.scheduling.scheduler import Scheduler
+from podium.controllers.scheduling.scheduler import Scheduler
 from podium.sim.scenario.scenario import split_documents
 from tests.sim.objects import documents, scenario
 from tests.sim.played import played, pods, simulation_of, told

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from podium import simulate
-from podium.sim.limits import LimitError, Limits
+from podium.sim.run_options import LimitError, SimulationLimits
 
 
 def workload(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def test_objects_made_in_the_run_are_limited() -> None:
     sets = [replica_set(15, "a"), replica_set(15, "b")]
 
     with pytest.raises(LimitError) as caught:
-        simulate(sets, until="1m", limits=Limits(objects=20))
+        simulate(sets, until="1m", limits=SimulationLimits(objects=20))
 
     assert str(caught.value).startswith("at +0s ReplicaSet default/b makes Pod default/b-")
     assert "the limit of 20 objects; --max-objects raises it" in str(caught.value)
@@ -67,21 +67,21 @@ def test_scaling_beyond_the_limit_is_refused() -> None:
 
 
 def test_objects_that_are_there_from_the_start_do_not_count() -> None:
-    result = simulate([replica_set(2)], until="1m", limits=Limits(objects=2))
+    result = simulate([replica_set(2)], until="1m", limits=SimulationLimits(objects=2))
 
     assert result.summary["pods"]["total"] == 2
 
 
 def test_events_are_limited() -> None:
     with pytest.raises(LimitError, match=r"the limit of 10 events; --max-events raises it"):
-        simulate([replica_set(20)], until="1m", limits=Limits(events=10))
+        simulate([replica_set(20)], until="1m", limits=SimulationLimits(events=10))
 
 
 def test_work_is_limited_though_it_would_go_on_for_ever() -> None:
     with pytest.raises(LimitError, match=r"at \+.* is called upon once more.* limit of 1,000 calls; --max-calls"):
-        simulate([replica_set(1)], until="2562047h", limits=Limits(calls=1_000))
+        simulate([replica_set(1)], until="2562047h", limits=SimulationLimits(calls=1_000))
 
 
 def test_a_limit_is_one_or_more() -> None:
     with pytest.raises(LimitError, match="the limit of events is 0"):
-        Limits(events=0)
+        SimulationLimits(events=0)

@@ -13,10 +13,10 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.resource_requests import node_allocatable, pod_requests
 from podium.api.times import parse_time
-from podium.decide.critical_pods import is_critical
-from podium.machines.scheduling.scheduler import Scheduler
+from podium.controllers.scheduling.scheduler import Scheduler
+from podium.decide.kubelet import is_critical
 from podium.sim.simulation import Simulation
-from podium.store.log.watch_event import WatchEvent
+from podium.store.watch_log import WatchEvent
 from tests.sim.objects import scenario
 from tests.sim.played import simulation_of
 from tests.store.objects import SECOND, Raw, node, pod

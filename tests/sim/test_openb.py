@@ -9,13 +9,12 @@ from podium.api.errors import InputError
 from podium.api.input.codec import load_text
 from podium.api.meta import Raw
 from podium.api.present import start_time
-from podium.driver.component import Component
+from podium.runtime.component import Component
 from podium.sim.results.result import result_of
-from podium.sim.scenario.changes import Apply
 from podium.sim.scenario.scenario import Scenario, split_documents
-from podium.sim.simulation import Settings, Simulation
-from podium.sim.traces.openb import read_trace
-from podium.sim.traces.trace import Trace
+from podium.sim.scenario.steps import Apply
+from podium.sim.simulation import Simulation, SimulationSettings
+from podium.sim.trace_import import Trace, read_trace
 from tests.sim.first_fit import FirstFit
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nn1,32000,262144,0,\nn2,96000,786432,8,G2\n"
@@ -146,7 +145,7 @@ def test_the_first_pods_of_the_trace_are_played_to_their_end(openb: Path) -> Non
     simulation = Simulation(
         objects,
         scenario,
-        settings=Settings(start_ns=start_time(objects)),
+        settings=SimulationSettings(start_ns=start_time(objects)),
         components=[Component("scheduler", FirstFit, waits=True)],
     )
 

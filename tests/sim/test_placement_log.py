@@ -36,16 +36,16 @@ def dump() -> list[Raw]:
 def test_a_placement_is_told_as_explain_tells_it() -> None:
     objects = [*dump()[:7], pod("web", "2")]
 
-    (grounds,) = played(*objects).placements.values()
+    (rationale,) = played(*objects).placements.values()
 
     told = podium.load(objects).explain("default/web")
     scores: dict[str, Any] = told.to_dict()["scores"]
-    assert (grounds.node, grounds.fitting, grounds.nodes) == (told.node, 5, 6)
-    assert grounds.reasons == "1 node(s) had untolerated taint(s)"
-    assert grounds.total == told.totals[told.node]
-    assert {score.plugin: score.normalized * score.weight for score in grounds.scores} == scores[told.node]
+    assert (rationale.node, rationale.fitting, rationale.nodes) == (told.node, 5, 6)
+    assert rationale.reasons == "1 node(s) had untolerated taint(s)"
+    assert rationale.total == told.totals[told.node]
+    assert {score.plugin: score.normalized * score.weight for score in rationale.scores} == scores[told.node]
     best = max(total for name, total in told.totals.items() if name != told.node)
-    assert (grounds.next_total, told.totals[grounds.next_node]) == (best, best)
+    assert (rationale.next_total, told.totals[rationale.next_node]) == (best, best)
 
 
 def test_it_is_the_node_on_which_each_pod_is_and_nothing_else_changes_by_asking() -> None:
@@ -54,15 +54,15 @@ def test_it_is_the_node_on_which_each_pod_is_and_nothing_else_changes_by_asking(
     assert told.to_dict() == plain.to_dict()
     assert plain.placements == {}
     placed = {each["uid"]: each["node"] for each in told.pods if each["node"] and each["pod"] != "default/old"}
-    assert {uid: grounds.node for uid, grounds in told.placements.items()} == placed
+    assert {uid: rationale.node for uid, rationale in told.placements.items()} == placed
 
 
 def test_of_a_pod_whose_room_was_kept_it_is_not_told_how_many_others_fitted() -> None:
     objects = [node("a"), node("b"), pod("old-a", "3", on="a"), pod("old-b", "3", on="b"), pod("web", "3", priority=5)]
 
-    (grounds,) = played(*objects).placements.values()
+    (rationale,) = played(*objects).placements.values()
 
-    assert (grounds.fitting, grounds.total, grounds.scores) == (None, None, ())
+    assert (rationale.fitting, rationale.total, rationale.scores) == (None, None, ())
 
 
 @pytest.mark.parametrize(("name", "most"), [("MOST_PLACEMENTS", 3), ("MOST_ROWS", 18)])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from podium.sim.sim_event import SimEvent
+from podium.sim.history import SimEvent
 from tests.sim.preemption_rounds import unjustified_rounds
 
 

@@ -15,11 +15,7 @@ from podium.api.meta import Raw
 from podium.sim.results.result import Result, result_of
 from podium.sim.run import simulation_of
 from podium.sim.run_options import RunOptions
-from podium.sim.traces.gpu_devices import with_devices
-from podium.sim.traces.openb import read_trace
-from podium.sim.traces.owners import with_owners
-from podium.sim.traces.pressure import sped_up, with_fewer_nodes
-from podium.sim.traces.trace import Trace
+from podium.sim.trace_import import Trace, read_trace, sped_up, with_devices, with_fewer_nodes, with_owners
 
 HEADER = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,creation_time,deletion_time,scheduled_time\n"
 NODES = "sn,cpu_milli,memory_mib,gpu,model\n"

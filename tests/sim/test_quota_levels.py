@@ -6,7 +6,7 @@ from typing import Any
 
 import podium
 from tests.sim.objects import scenario
-from tests.store.objects import Raw, disruption_policy, node, priority_class, quota
+from tests.store.objects import Raw, disruption_policy, node, pod, priority_class, quota
 
 CLASSES = [priority_class("high", 1000), priority_class("low", 10)]
 
@@ -76,6 +76,58 @@ def test_a_class_of_a_quota_that_is_not_there_is_told_with_one_that_may_be_meant
     policy = disruption_policy(priorities="Critical > Normal")
 
     assert warnings(node("n"), policy, of_class("a", {"cpu": "1"}, "Critical")) == [
-        "quota default/a is about PriorityClass Critical, which is not there; did you mean critical?"
+        "quota default/a names PriorityClass Critical, which does not exist; did you mean critical?"
     ]
     assert warnings(node("n"), policy, of_class("a", {"cpu": "1"}, "critical")) == []
+
+
+def placed(name: str, namespace: str, **spec: Any) -> Raw:
+    made = pod(name, node="n", spec=spec)
+    return {**made, "metadata": {**made["metadata"], "namespace": namespace}}
+
+
+def test_namespaces_that_may_use_any_amount_at_the_highest_level_are_named() -> None:
+    quotas = [
+        of_class("a", {"cpu": "2"}, "high", namespace="shop"),
+        of_class("b", {"cpu": "1"}, "low", namespace="lab"),
+    ]
+    pods = [placed("p", "batch"), placed("q", "shop"), placed("r", "kube-system")]
+
+    assert warnings(node("n"), *CLASSES, *quotas, *pods) == [
+        "namespaces batch, lab have no quota for PriorityClass high and may use any amount at it, which the sum of "
+        "the quotas does not include"
+    ]
+
+
+def test_a_quota_over_all_pods_or_over_all_but_other_classes_limits_the_highest_level_too() -> None:
+    promise = of_class("a", {"cpu": "2"}, "high", namespace="shop")
+    plain = quota("b", {"cpu": "1"})
+    others = quota("c", {"pods": "0"}, scopeSelector=selecting("NotIn", "low"))
+    others["metadata"]["namespace"] = "lab"
+
+    assert warnings(node("n"), *CLASSES, promise, plain, others) == []
+    best_effort = quota("b", {"pods": "1"}, scopes=["BestEffort"])
+    assert warnings(node("n"), *CLASSES, promise, best_effort, others)[0].startswith("namespace default has no quota")
+
+
+def selecting(operator: str, *classes: str) -> Raw:
+    values = {"values": list(classes)} if classes else {}
+    return {"matchExpressions": [{"scopeName": "PriorityClass", "operator": operator, **values}]}
+
+
+def test_where_some_namespaces_require_a_class_those_that_do_not_are_named() -> None:
+    required = quota("class-required", {"pods": "0"}, scopeSelector=selecting("DoesNotExist"))
+
+    assert warnings(node("n"), *CLASSES, required) == []
+    assert warnings(node("n"), *CLASSES, required, placed("p", "batch", priorityClassName="low")) == [
+        "namespace batch has no quota that requires a PriorityClass, as default has"
+    ]
+
+
+def test_a_default_class_leaves_no_pod_that_names_none() -> None:
+    required = quota("class-required", {"pods": "0"}, scopeSelector=selecting("DoesNotExist"))
+    default = priority_class("usual", 50, globalDefault=True)
+
+    assert warnings(node("n"), *CLASSES, default, required) == [
+        "quota default/class-required never requires a PriorityClass: pods that name none get the default, usual"
+    ]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.sim.faulty.faults import Fault
-from podium.sim.sim_event import SimEvent
+from podium.sim.history import SimEvent
+from tests.sim.faults import Fault
 from tests.sim.preemption_rounds import unjustified_rounds
 from tests.sim.random_run import RandomRun
 from tests.sim.shortest_story import RecordProperty, play_all

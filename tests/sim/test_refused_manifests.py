@@ -5,6 +5,7 @@ from __future__ import annotations
 import podium
 from podium.api.errors import InputError
 from podium.api.input.codec import decode
+from podium.api.input.documents import refuse_empty_pod
 from podium.app.explaining.explainer import Explainer
 from tests.api.manifests import Raw, changed, pod, workload
 from tests.api.test_validation_of_objects import REFUSED as REFUSED_OBJECTS
@@ -33,7 +34,10 @@ RENAMED = {"priorityClassName": "high", "runtimeClassName": "kata"}
 
 def is_taken(raw: Raw) -> bool:
     try:
-        return decode(raw) is not None
+        object_ = decode(raw)
+        if object_ is not None:
+            refuse_empty_pod(object_)
+        return object_ is not None
     except InputError:
         return False
 

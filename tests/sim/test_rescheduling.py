@@ -9,9 +9,9 @@ import pytest
 
 from podium.api.errors import InputError
 from podium.api.meta import Raw
-from podium.sim.run import simulate
-from tests.machines.rescheduling.policies import BAD, PLACE
+from tests.controllers.rescheduling.policies import BAD, PLACE
 from tests.sim.objects import budget, scenario, workload
+from tests.sim.simulating import simulate
 from tests.store.objects import disruption_policy, node, priority_class
 
 EAGER: Raw = {

@@ -10,8 +10,8 @@ import pytest
 
 from podium.api.errors import InputError
 from podium.sim.results.result import Result
-from podium.sim.run import simulate
 from tests.sim.objects import documents, scenario
+from tests.sim.simulating import simulate
 from tests.store.objects import Raw, node, pod
 
 FULL = [
@@ -112,7 +112,7 @@ def test_progress_is_told_as_time_passes() -> None:
 PROGRAM = """
 import json
 from tests.sim.test_run import FULL
-from podium.sim.run import simulate
+from tests.sim.simulating import simulate
 print(json.dumps(simulate(FULL, seed=3, until="6m").to_dict()))
 """
 

@@ -6,8 +6,8 @@ import pytest
 
 from podium.api.errors import InputError
 from podium.api.input.codec import load_text
-from podium.sim.scenario.changes import Announce, Apply, Finish, NodeDown, NodeUp, Remove
 from podium.sim.scenario.scenario import Scenario, split_documents
+from podium.sim.scenario.steps import Announce, Apply, Finish, Remove, SetPower
 from tests.sim.objects import documents, scenario
 from tests.store.objects import SECOND, Raw, node, pod
 
@@ -87,8 +87,8 @@ def test_maintenance_is_announced_and_then_takes_the_node_down_and_up_again() ->
 
     assert [(step.at_ns // SECOND, step.change) for step in found.steps] == [
         (60, Announce("n1", 600 * SECOND)),
-        (660, NodeDown("n1")),
-        (960, NodeUp("n1")),
+        (660, SetPower("n1", is_up=False)),
+        (960, SetPower("n1", is_up=True)),
         (960, Announce("n1", None)),
     ]
 
@@ -96,7 +96,7 @@ def test_maintenance_is_announced_and_then_takes_the_node_down_and_up_again() ->
 def test_without_an_end_a_node_is_taken_down_for_good() -> None:
     found = read(scenario({"at": "1m", "maintenance": {"name": "n1", "in": "10m"}}))
 
-    assert [type(step.change) for step in found.steps] == [Announce, NodeDown]
+    assert [type(step.change) for step in found.steps] == [Announce, SetPower]
 
 
 def test_two_scenarios_are_one_too_many() -> None:

@@ -1,16 +1,21 @@
 """Several schedulers on one cluster, each a machine of its own."""
 
+from typing import Any
+
 import pytest
 
 import podium
 from podium.api.errors import InputError
+from podium.controllers.scheduling.queue.queued_pod import QueuedPod
+from podium.controllers.scheduling.scheduler import Scheduler
+from podium.decide.placement import place
+from podium.framework.runner import Runner
 from podium.framework.settings.configuration import API_VERSION, KIND, read_configuration
-from podium.machines.scheduling.scheduler import Scheduler
-from podium.sim.run import simulate
+from podium.sim.run import schedulers_of, simulation_of
 from podium.sim.run_options import RunOptions
 from podium.sim.scenario.scenario import read_scenario
-from podium.sim.scenario_components import schedulers_of
 from tests.sim.objects import documents, scenario
+from tests.sim.simulating import simulate
 from tests.store.objects import Raw, node, pod
 
 TWO = {"schedulers": [{"name": "a"}, {"name": "b", "bindDelay": "3s"}]}
@@ -71,3 +76,28 @@ def test_a_setting_that_is_wrong_is_an_error_at_its_field(spec: Raw, problem: st
     with pytest.raises(InputError) as caught:
         read_scenario(document)
     assert problem in str(caught.value)
+
+
+def test_nodes_of_a_large_cluster_are_examined_in_turn_as_by_kube_scheduler() -> None:
+    objects = documents(*(node(f"n{number:03}") for number in range(120)), *(pod(f"p{number}") for number in range(3)))
+
+    def first_nodes(seed: int, **configured: Any) -> list[list[int]]:
+        """Where each search for a node starts, and how many nodes it finds."""
+        starts: list[list[int]] = []
+
+        def note(queued: QueuedPod, runner: Runner) -> None:
+            if runner.profile.is_sampling:
+                start = runner.cluster.nodes.search_start % 120
+                starts.append([start, len(place(runner, queued.record).feasible)])
+
+        settings = read_configuration({"apiVersion": API_VERSION, "kind": KIND, **configured}, "")
+        simulation = simulation_of(objects, RunOptions(seed=seed, configuration=settings, on_attempt=note))
+        while simulation.step():
+            pass
+        return starts
+
+    assert first_nodes(0) == [[0, 100], [100, 100], [80, 100]]
+    assert first_nodes(0, percentageOfNodesToScore=100) == []
+    other = first_nodes(1)
+    assert other[0][0] != 0
+    assert [(start - other[0][0]) % 120 for start, _ in other] == [0, 100, 80]

@@ -6,13 +6,14 @@ from functools import partial
 import pytest
 
 from podium.api.errors import InputError, PodiumError
-from podium.machines.actions import Action, Bind
-from podium.machines.observations import Answered, Observation, Problem
-from podium.machines.parts.deadlines import AT_ONCE, Deadline
-from podium.sim.faulty.faults import ANSWER_LOST, NO_ANSWER, REFUSED, STUMBLED, Fate
+from podium.controllers.actions import Action, Bind
+from podium.controllers.deadlines import AT_ONCE, Deadline
+from podium.controllers.observations import Answered, Observation, Problem
+from podium.sim.faults import FaultOutcome
 from podium.store.store import Store
+from tests.sim.faults import ANSWER_LOST, NO_ANSWER, REFUSED, STUMBLED
 from tests.sim.first_fit import FirstFit
-from tests.sim.objects import scenario, template, workload
+from tests.sim.objects import owned, scenario, template, workload
 from tests.sim.planned_faults import BindFates
 from tests.sim.played import played, pods, simulation_of, told
 from tests.store.objects import SECOND, Raw, node, pod
@@ -39,7 +40,7 @@ def test_there_may_be_more_at_the_start_than_the_log_of_the_store_holds(monkeypa
     simulation = simulation_of(node("n1", cpu="40"), *(pod(f"pod-{index}", node="n1") for index in range(30)))
 
     assert len(pods(simulation)) == 30
-    assert dict(simulation.meters.usage(simulation.now).requested_shares())["cpu"] == 0.75
+    assert dict((usage := simulation.meters.usage(simulation.now)).shares_at(usage.level))["cpu"] == 0.75
 
 
 def test_a_pending_pod_is_bound_started_and_finished_in_virtual_time() -> None:
@@ -146,7 +147,9 @@ def test_an_action_whose_answer_is_lost_is_carried_out_once() -> None:
 def test_an_answer_may_come_late() -> None:
     scheduler = Listening()
 
-    simulation = played(node("n1"), pod("a"), schedulers=[scheduler], faults=BindFates(Fate(delay_ns=3 * SECOND)))
+    simulation = played(
+        node("n1"), pod("a"), schedulers=[scheduler], faults=BindFates(FaultOutcome(delay_ns=3 * SECOND))
+    )
 
     assert scheduler.answered == [(simulation.settings.start_ns + 3 * SECOND, None)]
     assert told(simulation, "Scheduled") == ["0 Scheduled default/a on n1 by default-scheduler"]
@@ -218,6 +221,29 @@ def test_what_the_api_server_refuses_in_a_step_is_an_error_at_the_step() -> None
 
 
 @pytest.mark.parametrize(
+    ("field", "object_"),
+    [
+        ("spec.containers", {**pod("b"), "spec": {}}),
+        ("spec.containers", {key: value for key, value in pod("b").items() if key != "spec"}),
+        ("spec.containers[0].image", pod("b", spec={"containers": [{"name": "c"}]})),
+        ("spec.template.spec.containers", workload("ReplicaSet", "b", 1, template={**template(), "spec": {}})),
+    ],
+)
+def test_a_step_that_creates_an_object_without_a_required_field_is_refused(field: str, object_: Raw) -> None:
+    error = steps_refused({"at": "1s", "apply": [object_]})
+
+    assert f".spec.steps[0].apply[0]: {object_['kind']} default/b is invalid: {field}: Required value" in error
+
+
+def test_a_step_may_change_the_labels_of_a_pod_alone() -> None:
+    labelled = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "labels": {"tier": "front"}}}
+
+    simulation = played(node("n1"), pod("a"), scenario({"at": "1s", "apply": [labelled]}))
+
+    assert pods(simulation)["a"].metadata.labels == {"tier": "front"}
+
+
+@pytest.mark.parametrize(
     "step",
     [{"delete": {"kind": "Pod", "name": "x"}}, {"delete": {"kind": "Node", "name": "x"}}, {"finish": {"name": "x"}}],
 )
@@ -238,6 +264,39 @@ def test_a_step_that_comes_too_late_is_told_and_skipped() -> None:
         (1, "it is not running"),
         (3, "it is gone"),
         (4, "it is gone"),
+    ]
+
+
+@pytest.mark.parametrize("change", ["evict", "finish"])
+def test_a_step_that_picks_a_pod_of_a_workload_picks_one_that_is_not_terminating(change: str) -> None:
+    owner = workload("ReplicaSet", "web", 2, uid="rs")
+    slow = {"terminationGracePeriodSeconds": 60}
+    mine = [owned(pod(name, node="n1", spec=slow), owner) for name in ("web-1", "web-2")]
+    steps = [
+        {"at": "1s", "evict": {"name": "web-1"}},
+        {"at": "2s", change: {"kind": "ReplicaSet", "name": "web"}},
+    ]
+
+    simulation = played(node("n1", cpu=2), owner, *mine, scenario(*steps, until="10s"))
+
+    ended = [event.pod for event in simulation.history.events if event.reason in ("Evicted", "Finished", "Killing")]
+    assert ended == ["default/web-1", "default/web-2"]
+
+
+def test_a_step_about_a_workload_whose_pods_are_all_terminating_is_skipped() -> None:
+    owner = workload("ReplicaSet", "web", 1, uid="rs")
+    only = owned(pod("web-1", node="n1", labels={"app": "web"}, spec={"terminationGracePeriodSeconds": 60}), owner)
+    steps = [
+        {"at": "1s", "scale": {"kind": "ReplicaSet", "name": "web", "replicas": 0}},
+        {"at": "2s", "evict": {"kind": "ReplicaSet", "name": "web"}},
+        {"at": "3s", "delete": {"kind": "Pod", "selector": "app=web"}},
+    ]
+
+    simulation = played(node("n1"), owner, only, scenario(*steps, until="10s"))
+
+    assert [(event.time, event.message) for event in simulation.history.events if event.reason == "StepSkipped"] == [
+        (2, "all pods of the ReplicaSet are terminating"),
+        (3, "each Pod that matches app=web is terminating"),
     ]
 
 

@@ -3,12 +3,11 @@
 import pytest
 
 from podium.api.errors import PodiumError
-from podium.machines.actions import Action, DeleteObject
-from podium.machines.observations import Observation, Tick
-from podium.machines.parts.deadlines import AT_ONCE, Deadline
-from podium.sim import standstill as limits
-from podium.sim.simulation import Simulation
-from podium.sim.standstill import Standstill
+from podium.controllers.actions import Action, DeleteObject
+from podium.controllers.deadlines import AT_ONCE, Deadline
+from podium.controllers.observations import Observation, Tick
+from podium.sim import simulation as limits
+from podium.sim.simulation import Simulation, Standstill
 from tests.proof.test_every_component import STORIES, tell
 from tests.proof.test_every_write import OneFault
 from tests.sim.objects import job, template, workload

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from podium.api.errors import InputError
-from podium.sim.traces.table import read_table
+from podium.sim.trace_import import read_table
 
 COLUMNS = ("name", "count")
 
@@ -32,12 +32,6 @@ def test_what_is_not_a_whole_number_is_an_error_with_line_and_column(tmp_path: P
 
     with pytest.raises(InputError, match=r"t\.csv: line 2, column count: .* is not a whole number"):
         row.whole("count")
-
-
-def test_an_empty_number_may_be_none(tmp_path: Path) -> None:
-    (row,) = read_table(table(tmp_path, "name,count\na,\n"), COLUMNS)
-
-    assert row.whole_or_none("count") is None
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import podium
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
 from podium.sim.results.result import Result
 from tests.sim.objects import TEMPLATE, budget, scenario, workload
+from tests.sim.played import instantly
 from tests.store.objects import Raw, node, pod
 
 
@@ -28,7 +28,7 @@ def test_a_pod_is_preempted_as_soon_as_it_has_run_for_long_enough() -> None:
     steps = [{"at": "10s", "apply": [high("p")]}]
     story = scenario(*steps, until="2m")
 
-    result = podium.simulate(
+    result = instantly(
         [node("n1", cpu=1), pod("low", cpu=1), story], configuration=preempting(minimumRunningTime="60s")
     )
 
@@ -45,8 +45,8 @@ def test_victims_that_are_evicted_charge_their_budgets_and_no_more_go_than_these
     objects = [node("n1", cpu=1), node("n2", cpu=1), web, budget("web", minAvailable=1)]
     story = scenario({"at": "10s", "apply": [high("p"), high("q")]}, until="5m")
 
-    counted = podium.simulate([*objects, story], configuration=preempting())
-    required = podium.simulate([*objects, story], configuration=preempting(budgets="Require"))
+    counted = instantly([*objects, story], configuration=preempting())
+    required = instantly([*objects, story], configuration=preempting(budgets="Require"))
 
     assert counted.summary["preempted"] == 2
     assert (required.summary["preempted"], required.summary["evictedBy"]) == (0, {"scheduler": 1})
@@ -57,7 +57,7 @@ def test_the_preemptor_of_evicted_pods_waits_for_them_and_takes_nobody_else() ->
     pods = [pod(name, cpu=1) for name in ("a", "b")]
     story = scenario({"at": "10s", "apply": [high("p")]}, {"at": "20s", "apply": [pod("small", cpu=0)]}, until="2m")
 
-    result = podium.simulate([node("n1", cpu=2), *pods, story], configuration=preempting(budgets="Require"))
+    result = instantly([node("n1", cpu=2), *pods, story], configuration=preempting(budgets="Require"))
 
     assert sum(reason == "Preempted" for _, reason, _ in told(result, "Preempted")) == 1
     assert (40, "Started", "default/p") in told(result, "Started")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import podium
+from tests.sim.played import instantly
 from tests.store.objects import Raw, node, pod
 
 ASKED = {"accessModes": ["ReadWriteOnce"], "storageClassName": "disks", "resources": {"requests": {"storage": "1Gi"}}}
@@ -39,10 +39,10 @@ def deleting(name: str) -> Raw:
 
 
 def test_a_pod_with_a_volume_of_its_own_is_placed_with_the_claim_that_is_made_for_it() -> None:
-    result = podium.simulate([node("n1"), disks(), with_cache("web")])
+    result = instantly([node("n1"), disks(), with_cache("web")])
 
     assert [(one["pod"], one["node"]) for one in result.pods] == [("default/web", "n1")]
-    assert result.rests_on == ()
+    assert result.caveats == ()
 
 
 def test_the_volume_of_a_pod_that_is_gone_is_another_ones_room() -> None:
@@ -53,7 +53,7 @@ def test_the_volume_of_a_pod_that_is_gone_is_another_ones_room() -> None:
         "metadata": {"name": "n1"},
         "spec": {"drivers": [driver]},
     }
-    result = podium.simulate([node("n1"), disks(), limited, with_cache("a"), with_cache("b"), deleting("a")])
+    result = instantly([node("n1"), disks(), limited, with_cache("a"), with_cache("b"), deleting("a")])
 
     placed = [(event.time, event.pod) for event in result.events if event.reason == "Scheduled"]
     assert placed == [(0, "default/a"), (90, "default/b")]
@@ -61,7 +61,7 @@ def test_the_volume_of_a_pod_that_is_gone_is_another_ones_room() -> None:
 
 @pytest.mark.parametrize("classes", [[disks("Immediate")], []])
 def test_that_a_claim_is_bound_by_nobody_is_said_where_a_pod_waits_for_it(classes: list[Raw]) -> None:
-    result = podium.simulate([node("n1"), *classes, with_cache("web")])
+    result = instantly([node("n1"), *classes, with_cache("web")])
 
-    (caveat,) = result.rests_on
+    (caveat,) = result.caveats
     assert (caveat.about, caveat.names) == ("claims-unbound", ("default/web-cache",))

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-import podium
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
 from podium.sim.results.result import Result
 from tests.sim.objects import scenario
+from tests.sim.played import instantly
 from tests.store.objects import Raw, node, replicated
 
 
@@ -60,7 +60,7 @@ def test_it_is_bound_when_the_last_victim_has_ended_wherever_that_is(here: int, 
     web = pod("web-1", on="a2", grace=there)
     urgent = pod("urgent", priority=10, cpu="3", affinity=apart("web"))
 
-    result = podium.simulate(
+    result = instantly(
         [*rack("a1"), *rack("a2", cpu="2"), batch, web, scenario({"at": "5s", "apply": [urgent]}, until="2m")],
         configuration=settings(),
     )
@@ -80,9 +80,7 @@ def test_nobody_more_goes_while_it_waits() -> None:
         {"at": "20s", "delete": {"kind": "Pod", "namespace": "default", "name": "later-1"}},
     ]
 
-    result = podium.simulate(
-        [*rack("a1", "a2", "b1", "b2"), *web, scenario(*steps, until="3m")], configuration=settings()
-    )
+    result = instantly([*rack("a1", "a2", "b1", "b2"), *web, scenario(*steps, until="3m")], configuration=settings())
 
     assert result.summary["preempted"] == 2
     assert "65 Scheduled urgent" in events(result, "Scheduled")
@@ -92,7 +90,7 @@ def test_a_replacement_of_a_victim_does_not_take_the_rack_again() -> None:
     replica_set = replicated("ReplicaSet", "web", 2, pod("web")["spec"] | {"nodeName": ""})
     urgent = pod("urgent", priority=10, affinity=apart("web"))
 
-    result = podium.simulate(
+    result = instantly(
         [*rack("a1", "a2"), replica_set, scenario({"at": "5s", "apply": [urgent]}, until="10m")],
         configuration=settings(),
     )
@@ -111,7 +109,7 @@ def test_two_preemptors_that_keep_one_another_off_do_not_share_a_rack() -> None:
             "podAntiAffinity"
         ]["requiredDuringSchedulingIgnoredDuringExecution"]
 
-    result = podium.simulate(
+    result = instantly(
         [*rack("a1", "a2", "b1", "b2"), *web, scenario({"at": "5s", "apply": both}, until="3m")],
         configuration=settings(),
     )

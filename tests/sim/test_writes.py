@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from podium.requests.request import Request, Response
-from podium.requests.router import Router
+from podium.apirequests.request import Request, Response
+from podium.apirequests.router import Router
 from tests.sim.objects import budget, job, scenario, workload
 from tests.sim.played import simulation_of
 from tests.store.objects import Raw, node, pod

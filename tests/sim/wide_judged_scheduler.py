@@ -11,7 +11,7 @@ from podium.api.pod_group import PodGroup
 from podium.api.policy import NEVER_PREEMPTED, NEVER_PREEMPTS
 from podium.cluster.pods import PodRecord
 from podium.decide.preempting.preemption_plan import PreemptionPlan
-from podium.framework.cycle_state import CycleState
+from podium.framework.handle import CycleState
 from podium.framework.plugin import PostFilterResult
 from podium.framework.settings.arguments import read_arguments
 from podium.framework.settings.configuration import Configuration

@@ -6,9 +6,9 @@ The letters are those of the list of invariants that the project holds to.
 from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.times import parse_time
-from podium.store.log.watch_event import WatchEvent
 from podium.store.store import Store
 from podium.store.stored import Stored
+from podium.store.watch_log import WatchEvent
 
 
 class Writes:

@@ -1,11 +1,11 @@
 """Who carries out what the collectors of a store want."""
 
-from podium.requests.collecting import by_requests
-from podium.requests.router import Router
-from podium.store.controllers.steps import CarryOut
+from podium.apirequests.actions import cleanup_by_requests
+from podium.apirequests.router import Router
+from podium.store.cleanup import StepRunner
 from podium.store.store import Store
 
 
-def steps_at(store: Store) -> CarryOut:
+def steps_at(store: Store) -> StepRunner:
     """By requests, as in simulations and servers."""
-    return by_requests(Router(store, takes_history=True).answer)
+    return cleanup_by_requests(Router(store, takes_history=True).answer)

@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from podium.store.journal.durable import DurableJournal
+from podium.store.durable_journal import DurableJournal
 from podium.store.store import Store
 from tests.store.objects import Raw
 

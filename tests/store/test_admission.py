@@ -78,6 +78,20 @@ def test_an_unknown_class_is_forbidden() -> None:
     assert (caught.value.code, caught.value.reason) == (403, "Forbidden")
 
 
+def test_a_level_of_a_policy_is_not_suggested_for_a_class_since_either_may_be_misspelled() -> None:
+    level = priority_class("critcal", 1000, description="A level of DisruptionPolicy default")
+
+    with pytest.raises(StoreError) as caught:
+        admitted(of_class("critical"), level)
+    assert "did you mean" not in caught.value.message
+    assert caught.value.message.endswith(
+        "; DisruptionPolicy default has the level critcal: correct the name that is misspelled"
+    )
+
+    with pytest.raises(StoreError, match=r"; did you mean critical-1\?$"):
+        admitted(of_class("critical"), level, priority_class("critical-1", 500))
+
+
 @pytest.mark.parametrize(("field", "value"), [("priority", 7), ("preemptionPolicy", "Never")])
 def test_what_differs_from_the_class_is_forbidden(field: str, value: object) -> None:
     with pytest.raises(StoreError, match=f"{field} {value} is not that of PriorityClass high") as caught:

@@ -243,3 +243,11 @@ def test_a_job_that_is_updated_to_something_malformed_is_refused(spec: object) -
     error = refusal(store, lambda: store.update({**job(), "spec": spec}))
 
     assert error.code in (400, 422)
+
+
+def test_a_uid_that_an_object_brought_along_is_not_drawn() -> None:
+    drawn = Store().create(pod("a"), now=0).uid
+    store = Store()
+    store.create(pod("b", metadata={"uid": drawn}), now=0)
+
+    assert store.create(pod("a"), now=0).uid != drawn

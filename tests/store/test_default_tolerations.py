@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from podium.store.admission.default_tolerations import DEFAULTS
+from podium.store.admission.pod_admission import DEFAULT_TOLERATIONS
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from tests.store.objects import Raw, pod
 
-NOT_READY, UNREACHABLE = DEFAULTS
+NOT_READY, UNREACHABLE = DEFAULT_TOLERATIONS
 
 
 def tolerations(raw: Raw) -> Any:

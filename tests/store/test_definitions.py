@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from podium.store.durable_journal import DurableJournal
 from podium.store.errors import StoreError
-from podium.store.journal.durable import DurableJournal
-from podium.store.reads.listing import ListOptions
-from podium.store.reads.watch import Watch
+from podium.store.listing import ListOptions
 from podium.store.store import Store
+from podium.store.watch import Watch
 from tests.store.objects import Raw, node
 from tests.store.refusals import answer, refusal
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.store.reads.listing import ListOptions
+from podium.store.listing import ListOptions
 from podium.store.store import Store
 from tests.store.objects import SECOND, node, pod
 from tests.store.refusals import answer, refusal

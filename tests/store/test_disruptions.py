@@ -49,13 +49,20 @@ def test_a_budget_with_a_rate_allows_that_many_evictions_and_then_one_by_one() -
     store = cluster(budget(allowed=9, rate="2/1h"))
     store.evict("default/web-0", now=0)
     store.evict("default/web-1", now=0)
-    assert rate_of(store) == {"max": "2/1h", "available": 0, "fullTime": "1970-01-01T01:00:00Z"}
+    assert rate_of(store) == {
+        "max": "2/1h",
+        "available": 0,
+        "lastDisruptions": [f"pod web-{number} was evicted at 1970-01-01T00:00:00Z" for number in range(2)],
+        "fullTime": "1970-01-01T01:00:00Z",
+    }
 
     early = refusal(store, lambda: store.evict("default/web-2", now=HOUR // 2 - 1))
 
     assert answer(early) == (429, "TooManyRequests")
     assert waits(early) == ("DisruptionRate", 1)
     assert "the disruption budget web allows 2/1h disruptions" in early.message
+    assert "used up (pod web-0 was evicted at 1970-01-01T00:00:00Z; pod web-1 was evicted at " in early.message
+    assert "the next is allowed at 1970-01-01T00:30:00Z, in 1s" in early.message
     assert store.evict("default/web-2", now=HOUR // 2) is not None
     assert waits(refusal(store, lambda: store.evict("default/web-3", now=HOUR // 2))) == ("DisruptionRate", 1_800)
 
@@ -315,7 +322,10 @@ def test_a_components_cap_on_each_namespace_leaves_other_components_alone() -> N
 
     error = refusal(store, lambda: store.evict("red/web-1", now=0, component="drain"))
 
-    assert "drain may disrupt 1/1h pods with a budget in namespace red, and has done so" in error.message
+    assert (
+        "drain may disrupt 1/1h pods with a budget in namespace red, and has done so; the next is allowed at "
+        in error.message
+    )
     assert store.evict("red/web-1", now=0, component="descheduler") is not None
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
+from podium.store.durable_journal import DurableJournal, JournalError, JournalInUseError
 from podium.store.errors import StoreError
-from podium.store.journal.durable import DurableJournal, JournalError, JournalInUseError
 from podium.store.store import Store
 from tests.pod_statuses import set_pod_status
 from tests.store.lives import Life, reopened, state

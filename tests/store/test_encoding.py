@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from podium.store.log import kind_log
-from podium.store.reads.listing import ListOptions
+from podium.store import watch_log as kind_log
+from podium.store.listing import ListOptions
 from podium.store.store import Store
 from tests.store.objects import pod
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from podium.api.pod import Pod
-from podium.store.journal.journal import Saved
+from podium.store.revisions import JournalContent
 from podium.store.store import Store
 from podium.store.stored import Stored
 from tests.pod_statuses import set_pod_status
@@ -55,9 +55,9 @@ class Kept:
             }
             for version, one in enumerate(objects, 1)
         ]
-        self.saved = Saved(len(objects), [(one["kind"], one) for one in dated], [], 0, [])
+        self.saved = JournalContent(len(objects), [(one["kind"], one) for one in dated], [], 0, [])
 
-    def load(self) -> Saved:
+    def load(self) -> JournalContent:
         return self.saved
 
     def append(self, events: object, identities: object) -> None:

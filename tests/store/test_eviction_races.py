@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from podium.api.pod import Pod
 from podium.store.errors import StoreError
-from podium.store.journal.journal import Saved
+from podium.store.revisions import JournalContent
 from podium.store.store import Store
 from podium.store.stored import Stored
 from tests.store.objects import SECOND, Raw, budget, running
@@ -151,8 +151,8 @@ class Broken:
     def __init__(self) -> None:
         self.fails = False
 
-    def load(self) -> Saved:
-        return Saved(0, [], [], 0, [])
+    def load(self) -> JournalContent:
+        return JournalContent(0, [], [], 0, [])
 
     def append(self, events: object, identities: object) -> None:
         if self.fails:

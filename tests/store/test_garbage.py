@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.requests.collecting import request_of
-from podium.store.controllers.garbage import GarbageCollector
-from podium.store.controllers.steps import Collect, Rewrite
+from podium.apirequests.actions import cleanup_request
+from podium.store.cleanup import DeleteStep, GarbageCollector, RewriteMetadata
 from podium.store.store import Store
 from podium.store.stored import Stored
 from podium.store.verbs.deletion import Propagation
@@ -182,7 +181,7 @@ def test_an_owner_that_was_never_there_counts_as_gone_unless_the_cluster_is_know
     store.create(pod("web", metadata={"ownerReferences": [reference]}), now=0)
 
     assert GarbageCollector(store, steps_at(store), absent_is_gone=False).due(0) == []
-    assert [type(step) for step in GarbageCollector(store, steps_at(store)).due(0)] == [Collect]
+    assert [type(step) for step in GarbageCollector(store, steps_at(store)).due(0)] == [DeleteStep]
 
 
 def test_where_the_cluster_is_known_in_part_those_who_were_there_can_go() -> None:
@@ -265,9 +264,9 @@ def test_each_step_is_told_once_and_is_conditional() -> None:
 
     steps = family.collector.due(0)
 
-    assert [type(step) for step in steps] == [Rewrite, Rewrite, Rewrite]
+    assert [type(step) for step in steps] == [RewriteMetadata, RewriteMetadata, RewriteMetadata]
     for step in steps:
-        metadata = request_of(step).body["metadata"]
+        metadata = cleanup_request(step).body["metadata"]
         assert (metadata["uid"], metadata["resourceVersion"]) == (step.stored.uid, str(step.stored.version))
     assert family.collector.due(0) == []
 

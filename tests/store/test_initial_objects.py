@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from podium.store.initial_objects import NAMESPACES, create_initial_objects
-from podium.store.store import Store
+from podium.store.store import NAMESPACES, Store, create_initial_objects
 from tests.store.objects import Raw
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.store.errors import StoreError
-from podium.store.patches.json_patch import MAX_OPERATIONS, json_patch
+from podium.store.patching import MAX_OPERATIONS, json_patch
 from tests.store.json_values import OBJECTS, PLAIN
 
 Path = list[str]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from podium.store.patches.merge_patch import merge_patch
+from podium.store.patching import merge_patch
 from tests.store.json_values import OBJECTS, VALUES
 
 # The examples of RFC 7386, appendix A, where the target is an object.

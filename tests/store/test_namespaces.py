@@ -2,7 +2,7 @@
 
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
-from podium.store.controllers.namespace_contents import NamespaceCleaner
+from podium.store.cleanup import NamespaceCleaner
 from podium.store.store import Store
 from tests.store.collecting import steps_at
 from tests.store.objects import Raw, node, pod

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.store.reads.part_of_kind import PartOfKind
+from podium.store.listing import PartOfKind
 from podium.store.store import Store
 from podium.store.stored import Stored
 from tests.store.objects import node, pod

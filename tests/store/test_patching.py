@@ -7,7 +7,7 @@ import pytest
 from podium.api.input.yaml import MAX_DEPTH
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
-from podium.store.patches.patching import PatchType
+from podium.store.patching import PatchType
 from podium.store.store import Store
 from tests.store.objects import Raw, node, pod
 from tests.store.refusals import answer, refusal

@@ -1,5 +1,7 @@
 """Specifications that pods share."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,10 +10,13 @@ from msgspec import convert
 from podium.api import pod_specs
 from podium.api.input.codec import decode
 from podium.api.pod import PodSpec
-from podium.api.pod_specs import shared_spec
+from podium.api.pod_specs import SharedSpec, shared_spec
 from podium.api.policy import POLICY_ANNOTATION
+from podium.store.admission.pod_admission import _DEFAULTS as DEFAULTS
 from podium.store.errors import StoreError
 from podium.store.store import Store
+from podium.store.stored import reread
+from podium.store.verbs import readings
 from tests.store.json_values import OBJECTS
 from tests.store.objects import Raw, pod, priority_class
 from tests.store.refusals import refusal
@@ -124,3 +129,56 @@ def test_what_is_remembered_of_a_sort_of_pods_is_what_admission_would_make_of_ea
     steps: list[tuple[int, str] | int],
 ) -> None:
     assert played(steps, forgets=False) == played(steps, forgets=True)
+
+
+def test_pods_on_different_nodes_share_all_but_the_nodes_name() -> None:
+    store = Store()
+    one, other = (store.create(pod(f"on-{node}", cpu="1502m", node=node), now=0) for node in ("n1", "n2"))
+
+    assert (one.raw["spec"]["nodeName"], other.raw["spec"]["nodeName"]) == ("n1", "n2")
+    assert one.raw["spec"]["containers"] is other.raw["spec"]["containers"]
+    assert one.object.spec.containers is other.object.spec.containers  # type: ignore[attr-defined]
+
+
+def test_a_specification_with_a_node_is_read_as_any_other() -> None:
+    spec = {"nodeName": "n1", "containers": [{"name": "main"}]}
+    found = shared_spec(spec)
+
+    assert found is not None
+    assert (found.raw, found.spec) == (spec, convert(spec, PodSpec))
+    assert list(found.raw) == list(spec)
+    assert shared_spec({**spec, "nodeName": 1}) is None
+
+
+def test_a_bound_pod_that_has_all_defaults_is_looked_up_once_and_keeps_the_reading_of_its_status(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    complete = Store().create(pod("a", node="n1", status={"phase": "Running", "podIP": "10.0.0.1"}), now=0).raw
+    written = {**complete, "spec": dict(reversed(complete["spec"].items()))}
+    reading = decode(written)
+    looked_up: list[Any] = []
+
+    def counted(raw: Any) -> SharedSpec | None:
+        looked_up.append(raw)
+        return shared_spec(raw)
+
+    monkeypatch.setattr(readings, "shared_spec", counted)
+
+    stored = Store().create(written, now=0, reading=reading)
+
+    assert len(looked_up) == 1
+    assert stored.raw["spec"] == complete["spec"]
+    assert list(stored.raw["spec"]) == [*DEFAULTS, *(name for name in written["spec"] if name not in DEFAULTS)]
+    assert stored.object == decode(stored.raw)
+    assert stored.object.status is reading.status  # type: ignore[attr-defined,union-attr]
+
+
+def test_a_section_is_read_again_unless_it_is_a_copy() -> None:
+    raw: Raw = {**pod("a", node="n1"), "status": {"phase": "Running", "podIP": "10.0.0.1"}}
+    reading = decode(raw)
+    assert reading is not None
+
+    assert reread(reading, raw, {**raw, "status": dict(reversed(raw["status"].items()))}) is reading
+    for status in ({"phase": "Running"}, {**raw["status"], "hostIP": "1"}, {**raw["status"], "podIP": "10.0.0.2"}):
+        after = {**raw, "status": status}
+        assert reread(reading, raw, after) == decode(after)

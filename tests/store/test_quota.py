@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from podium.api.quota import ResourceQuota
-from podium.store.admission.usage import is_counted
+from podium.store.admission.quotas import is_counted
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.stored import Stored
@@ -361,7 +361,7 @@ def test_a_write_looks_at_the_quotas_of_its_own_namespace_alone(monkeypatch: pyt
         looked_at.append(one.key)
         return is_counted(one, stored)
 
-    monkeypatch.setattr("podium.store.admission.quota.is_counted", counted)
+    monkeypatch.setattr("podium.store.admission.quotas.is_counted", counted)
     store.create(pod("a"), now=0)
 
     assert looked_at == ["default/all"]

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.store import sorted_keys
-from podium.store.sorted_keys import SortedKeys
+from podium.store import revisions as sorted_keys
+from podium.store.revisions import SortedKeys
 
 KEYS = st.sampled_from([f"{namespace}{name}" for namespace in ("", "a/", "a-b/", "a0/", "b/") for name in "xyz"])
 # Keys that come where they are not and go where they are, and the question for the order in between.

@@ -10,11 +10,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from podium.api.input.codec import decode
 from podium.api.pod import Pod
 from podium.store.errors import StoreError
-from podium.store.log.watch_event import WatchEvent
-from podium.store.reads.listing import ListOptions, Page
-from podium.store.reads.watch import Watch
+from podium.store.listing import ListOptions, ListPage
 from podium.store.store import Store
 from podium.store.stored import Stored
+from podium.store.watch import Watch
+from podium.store.watch_log import WatchEvent
 from tests.store.objects import SECOND, Raw, pod
 
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -52,7 +52,7 @@ class Writers(RuleBasedStateMachine):
         self.checked = 0
         self.floor = 0
         self.history: list[WatchEvent] = []
-        self.pages: list[tuple[Page, str]] = []
+        self.pages: list[tuple[ListPage, str]] = []
         # Each with its selector, where it began, what it was to be told first, and what it was told.
         self.watches: list[tuple[Watch, str, int, list[tuple[str, str]], list[tuple[str, str]]]] = []
 

@@ -8,11 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.store.errors import StoreError
-from podium.store.patches.element_order import _positions, _sorted_in, in_order
-from podium.store.patches.merge_keys import Schema, schema_of
-from podium.store.patches.strategic_patch import _merged_as_ordered, _merged_list, _merged_simply, strategic_patch
+from podium.store.strategic_patch import (
+    MergeSchema,
+    _merged_as_ordered,
+    _merged_list,
+    _merged_simply,
+    _positions,
+    _sorted_in,
+    in_order,
+    merge_schema_of,
+    strategic_patch,
+)
 
-POD = schema_of("Pod")
+POD = merge_schema_of("Pod")
 
 
 def patched(spec: Any, patch: Any) -> Any:
@@ -60,7 +68,7 @@ def test_each_kind_merges_its_lists_by_their_keys(kind: str, path: str, key: str
 
     before, patch = at([{key: "a", "x": 1}, {key: "b", "x": 2}]), at([{key: "b", "y": 3}])
 
-    assert strategic_patch(before, patch, schema_of(kind)) == at([{key: "a", "x": 1}, {key: "b", "x": 2, "y": 3}])
+    assert strategic_patch(before, patch, merge_schema_of(kind)) == at([{key: "a", "x": 1}, {key: "b", "x": 2, "y": 3}])
 
 
 @pytest.mark.parametrize(
@@ -70,14 +78,14 @@ def test_each_kind_merges_its_lists_by_their_keys(kind: str, path: str, key: str
 def test_lists_without_a_merge_key_are_replaced(kind: str, field: str, item: Any) -> None:
     before = {"spec": {field: [{"key": "old"}, {"key": "a"}]}}
 
-    assert strategic_patch(before, {"spec": {field: [item]}}, schema_of(kind)) == {"spec": {field: [item]}}
+    assert strategic_patch(before, {"spec": {field: [item]}}, merge_schema_of(kind)) == {"spec": {field: [item]}}
 
 
 def test_the_selector_of_a_budget_is_replaced() -> None:
     before = {"spec": {"selector": {"matchLabels": {"a": "1"}}, "minAvailable": 1}}
     patch = {"spec": {"selector": {"matchLabels": {"b": "2"}}}}
 
-    spec = strategic_patch(before, patch, schema_of("PodDisruptionBudget"))["spec"]
+    spec = strategic_patch(before, patch, merge_schema_of("PodDisruptionBudget"))["spec"]
 
     assert spec == {"selector": {"matchLabels": {"b": "2"}}, "minAvailable": 1}
 
@@ -190,8 +198,9 @@ SPECS = st.fixed_dictionaries(
         "podCIDRs": TEXTS,
     },
 )
-SCHEMA = Schema(
-    lists={"containers": "name", "podCIDRs": ""}, fields={"containers": Schema(lists={"env": "name"}), "env": Schema()}
+SCHEMA = MergeSchema(
+    lists={"containers": "name", "podCIDRs": ""},
+    fields={"containers": MergeSchema(lists={"env": "name"}), "env": MergeSchema()},
 )
 
 
@@ -261,10 +270,10 @@ NAMED = st.lists(
 
 @given(old=NAMED, new=NAMED)
 def test_a_list_that_is_merged_simply_is_as_merging_and_then_ordering_it_has_it(old: list[Any], new: list[Any]) -> None:
-    found = _merged_simply(old, new, "name", Schema())
+    found = _merged_simply(old, new, "name", MergeSchema())
 
     if found is not None:
-        merged, given_items = _merged_list(old, new, "name", Schema())
+        merged, given_items = _merged_list(old, new, "name", MergeSchema())
         assert found == in_order(merged, given_items, old, "name")
     else:
         names = [one["name"] for one in old]
@@ -282,9 +291,9 @@ def test_a_list_in_the_order_that_is_asked_for_is_as_merging_and_then_ordering_i
     old: list[Any], new: list[Any], order: list[str]
 ) -> None:
     asked = [{"name": name} for name in order]
-    found = _merged_as_ordered(old, new, asked, "name", Schema())
+    found = _merged_as_ordered(old, new, asked, "name", MergeSchema())
     if found is not None:
-        merged, _ = _merged_list(old, new, "name", Schema())
+        merged, _ = _merged_list(old, new, "name", MergeSchema())
         assert found == in_order(merged, asked, old, "name")
     else:
         names, given_names = [one["name"] for one in old], [one["name"] for one in new]

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from podium.store.errors import StoreError
-from podium.store.identities import Identities
-from podium.store.journal.journal import Saved
-from podium.store.log.watch_event import WatchEvent
+from podium.store.revisions import Identities, JournalContent
 from podium.store.store import Store
+from podium.store.watch_log import WatchEvent
 from tests.pod_statuses import set_pod_status
 from tests.store.objects import node, pod, priority_class, quota
 from tests.store.refusals import everything
@@ -124,8 +123,8 @@ def test_an_error_that_is_caught_within_a_transaction_undoes_the_failed_write_al
 class FailingJournal:
     """A journal whose disk is full."""
 
-    def load(self) -> Saved:
-        return Saved(0, [], [], 0, [])
+    def load(self) -> JournalContent:
+        return JournalContent(0, [], [], 0, [])
 
     def append(self, events: Sequence[WatchEvent], identities: Identities) -> None:
         raise OSError("no space left")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from podium.store.reads.listing import ListOptions
-from podium.store.reads.watch import Notice, Watch
+from podium.store.listing import ListOptions
 from podium.store.store import Store
+from podium.store.watch import Notice, Watch
 from tests.pod_statuses import set_pod_status
 from tests.store.objects import Raw, node, pod
 from tests.store.refusals import answer, refusal

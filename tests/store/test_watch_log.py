@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podium.store import watch_log as kind_log
 from podium.store.errors import StoreError
-from podium.store.log import kind_log
-from podium.store.reads.listing import ListOptions
-from podium.store.reads.watch import Watch
+from podium.store.listing import ListOptions
 from podium.store.store import Store
+from podium.store.watch import Watch
 from tests.store.objects import node, pod
 from tests.store.refusals import answer, refusal
 

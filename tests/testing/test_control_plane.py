@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from podium.api.errors import InputError, PodiumError
-from podium.requests.request import Request
+from podium.apirequests.request import Request
 from podium.testing import ControlPlane, RefusedError
 from podium.testing.plugin import podium_cluster, podium_clusters
 from tests.store.objects import Raw, budget, node, pod, priority_class
@@ -48,6 +48,42 @@ def test_what_is_there_is_changed() -> None:
         assert changed["metadata"]["labels"] == {"app": "web"}
         assert [raw["metadata"]["name"] for raw in cluster.pods(label_selector="app=web")] == ["a"]
         assert cluster.get("Pod", "b") is None
+
+
+def definition(group: str) -> Raw:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"widgets.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"kind": "Widget", "plural": "widgets"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+
+
+def test_a_custom_resource_is_found_by_its_kind_once_its_definition_is_applied() -> None:
+    widget: Raw = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"size": 1}}
+    with ControlPlane() as plane:
+        with pytest.raises(RefusedError, match="the kind Widget is not served"):
+            plane.get("Widget", "a")
+        plane.apply([definition("example.com"), widget])
+
+        found = plane.get("Widget", "a")
+        assert found is not None
+        assert found["spec"] == {"size": 1}
+        assert plane.get("Widget.example.com", "a") == found
+        assert plane.objects("Widget") == [found]
+        assert plane.patch("Widget", "a", {"spec": {"size": 2}})["spec"] == {"size": 2}
+
+        plane.apply(definition("example.org"))
+        with pytest.raises(RefusedError, match=r"Widget may be Widget\.example\.com or Widget\.example\.org"):
+            plane.get("Widget", "a")
+        plane.delete("Widget.example.com", "a")
+        assert plane.get("Widget.example.com", "a") is None
 
 
 def test_time_stands_still_until_it_is_told_to_pass() -> None:

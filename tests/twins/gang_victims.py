@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.framework.cycle_state import CycleState
+from podium.framework.handle import CycleState
 from tests.builders import cluster_of, plain_runner
 from tests.twins.filters import partners, required_terms
 from tests.twins.plain import PlainCluster

@@ -70,6 +70,10 @@ class StatedCost:
     def _ReplacementsWithoutPlace(self, victims: list[Pod]) -> float:  # noqa: N802
         return sum(bool(one.metadata.owner_references) and not self._others(one) for one in victims)
 
+    def _DisruptedLately(self, victims: list[Pod]) -> float:  # noqa: N802
+        """Return the same for all: no workload in these objects was disrupted."""
+        return 0
+
     def _others(self, pod: Pod) -> set[str]:
         """The nodes but its own that another pod such as this one could go to."""
         cluster = cluster_of(*self._objects)

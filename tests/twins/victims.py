@@ -18,8 +18,8 @@ from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
 from podium.api.times import parse_duration, parse_time
-from podium.framework.cycle_state import CycleState
-from podium.framework.status import SUCCESS, Status
+from podium.framework.handle import CycleState
+from podium.framework.verdicts import SUCCESS, Status
 from tests.builders import cluster_of, plain_runner
 
 FOREVER = float("inf")

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.cluster.arrays import stable_hash
-from podium.framework.cycle_state import CycleState
+from podium.framework.handle import CycleState
 from tests.builders import cluster_of, plain_runner
 from tests.twins.filters import keeps_off, partners, required_terms, spread_selector
 from tests.twins.plain import PlainCluster

@@ -1,4 +1,4 @@
-"""The command: plays the part of the trace as often as there is somebody to compare, and prints the tables."""
+"""The command: simulate the part of the trace once for each variant, and print the tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a simulated cluster stands at one time: its nodes with their pods, and its GPUs."""
+"""The state of a simulated cluster: its nodes with their pods, and its GPUs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from podium.api.pod import Pod
 from podium.api.qos import qos_class
 from podium.api.resource_claims import ResourceClaim
 from podium.api.resource_requests import node_allocatable, pod_requests
-from podium.sim.traces.openb import MILLI_PER_GPU
+from podium.sim.trace_import import MILLI_PER_GPU
 from podium.store.store import Store
 from tools.rescheduling_study.descheduler_rules import LoadedNode, RunningPod
 
 LARGE_GPUS = 8
-# What most pods of the trace with 8 GPUs ask for beside them, or less.
+# The largest other requests of most pods of the trace with 8 GPUs.
 _LARGE_CPU_MILLI = 64_200
 _LARGE_MEMORY_BYTES = 263_168 * 2**20
 _SYSTEM_CRITICAL = 2_000_000_000
@@ -24,7 +24,7 @@ _SYSTEM_CRITICAL = 2_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class GPUs:
-    """The GPUs of a node: how many there are, how many nobody holds a part of, and what is held in all."""
+    """The GPUs of a node: their number, the number entirely free, and the held sum."""
 
     count: int
     free: int
@@ -32,7 +32,7 @@ class GPUs:
 
 
 class ClusterState:
-    """The nodes, pods and devices that a store holds."""
+    """The nodes, pods and devices in a store."""
 
     def __init__(self, store: Store) -> None:
         pods = [item.object for item in store.objects("Pod") if isinstance(item.object, Pod)]
@@ -45,7 +45,7 @@ class ClusterState:
         self.gpus = _gpus(store)
 
     def nodes(self) -> list[LoadedNode]:
-        """The nodes as descheduler sees them."""
+        """Return the nodes as descheduler sees them."""
         return [
             LoadedNode(
                 node.metadata.name,
@@ -57,7 +57,7 @@ class ClusterState:
         ]
 
     def places(self) -> int:
-        """How many pods that want 8 GPUs would find a node that has them."""
+        """Return how many pods with 8 GPUs would find a node with room for them."""
         found = 0
         for node in self.nodes():
             gpus = self.gpus.get(node.name)
@@ -68,7 +68,7 @@ class ClusterState:
         return found
 
     def in_use(self) -> int:
-        """How many nodes have pods."""
+        """Return how many nodes have pods."""
         return sum(bool(pods) for pods in self._on.values())
 
 
@@ -88,7 +88,7 @@ def _running(pod: Pod) -> RunningPod:
 
 
 def _gpus(store: Store) -> dict[str, GPUs]:
-    """By node, the GPUs that are offered there. A pool is named after its node."""
+    """Return the offered GPUs by node; a pool has its node's name."""
     held: Counter[tuple[str, str]] = Counter()
     for item in store.objects("ResourceClaim"):
         claim = item.object

@@ -1,7 +1,7 @@
-"""What descheduler's LowNodeUtilization and HighNodeUtilization would evict, written down from their rules.
+"""The evictions of descheduler's LowNodeUtilization and HighNodeUtilization, reimplemented from their rules.
 
-Both go by requests, as shares of what nodes have. Whether a pod would fit anywhere else is not asked (`nodeFit` is off
-by default), nor which devices it holds.
+Both use requests as shares of allocatable amounts. They do not check whether pods fit elsewhere (`nodeFit` is off by
+default) or which devices they hold.
 
 Source of the rules: kubernetes-sigs/descheduler, pkg/framework/plugins/nodeutilization and its README.
 """
@@ -20,7 +20,7 @@ Amounts = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class RunningPod:
-    """A pod on a node; ``is_removable`` where its evictor lets it go: it has a controller that would make it anew."""
+    """A pod on a node; ``is_removable``: descheduler may evict it, since a controller would replace it."""
 
     key: str
     uid: str
@@ -40,21 +40,22 @@ class LoadedNode:
     is_schedulable: bool = True
 
     def used(self, resource: str) -> float:
-        """What its pods ask for."""
+        """Return the sum of its pods' requests."""
         if resource == PODS:
             return float(len(self.pods))
         return sum(pod.requests.get(resource, 0.0) for pod in self.pods)
 
     def percent(self, resource: str) -> float:
-        """What its pods ask for, of what it has."""
+        """Return its pods' requests as a share of its resources."""
         has = self.allocatable.get(resource, 0.0)
         return 100 * self.used(resource) / has if has else 0.0
 
 
 def low_node_utilization(nodes: Sequence[LoadedNode], low: Amounts, high: Amounts) -> list[RunningPod]:
-    """Pods of nodes above ``high`` in any resource, until these are below it, or nodes below ``low`` in all are full.
+    """Return pods of nodes above ``high`` in any resource.
 
-    Full means up to ``high``. Nothing happens where no node, or every one, is below.
+    Pods are evicted until these nodes are below it, or the nodes below ``low`` in all resources are full up to
+    ``high``. Nothing happens if no node, or every node, is below ``low``.
     """
     under = [node for node in nodes if node.is_schedulable and _is_below(node, low)]
     over = [node for node in nodes if node not in under and any(node.percent(name) > high[name] for name in high)]
@@ -76,9 +77,9 @@ def low_node_utilization(nodes: Sequence[LoadedNode], low: Amounts, high: Amount
 
 
 def high_node_utilization(nodes: Sequence[LoadedNode], low: Amounts) -> list[RunningPod]:
-    """The pods of nodes below ``low`` in all resources, for as long as the other nodes have any room left.
+    """Return the pods of nodes below ``low`` in all resources, as long as the other nodes have any room.
 
-    Nothing happens where no node, or every one, is below.
+    Nothing happens if no node, or every node, is below ``low``.
     """
     marks = {**dict.fromkeys(BASIC, 100.0), **low}
     under = [node for node in nodes if _is_below(node, marks)]
@@ -100,7 +101,7 @@ def _is_below(node: LoadedNode, marks: Amounts) -> bool:
 def _evicted(
     nodes: Sequence[LoadedNode], available: dict[str, float], goes_on: Callable[[LoadedNode, Amounts], bool]
 ) -> list[RunningPod]:
-    """Pods node by node, the least important first, then the lowest class of service, while there is room elsewhere."""
+    """Return pods node by node, by priority, then QoS class, while there is room elsewhere."""
     found: list[RunningPod] = []
     for node in nodes:
         used = {resource: node.used(resource) for resource in available}

@@ -1,13 +1,13 @@
-"""Who looks on from time to time: a probe that writes down how things stand, and descheduler by its rules."""
+"""Periodic components of the study: a probe that records the state, and descheduler by its rules."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from podium.machines.actions import Action, Evict
-from podium.machines.observations import Observation, Tick
-from podium.machines.parts.deadlines import Deadline
+from podium.controllers.actions import Action, Evict
+from podium.controllers.deadlines import Deadline
+from podium.controllers.observations import Observation, Tick
 from podium.store.store import Store
 from tools.rescheduling_study.cluster_state import LARGE_GPUS, ClusterState
 from tools.rescheduling_study.descheduler_rules import (
@@ -30,7 +30,7 @@ RULES: dict[str, Rule] = {
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """How things stood, ``elapsed_seconds`` after the start.
+    """The state ``elapsed_seconds`` after the start.
 
     ``places`` is how many pods with 8 GPUs could be placed, ``would_evict`` how many pods each rule would evict.
     """
@@ -45,7 +45,7 @@ class Sample:
 
 
 class OnceInAWhile:
-    """Acts each ``interval_ns``, on what the store holds by then; it watches nothing."""
+    """Acts every ``interval_ns`` on the state of the store; it watches nothing."""
 
     watches: frozenset[str] = frozenset()
 
@@ -56,7 +56,7 @@ class OnceInAWhile:
         self._next_ns = 0
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
-        """Act, if it is time."""
+        """Act if it is due."""
         if not isinstance(observation, Tick) or self.store is None:
             return []
         if self._begin_ns is None:
@@ -65,16 +65,16 @@ class OnceInAWhile:
         return self.act(ClusterState(self.store), (now - self._begin_ns) // SECOND)
 
     def deadline(self) -> Deadline:
-        """It is no news that it acts."""
+        """Return the next time, which does not keep a simulation running."""
         return Deadline(self._next_ns, False)
 
     def act(self, state: ClusterState, elapsed_seconds: int) -> list[Action]:
-        """What it does."""
+        """Return the actions for the present state."""
         raise NotImplementedError
 
 
 class Probe(OnceInAWhile):
-    """Writes down how things stand."""
+    """Records the state."""
 
     def __init__(self, interval_ns: int) -> None:
         super().__init__(interval_ns)
@@ -97,7 +97,7 @@ class Probe(OnceInAWhile):
 
 
 class Descheduler(OnceInAWhile):
-    """Evicts what a rule says, each five minutes, as its documentation recommends for a Deployment."""
+    """Evicts the pods of a rule every five minutes, as its documentation recommends for a Deployment."""
 
     def __init__(self, rule: Rule, interval_ns: int = 300 * SECOND) -> None:
         super().__init__(interval_ns)

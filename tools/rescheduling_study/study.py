@@ -1,4 +1,4 @@
-"""The runs of the study: the same part of the trace, each time with somebody else who moves pods."""
+"""The runs of the study: the same part of the trace, each time with another rescheduler."""
 
 from __future__ import annotations
 
@@ -10,20 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from podium.api.input.codec import load_text
-from podium.driver.component import Component
 from podium.framework.rescheduling.configuration import read_settings
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
-from podium.sim.limits import Limits
+from podium.runtime.component import Component
 from podium.sim.results.result import Result, result_of
-from podium.sim.run_options import RunOptions
+from podium.sim.run import components_of
+from podium.sim.run_options import RunOptions, SimulationLimits
 from podium.sim.scenario.scenario import Scenario, split_documents
-from podium.sim.scenario_components import components_of
-from podium.sim.simulation import Settings, Simulation
-from podium.sim.traces.gpu_devices import with_devices
-from podium.sim.traces.openb import read_trace
-from podium.sim.traces.owners import with_owners
-from podium.sim.traces.pressure import sped_up, with_fewer_nodes
-from podium.sim.traces.trace import Trace
+from podium.sim.simulation import Simulation, SimulationSettings
+from podium.sim.trace_import import Trace, read_trace, sped_up, with_devices, with_fewer_nodes, with_owners
 from tools.rescheduling_study.machines import RULES, SECOND, Descheduler, OnceInAWhile, Probe, Sample
 
 _LARGE = {"devices": {"gpu": 8}, "requests": {"cpu": "64200m", "memory": "263168Mi"}}
@@ -33,7 +28,7 @@ RESCHEDULERS: dict[str, dict[str, Any]] = {
     "consolidate": {"aggressiveness": "Moderate", "policies": [_CONSOLIDATE]},
     "consolidate, with hints": {"aggressiveness": "Moderate", "policies": [_CONSOLIDATE], "guidance": "Hint"},
 }
-"""The reschedulers that are tried, by name."""
+"""The reschedulers by name."""
 
 PACKING: Mapping[str, Any] = {
     "apiVersion": API_VERSION,
@@ -55,12 +50,12 @@ PACKING: Mapping[str, Any] = {
         }
     ],
 }
-"""A scheduler that fills nodes up, as HighNodeUtilization's documentation wants it."""
+"""A scheduler that fills nodes, as HighNodeUtilization's documentation requires."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Which part of the trace is played: its last pods, on a share of the nodes, so many times as fast."""
+    """The simulated part of the trace: its last pods, on a share of the nodes, at a higher speed."""
 
     nodes: str
     pods: str
@@ -70,7 +65,7 @@ class Part:
     seconds: int
 
     def trace(self) -> Trace:
-        """The part as a trace that begins at 0."""
+        """Return the part as a trace that begins at 0."""
         whole = read_trace(self.nodes, self.pods)
         arrivals = sorted(whole.arrivals, key=lambda arrival: arrival[0])[-self.last :]
         first = arrivals[0][0]
@@ -80,7 +75,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What came of one run."""
+    """The result of one run."""
 
     name: str
     samples: Sequence[Sample]
@@ -90,7 +85,7 @@ class Run:
 
 
 def play(name: str, part: Part, *, packs: bool = False, interval_seconds: int = 900) -> Run:
-    """Play the part with a rescheduler, with descheduler by one of its rules, or ("off") with nobody."""
+    """Simulate the part with a rescheduler, with descheduler by one of its rules, or ("off") without either."""
     trace = part.trace()
     stream = io.BytesIO()
     trace.write(stream)
@@ -107,7 +102,7 @@ def play(name: str, part: Part, *, packs: bool = False, interval_seconds: int = 
         *components_of(scenario, options),
         *(Component(type(one).__name__.lower(), lambda one=one: one, waits=True) for one in watching),  # type: ignore[misc]
     ]
-    settings = Settings(until_ns=part.seconds * SECOND, limits=Limits.raised(None, None, None))
+    settings = SimulationSettings(until_ns=part.seconds * SECOND, limits=SimulationLimits.raised(None, None, None))
     simulation = Simulation(objects, scenario, settings=settings, components=components)
     for one in watching:
         one.store = simulation.store
@@ -126,5 +121,5 @@ def _with_rescheduler(scenario: Scenario, raw: Mapping[str, Any]) -> Scenario:
 
 
 def _large(trace: Trace) -> frozenset[str]:
-    """The workloads whose pods want 8 GPUs."""
+    """Return the workloads whose pods need 8 GPUs."""
     return frozenset(raw["metadata"]["name"] for _, raw in trace.arrivals if "gpus-8" in str(raw["spec"]["template"]))

@@ -1,4 +1,4 @@
-"""What the runs come to, as tables."""
+"""The results of the runs as tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tools.rescheduling_study.machines import RULES, Sample
 from tools.rescheduling_study.study import Run
 
 _HEADS = (
-    "who moves pods",
+    "setup",
     "GPUs held",
     "places",
     "lost to fragments",
@@ -27,19 +27,19 @@ _HEADS = (
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """How long pods waited for their node, in minutes; those that still do, until the end."""
+    """How long pods waited for a node, in minutes; pending pods until the end."""
 
     mean: float
     longest: float
 
 
 def summary(runs: Sequence[Run]) -> str:
-    """A row for each run."""
+    """Return a row for each run."""
     return _table(_HEADS, [_row(run) for run in runs])
 
 
 def would_evict(run: Run) -> str:
-    """What descheduler's rules would evict in the states of a run in which nobody does."""
+    """Return what descheduler's rules would evict in the states of a run without evictions."""
     rows = []
     for name in RULES:
         found = [sample.would_evict[name] for sample in run.samples]
@@ -52,7 +52,7 @@ def _row(run: Run) -> tuple[str, ...]:
     samples = run.samples
     large = waits(run.result.pods, run.result.summary["end"], run.large)
     every = waits(run.result.pods, run.result.summary["end"], None)
-    # Pods of Jobs that are evicted fail; those of ReplicaSets end like others that are deleted.
+    # Evicted pods of Jobs fail; those of ReplicaSets end like other deleted pods.
     jobs = [pod for pod in run.result.pods if pod["phase"] == "Failed"]
     lost = sum((pod["endedAt"] - pod["startedAt"]) for pod in jobs if pod["startedAt"] is not None) / 3600
     return (
@@ -71,7 +71,7 @@ def _row(run: Run) -> tuple[str, ...]:
 
 
 def waits(pods: Sequence[dict[str, Any]], end: float, owners: frozenset[str] | None) -> Waits:
-    """How long the pods of some workloads waited, or all pods."""
+    """Return how long the pods of some workloads, or all pods, waited."""
     found = [
         ((end if pod["scheduledAt"] is None else pod["scheduledAt"]) - pod["createdAt"]) / 60
         for pod in pods
@@ -81,7 +81,7 @@ def waits(pods: Sequence[dict[str, Any]], end: float, owners: frozenset[str] | N
 
 
 def _fragments(sample: Sample) -> float:
-    """The share of the free GPUs of large nodes that no pod with 8 GPUs could have."""
+    """Return the share of the free GPUs of large nodes that no pod with 8 GPUs could use."""
     return 1 - LARGE_GPUS * sample.places / sample.gpus_free if sample.gpus_free else 0.0
 
 

@@ -1,7 +1,7 @@
-"""The documents as a site: a folder of pages that opens from disk, and that any server of files can serve.
+"""The documents as a site: a folder of pages that opens from disk and that any file server can serve.
 
-`python3 tools/dev.py site [FOLDER]` builds it, and says what is wrong with its links. The pages fetch nothing from
-elsewhere, and need no script but for searching.
+`python3 tools/dev.py site [FOLDER]` builds it and checks its links. The pages load nothing from elsewhere, and need
+scripts only for the search.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MARK = ".podium-site"
 
 
 def build(folder: Path) -> None:
-    """Build the site into a folder, in place of one that was built there. Raises FileExistsError for another folder."""
+    """Build the site into a folder, replacing an earlier site. Raises FileExistsError for another folder."""
     if folder.exists():
         if any(folder.iterdir()) and not (folder / _MARK).is_file():
             raise FileExistsError(f"{folder} holds something else than a site")
@@ -40,7 +40,7 @@ def build(folder: Path) -> None:
     _write(folder / "assets" / "site.css", (ASSETS / "site.css").read_text() + _colours())
     _write(folder / "assets" / "site.js", (ASSETS / "site.js").read_text())
     _write(folder / "assets" / "index.js", f"window.podiumIndex = {json.dumps(_index(pages), ensure_ascii=False)};\n")
-    # Servers that make pages of Markdown leave this folder alone.
+    # Prevents GitHub Pages from processing the folder with Jekyll.
     _write(folder / ".nojekyll", "")
     _write(folder / _MARK, "")
 
@@ -51,7 +51,7 @@ def _write(file: Path, text: str) -> None:
 
 
 def _colours() -> str:
-    """The colours of code, light and dark."""
+    """Return the colours of code, light and dark."""
     light, dark = (
         HtmlFormatter(style=style, classprefix="").get_style_defs("pre code") for style in ("default", "github-dark")
     )
@@ -60,7 +60,7 @@ def _colours() -> str:
 
 
 def _index(pages: list[Page]) -> list[list[str]]:
-    """What is searched: for each section its page's title, its address, its title, and its text."""
+    """Return the search index: page title, address, title and text of each section."""
     return [
         [page.title, f"{page.address}#{section.anchor}", section.title, " ".join(section.text.split())]
         for page in pages
@@ -69,7 +69,7 @@ def _index(pages: list[Page]) -> list[list[str]]:
 
 
 def main(names: list[str]) -> int:
-    """Build the site into the folder that is named, or `site`; 1 where something is wrong with it."""
+    """Build the site into the named folder, or `site`; return 1 if its links have problems."""
     folder = Path(names[0]) if names else ROOT / "site"
     build(folder)
     problems = problems_of(folder)

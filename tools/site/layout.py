@@ -1,4 +1,4 @@
-"""What stands around the text of a page: head, navigation, the page's own contents, the way on."""
+"""The layout of a page: head, navigation, table of contents, and links to neighbours."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from html import escape
 from tools.site.navigation import CHAPTERS, DOCUMENTS, Chapter
 from tools.site.page import Page
 
-# Nothing is fetched from elsewhere, and nothing in a document can make a script.
+# Nothing is loaded from elsewhere, and documents cannot add scripts.
 _POLICY = "default-src 'none'; img-src 'self'; script-src 'self'; style-src 'self'; base-uri 'none'; form-action 'none'"
 _DEEPEST = 3
 
 
 def page_in_full(page: Page, titles: dict[str, str], addresses: dict[str, str]) -> str:
-    """The HTML of a page; `titles` and `addresses` are those of all documents."""
+    """Return the HTML of a page; `titles` and `addresses` are those of all documents."""
     root = page.to_root
     title = "Podium" if page.document == "README.md" else f"{page.title} · Podium"
     return f"""<!doctype html>
@@ -59,7 +59,7 @@ def _chapter(chapter: Chapter, page: Page, titles: dict[str, str], addresses: di
 
 
 def _contents(page: Page) -> str:
-    """The page's headings, where there are enough of them to get lost."""
+    """Return the page's headings if there are enough of them."""
     sections = [section for section in page.sections if 2 <= section.level <= _DEEPEST]
     if len(sections) < 2:
         return ""
@@ -71,7 +71,7 @@ def _contents(page: Page) -> str:
 
 
 def _way_on(page: Page, titles: dict[str, str], addresses: dict[str, str]) -> str:
-    """Links to the document before and the next, in the order of the navigation."""
+    """Return links to the previous and next document of the navigation."""
     place = DOCUMENTS.index(page.document)
     links = []
     if place:

@@ -1,4 +1,4 @@
-"""Where the pages of a site that was built lead, and what they load."""
+"""Link checks of a built site."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ELSEWHERE = re.compile(r"(?:[a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
 
 @dataclass(slots=True)
 class Read:
-    """What a page has: the ids of its elements, where it leads, and what it loads."""
+    """A page's element ids, links, and loaded resources."""
 
     ids: set[str] = field(default_factory=set)
     links: list[str] = field(default_factory=list)
@@ -36,14 +36,14 @@ class _Reader(HTMLParser):
 
 
 def read_html(text: str) -> Read:
-    """What a page has."""
+    """Return a page's ids, links and resources."""
     reader = _Reader()
     reader.feed(text)
     return reader.read
 
 
 def problems_of(folder: Path) -> list[str]:
-    """What is wrong with a site: what leads nowhere, what is loaded from elsewhere, and pages that nobody links to."""
+    """Return a site's problems: broken links, external resources, and pages without links to them."""
     pages = {
         path.relative_to(folder).as_posix(): read_html(path.read_text()) for path in sorted(folder.rglob("*.html"))
     }

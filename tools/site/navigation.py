@@ -1,4 +1,4 @@
-"""Which documents the site has, in which order: the one list of them."""
+"""The list of the site's documents, in order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """A group of documents in the navigation, as paths from the root; `is_folded` is one that opens on request."""
+    """A group of documents in the navigation, as paths from the root; `is_folded`: collapsed at first."""
 
     title: str
     documents: tuple[str, ...]
@@ -62,6 +62,7 @@ CHAPTERS = (
             "docs/dynamic-resources.md",
             "docs/validation.md",
             "docs/priority-and-quota.md",
+            "docs/preemption-policies.md",
             "docs/preemption.md",
             "docs/gangs.md",
         ),
@@ -88,10 +89,12 @@ CHAPTERS = (
             "docs/reference/settings.md",
             "docs/reference/kinds.md",
             "docs/configuration.md",
+            "docs/versions.md",
             "docs/python.md",
             "docs/notebook.ipynb",
             "docs/tutorial-plugins.md",
             "docs/benchmarks.md",
+            "docs/glossary.md",
         ),
     ),
     Chapter(
@@ -107,14 +110,14 @@ CHAPTERS = (
     Chapter("Decisions", _all_of("docs/decisions"), is_folded=True),
     Chapter("Project", ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
 )
-"""The navigation. A document that is in no chapter is not on the site, which a test forbids."""
+"""The navigation. A test requires that every document is in a chapter."""
 
 DOCUMENTS = tuple(document for chapter in CHAPTERS for document in chapter.documents)
-"""All of them in the order of the navigation, which is that of the links to the next and the one before."""
+"""All documents in the order of the navigation and of the links to neighbours."""
 
 
 def address_of(document: str) -> str:
-    """Where a document stands on the site: `docs/users/operators.md` at `users/operators.html`."""
+    """Return a document's address on the site: `docs/users/operators.md` is `users/operators.html`."""
     if document == "README.md":
         return "index.html"
     if document == "SECURITY.md":

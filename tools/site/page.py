@@ -1,4 +1,4 @@
-"""A document as a page: its HTML, its headings, the text that is searched, and the files that it needs beside it."""
+"""A document as a page: HTML, headings, search text, and the files that it refers to."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _IMAGES = (".png", ".svg")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading with the text below it, up to the next heading. The page's title has level 1 and no anchor."""
+    """A heading with the text below it. The page's title has level 1 and no anchor."""
 
     level: int
     title: str
@@ -37,7 +37,7 @@ class Section:
 
 @dataclass(slots=True)
 class Page:
-    """A page of the site. `files` are files of the project that it shows or links to, as paths from the root."""
+    """A page of the site. `files` are the project's files that it refers to, as paths from the root."""
 
     document: str
     address: str
@@ -48,12 +48,12 @@ class Page:
 
     @property
     def to_root(self) -> str:
-        """What leads from the page to the site's root: `../` for each folder that it is in."""
+        """Return the relative path to the site's root: `../` for each folder."""
         return "../" * self.address.count("/")
 
 
 def read_page(document: str) -> Page:
-    """The page of a document. Raises FileNotFoundError for one that links to what is not there."""
+    """Return the page of a document. Raises FileNotFoundError for broken links."""
     page = Page(document, address_of(document))
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     markdown.add_render_rule("fence", _fence)
@@ -71,19 +71,19 @@ def read_page(document: str) -> Page:
 
 
 def anchor_of(title: str) -> str:
-    """The anchor of a heading, as GitHub makes it, so that the same links lead there."""
+    """Return the anchor of a heading as on GitHub, so that links work in both places."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
 def file_address(path: str) -> str:
-    """Where a file of the project stands on the site. Text gets a name that browsers show."""
+    """Return the address of a project file on the site; text files get a name that browsers display."""
     if path.endswith(_IMAGES):
         return path.removeprefix("docs/")
     return f"files/{path}.txt"
 
 
 def _name_headings(page: Page, tokens: Sequence[Token]) -> None:
-    """Give each heading its anchor, and note each section."""
+    """Give each heading its anchor, and record each section."""
     level, title, anchor, texts = 1, "", "", list[str]()
     seen: dict[str, int] = {}
     for index, token in enumerate(tokens):
@@ -112,7 +112,7 @@ def _text_of(inline: Token) -> str:
 
 
 def _rewrite(page: Page, token: Token) -> None:
-    """Let a link or an image of the document lead to where that stands on the site."""
+    """Point a link or image of the document to its place on the site."""
     name = {"link_open": "href", "image": "src"}.get(token.type)
     target = str(token.attrGet(name)) if name else ""
     if not name or target.startswith((*_ELSEWHERE, "#")):
@@ -130,7 +130,7 @@ def _rewrite(page: Page, token: Token) -> None:
 
 
 def _fence(self: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
-    """A block of code in its colours, below the name of the file that it is quoted from."""
+    """Return a highlighted block of code, below the name of the file that it quotes."""
     page: Page = env["page"]
     token = tokens[index]
     language, _, source = token.info.strip().partition(" ")
@@ -139,12 +139,12 @@ def _fence(self: RendererHTML, tokens: Sequence[Token], index: int, options: Opt
         page.files.add(source)
         head = f'<p class="source"><a href="{page.to_root}{escape(file_address(source))}">{escape(source)}</a></p>\n'
     body = _session(token.content) if language == "console" else _coloured(token.content, language)
-    # Code is reached by keys, since it may scroll.
+    # Code may scroll, so it must be reachable by keyboard.
     return f'{head}<pre tabindex="0"><code>{body}</code></pre>\n'
 
 
 def _session(text: str) -> str:
-    """A session: commands stand out, what they print is as it is."""
+    """Return a console session with highlighted commands and plain output."""
     lines, goes_on = [], False
     for line in text.splitlines():
         is_command = goes_on or line.startswith("$ ")

@@ -1,7 +1,7 @@
-"""A site that was built, as the only commit of a branch from which a server of pages takes it.
+"""Publication of a built site as the only commit of a branch, for GitHub Pages.
 
 `python3 tools/dev.py site --publish REMOTE` builds and pushes it. The branch `gh-pages` of the remote holds nothing
-else, and is replaced each time: what is published is made of the documents, and its history is theirs.
+else and is replaced each time, since the documents have their own history.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ BRANCH = "gh-pages"
 
 
 def publish(folder: Path, remote: str, repository: Path) -> str:
-    """Push the folder to the remote of a repository; returns the commit. Raises CalledProcessError where git fails."""
+    """Push the folder to a repository's remote; return the commit. Raises CalledProcessError if git fails."""
     with tempfile.TemporaryDirectory() as scratch:
-        # An index of its own, so that what somebody has staged stays so.
+        # A separate index keeps the user's staged changes.
         environment = {**os.environ, "GIT_INDEX_FILE": str(Path(scratch) / "index")}
 
         def git(*arguments: str) -> str:
@@ -34,7 +34,7 @@ def publish(folder: Path, remote: str, repository: Path) -> str:
 
 
 def main(folder: str, remote: str) -> int:
-    """Publish; 1 where git fails, which says why."""
+    """Publish; return 1 if git fails."""
     try:
         commit = publish(Path(folder), remote, Path.cwd())
     except subprocess.CalledProcessError as error:

@@ -1,4 +1,4 @@
-"""The text of a document in Markdown, whatever it is written as."""
+"""The Markdown of a document, whatever its format."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NOTEBOOK = ".ipynb"
 
 
 def markdown_of(document: str) -> str:
-    """A document's Markdown: that of its file, or made of the cells of a notebook with what they print."""
+    """Return a document's Markdown: its file, or the cells of a notebook with their outputs."""
     text = (ROOT / document).read_text()
     if not document.endswith(NOTEBOOK):
         return text
@@ -26,12 +26,12 @@ def _parts(cell: dict[str, Any]) -> list[str]:
 
 
 def _shown(output: dict[str, Any]) -> str:
-    """What an output is as text."""
+    """Return an output as text."""
     return "".join(output.get("text") or output.get("data", {}).get("text/plain", ""))
 
 
 def _fenced(language: str, text: str) -> str:
-    """A block of code; its fence is longer than any in it."""
+    """Return a block of code; its fence is longer than any in it."""
     fence = "```"
     while fence in text:
         fence += "`"

@@ -1,7 +1,8 @@
-"""A node's avoid list: the controllers whose pods should rather not run there, because one was evicted from there.
+"""A node's avoid list: controllers whose pods should preferably not run there, because one was evicted from there.
 
-It stands in an annotation of the node, as Kubernetes' AvoidPods (core/v1). Source: controlled-rescheduling.md, /evict
-subresource and PreferAvoidPods. Beside the entries stands what evictions left for replacements, which is Podium's own.
+It is in an annotation of the node, like Kubernetes' AvoidPods (core/v1). Source: controlled-rescheduling.md, /evict
+subresource and PreferAvoidPods. Besides the entries it holds the eviction hints for replacements, which are Podium's
+own.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ from podium.api.times import format_time, parse_duration, parse_time
 PREFER_AVOID_PODS = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 """The annotation of a node that holds its avoid list."""
 
-# How long evictions are told of beside the last one of their controller, and how many at most.
+# How long an entry keeps earlier evictions of its controller, and their maximum number.
 _EARLIER_NS = 3_600 * 10**9
 _MOST_EARLIER = 32
 
 
 class PodSignature(Narrow, frozen=True, kw_only=True):
-    """Which pods an entry is about: those of a controller."""
+    """The pods that an entry concerns: those of a controller."""
 
     pod_controller: OwnerReference
 
 
 class AwaitedPod(Narrow, frozen=True, kw_only=True):
-    """The pod that is to have the room of one that was evicted, or in place of which one comes that is to have it."""
+    """The pod that the room of an evicted pod is reserved for, or whose replacement it is reserved for."""
 
     namespace: str
     name: str
@@ -46,12 +47,12 @@ class AwaitedPod(Narrow, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class AvoidFor:
-    """How long who asks for an eviction wants a node to be avoided; None is as long as the DisruptionPolicy says.
+    """How long an evictor wants a node to be avoided; None means as long as the DisruptionPolicy says.
 
-    ``until_scheduled`` is the key of a pod ("" for none) that is to have the room: the entry goes when it has a node,
-    or is gone. ``until_replaced`` is a pod that is evicted with this one, and whose replacement is to have the room:
-    the entry goes when that has a node, or nobody waits for it any more, and until then it keeps its controller's pods
-    off altogether. Its uid may be "" while there is such a pod. Such entries go with their time too.
+    ``until_scheduled`` is the key of a pod ("" for none) that the room is reserved for: the entry is removed when that
+    pod has a node or is gone. ``until_replaced`` is a pod that is evicted together with this one, and whose replacement
+    gets the room: the entry is removed when the replacement has a node or is no longer awaited, and until then it
+    excludes its controller's pods entirely. Its uid may be "" while that pod exists. Such entries also expire.
     """
 
     expire_after_ns: int | None = None
@@ -67,11 +68,11 @@ class EarlierEviction(Narrow, frozen=True, kw_only=True):
 
 
 class AvoidEntry(Narrow, frozen=True, kw_only=True):
-    """One controller on a node's avoid list (core/v1 PreferAvoidPodsEntry).
+    """A controller on a node's avoid list (core/v1 PreferAvoidPodsEntry).
 
-    An entry without a time, as people write them, does not expire, and is the oldest. Podium's own are `expire_after`,
-    where the entry has a lifetime of its own, `until_scheduled`, `until_replaced`, and `earlier`: the evictions of the
-    hour before, so that whoever limits evictions by the hour can count them.
+    An entry without a time, as users write it, does not expire and counts as the oldest. Podium adds these fields:
+    `expire_after`, if the entry has its own lifetime, `until_scheduled`, `until_replaced`, and `earlier`: the evictions
+    of the hour before, so that hourly limits can count them.
     """
 
     pod_signature: PodSignature
@@ -85,43 +86,43 @@ class AvoidEntry(Narrow, frozen=True, kw_only=True):
 
     @property
     def controller(self) -> OwnerReference:
-        """Whose pods should keep off."""
+        """The controller whose pods should avoid the node."""
         return self.pod_signature.pod_controller
 
     @property
     def eviction_ns(self) -> int | None:
-        """When the pod was evicted, in nanoseconds; None where nobody says."""
+        """The time of the eviction in nanoseconds; None if it is not recorded."""
         return None if self.eviction_time is None else parse_time(self.eviction_time)
 
     @property
     def evictions(self) -> tuple[EarlierEviction, ...]:
-        """All the evictions that the entry tells of, the last one last."""
+        """All evictions that the entry records, the last one last."""
         if self.eviction_time is None:
             return self.earlier
         return *self.earlier, EarlierEviction(eviction_time=self.eviction_time, reason=self.reason)
 
     def expiry_ns(self, expire_after_ns: int) -> int | None:
-        """When the entry's time is over; `expire_after_ns` is the lifetime of those that have none of their own."""
+        """Return the time when the entry expires; `expire_after_ns` is the default lifetime."""
         if self.eviction_ns is None:
             return None
         return self.eviction_ns + (expire_after_ns if self.expire_after is None else parse_duration(self.expire_after))
 
 
 def avoid_entry(controller: OwnerReference, reason: str, message: str, now: int) -> AvoidEntry:
-    """The entry of a controller whose pod is evicted now."""
+    """Return the entry of a controller whose pod is evicted now."""
     signature = PodSignature(pod_controller=msgspec.structs.replace(controller, controller=True))
     return AvoidEntry(pod_signature=signature, eviction_time=format_time(now), reason=reason, message=message)
 
 
 def entry_in_words(entry: AvoidEntry) -> str:
-    """Who is avoided, and for how long where the entry says so itself."""
+    """Return a text that names the avoided controller, and the entry's own lifetime if it has one."""
     lasting = "" if entry.expire_after is None else f" for {entry.expire_after}"
     until = awaited_in_words(entry)
     return f"{entry.controller.kind} {entry.controller.name}{lasting}{until and f' until {until}'}"
 
 
 def awaited_in_words(entry: AvoidEntry) -> str:
-    """What an entry waits for beside its time; "" for nothing."""
+    """Return a text for what an entry waits for besides its expiry; "" for nothing."""
     if entry.until_replaced is not None:
         return f"the replacement of pod {entry.until_replaced.key} is scheduled"
     return "" if entry.until_scheduled is None else f"pod {entry.until_scheduled.key} is scheduled"
@@ -129,26 +130,26 @@ def awaited_in_words(entry: AvoidEntry) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AvoidList:
-    """What the annotation of a node says: who should keep off it, and what its evictions left for replacements."""
+    """The content of the annotation: the controllers to avoid, and the hints for replacements."""
 
     entries: tuple[AvoidEntry, ...] = ()
     replacements: tuple[Replacement, ...] = ()
 
     def __bool__(self) -> bool:
-        """Whether it says anything."""
+        """Return whether the list has any content."""
         return bool(self.entries or self.replacements)
 
     def written(self) -> str:
-        """The annotation's text."""
+        """Return the annotation's text."""
         return written(self.entries, self.replacements)
 
 
 @lru_cache(maxsize=8_192)
 def avoid_list(text: str) -> AvoidList:
-    """What an annotation's text says.
+    """Return the content of an annotation's text.
 
-    What cannot be read is no entry: those without a controller's uid, those with a time that is none, and all of a text
-    that is no such list.
+    Malformed entries are ignored: those without a controller's uid, those with an invalid time, and the whole text if
+    it is not such a list.
     """
     try:
         listed = msgspec.json.decode(text)
@@ -158,20 +159,20 @@ def avoid_list(text: str) -> AvoidList:
         return AvoidList()
     entries = (_read(item) for item in _items(listed, "preferAvoidPods"))
     replacements = (_read_replacement(item) for item in _items(listed, "replacements"))
-    # Each eviction leaves one.
+    # Each eviction records one.
     by_pod = {left.evicted_pod.uid: left for left in replacements if left is not None}
     return AvoidList(tuple(entry for entry in entries if entry is not None), tuple(by_pod.values()))
 
 
 def avoid_entries(text: str) -> tuple[AvoidEntry, ...]:
-    """The entries of an annotation's text, as they stand there."""
+    """Return the entries of an annotation's text, in order."""
     return avoid_list(text).entries
 
 
 def with_entry(entries: Iterable[AvoidEntry], new: AvoidEntry, max_entries: int) -> list[AvoidEntry]:
-    """The entries, oldest first, with the new one in place of any of its controller.
+    """Return the entries, oldest first, with the new one replacing any of its controller.
 
-    Of more than ``max_entries`` the oldest go; of equally old ones, those that stood first.
+    Beyond ``max_entries`` the oldest are dropped; of equally old ones, the first in order.
     """
     listed = list(entries)
     kept = [entry for entry in listed if entry.controller.uid != new.controller.uid]
@@ -180,18 +181,18 @@ def with_entry(entries: Iterable[AvoidEntry], new: AvoidEntry, max_entries: int)
 
 
 def unexpired(entries: Iterable[AvoidEntry], expire_after_ns: int, now: int) -> list[AvoidEntry]:
-    """The entries whose time is not over yet, in their order."""
+    """Return the entries that have not expired, in order."""
     return [entry for entry in entries if (time := entry.expiry_ns(expire_after_ns)) is None or time > now]
 
 
 def next_expiry_ns(entries: Iterable[AvoidEntry], expire_after_ns: int) -> int | None:
-    """When the first of the entries expires; None where none does."""
+    """Return the time when the first entry expires; None if none does."""
     times = (entry.expiry_ns(expire_after_ns) for entry in entries)
     return min((time for time in times if time is not None), default=None)
 
 
 def written(entries: Iterable[AvoidEntry], replacements: Iterable[Replacement] = ()) -> str:
-    """The annotation's text for the entries, and for the replacements where there are any."""
+    """Return the annotation's text for the entries, and for the replacements if there are any."""
     lists: dict[str, list[AvoidEntry] | list[Replacement]] = {"preferAvoidPods": list(entries)}
     left = list(replacements)
     if left:
@@ -200,7 +201,7 @@ def written(entries: Iterable[AvoidEntry], replacements: Iterable[Replacement] =
 
 
 def _after(before: Iterable[AvoidEntry], new: AvoidEntry) -> AvoidEntry:
-    """The new entry of a controller, with the evictions that its former ones tell of."""
+    """Return the new entry of a controller with the evictions that its former entries record."""
     now = new.eviction_ns
     if now is None:
         return new
@@ -217,7 +218,7 @@ def _age(entry: AvoidEntry) -> tuple[bool, int]:
 def _read(item: object) -> AvoidEntry | None:
     try:
         entry = msgspec.convert(item, AvoidEntry)
-        # Fails for a time or a lifetime that is none.
+        # Raises ValueError for an invalid time or lifetime.
         entry.expiry_ns(0)
         for eviction in entry.earlier:
             parse_time(eviction.eviction_time)
@@ -236,7 +237,7 @@ def _items(listed: dict[str, Any], name: str) -> list[object]:
 def _read_replacement(item: object) -> Replacement | None:
     try:
         left = msgspec.convert(item, Replacement)
-        # Fails for a time or a lifetime that is none.
+        # Raises ValueError for an invalid time or lifetime.
         is_over = left.expiry_ns < left.eviction_ns
     except (msgspec.ValidationError, ValueError):
         return None

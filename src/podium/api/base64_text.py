@@ -1,4 +1,4 @@
-"""Bytes that stand as text in objects, as those of Secrets do."""
+"""Base64 text in objects, such as the data of Secrets."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from base64 import b64decode
 
 
 def bytes_of(text: str) -> bytes:
-    """The bytes. Line ends within the text are passed over (encoding/base64).
+    """Return the decoded bytes. Line breaks within the text are ignored (encoding/base64).
 
-    Raises ValueError for what is not in base64, which does not tell what it is: it may be secret.
+    Raises ValueError for invalid base64, without quoting the text: it may be secret.
     """
     try:
         return b64decode(text.replace("\r", "").replace("\n", ""), validate=True)

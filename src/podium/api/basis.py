@@ -1,6 +1,6 @@
-"""What an answer rests on: where the input says less than a person may think.
+"""The basis of an answer, and caveats for input that is less complete than users may expect.
 
-Each rule of this module looks at the objects of the input for one thing that an answer cannot know, and says so.
+Each rule of this module looks for one thing that an answer cannot know, and reports it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 from podium.api.input.codec import Document, Input
 from podium.api.input.documents import snapshots_of
 from podium.api.meta import Kubernetes
-from podium.api.node import Namespace, Node
-from podium.api.node_health import is_ready
+from podium.api.node import Namespace, Node, is_ready
 from podium.api.pod import Pod, PodAffinity
 from podium.api.policy import PodDisruptionBudget
 from podium.api.storage import PersistentVolumeClaim, StorageClass
@@ -25,19 +24,19 @@ from podium.api.workloads import ReplicaSet
 Read = TypeVar("Read", bound=Kubernetes)
 
 MOST_NAMES = 20
-"""How many objects a caveat names."""
+"""The maximum number of objects that a caveat names."""
 
 _SHOWN = 3
-# The owner of a static pod's mirror is its node, whose kubelet makes it again.
+# The owner of a static pod's mirror pod is its node, whose kubelet recreates it.
 _NODE = "Node"
 
 
 @dataclass(frozen=True, slots=True)
 class Caveat:
-    """Something that an answer does not know or does not do.
+    """A limitation of an answer.
 
-    ``about`` says what, in a word for programs; ``message`` is a sentence for people. ``names`` are the first of the
-    ``count`` objects that it concerns.
+    ``about`` identifies it for programs; ``message`` is a sentence for people. ``names`` are the first of the ``count``
+    objects that it concerns.
     """
 
     about: str
@@ -46,16 +45,16 @@ class Caveat:
     names: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The caveat as plain values."""
+        """Return the caveat as plain values."""
         return {"about": self.about, "message": self.message, "count": self.count, "names": list(self.names)}
 
 
 @dataclass(frozen=True)
 class Basis:
-    """What an answer is made from.
+    """The input of an answer.
 
-    ``schedulers`` are the names of those that take part. ``simulates`` says whether controllers act on the objects;
-    otherwise one decision is made. ``further`` is what else there is to say.
+    ``schedulers`` are the names of the schedulers that take part. ``simulates`` says whether controllers act on the
+    objects; otherwise there is a single decision. ``further`` are additional caveats.
     """
 
     documents: Sequence[Document]
@@ -66,17 +65,17 @@ class Basis:
     further: Sequence[Caveat] = ()
 
     def caveats(self) -> tuple[Caveat, ...]:
-        """Everything that has to be said, in a fixed order; () where the input leaves nothing open."""
+        """Return all caveats in a fixed order; () if the input is complete."""
         return (*(caveat for rule in _RULES for caveat in rule(self)), *self.further)
 
     def objects(self, type_: type[Read]) -> Iterator[Read]:
-        """The objects of a type."""
+        """Yield the objects of a type."""
         found = (objects for known, objects in self._by_type.items() if issubclass(known, type_))
         return (object_ for objects in found for object_ in objects if isinstance(object_, type_))
 
     @cached_property
     def _by_type(self) -> dict[type[Kubernetes], list[Kubernetes]]:
-        """The objects, looked through once for all rules."""
+        """The objects by type, grouped once for all rules."""
         found: defaultdict[type[Kubernetes], list[Kubernetes]] = defaultdict(list)
         for document in self.documents:
             if document.object is not None:
@@ -92,9 +91,9 @@ def basis_of(
     warnings: Sequence[InputWarning] = (),
     further: Sequence[Caveat] = (),
 ) -> Basis:
-    """What an answer from an input is made from.
+    """Return the basis of an answer from an input.
 
-    ``warnings`` are those about objects that come later, ``further`` is what else there is to say.
+    ``warnings`` are those about objects that are added later; ``further`` are additional caveats.
     """
     return Basis(
         found.documents,
@@ -107,18 +106,18 @@ def basis_of(
 
 
 def caveat_of(about: str, message: str, names: Sequence[str]) -> Caveat:
-    """A caveat that names the first of the objects in its sentence too."""
+    """Return a caveat whose message also names the first objects."""
     return Caveat(about, f"{message} ({_listed(names)})", len(names), tuple(names[:MOST_NAMES]))
 
 
 def lacks_status(document: Document) -> bool:
-    """Whether the object is a budget of which nobody has said what it allows."""
+    """Return whether the object is a budget without a status."""
     is_budget = isinstance(document.object, PodDisruptionBudget)
     return is_budget and "disruptionsAllowed" not in document.raw.get("status", {})
 
 
 def _kinds_passed_over(basis: Basis) -> Iterator[Caveat]:
-    """Objects of other kinds may make pods, which then are not in the answer."""
+    """Yield a caveat for unsupported kinds whose objects may create pods that are missing in the answer."""
     makers = [passed_over for passed_over in basis.passed_over if passed_over.may_create_pods]
     if makers:
         kinds = sorted(f"{maker.count:,} {maker.kind} ({maker.api_version})" for maker in makers)
@@ -127,7 +126,7 @@ def _kinds_passed_over(basis: Basis) -> Iterator[Caveat]:
 
 
 def _snapshots(basis: Basis) -> Iterator[Caveat]:
-    """A snapshot is of its time, and has what was read and not left out."""
+    """Yield caveats for snapshots: their age, and what they omit."""
     for snapshot, document in snapshots_of(basis.documents):
         without = f", without {'; '.join(snapshot.left_out)}" if snapshot.left_out else ""
         yield Caveat("snapshot", f"a snapshot {snapshot.origin}{without}", 1, (document.source,))
@@ -138,7 +137,7 @@ def _snapshots(basis: Basis) -> Iterator[Caveat]:
 
 
 def _missing_owners(basis: Basis) -> Iterator[Caveat]:
-    """A pod is replaced by its controller, and a ReplicaSet scaled by its Deployment, which have to be there."""
+    """Yield caveats for missing controllers, without which pods are not replaced or ReplicaSets not scaled."""
     if not basis.simulates:
         return
     uids = {document.object.metadata.uid for document in basis.documents if document.object is not None}
@@ -159,7 +158,7 @@ def _missing_owners(basis: Basis) -> Iterator[Caveat]:
 
 
 def _budgets_without_status(basis: Basis) -> Iterator[Caveat]:
-    """A decision goes by the budget's status; a simulation's controller computes it in any case."""
+    """Yield a caveat for budgets without a status, which decisions need; a simulation computes it."""
     keys = [
         document.object.key for document in basis.documents if lacks_status(document) and document.object is not None
     ]
@@ -177,7 +176,7 @@ def _nodes_not_ready(basis: Basis) -> Iterator[Caveat]:
 
 
 def _pods_on_missing_nodes(basis: Basis) -> Iterator[Caveat]:
-    """Rooms, spreading and affinity know such a pod's node by name alone."""
+    """Yield a caveat for pods on unknown nodes, which count for spreading and affinity only by the node's name."""
     nodes = {node.metadata.name for node in basis.objects(Node)}
     keys = [
         pod.key
@@ -189,7 +188,7 @@ def _pods_on_missing_nodes(basis: Basis) -> Iterator[Caveat]:
 
 
 def _other_schedulers(basis: Basis) -> Iterator[Caveat]:
-    """Whoever is to place these pods takes no part."""
+    """Yield a caveat for pods of schedulers that do not take part."""
     waiting: dict[str, list[str]] = {}
     for pod in basis.objects(Pod):
         name = pod.spec.scheduler_name
@@ -201,7 +200,7 @@ def _other_schedulers(basis: Basis) -> Iterator[Caveat]:
 
 
 def _namespaces_missing(basis: Basis) -> Iterator[Caveat]:
-    """A namespaceSelector asks for labels, which stand in the Namespace object."""
+    """Yield a caveat for missing Namespace objects, whose labels a namespaceSelector needs."""
     known = {namespace.metadata.name for namespace in basis.objects(Namespace)}
     pods = list(basis.objects(Pod))
     if any(_selects_namespaces(pod) for pod in pods):
@@ -212,7 +211,7 @@ def _namespaces_missing(basis: Basis) -> Iterator[Caveat]:
 
 
 def _storage_classes_missing(basis: Basis) -> Iterator[Caveat]:
-    """How a claim is bound is said by its class, which has to be there."""
+    """Yield a caveat for missing StorageClasses, which determine how claims are bound."""
     known = {storage_class.metadata.name for storage_class in basis.objects(StorageClass)}
     unbound = [claim for claim in basis.objects(PersistentVolumeClaim) if not claim.spec.volume_name]
     missing = sorted({claim.class_name for claim in unbound} - known - {""})
@@ -222,7 +221,7 @@ def _storage_classes_missing(basis: Basis) -> Iterator[Caveat]:
 
 
 def _input_warnings(basis: Basis) -> Iterator[Caveat]:
-    """What was read with reservations, by its reason."""
+    """Yield a caveat for each reason of the input's warnings."""
     by_reason: dict[Reason, list[str]] = {}
     for warning in basis.warnings:
         by_reason.setdefault(warning.reason, []).append(str(warning))

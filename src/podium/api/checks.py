@@ -1,53 +1,46 @@
-"""The checks that all validation is made of; each raises InputError with the path that it is given."""
+"""Basic validation checks; each raises InputError with the path that it gets."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sized
+from functools import lru_cache
 
-from podium.api.errors import InputError, shown
+from podium.api.errors import InputError, MalformedError, field_path, shown
+from podium.api.quantity import parse_quantity
 from podium.api.times import parse_time
 
 MAX_ENTRIES = 1_000
-"""How many entries lists may have that are compared with one another, so that no object stalls scheduling."""
-
-MAX_VALUES = 10_000
-"""How many values one condition of a selector may list: enough to name every node of a large cluster."""
+"""The maximum number of entries in lists that are compared with one another, so that no object stalls scheduling."""
 
 _MAX_ANNOTATIONS_BYTES = 262_144
 
 
 def check(problem: str | None, path: str) -> None:
-    """Raises InputError with the problem, if there is one."""
+    """Raise InputError with the problem, if there is one."""
     if problem is not None:
         raise InputError(problem, path=path)
 
 
 def check_count(entries: Sized, path: str, most: int = MAX_ENTRIES) -> None:
-    """Refuses a list longer than `most`."""
+    """Raise InputError for a list longer than `most`."""
     if len(entries) > most:
         raise InputError(f"has {len(entries)} entries; at most {most} are taken", path=path)
 
 
-def check_weight(weight: int, path: str) -> None:
-    """The weight of a preference is 1 to 100."""
-    if not 1 <= weight <= 100:
-        raise InputError(f"{weight} is out of range; it must be 1 to 100", path=f"{path}.weight")
-
-
 def check_one_of(value: str, allowed: tuple[str, ...], path: str) -> None:
-    """Refuses a value that is not one of those allowed."""
+    """Raise InputError for a value that is not allowed."""
     if value not in allowed:
         raise InputError(f"{shown(value)} is not one of {', '.join(allowed)}", path=path)
 
 
 def check_not_negative(number: int | None, path: str) -> None:
-    """Refuses a negative number; None is a number not given."""
+    """Raise InputError for a negative number; None is an absent value."""
     if number is not None and number < 0:
         raise InputError(f"{number} is negative; it must be 0 or more", path=path)
 
 
 def check_time(text: str | None, path: str) -> None:
-    """A point in time; None is one not given."""
+    """Raise InputError for an invalid time; None is an absent value."""
     if text is None:
         return
     try:
@@ -57,14 +50,14 @@ def check_time(text: str | None, path: str) -> None:
 
 
 def check_annotations(annotations: Mapping[str, str], path: str) -> None:
-    """How much annotations take together."""
+    """Raise InputError for annotations that exceed the total size limit."""
     size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
     if size > _MAX_ANNOTATIONS_BYTES:
         raise InputError(f"take {size} bytes together; at most {_MAX_ANNOTATIONS_BYTES} are taken", path=path)
 
 
 def check_share(amount: int | str | None, path: str, most_percent: int | None = 100) -> None:
-    """A number of pods, or a percentage of them up to `most_percent`; None is an amount not given."""
+    """Raise InputError unless it is a number of pods, or a percentage up to `most_percent`; None is an absent value."""
     if isinstance(amount, int):
         check_not_negative(amount, path)
     elif amount is not None:
@@ -73,3 +66,26 @@ def check_share(amount: int | str | None, path: str, most_percent: int | None = 
         if not percent or (most_percent is not None and int(digits) > most_percent):
             limit = "" if most_percent is None else f' up to "{most_percent}%"'
             raise InputError(f"{shown(amount)} is neither a number nor a percentage{limit}", path=path)
+
+
+def check_amounts(amounts: Mapping[str, str | int | float], path: str) -> None:
+    """Check amounts by resource, for any resource name."""
+    for name, amount in amounts.items():
+        if _amount_error(amount) is not None:
+            check_amount(amount, field_path(path, name))
+
+
+def check_amount(amount: str | int | float | None, path: str) -> None:
+    """Raise InputError for a negative amount, MalformedError for what is not a quantity; None is an absent value."""
+    error = None if amount is None else _amount_error(amount)
+    if error is not None:
+        raise error[0](error[1], path=path)
+
+
+@lru_cache(maxsize=65_536)
+def _amount_error(amount: str | int | float) -> tuple[type[InputError], str] | None:
+    try:
+        is_negative = parse_quantity(amount) < 0
+    except ValueError as error:
+        return MalformedError, str(error)
+    return (InputError, f"{shown(amount)} is negative; it must be 0 or more") if is_negative else None

@@ -1,6 +1,6 @@
-"""The schedules of CronJobs: five fields as cron has them, or one of its names such as @hourly.
+"""The schedules of CronJobs: five cron fields, or a name such as @hourly.
 
-The rules of github.com/robfig/cron/v3 (ParseStandard, SpecSchedule.Next), with which Kubernetes reads them.
+The rules of github.com/robfig/cron/v3 (ParseStandard, SpecSchedule.Next), with which Kubernetes parses them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MINUTE = 60 * _SECOND
 _DAY = timedelta(days=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_DAY = date(9990, 1, 1)
-# A schedule that names no day within so many years names none (31 February).
+# A schedule without a match within so many years never matches (31 February).
 _YEARS_AHEAD = 5
 _ZONE_PREFIXES = ("CRON_TZ=", "TZ=")
 _EVERY = "@every "
@@ -36,7 +36,7 @@ _NAMED: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """What a field is called, and what it may be; ``names`` count from the least."""
+    """The name and range of a field; ``names`` count from the minimum."""
 
     name: str
     least: int
@@ -57,21 +57,21 @@ _FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """Again and again after the same time, which is in whole seconds."""
+    """A constant interval, in whole seconds."""
 
     interval_ns: int
 
     def next_ns(self, after_ns: int) -> int:
-        """The first time after another."""
+        """Return the first time after another."""
         return (after_ns // _SECOND) * _SECOND + self.interval_ns
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The minutes, by the clocks of a zone, that five fields name.
+    """The minutes that five fields select, in local time of a zone.
 
-    Where both the day of the month and that of the week are limited, either will do (``either_day``). Times that clocks
-    skip are left out; those that they show twice come twice.
+    If both the day of the month and the day of the week are restricted, either matches (``either_day``). Local times
+    that a clock change skips do not occur; those that it repeats occur twice.
     """
 
     minutes: tuple[int, ...]
@@ -83,10 +83,10 @@ class Schedule:
     zone: tzinfo
 
     def next_ns(self, after_ns: int) -> int | None:
-        """The first time after another; None where there is none within five years."""
+        """Return the first time after another; None if there is none within five years."""
         earliest_ns = (after_ns // _MINUTE + 1) * _MINUTE
         here = (_EPOCH + timedelta(seconds=earliest_ns // _SECOND)).astimezone(self.zone)
-        # Clocks that go back at midnight show the day before once more.
+        # A clock that goes back at midnight repeats part of the day before.
         for day in self._days_from(here.date() - _DAY):
             found = min((time for time in self._times_on(day) if time >= earliest_ns), default=None)
             if found is not None:
@@ -108,7 +108,7 @@ class Schedule:
         return (is_day or is_weekday) if self.either_day else (is_day and is_weekday)
 
     def _times_on(self, day: date) -> Iterator[int]:
-        """The times on a day, by the zone's clocks, in nanoseconds."""
+        """Yield the times on a local day, in nanoseconds."""
         midnight = datetime(day.year, day.month, day.day, tzinfo=self.zone)
         is_plain = midnight.utcoffset() == (midnight + _DAY).utcoffset()
         for hour in self.hours:
@@ -122,9 +122,9 @@ class Schedule:
 
 @lru_cache(maxsize=4_096)
 def parse_schedule(text: str, zone: str = "") -> Schedule | Every:
-    """The schedule of a CronJob, by the clocks of a time zone ("" is UTC). Raises ValueError.
+    """Return the schedule of a CronJob in a time zone ("" is UTC). Raises ValueError.
 
-    A zone may stand in the schedule itself (`TZ=Europe/Paris 0 6 * * *`), as it does in old CronJobs.
+    The schedule itself may name a zone (`TZ=Europe/Paris 0 6 * * *`), as in old CronJobs.
     """
     prefix = next((known for known in _ZONE_PREFIXES if text.startswith(known)), "")
     if prefix:
@@ -148,7 +148,7 @@ def parse_schedule(text: str, zone: str = "") -> Schedule | Every:
 
 @lru_cache(maxsize=1_024)
 def time_zone(name: str) -> tzinfo:
-    """A zone of the time zone database; "" is UTC. Raises ValueError."""
+    """Return a zone of the time zone database; "" is UTC. Raises ValueError."""
     if name in ("", "UTC"):
         return UTC
     try:
@@ -162,7 +162,7 @@ def _clock(moment: datetime) -> tuple[int, int, int, int]:
 
 
 def _is_star(part: str) -> bool:
-    """Whether a field leaves everything open: steps beyond one do not."""
+    """Return whether a field is unrestricted; one with a step above 1 is restricted."""
     for item in part.split(","):
         span, _, step = item.partition("/")
         if span in ("*", "?") and step in ("", "1"):
@@ -178,14 +178,14 @@ def _read_field(part: str, field: _Field) -> frozenset[int]:
 
 
 def _read_item(item: str, field: _Field) -> range:
-    """The numbers of one part of a list: `*`, `5`, `1-5`, each perhaps with a step as in `*/15`."""
+    """Return the numbers of one list item: `*`, `5`, `1-5`, each optionally with a step as in `*/15`."""
     span, slash, step_text = item.partition("/")
     first, dash, last = span.partition("-")
     if span in ("*", "?"):
         least, most = field.least, field.most
     else:
         least = _read_number(first, field)
-        # A step goes on to the end where no end is given.
+        # A step without an end extends to the maximum.
         most = _read_number(last, field) if dash else field.most if slash else least
     step = _read_step(step_text, field) if slash else 1
     if least < field.least or most > field.most or least > most:

@@ -1,4 +1,4 @@
-"""Devices that nodes offer, and classes of them (resource.k8s.io/v1 ResourceSlice, DeviceClass, DeviceTaintRule)."""
+"""Devices of nodes, and their classes (resource.k8s.io/v1 ResourceSlice, DeviceClass, DeviceTaintRule)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import msgspec
 
 from podium.api.meta import Int64, Kubernetes, Narrow, Raw
 from podium.api.pod import Quantity
-from podium.api.selection import NodeSelector
+from podium.api.selectors import NodeSelector
 
 
 class DeviceAttribute(Narrow, frozen=True, kw_only=True):
-    """The value of an attribute: one of the four."""
+    """The value of an attribute: one of the four types."""
 
     int_: Int64 | None = msgspec.field(name="int", default=None)
     bool_: bool | None = msgspec.field(name="bool", default=None)
@@ -21,7 +21,7 @@ class DeviceAttribute(Narrow, frozen=True, kw_only=True):
 
 
 class CapacityRange(Narrow, frozen=True, kw_only=True):
-    """The amounts that may be consumed: from `min` on, up to `max`, in steps."""
+    """The valid amounts of a capacity request: from `min` to `max`, in steps."""
 
     min: Quantity
     max: Quantity | None = None
@@ -29,7 +29,7 @@ class CapacityRange(Narrow, frozen=True, kw_only=True):
 
 
 class CapacityRequestPolicy(Narrow, frozen=True, kw_only=True):
-    """How requests for a capacity are rounded, and what is consumed without one."""
+    """The rounding of capacity requests, and the default amount."""
 
     default: Quantity | None = None
     valid_values: tuple[Quantity, ...] = ()
@@ -37,7 +37,7 @@ class CapacityRequestPolicy(Narrow, frozen=True, kw_only=True):
 
 
 class DeviceCapacity(Narrow, frozen=True, kw_only=True):
-    """How much of something a device has."""
+    """An amount of a capacity of a device."""
 
     value: Quantity
     request_policy: CapacityRequestPolicy | None = None
@@ -50,21 +50,21 @@ class Counter(Narrow, frozen=True, kw_only=True):
 
 
 class CounterSet(Narrow, frozen=True, kw_only=True):
-    """Amounts under one name."""
+    """A named set of counters."""
 
     name: str
     counters: dict[str, Counter] = {}
 
 
 class DeviceCounterConsumption(Narrow, frozen=True, kw_only=True):
-    """What a device takes of a counter set while it is allocated."""
+    """The amounts of a counter set that an allocated device consumes."""
 
     counter_set: str
     counters: dict[str, Counter] = {}
 
 
 class DeviceTaint(Narrow, frozen=True, kw_only=True):
-    """What keeps claims without a toleration away from a device."""
+    """A taint that excludes claims without a matching toleration."""
 
     key: str
     value: str = ""
@@ -72,7 +72,7 @@ class DeviceTaint(Narrow, frozen=True, kw_only=True):
 
 
 class DeviceFields(Narrow, frozen=True, kw_only=True):
-    """What a device is."""
+    """The properties of a device."""
 
     attributes: dict[str, DeviceAttribute] = {}
     capacity: dict[str, DeviceCapacity] = {}
@@ -88,19 +88,19 @@ class DeviceFields(Narrow, frozen=True, kw_only=True):
 
 
 class Device(DeviceFields, frozen=True, kw_only=True):
-    """A device under its name. What v1beta1 has in `basic` stands in the device itself since v1beta2."""
+    """A named device. The properties in `basic` of v1beta1 are in the device itself since v1beta2."""
 
     name: str
     basic: DeviceFields | None = None
 
     @property
     def fields(self) -> DeviceFields:
-        """What the device is, in whatever version it was written."""
+        """The device's properties, in whichever version they are written."""
         return self if self.basic is None else self.basic
 
 
 class ResourcePool(Narrow, frozen=True, kw_only=True):
-    """The pool that a slice is a part of: only slices of the latest generation count, and only all of them together."""
+    """The pool of a slice: only slices of the latest generation count, and only if all of them exist."""
 
     name: str
     generation: Int64 = 0
@@ -108,7 +108,7 @@ class ResourcePool(Narrow, frozen=True, kw_only=True):
 
 
 class ResourceSliceSpec(Narrow, frozen=True, kw_only=True):
-    """Devices of one driver and pool, or counters that they share, and the nodes from which they can be used."""
+    """Devices of one driver and pool, or their shared counters, and the nodes that can use them."""
 
     driver: str
     pool: ResourcePool
@@ -121,31 +121,31 @@ class ResourceSliceSpec(Narrow, frozen=True, kw_only=True):
 
 
 class ResourceSlice(Kubernetes, frozen=True, kw_only=True):
-    """What a driver offers (resource.k8s.io/v1)."""
+    """A set of devices that a driver offers (resource.k8s.io/v1)."""
 
     spec: ResourceSliceSpec
 
 
 class CELDeviceSelector(Narrow, frozen=True, kw_only=True):
-    """An expression that says which devices will do."""
+    """A CEL expression that selects devices."""
 
     expression: str
 
 
 class DeviceSelector(Narrow, frozen=True, kw_only=True):
-    """What a device must be like."""
+    """A condition on devices."""
 
     cel: CELDeviceSelector | None = None
 
 
 class DeviceClassConfiguration(Narrow, frozen=True, kw_only=True):
-    """Settings for a driver, handed on with the allocation."""
+    """Driver configuration, passed on with the allocation."""
 
     opaque: Raw | None = None
 
 
 class DeviceClassSpec(Narrow, frozen=True, kw_only=True):
-    """What devices of the class are like, and the extended resource that stands for it."""
+    """The selectors of the class, and the extended resource that it provides."""
 
     selectors: tuple[DeviceSelector, ...] = ()
     config: tuple[DeviceClassConfiguration, ...] = ()
@@ -153,13 +153,13 @@ class DeviceClassSpec(Narrow, frozen=True, kw_only=True):
 
 
 class DeviceClass(Kubernetes, frozen=True, kw_only=True):
-    """A kind of device that claims ask for (resource.k8s.io/v1)."""
+    """A class of devices that claims request (resource.k8s.io/v1)."""
 
     spec: DeviceClassSpec = DeviceClassSpec()
 
 
 class DeviceTaintSelector(Narrow, frozen=True, kw_only=True):
-    """Which devices a rule taints; what is not given is any."""
+    """The devices that a rule taints; unset fields match any."""
 
     driver: str | None = None
     pool: str | None = None
@@ -174,6 +174,6 @@ class DeviceTaintRuleSpec(Narrow, frozen=True, kw_only=True):
 
 
 class DeviceTaintRule(Kubernetes, frozen=True, kw_only=True):
-    """A taint put on devices by an administrator (resource.k8s.io/v1beta2)."""
+    """An administrator's taint on devices (resource.k8s.io/v1beta2)."""
 
     spec: DeviceTaintRuleSpec

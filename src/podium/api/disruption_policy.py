@@ -1,8 +1,8 @@
-"""What a cluster's administrator decides about disruptions: DisruptionPolicy (podium.dev/v1alpha1).
+"""The administrator's disruption rules of a cluster: DisruptionPolicy (podium.dev/v1alpha1).
 
-The design for controlled rescheduling leaves it to the administrator to order the priorities, to give workloads
-default budgets, to limit what any one component disrupts, and to bound the avoid lists. One object, named `default`,
-says all of that; a cluster without it has the defaults given here.
+In the design for controlled rescheduling the administrator orders the priorities, gives workloads default budgets,
+limits the disruptions of each component, and bounds the avoid lists. One object, named `default`, contains all of that;
+a cluster without it has the defaults given here.
 """
 
 from __future__ import annotations
@@ -10,20 +10,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from podium.api.disruption_cap import Cap, CapBucket, CapStatus, full_times, written_buckets
-from podium.api.disruption_rate import Rate
+from podium.api.disruption_rate import Cap, CapBucket, CapStatus, Rate, full_times, written_buckets
 from podium.api.meta import Int32, Kubernetes, Narrow, Raw
+from podium.api.qos import QOSClass
+from podium.api.selectors import LabelSelector
 from podium.api.times import parse_duration
 
 POLICY_NAME = "default"
-"""The name of a cluster's one DisruptionPolicy."""
+"""The name of a cluster's only DisruptionPolicy."""
 
 SCHEDULER = "scheduler"
-"""The component whose cap preemptions count for."""
+"""The component whose cap counts preemptions."""
 
 
 class DefaultBudget(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The budget of workloads that have none and whose pods have at least this priority; None is any priority."""
+    """The budget of workloads without one whose pods have at least this priority; None means any priority."""
 
     min_priority: Int32 | None = None
     max_unavailable: Int32 | str | None = None
@@ -31,10 +32,10 @@ class DefaultBudget(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class BudgetBound(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How strict budgets of pods of at least this priority may be; None is any priority.
+    """The maximum strictness of budgets of pods of at least this priority; None means any priority.
 
-    With all pods up, so many of them must be allowed to be disrupted at a time (a number, or a percentage of those
-    expected); and where a budget has a rate, disruptions must come back at least as quickly as with this one.
+    With all pods healthy, so many disruptions at a time must be allowed (a number, or a percentage of the expected
+    pods). If a budget has a rate, its tokens must return at least as quickly as with this one.
     """
 
     min_priority: Int32 | None = None
@@ -42,27 +43,55 @@ class BudgetBound(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True)
     min_rate: str | None = None
 
 
+class PriorityRule(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The PriorityClass of new pods that meet all conditions; an omitted condition matches any pod.
+
+    `when_stated` is the treatment of a pod that states another class, or a priority: `Keep` leaves it unchanged,
+    `Replace` assigns the rule's class, `Refuse` refuses the pod.
+    """
+
+    name: str
+    priority_class_name: str
+    pod_selector: LabelSelector | None = None
+    namespace_selector: LabelSelector | None = None
+    qos_classes: tuple[QOSClass, ...] = ()
+    when_stated: Literal["Keep", "Replace", "Refuse"] = "Keep"
+
+    @property
+    def class_name(self) -> str:
+        """The name of the class, in lower case like the names of `priorities`."""
+        return self.priority_class_name.strip().lower()
+
+    @property
+    def is_unconditional(self) -> bool:
+        """Whether the rule has no conditions."""
+        given = [one for one in (self.pod_selector, self.namespace_selector) if one is not None]
+        return not self.qos_classes and not any(one.match_labels or one.match_expressions for one in given)
+
+
 class AvoidLists(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How many controllers a node's avoid list names at most, and how long each stays on it."""
+    """The maximum number of controllers on a node's avoid list, and the lifetime of the entries."""
 
     max_entries: Int32 = 16
     expire_after: str = "1h"
 
     @property
     def expire_after_ns(self) -> int:
-        """How long an entry stays."""
+        """The lifetime of an entry."""
         return parse_duration(self.expire_after)
 
 
 class DisruptionPolicySpec(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What holds in the whole cluster.
+    """The cluster-wide rules.
 
     `priorities` are the names of priority classes, highest first: `Critical > Normal`, or a list. `several_budgets`
-    says whether a pod with several disruption budgets cannot be evicted, or all of them must allow it.
-    `default_budgets` and `budget_bounds` stand from the highest priority down.
+    says whether a pod with several disruption budgets cannot be evicted, or needs the permission of all.
+    `default_budgets` and `budget_bounds` are in descending order of priority. The first of the `priority_rules` that
+    matches a new pod decides about its class.
     """
 
     priorities: str | tuple[str, ...] = ()
+    priority_rules: tuple[PriorityRule, ...] = ()
     several_budgets: Literal["Refuse", "RequireAll"] = "Refuse"
     default_budgets: tuple[DefaultBudget, ...] = ()
     budget_bounds: tuple[BudgetBound, ...] = ()
@@ -73,7 +102,7 @@ class DisruptionPolicySpec(Narrow, frozen=True, kw_only=True, forbid_unknown_fie
     def levels(self) -> tuple[str, ...]:
         """The names of the priority classes, highest first.
 
-        They are the names of `priorities` in lower case, since Kubernetes takes no other letters in names of objects.
+        They are the names of `priorities` in lower case, since Kubernetes requires it for object names.
         """
         given = self.priorities
         if isinstance(given, str):
@@ -81,48 +110,50 @@ class DisruptionPolicySpec(Narrow, frozen=True, kw_only=True, forbid_unknown_fie
         return tuple(name.strip().lower() for name in given)
 
     def default_budget(self, priority: int) -> DefaultBudget | None:
-        """The default budget of a workload whose pods have that priority, or None."""
+        """Return the default budget of a workload whose pods have that priority, or None."""
         budgets = self.default_budgets
         return next(
             (budget for budget in budgets if budget.min_priority is None or budget.min_priority <= priority), None
         )
 
     def budget_bound(self, priority: int) -> BudgetBound | None:
-        """How strict the budgets of pods of that priority may be; None is as strict as they like."""
+        """Return the bound for budgets of pods of that priority; None means unbounded."""
         bounds = self.budget_bounds
         return next((bound for bound in bounds if bound.min_priority is None or bound.min_priority <= priority), None)
 
     @property
     def possible_bounds(self) -> tuple[BudgetBound | None, ...]:
-        """The bounds of pods of any priority; None is among them where those of some have none."""
+        """The bounds that apply to any priority; None is included if some priorities have no bound."""
         covers_all = bool(self.budget_bounds) and self.budget_bounds[-1].min_priority is None
         return self.budget_bounds if covers_all else (*self.budget_bounds, None)
 
 
 class DisruptionPolicyStatus(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is used of the caps; a bucket that is not listed is full."""
+    """The usage of the caps; an unlisted bucket is full."""
 
     caps: tuple[CapStatus, ...] = ()
 
 
 class DisruptionPolicy(Kubernetes, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The rules of a cluster for disruptions (podium.dev/v1alpha1)."""
+    """A cluster's disruption rules (podium.dev/v1alpha1)."""
 
     spec: DisruptionPolicySpec = DisruptionPolicySpec()
     status: DisruptionPolicyStatus = DisruptionPolicyStatus()
 
     def caps_on(self, component: str, namespace: str) -> dict[CapBucket, Rate]:
-        """The buckets that a disruption takes of: by a component ("" for one that names itself not), in a namespace."""
+        """Return the buckets from which a disruption by a component ("" if unstated) in a namespace takes tokens."""
         return {cap.bucket(namespace): cap.rate for cap in self.spec.caps if cap.counts(component)}
 
     def cap_full_ns(self, bucket: CapBucket) -> int:
-        """When a bucket is full again; 0 for one that nothing was taken of."""
+        """Return when a bucket is full again; 0 for an unused one."""
         return full_times(self.status.caps).get(bucket, 0)
 
     def exhausted_cap(self, component: str, namespace: str, now: int) -> tuple[CapBucket, Rate, int] | None:
-        """The cap that forbids a disruption now: its bucket, its rate, and when there is a token; None where none does.
+        """Return the cap that forbids a disruption now: its bucket, its rate, and the time of the next token.
 
-        Of several the one that forbids it longest.
+        None if allowed.
+
+        Of several caps, the one that forbids it longest.
         """
         full = full_times(self.status.caps)
         waits = [
@@ -133,14 +164,14 @@ class DisruptionPolicy(Kubernetes, frozen=True, kw_only=True, forbid_unknown_fie
         return None if bucket is None or rate is None or next_ns <= now else (bucket, rate, next_ns)
 
     def cap_next_ns(self, component: str, namespace: str, now: int) -> int:
-        """When the component may disrupt next in a namespace: `now` where it may at once."""
+        """Return when the component may disrupt next in a namespace: `now` if it may immediately."""
         exhausted = self.exhausted_cap(component, namespace, now)
         return now if exhausted is None else exhausted[2]
 
     def status_after(self, component: str, namespace: str, now: int) -> Raw | None:
-        """The status once the component has disrupted another time; None where nothing changes.
+        """Return the status after another disruption by the component; None if nothing changes.
 
-        That takes a token of each bucket that has one: a disruption that the caps do not allow takes what there is.
+        It takes a token from each bucket that has one: a disruption beyond the caps takes what is available.
         """
         full = full_times(self.status.caps)
         taken = {
@@ -151,11 +182,11 @@ class DisruptionPolicy(Kubernetes, frozen=True, kw_only=True, forbid_unknown_fie
         return self.status_with(taken, now) if taken else None
 
     def status_with(self, full: Mapping[CapBucket, int], now: int) -> Raw:
-        """The status where these buckets are full again at other times."""
+        """Return the status with changed times at which buckets are full again."""
         return {"caps": written_buckets({**full_times(self.status.caps), **full}, now)}
 
     def status_carried_over(self, before: DisruptionPolicy) -> Raw:
-        """The status of this policy where it takes the place of `before`: what was used of a cap still counts."""
+        """Return the status of this policy as a replacement of `before`: used tokens of a cap still count."""
         rates, old = ({cap.scope: cap.rate for cap in policy.spec.caps} for policy in (self, before))
         full = {
             bucket: used if rate == old[bucket.scope] else rate.carried_over(used, old[bucket.scope])

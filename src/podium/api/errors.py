@@ -1,4 +1,4 @@
-"""The errors that people see, and how text from their files is shown in them."""
+"""Errors for users, and the safe display of text from their files."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _MAX_SHOWN = 80
 
 
 def escape(text: str, limit: int) -> str:
-    """The text on one line and at most about `limit` characters long.
+    """Return the text on one line and at most about `limit` characters long.
 
-    What a terminal would act on (control characters, ANSI escapes, direction marks, lone surrogates) is
-    written as an escape sequence, so that a hostile file cannot colour, hide or forge output.
+    Characters that a terminal interprets (control characters, ANSI escapes, direction marks, lone surrogates) are
+    escaped, so that a hostile file cannot colour, hide or forge output.
     """
     kept = text[:limit]
     if not kept.isprintable():
@@ -20,7 +20,7 @@ def escape(text: str, limit: int) -> str:
 
 
 def shown(value: object) -> str:
-    """A value of the input as errors quote it: text in double quotes, shortened; collections by kind."""
+    """Return a value of the input as errors quote it: text in double quotes, shortened; collections by kind."""
     if isinstance(value, str):
         return f'"{escape(value, _MAX_SHOWN)}"'
     if value is None:
@@ -32,18 +32,18 @@ def shown(value: object) -> str:
     if isinstance(value, list | tuple):
         return "a list"
     if isinstance(value, int) and value.bit_length() > 256:
-        # Python refuses to write integers of thousands of digits, and nobody wants to read them.
+        # Python refuses to format integers of thousands of digits, which would not help users either.
         return "a number of more than 77 digits"
     return escape(str(value), _MAX_SHOWN)
 
 
 def field_path(parent: str, key: str) -> str:
-    """The path of an object's entry: `.metadata.labels.app`, with keys that are not plain words in brackets."""
+    """Return the path of an object's entry: `.metadata.labels.app`, with unusual keys in brackets."""
     return f"{parent}.{key}" if key.isidentifier() else f"{parent}[{shown(key)}]"
 
 
 def placed(source: str, document: int | None, object_: str, path: str, problem: str) -> str:
-    """A problem behind its place, on one line of bounded length; parts of the place that are not known are left out."""
+    """Return a problem after its location, on one line of bounded length; unknown parts of the location are omitted."""
     parts = (source, "" if document is None else f"document {document}", object_, path)
     place = ", ".join(escape(part, _MAX_PART) for part in parts if part)
     problem = escape(problem, _MAX_PROBLEM)
@@ -51,15 +51,15 @@ def placed(source: str, document: int | None, object_: str, path: str, problem: 
 
 
 class PodiumError(Exception):
-    """The base of all errors that are shown to people; the message stands for itself, without a traceback."""
+    """The base of all errors for users; the message is complete without a traceback."""
 
 
 class InputError(PodiumError):
-    """Something that a person wrote, or a file that they gave, is wrong.
+    """An error in a user's file or argument.
 
-    `source` is the file's name or "", `document` the 1-based number of the document in it or None, `object`
-    names the object as in `Pod default/web` or is "", `path` is the field as in `.spec.containers[0].image`
-    or "", and `problem` says what is wrong and what would be right. `str()` is one line of bounded length.
+    `source` is the file's name or "", `document` the 1-based number of the document in it or None, `object` names the
+    object as in `Pod default/web` or is "", `path` is the field as in `.spec.containers[0].image` or "", and `problem`
+    says what is wrong and what would be right. `str()` is one line of bounded length.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class InputError(PodiumError):
         document: int | None = None,
         object: str = "",  # noqa: A002 - named as the attribute is
     ) -> InputError:
-        """The same error with the parts of its place filled in that are not known yet."""
+        """Return the same error with unknown parts of its location filled in."""
         return type(self)(
             self.problem,
             source=self.source or source,
@@ -99,4 +99,4 @@ class InputError(PodiumError):
 
 
 class MalformedError(InputError):
-    """A value cannot be read as what its field holds: text for a number, "1 Gi" for a quantity."""
+    """An error for a value that cannot be parsed as its field's type: text for a number, "1 Gi" for a quantity."""

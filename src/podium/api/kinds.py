@@ -1,7 +1,8 @@
-"""The kinds of objects: those that Podium reads, and what is known of the others that Kubernetes has.
+"""The registry of kinds: those that Podium reads, and facts about Kubernetes' other kinds.
 
-A kind is known by its API group and name; the version does not matter. This is the one list of kinds: reading, the
-store, simulations and the documents ask it.
+A kind is identified by its API group and name, independent of the version. This is the only list of kinds: reading, the
+store, simulations and the documents use it. Source of the names and orders for users: pkg/registry (ShortNames and
+Categories of each storage), pkg/controlplane (the priorities of the groups).
 """
 
 from __future__ import annotations
@@ -10,23 +11,20 @@ from dataclasses import dataclass
 
 from podium.api.devices import DeviceClass, DeviceTaintRule, ResourceSlice
 from podium.api.disruption_policy import DisruptionPolicy
-from podium.api.kind_names import short_names
-from podium.api.limit_range import LimitRange
 from podium.api.meta import Kubernetes
-from podium.api.node import CSINode, Namespace, Node
+from podium.api.node import CSINode, Namespace, Node, RuntimeClass
 from podium.api.pod import Pod
-from podium.api.pod_group import PodGroup
-from podium.api.pod_group_forms import OLDER_VERSION
+from podium.api.pod_group import OLDER_VERSION, PodGroup
 from podium.api.policy import PodDisruptionBudget, PriorityClass
-from podium.api.quota import ResourceQuota
+from podium.api.quota import LimitRange, ResourceQuota
 from podium.api.resource_claims import ResourceClaim, ResourceClaimTemplate
-from podium.api.runtime_class import RuntimeClass
 from podium.api.storage import (
     CSIDriver,
     CSIStorageCapacity,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
+    VolumeAttachment,
 )
 from podium.api.workloads import (
     ControllerRevision,
@@ -40,18 +38,116 @@ from podium.api.workloads import (
     StatefulSet,
 )
 
+# kubectl takes the first kind with a matching short name, in discovery order.
+_SHORT_NAMES = {
+    ("", "ComponentStatus"): ("cs",),
+    ("", "ConfigMap"): ("cm",),
+    ("", "Endpoints"): ("ep",),
+    ("", "Event"): ("ev",),
+    ("", "LimitRange"): ("limits",),
+    ("", "Namespace"): ("ns",),
+    ("", "Node"): ("no",),
+    ("", "PersistentVolume"): ("pv",),
+    ("", "PersistentVolumeClaim"): ("pvc",),
+    ("", "Pod"): ("po",),
+    ("", "ReplicationController"): ("rc",),
+    ("", "ResourceQuota"): ("quota",),
+    ("", "Service"): ("svc",),
+    ("", "ServiceAccount"): ("sa",),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): ("crd", "crds"),
+    ("apps", "DaemonSet"): ("ds",),
+    ("apps", "Deployment"): ("deploy",),
+    ("apps", "ReplicaSet"): ("rs",),
+    ("apps", "StatefulSet"): ("sts",),
+    ("autoscaling", "HorizontalPodAutoscaler"): ("hpa",),
+    ("batch", "CronJob"): ("cj",),
+    ("certificates.k8s.io", "CertificateSigningRequest"): ("csr",),
+    ("events.k8s.io", "Event"): ("ev",),
+    ("networking.k8s.io", "IPAddress"): ("ip",),
+    ("networking.k8s.io", "Ingress"): ("ing",),
+    ("networking.k8s.io", "NetworkPolicy"): ("netpol",),
+    ("podium.dev", "DisruptionPolicy"): ("dpol",),
+    ("policy", "PodDisruptionBudget"): ("pdb",),
+    ("scheduling.k8s.io", "PriorityClass"): ("pc",),
+    ("storage.k8s.io", "StorageClass"): ("sc",),
+    ("storage.k8s.io", "VolumeAttributesClass"): ("vac",),
+}
+_CATEGORIES = {
+    "all": (
+        ("", "Pod"),
+        ("", "ReplicationController"),
+        ("", "Service"),
+        ("apps", "DaemonSet"),
+        ("apps", "Deployment"),
+        ("apps", "ReplicaSet"),
+        ("apps", "StatefulSet"),
+        ("autoscaling", "HorizontalPodAutoscaler"),
+        ("batch", "CronJob"),
+        ("batch", "Job"),
+    ),
+    "api-extensions": (
+        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
+        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition"),
+        ("apiregistration.k8s.io", "APIService"),
+    ),
+}
+_GROUPS = (
+    "",
+    "apiregistration.k8s.io",
+    "apps",
+    "events.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "networking.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "storage.k8s.io",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "scheduling.k8s.io",
+    "coordination.k8s.io",
+    "node.k8s.io",
+    "discovery.k8s.io",
+    "resource.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+)
+# Aggregated APIs come last.
+_LAST_GROUP = "metrics.k8s.io"
+_RANK_OF = {group: rank for rank, group in enumerate(_GROUPS)}
+
+
+def short_names(group: str, kind: str) -> tuple[str, ...]:
+    """Return the short names of the kind."""
+    return _SHORT_NAMES.get((group, kind), ())
+
+
+def categories(group: str, kind: str) -> tuple[str, ...]:
+    """Return the categories that include the kind, such as `all`."""
+    return tuple(name for name, kinds in _CATEGORIES.items() if (group, kind) in kinds)
+
+
+def group_order(group: str) -> tuple[int, bool, str]:
+    """Return the sort key of a group: Kubernetes' own in its order, then others by name, then the metrics."""
+    return (_RANK_OF.get(group, len(_GROUPS)), group == _LAST_GROUP, group)
+
+
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-"""What can be asked of the objects of most kinds, in the order in which the API names it."""
+"""The verbs of most kinds, in the order of the API."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of object: its API group ("" is the core) and name, whether it has a namespace, its reading.
+    """A kind: its API group ("" is the core), its name, whether it is namespaced, and its typed reading.
 
-    `version` is what Podium writes where it names the kind, and what a store holds; `other_versions` are further
-    `apiVersion`s in which the same objects are served. A kind without a status says all there is to say by itself; one
-    with a scale has a number of pods that others may set. A kind that is not `is_served` is off by default in v1.36.
-    `verbs` are what can be asked of its objects.
+    `version` is what Podium writes, and the storage version; `other_versions` are further `apiVersion`s in which the
+    same objects are served. `has_status` and `has_scale` say whether the kind has these subresources. A kind that is
+    not `is_served` is off by default in v1.36. `verbs` are its verbs.
     """
 
     group: str
@@ -67,17 +163,17 @@ class Kind:
 
     @property
     def api_version(self) -> str:
-        """Group and version as objects carry them: `v1`, `apps/v1`."""
+        """The group and version as objects state them: `v1`, `apps/v1`."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def has_generation(self) -> bool:
-        """Whether `metadata.generation` counts the changes of what its objects ask for."""
+        """Whether `metadata.generation` counts the changes of the desired state."""
         return self.name in _COUNTED.get(self.group, "").split()
 
     @property
     def plural(self) -> str:
-        """The name in the API's paths, and for kubectl (apimachinery's UnsafeGuessKindToResource)."""
+        """The plural in API paths and for kubectl (apimachinery's UnsafeGuessKindToResource)."""
         name = self.name.lower()
         if name.endswith("endpoints"):
             return name
@@ -87,17 +183,17 @@ class Kind:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What kubectl takes for it: `deployment`, `deployments`, `deploy`."""
+        """The names that kubectl accepts: `deployment`, `deployments`, `deploy`."""
         return (self.name.lower(), self.plural, *short_names(self.group, self.name))
 
 
-# What others refer to comes first: in this order the objects of an input are created.
+# Referenced kinds come first: the objects of an input are created in this order.
 _READ = (
     Kind("scheduling.k8s.io", "PriorityClass", False, PriorityClass, has_status=False),
-    # Makes the classes of its levels that are not there.
+    # Creates the missing classes of its levels.
     Kind("podium.dev", "DisruptionPolicy", False, DisruptionPolicy, "v1alpha1"),
     Kind("", "Namespace", False, Namespace, verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection")),
-    # What pods get where they say nothing.
+    # Provides the defaults of pods.
     Kind("", "LimitRange", True, LimitRange, has_status=False),
     Kind("node.k8s.io", "RuntimeClass", False, RuntimeClass, has_status=False),
     Kind("storage.k8s.io", "StorageClass", False, StorageClass, has_status=False),
@@ -107,6 +203,7 @@ _READ = (
     Kind("storage.k8s.io", "CSIStorageCapacity", True, CSIStorageCapacity, has_status=False),
     Kind("", "PersistentVolume", False, PersistentVolume),
     Kind("", "PersistentVolumeClaim", True, PersistentVolumeClaim),
+    Kind("storage.k8s.io", "VolumeAttachment", False, VolumeAttachment),
     Kind("", "Service", True, Service),
     Kind("apps", "Deployment", True, Deployment, has_scale=True),
     Kind("apps", "StatefulSet", True, StatefulSet, has_scale=True),
@@ -119,7 +216,7 @@ _READ = (
     Kind("batch", "Job", True, Job),
     Kind("policy", "PodDisruptionBudget", True, PodDisruptionBudget),
     Kind("resource.k8s.io", "DeviceClass", False, DeviceClass, has_status=False),
-    # Their API is off by default in v1.36.
+    # This API is off by default in v1.36.
     Kind("resource.k8s.io", "DeviceTaintRule", False, DeviceTaintRule, "v1beta2", is_served=False),
     Kind("resource.k8s.io", "ResourceSlice", False, ResourceSlice, has_status=False),
     Kind("resource.k8s.io", "ResourceClaimTemplate", True, ResourceClaimTemplate, has_status=False),
@@ -127,10 +224,10 @@ _READ = (
     # The older form of scheduler-plugins is another version of it. The API of v1.36 is off by default.
     Kind("scheduling.k8s.io", "PodGroup", True, PodGroup, "v1alpha2", other_versions=(OLDER_VERSION,)),
     Kind("", "Pod", True, Pod),
-    # A quota counts what is there; it may have been lowered since.
+    # Created after the objects that it counts, because it may have been lowered since.
     Kind("", "ResourceQuota", True, ResourceQuota),
 )
-# The kinds of which kube-apiserver counts the changes (the strategies in pkg/registry, PrepareForCreate).
+# The kinds with a generation in kube-apiserver (the strategies in pkg/registry, PrepareForCreate).
 _COUNTED: dict[str, str] = {
     "": "Pod PodTemplate ReplicationController",
     "admissionregistration.k8s.io": (
@@ -150,16 +247,16 @@ _COUNTED: dict[str, str] = {
     "storage.k8s.io": "CSIDriver",
 }
 KINDS = {(kind.group, kind.name): kind for kind in _READ}
-"""The kinds that Podium reads, in the order in which objects of an input are created."""
+"""The kinds that Podium reads, in the creation order of an input's objects."""
 
 WORKLOADS = ("CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")
-"""The kinds that make pods, by name: whoever means their pods need not name one."""
+"""The kinds that create pods, by name: arguments that mean their pods can omit the kind."""
 
 KIND_OF = {kind.type: kind for kind in _READ}
-"""The same by the type of their reading."""
+"""The same kinds by the type of their reading."""
 
 KEPT_KINDS = (
-    # A pod that is bound, by a request that names it in its body alone; nothing is kept of it.
+    # Binds a pod that only the body names; it is not stored.
     Kind("", "Binding", True, has_status=False, verbs=("create",)),
     Kind("", "ConfigMap", True, has_status=False),
     Kind("", "Endpoints", True, has_status=False),
@@ -191,17 +288,16 @@ KEPT_KINDS = (
     Kind("rbac.authorization.k8s.io", "Role", True, has_status=False),
     Kind("rbac.authorization.k8s.io", "RoleBinding", True, has_status=False),
     Kind("scheduling.k8s.io", "Workload", True, version="v1alpha2", has_status=False),
-    Kind("storage.k8s.io", "VolumeAttachment", False),
     Kind("storage.k8s.io", "VolumeAttributesClass", False, has_status=False),
 )
-"""The kinds that a store keeps though Podium does not read them."""
+"""The kinds that a store keeps although Podium does not read them."""
 
 _ALIASES = {(version.rpartition("/")[0], kind.name): kind for kind in _READ for version in kind.other_versions}
 
 SERVED_KINDS = {(kind.group, kind.name): kind for kind in (*KEPT_KINDS, *_READ)}
-"""All kinds that a store holds, those that are off by default among them."""
+"""All kinds that a store holds, including those that are off by default."""
 
-# Every other kind that Kubernetes v1.36 serves, or did since v1.21, by its group. None of their objects makes pods.
+# All other kinds that Kubernetes v1.36 serves, or has served since v1.21, by group. None of them creates pods.
 _WITHOUT_PODS = {
     "": "ComponentStatus",
     "certificates.k8s.io": "ClusterTrustBundle PodCertificateRequest",
@@ -213,7 +309,7 @@ _WITHOUT_PODS = {
     "resource.k8s.io": "PodSchedulingContext ResourceClass ResourcePoolStatusRequest",
     "storagemigration.k8s.io": "StorageVersionMigration",
 }
-# What makes pods, or has them made, beside the kinds that are read.
+# Kinds that create or scale pods, besides those that are read.
 _WITH_PODS = frozenset((("autoscaling", "HorizontalPodAutoscaler"),))
 
 _BUILT_IN = {
@@ -225,24 +321,24 @@ _GROUP_OF = {kind.name: kind.group for kind in _READ}
 
 
 def group_of(api_version: str) -> str:
-    """The API group of an `apiVersion` such as apps/v1; "" for the core's v1."""
+    """Return the API group of an `apiVersion` such as apps/v1; "" for the core's v1."""
     return api_version.rpartition("/")[0]
 
 
 def read_kind(group: str, name: str) -> Kind | None:
-    """The kind of that name that Podium reads, also by the group of another version of it; None for any other."""
+    """Return the kind that Podium reads, also for the group of another version of it; None for any other."""
     return KINDS.get((group, name)) or _ALIASES.get((group, name))
 
 
 def right_group(group: str, kind: str) -> str | None:
-    """The group that has the kind, when `group` is a built-in one that has it not; else None."""
+    """Return the group that has the kind if `group` is a built-in one without it; otherwise None."""
     right = _GROUP_OF.get(kind)
     has_it = (group, kind) in _BUILT_IN
     return right if right is not None and right != group and group in _BUILT_IN_GROUPS and not has_it else None
 
 
 def right_name(group: str, kind: str) -> str | None:
-    """The kind of a built-in group that is named but for small and capital letters; else None."""
+    """Return the kind of a built-in group whose name differs only in case; otherwise None."""
     if group not in _BUILT_IN_GROUPS or (group, kind) in _BUILT_IN:
         return None
     lowered = kind.lower()
@@ -250,13 +346,13 @@ def right_name(group: str, kind: str) -> str | None:
 
 
 def known_names(group: str) -> list[str] | None:
-    """The kinds of a group of Kubernetes' own, sorted; None for a group that others add."""
+    """Return the kinds of a built-in group, sorted; None for any other group."""
     return sorted(name for of, name in _BUILT_IN if of == group) if group in _BUILT_IN_GROUPS else None
 
 
 def may_create_pods(group: str, kind: str) -> bool:
-    """Whether objects of a kind that is not read may make pods, or have more of them made.
+    """Return whether objects of a kind that is not read may create pods, or scale them.
 
-    Of Kubernetes' own kinds that is known; an operator may make pods for any of its own.
+    For Kubernetes' own kinds that is known; an operator may create pods for any of its kinds.
     """
     return ((group, kind) not in _BUILT_IN and (group, kind) not in _ALIASES) or (group, kind) in _WITH_PODS

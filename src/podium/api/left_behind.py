@@ -1,6 +1,6 @@
-"""What the eviction of a pod leaves on the node: whom it should avoid, and what the replacement gets.
+"""Eviction hints: what the eviction of a pod records on its node for the avoid list and the replacement.
 
-The API server writes it with the eviction; where that is one that knows nothing of it, whoever asks for the eviction.
+The API server writes them with the eviction; with an API server that does not support them, the evictor does.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from podium.api.replacements import (
 from podium.api.times import format_duration
 
 EVICTED = "EvictionByEvictionAPI"
-"""The reason of what is left where the eviction names no component; and of the evicted pod's DisruptionTarget."""
+"""The reason of hints from an eviction without a component, and of the evicted pod's DisruptionTarget."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """What who asks for an eviction wants to be left: the node avoided or not, how long, and for the replacement."""
+    """The hints that an evictor requests: whether and how long to avoid the node, and for the replacement."""
 
     avoid_node: bool = False
     avoid_for: AvoidFor = AvoidFor()  # noqa: RUF009 - an immutable value
     for_replacement: ForReplacement = ForReplacement()  # noqa: RUF009 - an immutable value
 
     def __bool__(self) -> bool:
-        """Whether anything is to be left."""
+        """Return whether there are any hints."""
         return self.avoid_node or bool(self.for_replacement)
 
     def until_replaced(self, uid: str) -> Wishes:
-        """The same, of which the pod whose replacement is waited for has a uid."""
+        """Return the hints with the uid of the pod whose replacement is awaited."""
         awaited = self.avoid_for.until_replaced
         if awaited is None:
             return self
@@ -49,17 +49,17 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class LeftBehind:
-    """What an eviction leaves; nothing where the pod has no controller, or is ending already."""
+    """The hints that an eviction records; none if the pod has no controller, or is terminating already."""
 
     entry: AvoidEntry | None = None
     replacement: Replacement | None = None
 
     def __bool__(self) -> bool:
-        """Whether it leaves anything."""
+        """Return whether there are any hints."""
         return self.entry is not None or self.replacement is not None
 
     def added_to(self, before: AvoidList, limits: AvoidLists, now: int) -> AvoidList:
-        """A node's list with it, and without what is over."""
+        """Return a node's list with these hints, and without expired entries."""
         entries = unexpired(before.entries, limits.expire_after_ns, now)
         replacements = awaited_replacements(before.replacements, now)
         if self.entry is not None:
@@ -69,12 +69,12 @@ class LeftBehind:
         return AvoidList(tuple(entries), tuple(replacements))
 
     def taken_off(self, present: AvoidList, before: AvoidList) -> AvoidList:
-        """A node's list without it, where the eviction did not come about; the entry that it displaced is back."""
+        """Return a node's list without these hints after a failed eviction, and with the entry that they displaced."""
         controller = None if self.entry is None else self.entry.controller.uid
         displaced = [old for old in before.entries if old.controller.uid == controller]
         entries: list[AvoidEntry] = []
         for listed in present.entries:
-            # The list tells with it of the evictions before it.
+            # The listed entry also contains the evictions before it.
             is_own = msgspec.structs.replace(listed, earlier=()) == self.entry
             entries += displaced if is_own else [listed]
         return AvoidList(tuple(entries), tuple(left for left in present.replacements if left != self.replacement))
@@ -83,12 +83,11 @@ class LeftBehind:
 def left_behind(
     pod: Pod, wishes: Wishes, awaited: Pod | None, component: str, grace_seconds: int | None, now: int
 ) -> LeftBehind:
-    """What the eviction of a pod leaves now.
+    """Return the hints of a pod's eviction at this time.
 
-    ``awaited`` is the pod that the node is avoided until it is scheduled; where it has a node already, nobody is kept
-    off. A pod whose replacement is waited for has to have its uid by now.
-    ``grace_seconds`` None is the pod's own time to end. Of a pod that is ending whoever had it end is to say what its
-    replacement gets.
+    ``awaited`` is the pod until whose scheduling the node is avoided; if it has a node already, nothing is avoided. A
+    pod whose replacement is awaited must have its uid. ``grace_seconds`` None is the pod's own grace period. A
+    terminating pod gets no hints for its replacement: those of its first eviction apply.
     """
     controller = pod.metadata.controller
     if controller is None:

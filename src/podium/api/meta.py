@@ -1,7 +1,7 @@
-"""What every Kubernetes object carries: its type, its metadata, and references between objects.
+"""The common parts of Kubernetes objects: type, metadata, and references between objects.
 
-The structs of this package are narrow readings: they hold the fields that Podium reads and leave the rest
-alone. Unknown fields are accepted and dropped; the wire form is kept by whoever must write an object back.
+The structs of this package are narrow readings: they hold only the fields that Podium reads. Unknown fields are
+accepted and dropped; code that writes an object back keeps its wire form.
 """
 
 from __future__ import annotations
@@ -15,20 +15,23 @@ Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 Raw = dict[str, Any]
-"""An object's JSON, or a part of it, as plain dictionaries and lists. What was handed on is never changed in place."""
+"""An object's JSON, or a part of it, as plain dictionaries and lists. Never mutate what was passed on."""
+
+NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
+"""The label of a namespace that holds its name."""
 
 
 class Narrow(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """The base of all readings: immutable, camelCase on the wire, defaults left out when written."""
+    """The base of all readings: immutable, camelCase on the wire, defaults omitted when written."""
 
 
 def plain(value: msgspec.Struct) -> Any:
-    """A reading as it is written in JSON: plain dictionaries and lists."""
+    """Return a reading as plain dictionaries and lists, as in JSON."""
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
 class OwnerReference(Narrow, frozen=True, kw_only=True):
-    """Which object an object belongs to (meta/v1 OwnerReference)."""
+    """A reference to an object's owner (meta/v1 OwnerReference)."""
 
     api_version: str = ""
     kind: str = ""
@@ -38,7 +41,7 @@ class OwnerReference(Narrow, frozen=True, kw_only=True):
 
 
 class ObjectMeta(Narrow, frozen=True, kw_only=True):
-    """An object's identity and life (meta/v1 ObjectMeta); `times.parse_time` reads the timestamps."""
+    """An object's metadata (meta/v1 ObjectMeta); `times.parse_time` parses the timestamps."""
 
     name: str = ""
     generate_name: str = ""
@@ -64,9 +67,9 @@ class ObjectMeta(Narrow, frozen=True, kw_only=True):
 
 
 class _Key:
-    """`namespace/name`, or the name alone for objects without a namespace.
+    """The key `namespace/name`, or the name alone for cluster-scoped objects.
 
-    Made when it is first asked for, and kept with the object: a `functools.cached_property` that takes no lock.
+    It is computed on first use and stored in the object: a `functools.cached_property` without a lock.
     """
 
     @overload
@@ -84,7 +87,7 @@ class _Key:
 
 
 class Kubernetes(Narrow, frozen=True, kw_only=True, dict=True):
-    """The base of all objects that stand on their own. What follows from a reading is kept with it (`dict`)."""
+    """The base of all top-level objects. Derived values are cached in the object (`dict`)."""
 
     api_version: str = ""
     kind: str = ""

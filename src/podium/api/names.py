@@ -1,7 +1,7 @@
 """The syntax of names, label keys and label values.
 
-Each function answers with the problem, or None where the text is right; the rules are those of apimachinery
-(pkg/util/validation) and RFC 1123. Answers are remembered, since a cluster uses few names many times.
+Each function returns the problem, or None for valid text; the rules are those of apimachinery (pkg/util/validation) and
+RFC 1123. Results are cached, since a cluster uses few names many times.
 """
 
 from __future__ import annotations
@@ -15,22 +15,23 @@ from podium.api.errors import shown
 _LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 
 SUBDOMAIN = rf"(?![-.a-z0-9]{{254}}){_LABEL}(?:\.{_LABEL})*"
-"""The names of most objects as a pattern: RFC 1123 labels joined by dots, at most 253 characters."""
+"""A pattern for most objects' names: RFC 1123 labels joined by dots, at most 253 characters."""
 
 LABEL_NAME = rf"(?![-a-z0-9]{{64}}){_LABEL}"
-"""One RFC 1123 label as a pattern, at most 63 characters."""
+"""A pattern for one RFC 1123 label, at most 63 characters."""
 
 _SUBDOMAIN = re.compile(SUBDOMAIN, re.ASCII)
 _LABEL_NAME = re.compile(LABEL_NAME, re.ASCII)
 _NAME_PART = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
 _CACHE = 65_536
-_MAX_LABEL = 63
+MAX_LABEL = 63
+"""The maximum length of a label's name and value."""
 _WITH_LABEL_NAMES = (("", "Namespace"), ("", "Service"))
 
 
 @lru_cache(maxsize=_CACHE)
 def subdomain_problem(name: str) -> str | None:
-    """The rule for most objects' names: RFC 1123 labels joined by dots, at most 253 characters."""
+    """Check most objects' names: RFC 1123 labels joined by dots, at most 253 characters."""
     if _SUBDOMAIN.fullmatch(name):
         return None
     return (
@@ -41,7 +42,7 @@ def subdomain_problem(name: str) -> str | None:
 
 @lru_cache(maxsize=_CACHE)
 def label_name_problem(name: str) -> str | None:
-    """The rule for names of namespaces and services: one RFC 1123 label, at most 63 characters."""
+    """Check names of namespaces and services: one RFC 1123 label, at most 63 characters."""
     if _LABEL_NAME.fullmatch(name):
         return None
     return (
@@ -52,14 +53,14 @@ def label_name_problem(name: str) -> str | None:
 
 @lru_cache(maxsize=_CACHE)
 def path_name_problem(name: str) -> str | None:
-    """The rule for names of roles and bindings: whatever can be a part of a path (api/validation/path)."""
+    """Check names of roles and bindings: any valid path segment (api/validation/path)."""
     if name not in (".", "..") and "/" not in name and "%" not in name:
         return None
     return f"{shown(name)} is not a valid name: it is not '.' or '..', and has no '/' or '%'"
 
 
 def name_rule(group: str, kind: str) -> Callable[[str], str | None]:
-    """The rule for the names of a kind's objects."""
+    """Return the rule for the names of a kind's objects."""
     if group == "rbac.authorization.k8s.io":
         return path_name_problem
     return label_name_problem if (group, kind) in _WITH_LABEL_NAMES else subdomain_problem
@@ -67,11 +68,11 @@ def name_rule(group: str, kind: str) -> Callable[[str], str | None]:
 
 @lru_cache(maxsize=_CACHE)
 def label_key_problem(key: str) -> str | None:
-    """The rule for keys of labels and taints, and for names of resources: `[prefix/]name`."""
+    """Check keys of labels and taints, and names of resources: `[prefix/]name`."""
     prefix, slash, name = key.rpartition("/")
     if slash and subdomain_problem(prefix) is not None:
         return f"{shown(key)} is not a valid key: before '/' stands a DNS name such as example.com"
-    if len(name) <= _MAX_LABEL and _NAME_PART.fullmatch(name):
+    if len(name) <= MAX_LABEL and _NAME_PART.fullmatch(name):
         return None
     return (
         f"{shown(key)} is not a valid key: its name has at most 63 letters, digits, '-', '_' and '.', "
@@ -81,8 +82,8 @@ def label_key_problem(key: str) -> str | None:
 
 @lru_cache(maxsize=_CACHE)
 def label_value_problem(value: str) -> str | None:
-    """The rule for values of labels and taints: empty, or at most 63 characters."""
-    if not value or (len(value) <= _MAX_LABEL and _NAME_PART.fullmatch(value)):
+    """Check values of labels and taints: empty, or at most 63 characters."""
+    if not value or (len(value) <= MAX_LABEL and _NAME_PART.fullmatch(value)):
         return None
     return (
         f"{shown(value)} is not a valid label value: at most 63 letters, digits, '-', '_' and '.', "
@@ -91,6 +92,6 @@ def label_value_problem(value: str) -> str | None:
 
 
 def _small(name: str, problem_of: Callable[[str], str | None]) -> str:
-    """The name in small letters, where that is all that is wrong with it."""
+    """Return the name in lower case, if case is its only problem."""
     small = name.lower()
     return f"; did you mean {small}?" if small != name and problem_of(small) is None else ""

@@ -1,15 +1,21 @@
-"""The Node and the Namespace (core/v1), and the CSINode (storage/v1)."""
+"""Nodes and what their pods share: Node, Namespace (core/v1), CSINode (storage/v1), RuntimeClass (node.k8s.io/v1).
+
+Announced maintenance is an extension; source: controlled-rescheduling.md, Example use cases ("a known or speculated
+future event").
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
-from podium.api.meta import Int32, Int64, Kubernetes, Narrow
-from podium.api.pod import PodCondition, ResourceList
+from podium.api.meta import Int32, Int64, Kubernetes, Narrow, Raw
+from podium.api.pod import PodCondition, ResourceList, Toleration
+from podium.api.times import format_time, parse_time
 
 
 class Taint(Narrow, frozen=True, kw_only=True):
-    """A mark on a node that keeps off pods which do not tolerate it."""
+    """A property of a node that repels pods without a matching toleration."""
 
     key: str
     value: str = ""
@@ -17,27 +23,41 @@ class Taint(Narrow, frozen=True, kw_only=True):
 
 
 class ContainerImage(Narrow, frozen=True, kw_only=True):
-    """An image that a node has: all its names, and its size."""
+    """An image on a node: all its names, and its size."""
 
     names: tuple[str, ...] = ()
     size_bytes: Int64 = 0
 
 
 class NodeSpec(Narrow, frozen=True, kw_only=True):
-    """What was decided about a node."""
+    """The desired state of a node."""
 
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
 
 
+class NodeInfo(Narrow, frozen=True, kw_only=True):
+    """What the kubelet says of the node's software."""
+
+    kubelet_version: str = ""
+
+
+class NodeFeatures(Narrow, frozen=True, kw_only=True):
+    """What the node's container runtime supports."""
+
+    supplemental_groups_policy: bool = False
+
+
 class NodeStatus(Narrow, frozen=True, kw_only=True):
-    """What a node has. An absent `allocatable` means the capacity."""
+    """The observed state of a node. An absent `allocatable` means the capacity."""
 
     capacity: ResourceList = {}
     allocatable: ResourceList = {}
     conditions: tuple[PodCondition, ...] = ()
     images: tuple[ContainerImage, ...] = ()
     declared_features: tuple[str, ...] = ()
+    node_info: NodeInfo = NodeInfo()
+    features: NodeFeatures = NodeFeatures()
 
 
 class Node(Kubernetes, frozen=True, kw_only=True):
@@ -48,17 +68,17 @@ class Node(Kubernetes, frozen=True, kw_only=True):
 
 
 class Namespace(Kubernetes, frozen=True, kw_only=True):
-    """A namespace (core/v1); only its labels matter here."""
+    """A namespace (core/v1); only its labels are used."""
 
 
 class VolumeNodeResources(Narrow, frozen=True, kw_only=True):
-    """How many volumes of a driver a node can attach; None means without limit."""
+    """The maximum number of a driver's volumes on a node; None means unlimited."""
 
     count: Int32 | None = None
 
 
 class CSINodeDriver(Narrow, frozen=True, kw_only=True):
-    """A CSI driver that runs on a node."""
+    """A CSI driver on a node."""
 
     name: str
     allocatable: VolumeNodeResources | None = None
@@ -72,6 +92,100 @@ class CSINodeSpec(Narrow, frozen=True, kw_only=True):
 
 
 class CSINode(Kubernetes, frozen=True, kw_only=True):
-    """What a node's CSI drivers reported (storage/v1), named like the node."""
+    """The CSI drivers that a node reports (storage/v1); it has the node's name."""
 
     spec: CSINodeSpec = CSINodeSpec()
+
+
+READY = "Ready"
+MEMORY_PRESSURE = "MemoryPressure"
+DISK_PRESSURE = "DiskPressure"
+PID_PRESSURE = "PIDPressure"
+
+NODE_NOT_READY = "NodeNotReady"
+"""The reason of a pod's condition Ready that is false only because its node is not ready."""
+
+_HEARTBEAT = (READY, MEMORY_PRESSURE, DISK_PRESSURE, PID_PRESSURE)
+
+
+def condition_status(node: Node, type_: str) -> str:
+    """Return the status of the condition of that type: True, False or Unknown; "" if it is absent."""
+    return next((condition.status for condition in node.status.conditions if condition.type == type_), "")
+
+
+def is_ready(node: Node) -> bool:
+    """Return whether no condition says that the node is not ready.
+
+    A kubelet that has never reported is assumed to be healthy (pkg/controller/nodelifecycle, tryUpdateNodeHealth).
+    """
+    return condition_status(node, READY) in ("", "True")
+
+
+def unknown_conditions(raw: Raw, now: int) -> list[Raw] | None:
+    """Return the conditions of an unresponsive node, from its wire form; None if they are Unknown already.
+
+    The kubelet does not report NetworkUnavailable, so that condition is kept.
+    """
+    conditions: list[Raw] = list(raw.get("status", {}).get("conditions", []))
+    if not any(condition.get("type") == READY for condition in conditions):
+        conditions.append({"type": READY})
+    stale = [
+        condition
+        for condition in conditions
+        if condition.get("type") in _HEARTBEAT and condition.get("status") != "Unknown"
+    ]
+    if not stale:
+        return None
+    lost = {"status": "Unknown", "reason": "NodeStatusUnknown", "message": "Kubelet stopped posting node status."}
+    return [
+        {**condition, **lost, "lastTransitionTime": format_time(now)} if condition in stale else condition
+        for condition in conditions
+    ]
+
+
+MAINTENANCE_TIME = "podium.dev/maintenance-time"
+"""The annotation of a node that states when it will go down, as a time such as 2026-01-31T09:30:00Z."""
+
+
+def maintenance_ns(annotations: Mapping[str, str]) -> int | None:
+    """Return when the node will go down; None if nothing is announced, or the time is invalid."""
+    text = annotations.get(MAINTENANCE_TIME)
+    if text is None:
+        return None
+    try:
+        return parse_time(text)
+    except ValueError:
+        return None
+
+
+def maintenance_problem(annotations: Mapping[str, str]) -> str:
+    """Return the problem of an invalid announcement, which is then ignored; "" if there is none."""
+    text = annotations.get(MAINTENANCE_TIME)
+    if text is None:
+        return ""
+    try:
+        parse_time(text)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+class RuntimeOverhead(Narrow, frozen=True, kw_only=True):
+    """The resources that a pod needs in addition to its containers."""
+
+    pod_fixed: ResourceList = {}
+
+
+class RuntimeScheduling(Narrow, frozen=True, kw_only=True):
+    """The nodes that support the runtime, and the tolerations for their taints."""
+
+    node_selector: dict[str, str] = {}
+    tolerations: tuple[Toleration, ...] = ()
+
+
+class RuntimeClass(Kubernetes, frozen=True, kw_only=True):
+    """A class of container runtimes (node.k8s.io/v1)."""
+
+    handler: str = ""
+    overhead: RuntimeOverhead | None = None
+    scheduling: RuntimeScheduling | None = None

@@ -1,32 +1,36 @@
-"""One object of an input: of which kind it is, its typed reading, and what there is to say about it."""
+"""The reading of one object of an input: its kind, its typed reading, and its findings."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+
+import msgspec
 
 from podium.api.errors import InputError, MalformedError, shown
 from podium.api.kinds import Kind, group_of, known_names, read_kind, right_group, right_name
-from podium.api.meta import Kubernetes, Raw
-from podium.api.plain_pods import plain_pod
-from podium.api.pod_group_forms import OLDER_VERSION, from_older_form, in_older_words
+from podium.api.meta import Kubernetes, ObjectMeta, Raw
+from podium.api.names import subdomain_problem
+from podium.api.pod import Pod
+from podium.api.pod_group import OLDER_VERSION, from_older_form, in_older_words
+from podium.api.pod_specs import SharedSpec, shared_spec
 from podium.api.reading import read
 from podium.api.schemas.slips import slips
 from podium.api.schemas.structure import Finding, findings
 from podium.api.schemas.suggestion import likely
-from podium.api.soundness.objects import validate
-from podium.api.validation.objects import find_problems
+from podium.api.validation.objects import JUDGED_ANNOTATIONS, find_problems, validate
 from podium.api.warnings import InputWarning, Reason, Validation
 
-# What lies in there is read through the structs alone, and otherwise handed on as it is.
+# Values below these paths are read through the structs alone, and otherwise passed on unchanged.
 _HANDED_ON = re.compile(r"\.(?:containers|initContainers|ephemeralContainers|volumes)\[")
 _TEMPLATES = (".spec.template.", ".spec.jobTemplate.")
 
 
 @dataclass(frozen=True, slots=True)
 class ReadObject:
-    """An object as written, its namespace filled in; its typed reading, None for a kind that is not read; warnings."""
+    """An object as written, with its namespace; its typed reading, None for a kind that is not read; warnings."""
 
     raw: Raw
     object: Kubernetes | None
@@ -34,20 +38,20 @@ class ReadObject:
 
 
 def read_object(raw: Raw, validation: Validation | None = None) -> ReadObject:
-    """The typed reading of an object, validated, with what there is to say about it.
+    """Return the validated typed reading of an object, with its warnings.
 
-    `raw` holds no nulls but in lists. Without a namespace, an object of a kind that needs one is in `default`.
+    `raw` holds no nulls except in lists. Without a namespace, a namespaced object is in `default`.
 
-    `validation` None takes an object that a cluster has stored (it has a uid) as `warn` does. In one that a person
-    wrote, a field that there is not is an error in pods and in templates of pods, where it changes what happens, and a
-    warning elsewhere. Raises InputError.
+    With `validation` None, an object from a cluster (it has a uid) is treated as with `warn`. In a user's object, an
+    unknown field is an error in pods and pod templates, where it changes the result, and a warning elsewhere. Raises
+    InputError.
     """
     plain = plain_pod(raw)
     return ReadObject(*plain) if plain is not None else read_closely(raw, validation)
 
 
 def read_closely(raw: Raw, validation: Validation | None = None) -> ReadObject:
-    """As `read_object`, whatever the object is like. Raises InputError."""
+    """Read an object as `read_object` does, without the fast path. Raises InputError."""
     kind = kind_of(raw)
     if kind is None:
         return ReadObject(raw, None, tuple(_judged(_unknown_kind(raw), raw, validation)))
@@ -58,7 +62,7 @@ def read_closely(raw: Raw, validation: Validation | None = None) -> ReadObject:
     try:
         typed = read(raw, kind.type)
         warnings = tuple(_judged(_warnings(written, raw, typed, validation), raw, validation))
-        validate(typed)
+        validate(typed, raw)
     except InputError as error:
         if is_older:
             error.path = in_older_words(error.path)
@@ -67,7 +71,7 @@ def read_closely(raw: Raw, validation: Validation | None = None) -> ReadObject:
 
 
 def kind_of(raw: Raw) -> Kind | None:
-    """The kind of the object, None when Podium does not read it. Raises InputError when it names none."""
+    """Return the kind of the object, None if Podium does not read it. Raises InputError if it names none."""
     for field in ("apiVersion", "kind"):
         value = raw.get(field)
         if not isinstance(value, str) or not value:
@@ -88,13 +92,13 @@ def kind_of(raw: Raw) -> Kind | None:
 
 
 def metadata_of(raw: Raw) -> Raw:
-    """The object's metadata, empty where there are none."""
+    """Return the object's metadata, empty if it has none."""
     metadata = raw.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
 
 
 def label_of(raw: Raw) -> str:
-    """The object as errors name it: `Pod default/web`, or the kind alone for one without a name."""
+    """Return the object as errors name it: `Pod default/web`, or the kind alone for one without a name."""
     kind, metadata = raw.get("kind"), metadata_of(raw)
     if not isinstance(kind, str):
         return ""
@@ -105,7 +109,7 @@ def label_of(raw: Raw) -> str:
 
 
 def _with_namespace(raw: Raw, kind: Kind) -> Raw:
-    """The object with the namespace `default` where it needs one and has none; the argument is not changed."""
+    """Return the object with the namespace `default` if it needs one; the argument is not changed."""
     metadata = raw.get("metadata", {})
     if not kind.namespaced or not isinstance(metadata, dict) or metadata.get("namespace"):
         return raw
@@ -113,7 +117,7 @@ def _with_namespace(raw: Raw, kind: Kind) -> Raw:
 
 
 def _judged(warnings: Iterator[InputWarning], raw: Raw, validation: Validation | None) -> Iterator[InputWarning]:
-    """The warnings that stay warnings. Raises InputError for the first that is an error instead."""
+    """Yield the warnings that stay warnings. Raises InputError for the first that is an error instead."""
     for warning in warnings:
         if validation == "strict" and warning.is_refused_when_strict:
             raise warning.as_error()
@@ -124,14 +128,14 @@ def _judged(warnings: Iterator[InputWarning], raw: Raw, validation: Validation |
 
 
 def _is_a_persons_pod(raw: Raw, path: str) -> bool:
-    """Whether the path lies in a pod, or in a template of pods, that no cluster has stored."""
+    """Return whether the path is in a pod or pod template that does not come from a cluster."""
     return not metadata_of(raw).get("uid") and (raw["kind"] == "Pod" or path.startswith(_TEMPLATES))
 
 
 def _warnings(written: Raw, raw: Raw, typed: Kubernetes, validation: Validation | None) -> Iterator[InputWarning]:
-    """What there is to say about an object as it was written, and as it is kept.
+    """Yield the warnings about an object in its written and in its stored form.
 
-    Raises MalformedError for a value that nothing can be made of.
+    Raises MalformedError for an unusable value.
     """
     found = findings(written)
     for finding in found:
@@ -155,7 +159,7 @@ def _warning(finding: Finding, raw: Raw) -> InputWarning:
 
 
 def _unknown_kind(raw: Raw) -> Iterator[InputWarning]:
-    """A kind that a group of Kubernetes' own does not have, and nearly has."""
+    """Yield a warning for a kind that a built-in group does not have, if a similar one exists."""
     known = known_names(group_of(raw["apiVersion"]))
     if known is None or raw["kind"] in known:
         return
@@ -163,3 +167,73 @@ def _unknown_kind(raw: Raw) -> Iterator[InputWarning]:
     if near:
         message = f"{shown(raw['apiVersion'])} has no kind {shown(raw['kind'])}; did you mean {' or '.join(near)}?"
         yield InputWarning(message, "invalid", object=label_of(raw), path=".kind")
+
+
+_SORTS = 2_048
+_FIELDS = frozenset(("apiVersion", "kind", "metadata", "spec"))
+_METADATA = frozenset(("name", "namespace", "labels", "annotations"))
+_ANY = "any"
+# Larger annotations are not typical of a class of pods; this is far below the size limit of all annotations.
+_SMALL = 10_000
+_ENCODER = msgspec.msgpack.Encoder()
+
+
+def plain_pod(raw: Raw) -> tuple[Raw, Pod] | None:
+    """Return a valid pod with its namespace, and its reading; None for any other object, and one with findings.
+
+    Pods of one class share the wire form and the reading of their specification.
+    """
+    if raw.get("kind") != "Pod" or raw.get("apiVersion") != "v1" or raw.keys() != _FIELDS:
+        return None
+    metadata = raw["metadata"]
+    if not isinstance(metadata, dict) or not metadata.keys() <= _METADATA:
+        return None
+    name, annotations = metadata.get("name"), metadata.get("annotations", {})
+    if not isinstance(name, str) or not name or subdomain_problem(name) is not None:
+        return None
+    shared = shared_spec(raw["spec"])
+    if shared is None:
+        return None
+    if not metadata.get("namespace"):
+        metadata = {**metadata, "namespace": "default"}
+    try:
+        if not _are_plain(annotations):
+            return None
+        sort = _ENCODER.encode((metadata["namespace"], metadata.get("labels", {}), list(annotations)))
+        if len(sort) > _SMALL or not _is_right(shared, sort):
+            return None
+        reading = Pod(api_version="v1", kind="Pod", metadata=msgspec.convert(metadata, ObjectMeta), spec=shared.spec)
+    except (msgspec.ValidationError, OverflowError, RecursionError, TypeError, UnicodeEncodeError):
+        return None
+    return {**raw, "metadata": metadata, "spec": shared.raw}, reading
+
+
+def _are_plain(annotations: object) -> bool:
+    """Return whether the content of the annotations has no effect on validation."""
+    if not isinstance(annotations, dict) or not JUDGED_ANNOTATIONS.isdisjoint(annotations):
+        return False
+    length = 0
+    for name, said in annotations.items():
+        if not isinstance(said, str):
+            return False
+        length += len(name) + len(said)
+    return length < _SMALL
+
+
+@lru_cache(maxsize=_SORTS)
+def _is_right(shared: SharedSpec, sort: bytes) -> bool:
+    """Return whether pods of this class have no findings, whatever their names."""
+    namespace, labels, names = msgspec.msgpack.decode(sort)
+    if any("ephemeral" in volume for volume in shared.raw.get("volumes", ())):
+        # The name of its claim depends on the pod.
+        return False
+    metadata = {"name": _ANY, "namespace": namespace, "labels": labels, "annotations": dict.fromkeys(names, "")}
+    raw = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": shared.raw}
+    if findings(raw) or find_problems(raw):
+        return False
+    try:
+        pod = read(raw, Pod)
+        validate(pod, raw)
+    except InputError:
+        return False
+    return not any(slips(pod))

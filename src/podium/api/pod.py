@@ -1,4 +1,4 @@
-"""The Pod as the scheduler, the kubelet and the controllers read it (core/v1 Pod)."""
+"""The Pod, as the scheduler, the kubelet and the controllers read it (core/v1 Pod)."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from typing import Literal
 import msgspec
 
 from podium.api.meta import Int32, Int64, Kubernetes, Narrow, Raw
-from podium.api.selection import LabelSelector, NodeSelector, PreferredSchedulingTerm
+from podium.api.selectors import LabelSelector, NodeSelector, PreferredSchedulingTerm
+from podium.api.times import parse_time
 
-# A quantity is written as text or as a number: "100m", "1Gi", 2, 0.5. `quantity.parse_quantity` reads it.
+# A quantity is text or a number: "100m", "1Gi", 2, 0.5. `quantity.parse_quantity` parses it.
 Quantity = str | int | float
 ResourceList = dict[str, Quantity]
 
 
 class ResourceRequirements(Narrow, frozen=True, kw_only=True):
-    """What a container (or a whole pod) requests, and the limits it is held to."""
+    """The requests and limits of a container or of a whole pod."""
 
     requests: ResourceList = {}
     limits: ResourceList = {}
 
 
 class ContainerPort(Narrow, frozen=True, kw_only=True):
-    """A port that a container exposes; `host_port` 0 means none on the node."""
+    """A port that a container exposes; `host_port` 0 means that it uses none of the node."""
 
     container_port: Int32 = 0
     host_port: Int32 = 0
@@ -31,7 +32,7 @@ class ContainerPort(Narrow, frozen=True, kw_only=True):
 
 
 class ContainerRestartRule(Narrow, frozen=True, kw_only=True):
-    """What happens when a container exits in a certain way; of interest is the action alone."""
+    """A rule for a container's exit; only the action is read."""
 
     action: str = ""
 
@@ -48,7 +49,7 @@ class Container(Narrow, frozen=True, kw_only=True):
 
 
 class Toleration(Narrow, frozen=True, kw_only=True):
-    """A taint that the pod accepts; an empty key with Exists accepts all, an empty effect every effect."""
+    """A toleration of taints; an empty key with Exists tolerates all, an empty effect matches every effect."""
 
     key: str = ""
     operator: Literal["", "Exists", "Equal", "Lt", "Gt"] = ""
@@ -76,7 +77,7 @@ class WeightedPodAffinityTerm(Narrow, frozen=True, kw_only=True):
 
 
 class NodeAffinity(Narrow, frozen=True, kw_only=True):
-    """Which nodes a pod needs, and which it prefers."""
+    """The required and preferred nodes of a pod."""
 
     required: NodeSelector | None = msgspec.field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
     preferred: tuple[PreferredSchedulingTerm, ...] = msgspec.field(
@@ -85,7 +86,7 @@ class NodeAffinity(Narrow, frozen=True, kw_only=True):
 
 
 class PodAffinity(Narrow, frozen=True, kw_only=True):
-    """Pods to be near to (under `podAffinity`) or far from (under `podAntiAffinity`)."""
+    """Pods to be placed close to (under `podAffinity`) or apart from (under `podAntiAffinity`)."""
 
     required: tuple[PodAffinityTerm, ...] = msgspec.field(
         name="requiredDuringSchedulingIgnoredDuringExecution", default=()
@@ -104,7 +105,7 @@ class Affinity(Narrow, frozen=True, kw_only=True):
 
 
 class TopologySpreadConstraint(Narrow, frozen=True, kw_only=True):
-    """How evenly matching pods must, or should, lie over the domains of a topology key."""
+    """A limit or preference for the skew of matching pods over the domains of a topology key."""
 
     max_skew: Int32
     topology_key: str
@@ -124,26 +125,26 @@ class PersistentVolumeClaimVolumeSource(Narrow, frozen=True, kw_only=True):
 
 
 class EphemeralVolumeSource(Narrow, frozen=True, kw_only=True):
-    """A claim made for the pod, named `<pod>-<volume>`: what it is like, as it is written."""
+    """A claim that is created for the pod, named `<pod>-<volume>`, from this template."""
 
     volume_claim_template: Raw = {}
 
 
 class GCEPersistentDisk(Narrow, frozen=True, kw_only=True):
-    """A Compute Engine disk named by the pod itself."""
+    """A Compute Engine disk in a pod's volume."""
 
     pd_name: str = msgspec.field(name="pdName")
     read_only: bool = False
 
 
 class AWSElasticBlockStore(Narrow, frozen=True, kw_only=True):
-    """An EBS volume named by the pod itself."""
+    """An EBS volume in a pod's volume."""
 
     volume_id: str = msgspec.field(name="volumeID")
 
 
 class RBD(Narrow, frozen=True, kw_only=True):
-    """A Ceph block image named by the pod itself."""
+    """A Ceph block image in a pod's volume."""
 
     monitors: tuple[str, ...] = ()
     image: str = ""
@@ -152,14 +153,20 @@ class RBD(Narrow, frozen=True, kw_only=True):
 
 
 class ISCSI(Narrow, frozen=True, kw_only=True):
-    """An iSCSI target named by the pod itself."""
+    """An iSCSI target in a pod's volume."""
 
     iqn: str = ""
     read_only: bool = False
 
 
+class ImageVolumeSource(Narrow, frozen=True, kw_only=True):
+    """An image that is mounted as a volume."""
+
+    reference: str = ""
+
+
 class Volume(Narrow, frozen=True, kw_only=True):
-    """A volume of a pod; only the sources that scheduling depends on are read."""
+    """A volume of a pod; only sources that affect scheduling are read."""
 
     name: str = ""
     persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
@@ -168,16 +175,17 @@ class Volume(Narrow, frozen=True, kw_only=True):
     aws_elastic_block_store: AWSElasticBlockStore | None = None
     rbd: RBD | None = None
     iscsi: ISCSI | None = None
+    image: ImageVolumeSource | None = None
 
 
 class PodSchedulingGate(Narrow, frozen=True, kw_only=True):
-    """A name that holds the pod out of the scheduling queue until it is removed."""
+    """A gate that keeps the pod out of the active scheduling queue until it is removed."""
 
     name: str
 
 
 class PodResourceClaim(Narrow, frozen=True, kw_only=True):
-    """A claim for devices that the pod uses, or the template from which one is made for it."""
+    """A claim for devices that the pod uses, or a template for one."""
 
     name: str
     resource_claim_name: str | None = None
@@ -185,13 +193,19 @@ class PodResourceClaim(Narrow, frozen=True, kw_only=True):
 
 
 class PodSchedulingGroup(Narrow, frozen=True, kw_only=True):
-    """The PodGroup in the pod's namespace that the pod belongs to."""
+    """The PodGroup of the pod, in its namespace."""
 
     pod_group_name: str = ""
 
 
+class PodSecurityContext(Narrow, frozen=True, kw_only=True):
+    """The security settings of a pod; only those that kubelets check."""
+
+    supplemental_groups_policy: str = ""
+
+
 class PodSpec(Narrow, frozen=True, kw_only=True, weakref=True):
-    """What a pod asks for. `priority` None counts as 0."""
+    """The desired state of a pod. `priority` None counts as 0."""
 
     node_name: str = ""
     scheduler_name: str = "default-scheduler"
@@ -215,10 +229,11 @@ class PodSpec(Narrow, frozen=True, kw_only=True, weakref=True):
     runtime_class_name: str = ""
     resource_claims: tuple[PodResourceClaim, ...] = ()
     scheduling_group: PodSchedulingGroup | None = None
+    security_context: PodSecurityContext | None = None
 
 
 class PodCondition(Narrow, frozen=True, kw_only=True):
-    """One observed condition of a pod."""
+    """An observed condition of a pod."""
 
     type: str
     status: str = "Unknown"
@@ -227,7 +242,7 @@ class PodCondition(Narrow, frozen=True, kw_only=True):
 
 
 class ContainerStatus(Narrow, frozen=True, kw_only=True):
-    """What was observed of a container's resources; its limits and requests are None where none were reported."""
+    """The observed resources of a container; limits and requests are None if they were not reported."""
 
     name: str = ""
     resources: ResourceRequirements | None = None
@@ -235,14 +250,14 @@ class ContainerStatus(Narrow, frozen=True, kw_only=True):
 
 
 class PodResourceClaimStatus(Narrow, frozen=True, kw_only=True):
-    """The claim that was made for a pod from a template; without a name the pod does without."""
+    """The claim that was created for a pod from a template; without a name, the pod needs none."""
 
     name: str
     resource_claim_name: str | None = None
 
 
 class PodStatus(Narrow, frozen=True, kw_only=True):
-    """What was observed of a pod. Its resources are those that it has as a whole."""
+    """The observed state of a pod. Its resources are pod-level resources."""
 
     phase: str = "Pending"
     nominated_node_name: str = ""
@@ -255,7 +270,7 @@ class PodStatus(Narrow, frozen=True, kw_only=True):
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
 
     def condition(self, type_: str) -> PodCondition | None:
-        """The condition of that type, or None."""
+        """Return the condition of that type, or None."""
         for condition in self.conditions:
             if condition.type == type_:
                 return condition
@@ -263,16 +278,16 @@ class PodStatus(Narrow, frozen=True, kw_only=True):
 
 
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
-"""Of a pod that only mirrors one that its kubelet read from a file."""
+"""The annotation of mirror pods, which represent static pods of a kubelet."""
 
 SOURCE_ANNOTATION = "kubernetes.io/config.source"
-"""Of a pod as its kubelet has it: where it is from, "api" but for static pods."""
+"""The annotation of pods within a kubelet: their source, "api" except for static pods."""
 
 NOMINATED_NODE_ANNOTATION = "scheduler.kubernetes.io/nominated-node-name"
 
 
 TERMINAL_PHASES = ("Succeeded", "Failed")
-"""The phases of pods whose containers have all ended for good."""
+"""The phases of pods whose containers have all terminated permanently."""
 
 
 class Pod(Kubernetes, frozen=True, kw_only=True):
@@ -283,17 +298,17 @@ class Pod(Kubernetes, frozen=True, kw_only=True):
 
     @property
     def priority(self) -> int:
-        """The pod's priority; 0 where none was filled in (component-helpers PodPriority)."""
+        """The pod's priority; 0 if unset (component-helpers PodPriority)."""
         return self.spec.priority or 0
 
     @property
     def nominated_node_name(self) -> str:
-        """The node that the pod waits for: from the status, or the annotation of the preemption design."""
+        """The nominated node: from the status, or the annotation of the preemption design."""
         return self.status.nominated_node_name or self.metadata.annotations.get(NOMINATED_NODE_ANNOTATION, "")
 
     @property
     def is_terminal(self) -> bool:
-        """Whether all containers have ended for good."""
+        """Whether all containers have terminated permanently."""
         return self.status.phase in TERMINAL_PHASES
 
     @property
@@ -303,7 +318,7 @@ class Pod(Kubernetes, frozen=True, kw_only=True):
 
     @property
     def is_unschedulable(self) -> bool:
-        """Whether a scheduler has said that no node can take the pod."""
+        """Whether a scheduler has reported that no node fits the pod."""
         scheduled = self.status.condition("PodScheduled")
         return scheduled is not None and scheduled.status == "False" and scheduled.reason == "Unschedulable"
 
@@ -311,3 +326,13 @@ class Pod(Kubernetes, frozen=True, kw_only=True):
     def waits_for_node(self) -> bool:
         """Whether the pod has no node, and is not being deleted."""
         return not self.spec.node_name and self.metadata.deletion_timestamp is None
+
+
+_SECOND = 10**9
+
+
+def deletion_ns(pod: Pod) -> int | None:
+    """Return when a pod's deletion began, by its own metadata; None if it is not being deleted."""
+    if pod.metadata.deletion_timestamp is None:
+        return None
+    return parse_time(pod.metadata.deletion_timestamp) - (pod.metadata.deletion_grace_period_seconds or 0) * _SECOND

@@ -1,28 +1,30 @@
-"""Pods that are scheduled together or not at all: PodGroup (scheduling.k8s.io/v1alpha2), and how pods name theirs.
+"""PodGroups (scheduling.k8s.io/v1alpha2), whose pods are scheduled together or not at all, and references to them.
 
-The older form (scheduling.x-k8s.io/v1alpha1, of kubernetes-sigs/scheduler-plugins) is read into the same thing:
-`podium.api.pod_group_forms` says how. What it has and the other has not stands in annotations of Podium's own.
+The older form (scheduling.x-k8s.io/v1alpha1, of kubernetes-sigs/scheduler-plugins, apis/scheduling/v1alpha1/types.go)
+has `minMember` and `scheduleTimeoutSeconds`. It is read into the same type, and written again for its clients. Fields
+that only one form has are kept in annotations.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
-from podium.api.meta import Int32, Int64, Kubernetes, Narrow
+from podium.api.meta import Int32, Int64, Kubernetes, Narrow, Raw
 from podium.api.pod import PodSpec
 
 GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
-"""Of a pod that belongs to a group in the older form; its value is the name of a PodGroup in the pod's namespace."""
+"""The label of pods in a group of the older form; its value is the name of a PodGroup in the pod's namespace."""
 
 TIMEOUT_ANNOTATION = "podium.dev/schedule-timeout-seconds"
-"""Of a PodGroup: how long its pods wait for one another on their way to their nodes (`scheduleTimeoutSeconds`)."""
+"""The annotation of a PodGroup: how long its pods wait for each other before binding (`scheduleTimeoutSeconds`)."""
 
 TOPOLOGY_ANNOTATION = "podium.dev/topology-key"
-"""Of a PodGroup in the older form, which has no field for it: the label of the domain that its pods are to share."""
+"""The annotation of a PodGroup of the older form: the topology label of the domain that its pods must share."""
 
 DISRUPTION_ANNOTATION = "podium.dev/disruption-mode"
-"""Of a PodGroup in the older form: its `disruptionMode`."""
+"""The annotation of a PodGroup of the older form: its `disruptionMode`."""
 
 SCHEDULED = "PodGroupScheduled"
 """The condition that says whether a group was scheduled."""
@@ -30,42 +32,42 @@ SCHEDULED = "PodGroupScheduled"
 DISRUPTION_MODES = ("Pod", "PodGroup")
 
 HIGHEST_PRIORITY = 1_000_000_000
-"""The highest priority of a group: that of classes which are not the system's (HighestUserDefinablePriority)."""
+"""The maximum priority of a group: that of non-system classes (HighestUserDefinablePriority)."""
 
 _SECOND_NS = 10**9
 
 
 class BasicSchedulingPolicy(Narrow, frozen=True, kw_only=True):
-    """The pods are scheduled as others are."""
+    """A policy that schedules the pods individually."""
 
 
 class GangSchedulingPolicy(Narrow, frozen=True, kw_only=True):
-    """No pod is scheduled unless ``min_count`` are."""
+    """A policy that schedules no pod unless ``min_count`` can be scheduled."""
 
     min_count: Int32 = 0
 
 
 class PodGroupSchedulingPolicy(Narrow, frozen=True, kw_only=True):
-    """How the pods are scheduled; one of the two is given."""
+    """The scheduling policy of the pods; exactly one of the two is set."""
 
     basic: BasicSchedulingPolicy | None = None
     gang: GangSchedulingPolicy | None = None
 
 
 class TopologyConstraint(Narrow, frozen=True, kw_only=True):
-    """All pods are to be on nodes with the same value of a label."""
+    """A constraint that places all pods on nodes with the same value of a label."""
 
     key: str = ""
 
 
 class PodGroupSchedulingConstraints(Narrow, frozen=True, kw_only=True):
-    """Where the pods may be together; of topologies at most one is given."""
+    """The placement constraints of the group; at most one topology."""
 
     topology: tuple[TopologyConstraint, ...] = ()
 
 
 class PodGroupSpec(Narrow, frozen=True, kw_only=True):
-    """What is wanted of a group. ``disruption_mode`` "" counts as Pod; ``priority`` None is that of its pods."""
+    """The desired state of a group. ``disruption_mode`` "" counts as Pod; ``priority`` None is that of its pods."""
 
     scheduling_policy: PodGroupSchedulingPolicy = PodGroupSchedulingPolicy()
     scheduling_constraints: PodGroupSchedulingConstraints | None = None
@@ -75,7 +77,7 @@ class PodGroupSpec(Narrow, frozen=True, kw_only=True):
 
 
 class Condition(Narrow, frozen=True, kw_only=True):
-    """What was observed of a group (meta/v1 Condition)."""
+    """An observed condition of a group (meta/v1 Condition)."""
 
     type: str
     status: str = "Unknown"
@@ -86,17 +88,17 @@ class Condition(Narrow, frozen=True, kw_only=True):
 
 
 class PodGroupStatus(Narrow, frozen=True, kw_only=True):
-    """What was observed of a group."""
+    """The observed state of a group."""
 
     conditions: tuple[Condition, ...] = ()
 
     def condition(self, type_: str) -> Condition | None:
-        """The condition of that type, or None."""
+        """Return the condition of that type, or None."""
         return next((condition for condition in self.conditions if condition.type == type_), None)
 
 
 class PodGroup(Kubernetes, frozen=True, kw_only=True):
-    """Pods that belong together (scheduling.k8s.io/v1alpha2)."""
+    """A group of pods (scheduling.k8s.io/v1alpha2)."""
 
     spec: PodGroupSpec = PodGroupSpec()
     status: PodGroupStatus = PodGroupStatus()
@@ -108,13 +110,16 @@ class PodGroup(Kubernetes, frozen=True, kw_only=True):
 
     @property
     def min_count(self) -> int:
-        """How many pods have to be placed together; 1 for a group that is no gang (getMinCount of GangScheduling)."""
+        """The number of pods that must be placed together.
+
+        1 for a group that is not a gang (getMinCount of GangScheduling).
+        """
         gang = self.spec.scheduling_policy.gang
         return 1 if gang is None else max(gang.min_count, 1)
 
     @property
     def topology_key(self) -> str:
-        """The label of the domain that all its pods are to share; "" where they may be anywhere."""
+        """The label of the domain that all its pods must share; "" for no constraint."""
         constraints = self.spec.scheduling_constraints
         return constraints.topology[0].key if constraints is not None and constraints.topology else ""
 
@@ -125,13 +130,79 @@ class PodGroup(Kubernetes, frozen=True, kw_only=True):
 
     @property
     def schedule_timeout_ns(self) -> int | None:
-        """How long its pods wait for one another; None where it does not say."""
+        """How long its pods wait for each other, in nanoseconds; None if unset."""
         text = self.metadata.annotations.get(TIMEOUT_ANNOTATION, "")
         return int(text) * _SECOND_NS if text.isascii() and text.isdigit() and len(text) < 10 and int(text) else None
 
 
 def group_of_pod(namespace: str, labels: Mapping[str, str], spec: PodSpec) -> str:
-    """The key of the PodGroup that a pod names, in its field or by the label of the older form; "" for none."""
+    """Return the key of the PodGroup that a pod names, in its field or by the older form's label; "" for none."""
     named = spec.scheduling_group
     name = labels.get(GROUP_LABEL, "") if named is None else named.pod_group_name
     return f"{namespace}/{name}" if name else ""
+
+
+OLDER_VERSION = "scheduling.x-k8s.io/v1alpha1"
+
+_ANNOTATION = "metadata.annotations[{}]"
+_OLDER_PLACES = {
+    "schedulingPolicy": "spec.minMember",
+    "schedulingConstraints": _ANNOTATION.format(TOPOLOGY_ANNOTATION),
+    "disruptionMode": _ANNOTATION.format(DISRUPTION_ANNOTATION),
+}
+_PLACE = re.compile(rf"\bspec\.({'|'.join(_OLDER_PLACES)})\b(?:\.\w+|\[\d+\])*")
+
+
+def to_older_form(raw: Raw) -> Raw:
+    """Return a PodGroup of Kubernetes in the form of scheduler-plugins."""
+    spec = _object(raw.get("spec"))
+    annotations = dict(_object(_object(raw.get("metadata")).get("annotations")))
+    older: Raw = {}
+    gang = _object(_object(spec.get("schedulingPolicy")).get("gang"))
+    if "minCount" in gang:
+        older["minMember"] = gang["minCount"]
+    timeout = annotations.pop(TIMEOUT_ANNOTATION, "")
+    if isinstance(timeout, str) and timeout.isascii() and timeout.isdigit():
+        older["scheduleTimeoutSeconds"] = int(timeout)
+    topology = _object(spec.get("schedulingConstraints")).get("topology")
+    if isinstance(topology, list) and topology:
+        annotations[TOPOLOGY_ANNOTATION] = _object(topology[0]).get("key", "")
+    if spec.get("disruptionMode"):
+        annotations[DISRUPTION_ANNOTATION] = spec["disruptionMode"]
+    return _with(raw, OLDER_VERSION, older, annotations)
+
+
+def from_older_form(raw: Raw, api_version: str) -> Raw:
+    """Return a PodGroup of scheduler-plugins in the form of Kubernetes, in that version."""
+    spec = _object(raw.get("spec"))
+    annotations = dict(_object(_object(raw.get("metadata")).get("annotations")))
+    newer: Raw = {"schedulingPolicy": {"gang": {"minCount": spec.get("minMember", 1)}}}
+    timeout = spec.get("scheduleTimeoutSeconds")
+    if timeout is not None:
+        annotations[TIMEOUT_ANNOTATION] = str(timeout)
+    key = annotations.pop(TOPOLOGY_ANNOTATION, "")
+    if key:
+        newer["schedulingConstraints"] = {"topology": [{"key": key}]}
+    mode = annotations.pop(DISRUPTION_ANNOTATION, "")
+    if mode:
+        newer["disruptionMode"] = mode
+    return _with(raw, api_version, newer, annotations)
+
+
+def in_older_words(text: str) -> str:
+    """Return a path or message with the field names of the older form."""
+    return _PLACE.sub(lambda found: _OLDER_PLACES[found[1]], text)
+
+
+def _with(raw: Raw, api_version: str, spec: Raw, annotations: Raw) -> Raw:
+    metadata = _object(raw.get("metadata"))
+    if annotations:
+        metadata = {**metadata, "annotations": annotations}
+    else:
+        metadata = {name: value for name, value in metadata.items() if name != "annotations"}
+    return {**raw, "apiVersion": api_version, "metadata": metadata, "spec": spec}
+
+
+def _object(value: Any) -> Raw:
+    """Return the value if it is an object; otherwise an empty one."""
+    return value if isinstance(value, dict) else {}

@@ -1,4 +1,4 @@
-"""How a pod's containers fare, as its status tells it (core/v1 ContainerStatus).
+"""The health of a pod's containers, from its status (core/v1 ContainerStatus).
 
 Source: pkg/kubelet/kubelet_pods.go (convertToAPIContainerStatuses), kuberuntime (doBackOff).
 """
@@ -12,10 +12,10 @@ from podium.api.meta import Raw
 from podium.api.times import parse_time
 
 OUT_OF_MEMORY = "OOMKilled"
-"""The reason of a container that was killed because it used more memory than it may."""
+"""The reason of a container that was killed because it exceeded its memory limit."""
 
 CRASH_LOOP = "CrashLoopBackOff"
-"""The reason of a container that failed again and again, and waits to be started anew."""
+"""The reason of a container that failed repeatedly and waits for its restart."""
 
 _LISTS = ("containerStatuses", "initContainerStatuses")
 _MOST_RESTARTS = 2**31 - 1
@@ -23,12 +23,12 @@ _MOST_RESTARTS = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class PodHealth:
-    """What the statuses of a pod's containers say, all together.
+    """The aggregated health of a pod's containers.
 
-    ``restarts`` is how often they were started again. ``out_of_memory_kills`` are those restarts of containers whose
-    last end was for memory, one at least for each: a status tells of the last end alone. ``is_crash_looping``: some
-    container waits to be started again after failures. ``failure_ns`` is when one last ended with failure, None where
-    none did, or nobody says when.
+    ``restarts`` is the number of restarts. ``out_of_memory_kills`` are the restarts of containers whose last
+    termination was OOMKilled, at least one for each: a status has only the last termination. ``is_crash_looping``: some
+    container waits for its restart after failures. ``failure_ns`` is the time of the last failure, None if there was
+    none or its time is unknown.
     """
 
     restarts: int = 0
@@ -38,11 +38,11 @@ class PodHealth:
 
 
 WELL = PodHealth()
-"""Of pods of which nothing is told."""
+"""The health of pods without any reported problem."""
 
 
 def pod_health(raw: Raw) -> PodHealth:
-    """How a pod fares by its wire form; what cannot be read there says nothing."""
+    """Return the health of a pod from its wire form; unreadable values are ignored."""
     status = raw.get("status")
     if not isinstance(status, dict):
         return WELL
@@ -65,7 +65,7 @@ def pod_health(raw: Raw) -> PodHealth:
 
 
 def _ends(container: Raw) -> list[Raw]:
-    """How a container ended last, and before that, as far as is told."""
+    """Return the recorded terminations of a container: the current and the last one."""
     states = (_fields(container.get(name)) for name in ("state", "lastState"))
     return [end for state in states if (end := _fields(state.get("terminated")))]
 

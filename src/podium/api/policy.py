@@ -1,4 +1,4 @@
-"""Who may be disrupted, who goes first: PodDisruptionBudget (policy/v1), PriorityClass (scheduling/v1)."""
+"""Disruption and priority: PodDisruptionBudget (policy/v1), PriorityClass (scheduling/v1)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Literal
 
 from podium.api.meta import Int32, Int64, Kubernetes, Narrow
 from podium.api.pod import Pod, PodCondition
-from podium.api.selection import LabelSelector
+from podium.api.selectors import LabelSelector
 
 PREEMPTION_POLICIES = (
     "PreemptLowerPriority",
@@ -15,26 +15,29 @@ PREEMPTION_POLICIES = (
     "NonPreemptible",
     "NonPreemptiblePreemptNever",
 )
-"""Kubernetes' own two policies, and the further ones of the design for priority classes."""
+"""Kubernetes' two preemption policies, and those that the design for priority classes adds."""
 
 NEVER_PREEMPTS = ("Never", "PreemptNever", "NonPreemptiblePreemptNever")
-"""The policies of pods that wait for room instead of making it."""
+"""The policies of pods that do not preempt others."""
 
 NEVER_PREEMPTED = ("NonPreemptible", "NonPreemptiblePreemptNever")
-"""The policies of pods that no preemption removes."""
+"""The policies of pods that are never preempted."""
 
 POLICY_ANNOTATION = "podium.dev/preemption-policy"
-"""Says a pod's policy, or that of a class's pods, on clusters whose API refuses the values that are not its own."""
+"""The annotation of a pod or class with its policy, for clusters whose API refuses the additional values."""
+
+PRIORITY_RULE_ANNOTATION = "podium.dev/priority-rule"
+"""The annotation that names the rule of the DisruptionPolicy that assigned a pod's PriorityClass."""
 
 
 def preemption_policy(pod: Pod) -> str:
-    """A pod's policy: the annotation's, if it names one; otherwise the spec's."""
+    """Return a pod's preemption policy: the annotation's, if set; otherwise the spec's."""
     annotated = pod.metadata.annotations.get(POLICY_ANNOTATION, "")
     return annotated if annotated in PREEMPTION_POLICIES else pod.spec.preemption_policy or PREEMPTION_POLICIES[0]
 
 
 class PodDisruptionBudgetSpec(Narrow, frozen=True, kw_only=True):
-    """How many of the selected pods must stay, or may go; a number or a percentage such as "30%"."""
+    """The minimum available or maximum unavailable pods; a number or a percentage such as "30%"."""
 
     min_available: Int32 | str | None = None
     max_unavailable: Int32 | str | None = None
@@ -43,21 +46,26 @@ class PodDisruptionBudgetSpec(Narrow, frozen=True, kw_only=True):
 
 
 class DisruptionRateStatus(Narrow, frozen=True, kw_only=True):
-    """How many more disruptions a budget's rate allows; `podium.api.budget_rate` computes it.
+    """The state of a budget's disruption rate; `podium.api.budget_limits` computes it.
 
     The tokens of the rate `max` are in a bucket that is full again at `full_time`; without one, it is full. `available`
-    was right when the status was written. `at_least` is the rate that the DisruptionPolicy wants at least, where the
-    budget's own is stricter.
+    is the number of tokens when the status was written. `at_least` is the minimum rate of the DisruptionPolicy, if the
+    budget's own is stricter. `last_disruptions` are sentences about the disruptions that took the missing tokens, the
+    last one last.
     """
 
     max: str
     at_least: str | None = None
     available: Int32 = 0
     full_time: str | None = None
+    last_disruptions: tuple[str, ...] = ()
 
 
 class PodDisruptionBudgetStatus(Narrow, frozen=True, kw_only=True):
-    """What the budget allows now. `disrupted_pods` maps pod names to the time of an accepted disruption."""
+    """The disruptions that the budget currently allows.
+
+    `disrupted_pods` maps pod names to the time of an accepted disruption.
+    """
 
     observed_generation: Int64 = 0
     disruptions_allowed: Int32 = 0
@@ -69,7 +77,7 @@ class PodDisruptionBudgetStatus(Narrow, frozen=True, kw_only=True):
     disruption_rate: DisruptionRateStatus | None = None
 
     def condition(self, type_: str) -> PodCondition | None:
-        """The condition of that type, or None."""
+        """Return the condition of that type, or None."""
         return next((condition for condition in self.conditions if condition.type == type_), None)
 
 

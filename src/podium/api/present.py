@@ -1,4 +1,4 @@
-"""What the objects of an input say of the present: what time it is, and which pods run."""
+"""The present according to an input: its current time, and its running pods."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from podium.api.pod import Pod
 from podium.api.times import format_time, parse_time
 
 DEFAULT_START_NS = parse_time("2026-01-01T00:00:00Z")
-"""When a simulation starts whose input has no timestamp."""
+"""The start time of a simulation whose input has no timestamp."""
 
 _SECOND = 10**9
 
 
 def start_time(documents: Iterable[Document]) -> int:
-    """The newest time at which something is said to have happened, in nanoseconds.
+    """Return the newest time of a past event in the objects, in nanoseconds.
 
-    The end of a grace period has yet to come; its beginning counts.
+    The end of a grace period is in the future; its beginning counts.
     """
     typed = ((document.object, document) for document in documents)
     times = (
@@ -34,7 +34,7 @@ def start_time(documents: Iterable[Document]) -> int:
 
 
 def last_time(objects: Iterable[Kubernetes], enough_ns: int | None = None) -> int | None:
-    """The newest time in objects that are typed already; None where there is none. `enough_ns` is not surpassed."""
+    """Return the newest time in typed objects, at most `enough_ns`; None if they have none."""
     last_ns: int | None = None
     for object_ in objects:
         for time in _times(object_):
@@ -46,19 +46,19 @@ def last_time(objects: Iterable[Kubernetes], enough_ns: int | None = None) -> in
 
 
 def present_time(documents: Iterable[Document], objects: Iterable[Document]) -> int:
-    """The newest time in the objects among the documents, or when they were read from their cluster."""
+    """Return the newest time in the objects among the documents, or the time of their snapshot."""
     taken = (snapshot.taken_ns for snapshot, _ in snapshots_of(documents))
     return max(start_time(objects), *(taken_ns for taken_ns in taken if taken_ns is not None), 0)
 
 
 def newest_time(objects: Iterable[Kubernetes]) -> int:
-    """As `start_time`, of objects that are typed already."""
+    """Return the newest time as `start_time` does, for typed objects."""
     found = last_time(objects)
     return DEFAULT_START_NS if found is None else found
 
 
 def as_running(raw: Raw, object_: Kubernetes, now: int) -> Raw:
-    """A pod with a node runs there, ready, since `now`, unless its status says otherwise."""
+    """Return a pod with a node as running and ready since `now`, unless its status says otherwise."""
     if not isinstance(object_, Pod) or not object_.spec.node_name:
         return raw
     status: Raw = {"phase": "Running", **raw.get("status", {})}
@@ -71,7 +71,7 @@ def as_running(raw: Raw, object_: Kubernetes, now: int) -> Raw:
 
 
 def _times(object_: Kubernetes) -> Iterator[int]:
-    """The times of a typed object, but for those of its conditions."""
+    """Yield the times of a typed object, except for those of its conditions."""
     meta = object_.metadata
     if meta.creation_timestamp:
         yield parse_time(meta.creation_timestamp)
@@ -84,8 +84,8 @@ def _times(object_: Kubernetes) -> Iterator[int]:
 
 
 def _condition_times(object_: Kubernetes, document: Document) -> Iterator[int]:
-    """The times of the conditions of a pod or a node, which its document has."""
+    """Yield the times of the conditions of a pod or a node, from its document."""
     if isinstance(object_, Pod | Node):
-        for condition in document.raw.get("status", {}).get("conditions", ()):
+        for condition in document.read_status().get("conditions", ()):
             times = (condition.get(name) for name in ("lastTransitionTime", "lastHeartbeatTime"))
             yield from (parse_time(time) for time in times if time)

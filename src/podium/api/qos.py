@@ -1,4 +1,4 @@
-"""The quality-of-service class of a pod: who loses out first when a node runs short."""
+"""The QoS class of a pod, which determines the order of evictions under node pressure."""
 
 from __future__ import annotations
 
@@ -6,20 +6,24 @@ from collections.abc import Mapping
 from typing import Literal
 
 from podium.api.pod import Container, PodSpec, Quantity
-from podium.api.quantity import milli_value
-from podium.api.resource_requests import pod_level_requests, requests_of
-from podium.api.resources import CPU, MEMORY
+from podium.api.quantity import CPU, MEMORY, milli_value
+from podium.api.resource_requests import computed_once, pod_level_requests, requests_of
 
 QOSClass = Literal["Guaranteed", "Burstable", "BestEffort"]
 
+_KNOWN: dict[int, tuple[PodSpec, QOSClass]] = {}
+
 
 def qos_class(spec: PodSpec) -> QOSClass:
-    """The class of a pod, by cpu and memory alone (ComputePodQOS in pkg/apis/core/v1/helper/qos).
+    """Return the class of a pod, by cpu and memory alone (ComputePodQOS in pkg/apis/core/v1/helper/qos).
 
-    Guaranteed: every container, init containers too, has requests equal to its limits, and not zero.
-    BestEffort: no container requests or limits anything. Burstable: all else. Resources of the pod as a
-    whole, where it has them, decide alone.
+    Guaranteed: every container, including init containers, has nonzero requests equal to its limits. BestEffort: no
+    container has requests or limits. Burstable: all others. Pod-level resources, if set, decide alone.
     """
+    return computed_once(_KNOWN, spec, lambda: _qos_class(spec))
+
+
+def _qos_class(spec: PodSpec) -> QOSClass:
     if spec.resources is not None:
         return _class_of(pod_level_requests(spec), _milli(spec.resources.limits))
     classes = {_container_class(container) for container in (*spec.init_containers, *spec.containers)}
@@ -31,7 +35,7 @@ def _container_class(container: Container) -> QOSClass:
 
 
 def _class_of(requests: Mapping[str, int], limits: Mapping[str, int]) -> QOSClass:
-    """The class that one set of requests and limits (in milli) makes."""
+    """Return the class for one set of requests and limits, in milli."""
     classes: set[QOSClass] = set()
     for name in (CPU, MEMORY):
         limit = limits.get(name, 0)
@@ -42,7 +46,7 @@ def _class_of(requests: Mapping[str, int], limits: Mapping[str, int]) -> QOSClas
 
 
 def _one_of(classes: set[QOSClass]) -> QOSClass:
-    """The class that all have; those of different classes make a Burstable whole."""
+    """Return the common class; a mix of classes is Burstable."""
     return next(iter(classes)) if len(classes) == 1 else "Burstable"
 
 

@@ -1,7 +1,8 @@
-"""Quantities: amounts such as "100m", "1Gi" and 2e3, read exactly.
+"""The names and categories of resources, and quantities: amounts such as "100m", "1Gi" and 2e3, parsed exactly.
 
-The rules are those of apimachinery's resource.Quantity (staging/src/k8s.io/apimachinery/pkg/api/resource),
-with two caps of our own, on length and exponent, so that no text costs more than a few microseconds to read.
+The rules for names are those of pkg/apis/core/v1/helper/helpers.go, those for quantities apimachinery's
+resource.Quantity (staging/src/k8s.io/apimachinery/pkg/api/resource), with additional limits on length and exponent, so
+that every text is parsed within a few microseconds.
 """
 
 from __future__ import annotations
@@ -10,10 +11,61 @@ import math
 from functools import lru_cache
 
 from podium.api.errors import shown
-from podium.api.resources import CPU, is_bytes
+
+CPU = "cpu"
+MEMORY = "memory"
+EPHEMERAL_STORAGE = "ephemeral-storage"
+PODS = "pods"
+
+_HUGE_PAGES = "hugepages-"
+_BYTES = frozenset((MEMORY, EPHEMERAL_STORAGE, "storage"))
+_STANDARD = frozenset((CPU, PODS, *_BYTES))
+
+
+def is_huge_pages(name: str) -> bool:
+    """Return whether the resource is huge pages of some size, such as hugepages-2Mi."""
+    return name.startswith(_HUGE_PAGES)
+
+
+def page_size(name: str) -> str:
+    """Return the quantity after `hugepages-`."""
+    return name.removeprefix(_HUGE_PAGES)
+
+
+def is_bytes(name: str) -> bool:
+    """Return whether amounts of the resource are bytes."""
+    return name in _BYTES or is_huge_pages(name)
+
+
+def is_standard(name: str) -> bool:
+    """Return whether the resource is one of Kubernetes' own without a prefix."""
+    return name in _STANDARD or is_huge_pages(name)
+
+
+def is_extended(name: str) -> bool:
+    """Return whether the resource is provided by device plugins, such as example.com/gpu."""
+    prefix, slash, _ = name.partition("/")
+    native = prefix == "kubernetes.io" or prefix.endswith(".kubernetes.io")
+    return bool(slash) and not native and not name.startswith("requests.")
+
+
+def is_whole(name: str) -> bool:
+    """Return whether the resource only has integer amounts."""
+    return name == PODS or is_huge_pages(name) or is_extended(name)
+
+
+def is_overcommittable(name: str) -> bool:
+    """Return whether a container's limit may exceed its request."""
+    return not is_huge_pages(name) and not is_extended(name)
+
+
+def is_pod_level(name: str) -> bool:
+    """Return whether a pod may request the resource at pod level."""
+    return name in (CPU, MEMORY) or is_huge_pages(name)
+
 
 PLAIN_QUANTITY = r"^[0-9]{1,18}(?:\.[0-9]{1,18})?(?:[num]|[kMGTPE]|[KMGTPE]i)?\Z"
-"""What most quantities look like, as a pattern: a text that it matches is one that `parse_quantity` reads."""
+"""A pattern of most quantities: `parse_quantity` accepts every text that matches."""
 
 _NANO = 10**9
 _MAX_NANO = (2**63 - 1) * _NANO
@@ -25,10 +77,10 @@ _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 
 def parse_quantity(value: str | int | float) -> int:
-    """The amount in nano units, rounded away from zero to whole ones and saturating at 2**63 - 1 units.
+    """Return the amount in nano units, rounded away from zero to integers and saturating at 2**63 - 1 units.
 
-    Text is a number and a suffix: n u m k M G T P E (powers of ten), Ki Mi Gi Ti Pi Ei (powers of two), or an
-    exponent such as e3. Raises ValueError with the reason; booleans, NaN and infinities are no quantities.
+    Text is a number and a suffix: n u m k M G T P E (powers of ten), Ki Mi Gi Ti Pi Ei (powers of two), or an exponent
+    such as e3. Raises ValueError with the reason; booleans, NaN and infinities are not quantities.
     """
     if isinstance(value, str):
         return _parse_text(value)
@@ -47,7 +99,7 @@ def parse_quantity(value: str | int | float) -> int:
 def _parse_text(text: str) -> int:
     if len(text) > _MAX_LENGTH:
         raise ValueError(f"a quantity has at most {_MAX_LENGTH} characters, this one has {len(text)}")
-    # apimachinery's decoder takes white space around a quantity, never inside it.
+    # apimachinery's decoder accepts white space around a quantity, never inside it.
     body = text.strip(" \t\r\n")
     start = 1 if body[:1] in ("+", "-") else 0
     point = _skip_digits(body, start)
@@ -72,7 +124,7 @@ def _skip_digits(text: str, position: int) -> int:
 
 
 def _decimal_exponent(suffix: str, text: str) -> int:
-    """The power of ten of a decimal suffix or of an exponent such as e3 or E-2."""
+    """Return the power of ten of a decimal suffix or of an exponent such as e3 or E-2."""
     if suffix in _DECIMAL:
         return _DECIMAL[suffix]
     sign = suffix[1:2] if suffix[1:2] in ("+", "-") else ""
@@ -102,7 +154,7 @@ def _scaled(value: str | int | float, nano_each: int) -> int:
 
 
 def milli_value(value: str | int | float) -> int:
-    """The amount in thousandths, rounded away from zero (Quantity.MilliValue). Raises ValueError."""
+    """Return the amount in thousandths, rounded away from zero (Quantity.MilliValue). Raises ValueError."""
     return _milli_of_text(value) if isinstance(value, str) else _scaled(value, 10**6)
 
 
@@ -112,16 +164,15 @@ def _milli_of_text(text: str) -> int:
 
 
 def whole_value(value: str | int | float) -> int:
-    """The amount in whole units, rounded away from zero (Quantity.Value). Raises ValueError."""
+    """Return the amount in whole units, rounded away from zero (Quantity.Value). Raises ValueError."""
     return _scaled(value, _NANO)
 
 
 def format_quantity(amount: int, resource: str) -> str:
-    """The amount as people write it, in a form that `parse_quantity` reads.
+    """Return the amount in readable form, which `parse_quantity` accepts.
 
-    CPU is given in milli and shown as "2" or "1500m". Bytes are shown in the largest binary unit that they
-    fill, with up to two decimals: "1.5Gi"; exact where two decimals suffice, else rounded. All else is a
-    plain number.
+    CPU is given in milli and shown as "2" or "1500m". Bytes are shown in the largest binary unit that they fill, with
+    up to two decimals: "1.5Gi"; exact if two decimals suffice, else rounded. Everything else is a plain number.
     """
     if resource == CPU:
         return str(amount // 1_000) if amount % 1_000 == 0 else f"{amount}m"

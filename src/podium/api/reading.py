@@ -1,6 +1,6 @@
-"""The typed reading of one object: from plain dictionaries and lists to the structs of this package.
+"""The conversion of plain dictionaries and lists to the typed readings of this package.
 
-msgspec does the work; what it refuses is told again in the words of the person who wrote the object.
+msgspec converts; this module rewords its errors for users.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _WORDS = {
 
 
 def read(raw: dict[str, Any], type_: type[T]) -> T:
-    """The object as that type. Raises InputError with the field's path and what belongs there.
+    """Return the object as that type. Raises InputError with the field's path and the expected value.
 
-    It is a MalformedError but for what can be read and is not right: a field that is missing, a value not in its list.
+    It is a MalformedError, except for a missing field or a value that is not in its list.
     """
     try:
         return msgspec.convert(raw, type_)
@@ -47,7 +47,7 @@ def _explained(message: str, raw: dict[str, Any], type_: type[Any]) -> InputErro
     problem, steps = (message, "") if match is None else (match["problem"], match["path"] or "")
     named = _UNKNOWN.fullmatch(message)
     if named and named[1] in raw:
-        # The name of a field of the object itself may look like a place.
+        # The name of a field of the object itself may look like a location.
         problem, steps = message, ""
     expected = _EXPECTED.fullmatch(problem)
     path, value, rest = _found(raw, steps, expected[2] if expected else "")
@@ -73,7 +73,7 @@ def _explained(message: str, raw: dict[str, Any], type_: type[Any]) -> InputErro
 
 def _in_words(types: str) -> str:
     words = [_WORDS[name] for name in types.split(" | ") if name != "null"]
-    # "a whole number or a number" says no more than "a number".
+    # "a whole number or a number" means the same as "a number".
     if _WORDS["float"] in words:
         words = [word for word in words if word != _WORDS["int"]]
     return " or ".join(words)
@@ -84,10 +84,10 @@ def _advice(expected: re.Match[str]) -> str:
 
 
 def _found(raw: Any, steps: str, got: str) -> tuple[str, Any, str]:
-    """The path of the value that msgspec's steps lead to, that value, and the steps that lead nowhere certain.
+    """Return the path of the value at msgspec's steps, that value, and the steps that are ambiguous.
 
-    msgspec writes `[...]` for "some entry of this object": the first of the type that it got, when it is the
-    entry itself that is wrong; else there is no telling.
+    msgspec writes `[...]` for "some entry of this object": it is the first entry of the reported type if the entry
+    itself is wrong; otherwise it is unknown.
     """
     path, value = "", raw
     for step in _STEP.finditer(steps):
@@ -111,20 +111,20 @@ def _type_name(value: object) -> str:
 
 
 def _allowed(type_: type[Any], steps: str) -> tuple[object, ...]:
-    """The values that the field at the end of the steps may have."""
+    """Return the allowed values of the field at the end of the steps."""
     found: Any = _type_at(type_, steps)
     types = found.types if isinstance(found, msgspec.inspect.UnionType) else (found,)
     return tuple(value for each in types if isinstance(each, msgspec.inspect.LiteralType) for value in each.values)
 
 
 def _known(name: str, type_: type[Any], steps: str) -> str:
-    """What to write instead of a field that the object at the end of the steps does not have."""
+    """Return a suggestion for an unknown field of the object at the end of the steps."""
     struct: msgspec.inspect.StructType = _type_at(type_, steps)
     return suggestion(name, (field.encode_name for field in struct.fields))
 
 
 def _type_at(type_: type[Any], steps: str) -> Any:
-    """The type of what stands at the end of the steps."""
+    """Return the type at the end of the steps."""
     node: Any = _without_none(msgspec.inspect.type_info(type_))
     for step in _STEP.finditer(steps):
         node = _with_parts(node)
@@ -146,7 +146,7 @@ def _without_none(node: Any) -> Any:
 
 
 def _with_parts(node: Any) -> Any:
-    """The type of a union that has parts: a list, an object."""
+    """Return the member of a union that has parts: a list or an object."""
     if isinstance(node, msgspec.inspect.UnionType):
         return next(type_ for type_ in node.types if not isinstance(type_, msgspec.inspect.LiteralType))
     return node

@@ -1,9 +1,8 @@
-"""What an eviction leaves behind for the pod that its controller makes in place of the evicted one.
+"""Hints that an eviction records for the replacement of the evicted pod.
 
-The replacement is scheduled at the instant at which it is created, so that whatever it is to get has to be written
-before: with the eviction, beside the avoid list of the node that the evicted pod leaves. Source:
-controlled-rescheduling.md, Rescheduler ("to force the evicted pod to the front of the scheduler queue, independently of
-its priority").
+The replacement is scheduled as soon as it is created, so its hints must be written before: with the eviction, beside
+the avoid list of the node. Source: controlled-rescheduling.md, Rescheduler ("to force the evicted pod to the front of
+the scheduler queue, independently of its priority").
 """
 
 from __future__ import annotations
@@ -16,20 +15,20 @@ from podium.api.times import format_duration, format_time, parse_duration, parse
 
 _SECOND = 10**9
 _WAIT_NS = 600 * _SECOND
-# A longer time to end is not waited for.
+# Longer grace periods are not waited for.
 _MAX_GRACE_SECONDS = 86_400
-# The kinds whose pods are replaced by pods of the same name.
+# The kinds whose replacement pods have the same name.
 _KEEPS_NAMES = frozenset(("StatefulSet",))
 
 
 @dataclass(frozen=True, slots=True)
 class ForReplacement:
-    """What who asks for an eviction wants for the replacement.
+    """The hints that an evictor requests for the replacement.
 
-    ``first``: it goes to the front of the scheduler's queue, whatever its priority. It gets a place there, no priority:
-    it may not preempt whom it could not preempt anyway. ``node_name`` is where room for it is thought to be ("" for
-    nowhere in particular): the scheduler tries that node before all others, and keeps nothing free there. With
-    ``is_awaited`` it gets nothing, but its coming is told of, for entries of avoid lists that last until then.
+    ``first`` moves it to the front of the scheduling queue, regardless of its priority. Its priority does not change:
+    it cannot preempt more pods than otherwise. ``node_name`` is a node that is expected to have room ("" for none): the
+    scheduler tries that node first, and reserves nothing there. With ``is_awaited`` it gets nothing, but its arrival is
+    recorded for avoid list entries that last until then.
     """
 
     first: bool = False
@@ -37,22 +36,22 @@ class ForReplacement:
     is_awaited: bool = False
 
     def __bool__(self) -> bool:
-        """Whether anything is wanted."""
+        """Return whether anything is requested."""
         return self.first or bool(self.node_name) or self.is_awaited
 
 
 class EvictedPod(Narrow, frozen=True, kw_only=True):
-    """The pod that was evicted."""
+    """The evicted pod."""
 
     name: str
     uid: str
 
 
 class Replacement(Narrow, frozen=True, kw_only=True):
-    """What one eviction left for one pod: the first that the controller creates from then on.
+    """The hints of one eviction for one pod: the first that the controller creates afterwards.
 
-    It must come within ``expire_after`` of the eviction, and has used this up when it has a node. In place of a pod of
-    a StatefulSet only one of its name comes.
+    It must be created within ``expire_after`` of the eviction; the hints are used up when it has a node. The
+    replacement of a StatefulSet's pod has the same name.
     """
 
     pod_controller: OwnerReference
@@ -64,21 +63,21 @@ class Replacement(Narrow, frozen=True, kw_only=True):
 
     @property
     def controller(self) -> OwnerReference:
-        """Whose pod it is."""
+        """The controller of the pod."""
         return self.pod_controller
 
     @property
     def eviction_ns(self) -> int:
-        """When the pod was evicted, in nanoseconds; a pod that is created in the same second may be the replacement."""
+        """The eviction time in nanoseconds; a pod created in the same second may be the replacement."""
         return parse_time(self.eviction_time) // _SECOND * _SECOND
 
     @property
     def expiry_ns(self) -> int:
-        """When nobody is waited for any more."""
+        """The time when the replacement is no longer awaited."""
         return self.eviction_ns + parse_duration(self.expire_after)
 
     def serves(self, name: str, uid: str, created_ns: int) -> bool:
-        """Whether a pod of the controller may be the replacement."""
+        """Return whether a pod of the controller may be the replacement."""
         if uid == self.evicted_pod.uid or not self.eviction_ns <= created_ns <= self.expiry_ns:
             return False
         return self.pod_controller.kind not in _KEEPS_NAMES or name == self.evicted_pod.name
@@ -87,7 +86,7 @@ class Replacement(Narrow, frozen=True, kw_only=True):
 def replacement(
     controller: OwnerReference, evicted: EvictedPod, wanted: ForReplacement, grace_seconds: int, now: int
 ) -> Replacement:
-    """What is left for the replacement of a pod that is evicted now and may take so long to end."""
+    """Return the hints for the replacement of a pod that is evicted now with that grace period."""
     waited_ns = min(max(grace_seconds, 0), _MAX_GRACE_SECONDS) * _SECOND + _WAIT_NS
     return Replacement(
         pod_controller=controller,
@@ -100,21 +99,21 @@ def replacement(
 
 
 def with_replacement(replacements: Iterable[Replacement], new: Replacement, max_entries: int) -> list[Replacement]:
-    """The replacements, oldest first, with the new one in place of any for the same evicted pod.
+    """Return the replacements, oldest first, with the new one replacing any for the same evicted pod.
 
-    Of more than ``max_entries`` the oldest go; of equally old ones, those that stood first.
+    Beyond ``max_entries`` the oldest are dropped; of equally old ones, the first in order.
     """
     kept = [left for left in replacements if left.evicted_pod.uid != new.evicted_pod.uid]
     return sorted((*kept, new), key=lambda left: left.eviction_ns)[-max_entries:]
 
 
 def awaited_replacements(replacements: Iterable[Replacement], now: int) -> list[Replacement]:
-    """The replacements that may still come, in their order."""
+    """Return the replacements that may still be created, in order."""
     return [left for left in replacements if left.expiry_ns > now]
 
 
 def replacement_in_words(left: Replacement) -> str:
-    """What a replacement gets, and which one, for people."""
+    """Return a text that says which pod is the replacement, and what it gets."""
     gets = gets_in_words(left)
     if not gets:
         return f"the replacement of pod {left.evicted_pod.name} is awaited"
@@ -122,7 +121,7 @@ def replacement_in_words(left: Replacement) -> str:
 
 
 def gets_in_words(left: Replacement) -> str:
-    """What a replacement gets, for people; "" where it is awaited alone."""
+    """Return a text for what a replacement gets; "" if it is only awaited."""
     gets = ["the front of the queue"] if left.first else []
     if left.node_name:
         gets.append(f"a try at {left.node_name}")

@@ -1,7 +1,7 @@
-"""What a pod counts for while its resources are resized in place.
+"""The effective requests of a pod during an in-place resize.
 
-Until the kubelet has carried a resize out, three amounts are about: what the spec wants, what the kubelet has allocated
-and what the containers run with. The scheduler counts the greatest of them.
+Until the kubelet has completed a resize, there are three amounts: desired (spec), allocated by the kubelet, and actual
+in the containers. The scheduler counts the maximum.
 
 Source: component-helpers/resource/helpers.go (AggregateContainerRequests, PodRequests, determineEffectiveRequests).
 """
@@ -20,11 +20,12 @@ RESIZE_PENDING = "PodResizePending"
 INFEASIBLE = "Infeasible"
 
 
-def effective_spec(pod: Pod) -> PodSpec:
-    """The pod's spec with the requests that count; the spec itself for pods whose status tells of no resources.
+def effective_spec(pod: Pod, *, resizes_pods: bool = True) -> PodSpec:
+    """Return the pod's spec with the effective requests; the spec itself if the status has no resources.
 
-    A request that counts is the greatest of spec, status and allocation, resource by resource. A resize that the
-    kubelet found infeasible leaves the spec out of it. Init containers keep their spec unless they always restart.
+    An effective request is the maximum of spec, status and allocation, for each resource. If the kubelet found the
+    resize infeasible, the spec does not count. Init containers keep their spec unless they always restart. Pod-level
+    resources keep theirs unless ``resizes_pods``.
     """
     spec, status = pod.spec, pod.status
     if status.resources is None and not status.container_statuses and not status.init_container_statuses:
@@ -44,7 +45,7 @@ def effective_spec(pod: Pod) -> PodSpec:
         else init_container
         for init_container in spec.init_containers
     )
-    resources = _as_a_whole(pod, is_infeasible)
+    resources = _as_a_whole(pod, is_infeasible) if resizes_pods else spec.resources
     if (containers, init_containers, resources) == (spec.containers, spec.init_containers, spec.resources):
         return spec
     return msgspec.structs.replace(spec, containers=containers, init_containers=init_containers, resources=resources)
@@ -56,7 +57,7 @@ def _is_infeasible(pod: Pod) -> bool:
 
 
 def _effective(container: Container, status: ContainerStatus | None, is_infeasible: bool) -> Container:
-    """The container with the requests that count; its limits are left out, so that they stand in for nothing."""
+    """Return the container with the effective requests; limits are omitted, so that they do not become requests."""
     if status is None or status.resources is None:
         return container
     wanted = requests_of(container.resources)
@@ -70,7 +71,10 @@ def _effective(container: Container, status: ContainerStatus | None, is_infeasib
 
 
 def _as_a_whole(pod: Pod, is_infeasible: bool) -> ResourceRequirements | None:
-    """What counts of the requests that the pod makes as a whole: nothing where status and allocation name none."""
+    """Return the pod-level resources with the effective requests.
+
+    If the resize is infeasible, a resource that neither status nor allocation names counts as 0.
+    """
     wanted: dict[str, Quantity] = {name: f"{amount}m" for name, amount in pod_level_requests(pod.spec).items()}
     if not wanted or pod.status.resources is None:
         return pod.spec.resources
@@ -81,7 +85,7 @@ def _as_a_whole(pod: Pod, is_infeasible: bool) -> ResourceRequirements | None:
 
 
 def _greatest(lists: Iterable[Mapping[str, Quantity]]) -> dict[str, Quantity]:
-    """The greatest amount of each resource that any of the lists names."""
+    """Return the maximum amount of each resource in any of the lists."""
     found: dict[str, Quantity] = {}
     for amounts in lists:
         for name, amount in amounts.items():

@@ -9,29 +9,29 @@ import msgspec
 from podium.api.devices import DeviceSelector
 from podium.api.meta import Int64, Kubernetes, Narrow, ObjectMeta, Raw
 from podium.api.pod import ResourceList
-from podium.api.selection import NodeSelector
+from podium.api.selectors import NodeSelector
 
 DELETE_PROTECTION = "resource.kubernetes.io/delete-protection"
-"""The finalizer of claims that are allocated."""
+"""The finalizer of allocated claims."""
 
 EXTENDED_RESOURCE_CLAIM = "resource.kubernetes.io/extended-resource-claim"
-"""The annotation of claims that a scheduler made for a pod's extended resources."""
+"""The annotation of claims that a scheduler created for a pod's extended resources."""
 
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
-"""The annotation of claims made from a template: the name that the pod has for them."""
+"""The annotation of claims from a template: their name in the pod."""
 
 DEVICE_CLASS_PREFIX = "deviceclass.resource.kubernetes.io/"
-"""Before a class's name, the extended resource that stands for it whatever the class says."""
+"""The prefix of a class's implicit extended resource."""
 
 MOST_RESULTS = 32
-"""How many devices a claim may get (AllocationResultsMaxSize)."""
+"""The maximum number of devices of a claim (AllocationResultsMaxSize)."""
 
 MOST_ALTERNATIVES = 8
-"""How many alternatives a request may list (FirstAvailableDeviceRequestMaxSize)."""
+"""The maximum number of alternatives of a request (FirstAvailableDeviceRequestMaxSize)."""
 
 
 class DeviceToleration(Narrow, frozen=True, kw_only=True):
-    """A taint that is accepted; an empty key with Exists accepts all, an empty effect every effect."""
+    """A toleration of device taints; an empty key with Exists tolerates all, an empty effect matches every effect."""
 
     key: str = ""
     operator: Literal["", "Exists", "Equal"] = ""
@@ -41,13 +41,13 @@ class DeviceToleration(Narrow, frozen=True, kw_only=True):
 
 
 class CapacityRequirements(Narrow, frozen=True, kw_only=True):
-    """How much of a device's capacity is wanted."""
+    """The requested amounts of a device's capacities."""
 
     requests: ResourceList = {}
 
 
 class ExactDeviceRequest(Narrow, frozen=True, kw_only=True):
-    """Devices of one class; the mode is ExactCount or All."""
+    """A request for devices of one class; the mode is ExactCount or All."""
 
     device_class_name: str = ""
     selectors: tuple[DeviceSelector, ...] = ()
@@ -65,9 +65,9 @@ class DeviceSubRequest(ExactDeviceRequest, frozen=True, kw_only=True):
 
 
 class DeviceRequest(ExactDeviceRequest, frozen=True, kw_only=True):
-    """Devices, or the first of several alternatives that is to be had.
+    """A request for devices, or for the first available of several alternatives.
 
-    What v1beta1 has in the request itself stands in `exactly` since v1beta2.
+    The fields that v1beta1 has in the request itself are in `exactly` since v1beta2.
     """
 
     name: str
@@ -76,14 +76,14 @@ class DeviceRequest(ExactDeviceRequest, frozen=True, kw_only=True):
 
     @property
     def exact(self) -> ExactDeviceRequest | None:
-        """What is wanted where there are no alternatives, in whatever version it was written."""
+        """The request without alternatives, in whichever version it is written."""
         if self.exactly is not None:
             return self.exactly
         return self if self.device_class_name else None
 
 
 class DeviceConstraint(Narrow, frozen=True, kw_only=True):
-    """What the devices of several requests (all, where none is named) must have in common, or not."""
+    """A constraint on the devices of several requests (all, if none is named): common or distinct attributes."""
 
     requests: tuple[str, ...] = ()
     match_attribute: str | None = None
@@ -91,14 +91,14 @@ class DeviceConstraint(Narrow, frozen=True, kw_only=True):
 
 
 class DeviceClaimConfiguration(Narrow, frozen=True, kw_only=True):
-    """Settings for a driver, handed on with the allocation."""
+    """Driver configuration, passed on with the allocation."""
 
     requests: tuple[str, ...] = ()
     opaque: Raw | None = None
 
 
 class DeviceClaim(Narrow, frozen=True, kw_only=True):
-    """The devices that a claim asks for."""
+    """The devices that a claim requests."""
 
     requests: tuple[DeviceRequest, ...] = ()
     constraints: tuple[DeviceConstraint, ...] = ()
@@ -106,7 +106,7 @@ class DeviceClaim(Narrow, frozen=True, kw_only=True):
 
 
 class ResourceClaimSpec(Narrow, frozen=True, kw_only=True):
-    """What a claim asks for."""
+    """The desired state of a claim."""
 
     devices: DeviceClaim = DeviceClaim()
 
@@ -127,14 +127,14 @@ class DeviceResult(Narrow, frozen=True, kw_only=True):
 
 
 class AllocatedDevices(Narrow, frozen=True, kw_only=True):
-    """The devices that a claim got, and the settings that go with them."""
+    """The allocated devices of a claim, and their configuration."""
 
     results: tuple[DeviceResult, ...] = ()
     config: tuple[Raw, ...] = ()
 
 
 class AllocationResult(Narrow, frozen=True, kw_only=True):
-    """What a claim got, and from where it can be used; without a selector, from everywhere."""
+    """The allocation of a claim, and the nodes that can use it; without a selector, all nodes."""
 
     devices: AllocatedDevices = AllocatedDevices()
     node_selector: NodeSelector | None = None
@@ -142,7 +142,7 @@ class AllocationResult(Narrow, frozen=True, kw_only=True):
 
 
 class ConsumerReference(Narrow, frozen=True, kw_only=True):
-    """Who may use a claim."""
+    """A user of a claim."""
 
     api_group: str = ""
     resource: str = ""
@@ -151,7 +151,7 @@ class ConsumerReference(Narrow, frozen=True, kw_only=True):
 
 
 class DeviceCondition(Narrow, frozen=True, kw_only=True):
-    """One observed condition of an allocated device."""
+    """An observed condition of an allocated device."""
 
     type: str
     status: str = "Unknown"
@@ -160,7 +160,7 @@ class DeviceCondition(Narrow, frozen=True, kw_only=True):
 
 
 class AllocatedDeviceStatus(Narrow, frozen=True, kw_only=True):
-    """What its driver says of an allocated device."""
+    """The driver's status of an allocated device."""
 
     driver: str
     pool: str
@@ -169,7 +169,7 @@ class AllocatedDeviceStatus(Narrow, frozen=True, kw_only=True):
 
 
 class ResourceClaimStatus(Narrow, frozen=True, kw_only=True):
-    """What a claim got, and who uses it."""
+    """The allocation of a claim, and its users."""
 
     allocation: AllocationResult | None = None
     reserved_for: tuple[ConsumerReference, ...] = ()
@@ -184,34 +184,34 @@ class ResourceClaim(Kubernetes, frozen=True, kw_only=True):
 
     @property
     def is_allocated(self) -> bool:
-        """Whether the claim has its devices."""
+        """Whether the claim is allocated."""
         return self.status.allocation is not None
 
     @property
     def devices(self) -> frozenset[tuple[str, str, str]]:
-        """The devices that it has, each by driver, pool and name; none where it has yet to get any."""
+        """The allocated devices, each by driver, pool and name; empty before the allocation."""
         allocation = self.status.allocation
         results = () if allocation is None else allocation.devices.results
         return frozenset((result.driver, result.pool, result.device) for result in results)
 
     @property
     def for_extended_resources(self) -> bool:
-        """Whether a scheduler made the claim for a pod's extended resources."""
+        """Whether a scheduler created the claim for a pod's extended resources."""
         return self.metadata.annotations.get(EXTENDED_RESOURCE_CLAIM) == "true"
 
     def is_reserved_for(self, uid: str) -> bool:
-        """Whether the object of that uid may use the claim."""
+        """Return whether the object with that uid may use the claim."""
         return any(consumer.uid == uid for consumer in self.status.reserved_for)
 
 
 class ClaimTemplate(Narrow, frozen=True, kw_only=True):
-    """What claims made from a template are like."""
+    """The metadata and spec of claims from a template."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: ResourceClaimSpec = ResourceClaimSpec()
 
 
 class ResourceClaimTemplate(Kubernetes, frozen=True, kw_only=True):
-    """What a claim is made from for each pod (resource.k8s.io/v1)."""
+    """A template for the claims of individual pods (resource.k8s.io/v1)."""
 
     spec: ClaimTemplate = ClaimTemplate()

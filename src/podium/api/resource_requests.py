@@ -1,61 +1,72 @@
-"""What a pod asks for and what a node offers, counted as Kubernetes counts.
+"""The resource requests of pods and the allocatable resources of nodes, computed as in Kubernetes.
 
-Amounts are whole numbers in one unit per resource: cpu in milli, everything else in units (bytes, devices).
-The rules are those of component-helpers' resource.PodRequests, after the defaults that the API server fills
-in (pkg/apis/core/v1/defaults.go), so that a manifest not yet admitted counts as it will.
+Amounts are integers in one unit per resource: cpu in milli, all others in units (bytes, devices). The rules are those
+of component-helpers' resource.PodRequests, after the API server's defaults (pkg/apis/core/v1/defaults.go), so that a
+manifest that is not yet admitted counts as it will.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from podium.api.node import NodeStatus
 from podium.api.pod import Container, PodSpec, Quantity, ResourceRequirements
-from podium.api.quantity import milli_value
-from podium.api.resources import CPU, MEMORY, is_pod_level
+from podium.api.quantity import CPU, MEMORY, is_pod_level, milli_value
+
+Computed = TypeVar("Computed")
 
 MAX_UNITS = 2**53
-"""The largest amount counted of any resource; larger ones count as this much.
+"""The maximum amount of any resource; larger amounts are clamped.
 
-It is beyond any real machine, exact in a float64, and the sum of many pods on a node stays within int64.
-"""
+It exceeds any real machine, is exact in a float64, and the sum over many pods on a node fits int64."""
 
 SUMMABLE_PODS = 1_000
-"""The sum of what so many pods request stays within int64."""
+"""The number of pods whose summed requests fit int64."""
 
 DEFAULT_CPU_MILLI = 100
-"""Counted by `nonzero_requests` for a container that names no cpu."""
+"""The amount that `nonzero_requests` counts for a container without a cpu request."""
 
 DEFAULT_MEMORY_BYTES = 200 * 1024 * 1024
-"""Counted by `nonzero_requests` for a container that names no memory."""
+"""The amount that `nonzero_requests` counts for a container without a memory request."""
 
-# Readings share their containers, whatever else of them is another. So many sorts of pods are kept.
+# The number of cached pod classes; readings that differ elsewhere share their containers.
 _KEPT = 1_024
 _KNOWN: dict[int, tuple[PodSpec, Mapping[str, int]]] = {}
+_KNOWN_NONZERO: dict[int, tuple[PodSpec, tuple[int, int]]] = {}
+_KNOWN_LARGEST: dict[int, tuple[PodSpec, tuple[int, int]]] = {}
 
 _NONZERO_MILLI = {CPU: DEFAULT_CPU_MILLI, MEMORY: DEFAULT_MEMORY_BYTES * 1_000}
 
 
 def pod_requests(spec: PodSpec) -> Mapping[str, int]:
-    """The resources to set aside for the pod, overhead included; a resource that nothing names is absent.
+    """Return the requests of the pod including overhead; unmentioned resources are absent.
 
-    Containers and sidecars (init containers that always restart) add up. Each init container needs its own
-    amount and that of the sidecars before it, and the largest such need counts where it is more. Pod-level
-    requests replace the sum for cpu, memory and huge pages.
+    Containers and sidecars (init containers that always restart) add up. Each init container needs its own amount and
+    that of the sidecars before it; the maximum of these counts if it is larger. Pod-level requests replace the sum for
+    cpu, memory and huge pages.
     """
-    # Found by identity, and told by it: what is kept cannot be the identity of anything else.
-    found = _KNOWN.get(id(spec.containers))
+    return computed_once(_KNOWN, spec, lambda: _canonical(_pod_milli(spec, {})))
+
+
+def computed_once(
+    known: dict[int, tuple[PodSpec, Computed]], spec: PodSpec, compute: Callable[[], Computed]
+) -> Computed:
+    """Return a value derived from a spec's requests, computed once for all specs that share them."""
+    # Each entry keeps its containers alive, so their identity stays unique.
+    found = known.get(id(spec.containers))
     if found is not None and requests_alike(spec, found[0]):
         return found[1]
-    amounts = _canonical(_pod_milli(spec, {}))
-    if len(_KNOWN) >= _KEPT:
-        _KNOWN.clear()
-    _KNOWN[id(spec.containers)] = spec, amounts
-    return amounts
+    computed = compute()
+    if len(known) >= _KEPT:
+        # The oldest alone: the cost of a call must not depend on how full the cache happens to be.
+        del known[next(iter(known))]
+    known[id(spec.containers)] = spec, computed
+    return computed
 
 
 def requests_alike(spec: PodSpec, other: PodSpec) -> bool:
-    """Whether two specs share all that their requests follow from."""
+    """Return whether two specs share everything that determines their requests."""
     return (
         spec.containers is other.containers
         and spec.init_containers is other.init_containers
@@ -65,12 +76,43 @@ def requests_alike(spec: PodSpec, other: PodSpec) -> bool:
 
 
 def nonzero_requests(spec: PodSpec) -> tuple[int, int]:
-    """(cpu in milli, memory in bytes) as scoring counts them, so that no container counts as free of charge.
+    """Return (cpu in milli, memory in bytes) for scoring, with nonzero amounts for every container.
 
-    A container that names none counts the defaults above. With pod-level requests, the defaults count only
-    for what neither the pod nor any container names, as the scheduler's NodeInfo counts
+    A container without a request counts the defaults above. With pod-level requests, the defaults count only for
+    resources that neither the pod nor any container names, as in the scheduler's NodeInfo
     (pkg/scheduler/framework/types.go, CalculateResource).
     """
+    return computed_once(_KNOWN_NONZERO, spec, lambda: _nonzero(spec))
+
+
+def largest_nonzero_requests(spec: PodSpec) -> tuple[int, int]:
+    """Return the same as kube-scheduler 1.31 counts it: sidecars do not add up with the containers.
+
+    Each init container counts with the sidecars before it, and a sidecar too; what none of these requests has the
+    default. The maximum of these or the sum of the containers counts (calculateResource).
+    """
+    return computed_once(_KNOWN_LARGEST, spec, lambda: _largest_nonzero(spec))
+
+
+def _largest_nonzero(spec: PodSpec) -> tuple[int, int]:
+    total, peak, sidecars = dict.fromkeys(_NONZERO_MILLI, 0), dict[str, int](), dict[str, int]()
+    for container in spec.containers:
+        _add(total, _container_milli(container, _NONZERO_MILLI))
+    for container in spec.init_containers:
+        amounts = _container_milli(container, {})
+        if container.restart_policy == "Always":
+            _add(sidecars, amounts)
+            amounts = sidecars
+        else:
+            _add(amounts, sidecars)
+        _raise_to(peak, _NONZERO_MILLI | amounts)
+    _raise_to(total, peak)
+    _add(total, {name: milli_value(amount) for name, amount in spec.overhead.items()})
+    amounts = _canonical(total)
+    return amounts[CPU], amounts[MEMORY]
+
+
+def _nonzero(spec: PodSpec) -> tuple[int, int]:
     defaults = _NONZERO_MILLI
     if pod_level_requests(spec):
         named = _pod_milli(spec, {})
@@ -80,9 +122,9 @@ def nonzero_requests(spec: PodSpec) -> tuple[int, int]:
 
 
 def pod_level_requests(spec: PodSpec) -> dict[str, int]:
-    """What the pod requests as a whole, in milli of each resource; empty when it requests nothing as a whole.
+    """Return the pod-level requests, in milli of each resource; empty if there are none.
 
-    Where pod-level limits are given, requests left open become what the containers need, or else the limit
+    With pod-level limits, unset requests default to what the containers need, or else to the limit
     (pkg/apis/core/v1/defaults.go, defaultPodRequests).
     """
     resources = spec.resources
@@ -99,25 +141,25 @@ def pod_level_requests(spec: PodSpec) -> dict[str, int]:
 
 
 def container_requests(spec: PodSpec) -> dict[str, int]:
-    """What the containers need together, in milli of each resource (AggregateContainerRequests)."""
+    """Return the total of the containers, in milli of each resource (AggregateContainerRequests)."""
     return _containers_milli(spec, {})
 
 
 def requests_of(resources: ResourceRequirements) -> Mapping[str, Quantity]:
-    """A container's requests, with limits standing in for requests left open (SetDefaults_Pod)."""
+    """Return a container's requests; unset ones default to its limits (SetDefaults_Pod)."""
     return {**resources.limits, **resources.requests} if resources.limits else resources.requests
 
 
 def node_allocatable(status: NodeStatus) -> dict[str, int]:
-    """What the node offers to pods; its capacity where no `allocatable` is given (SetDefaults_NodeStatus)."""
+    """Return the node's allocatable resources; its capacity if `allocatable` is unset (SetDefaults_NodeStatus)."""
     amounts = status.allocatable or status.capacity
     return _canonical({name: milli_value(amount) for name, amount in amounts.items()})
 
 
 def _pod_milli(spec: PodSpec, defaults: Mapping[str, int]) -> dict[str, int]:
-    """The pod's requests in milli of every resource, with `defaults` for what a container leaves open.
+    """Return the pod's requests in milli of every resource, with `defaults` for requests that a container omits.
 
-    Milli throughout because the API server rounds each amount up to milli, and the scheduler only the sum.
+    Milli throughout, because the API server rounds each amount up to milli, and the scheduler only the sum.
     """
     total = _containers_milli(spec, defaults)
     total.update(pod_level_requests(spec))

@@ -1,17 +1,195 @@
-"""How selectors match: labels, fields, and nodes.
+"""Label, field and node selectors: as written in objects (meta/v1, core/v1), compiled, and their matching.
 
-The rules are those of apimachinery's labels and fields packages and of component-helpers' nodeaffinity.
-Selectors have one canonical form: those with the same conditions are equal and hash equal, however written.
+The rules are those of apimachinery's labels and fields packages and of component-helpers' nodeaffinity. Selectors have
+one canonical form: those with the same requirements are equal and hash equal, however they are written.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
 
-from podium.api.requirement import Requirement, field_requirement_problem, requirement_problem
-from podium.api.selection import LabelSelector, NodeSelector, NodeSelectorTerm
-from podium.api.selector_text import field_requirements, label_requirements
+from podium.api.errors import InputError, shown
+from podium.api.meta import Int32, Narrow
+from podium.api.names import label_key_problem, label_value_problem
+
+
+class LabelSelectorRequirement(Narrow, frozen=True, kw_only=True):
+    """A requirement on a label: key, operator and values."""
+
+    key: str
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    values: tuple[str, ...] = ()
+
+
+class LabelSelector(Narrow, frozen=True, kw_only=True):
+    """All equalities and all requirements must hold; the empty selector selects everything."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: tuple[LabelSelectorRequirement, ...] = ()
+
+
+class NodeSelectorRequirement(Narrow, frozen=True, kw_only=True):
+    """A requirement on a node's label or field."""
+
+    key: str
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+    values: tuple[str, ...] = ()
+
+
+class NodeSelectorTerm(Narrow, frozen=True, kw_only=True):
+    """A conjunction of requirements; a term without any matches no node."""
+
+    match_expressions: tuple[NodeSelectorRequirement, ...] = ()
+    match_fields: tuple[NodeSelectorRequirement, ...] = ()
+
+
+class NodeSelector(Narrow, frozen=True, kw_only=True):
+    """A disjunction of terms."""
+
+    node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
+
+
+class PreferredSchedulingTerm(Narrow, frozen=True, kw_only=True):
+    """A node selector term that adds `weight` (1 to 100) to the score of matching nodes."""
+
+    weight: Int32
+    preference: NodeSelectorTerm
+
+
+class TopologySelectorLabelRequirement(Narrow, frozen=True, kw_only=True):
+    """A label key and the values that a storage class allows for it."""
+
+    key: str
+    values: tuple[str, ...] = ()
+
+
+class TopologySelectorTerm(Narrow, frozen=True, kw_only=True):
+    """A conjunction of label requirements (core/v1 TopologySelectorTerm)."""
+
+    match_label_expressions: tuple[TopologySelectorLabelRequirement, ...] = ()
+
+
+NAME_FIELD = "metadata.name"
+"""The only node field that a node selector supports."""
+
+_MIN_INT64, _MAX_INT64 = -(2**63), 2**63 - 1
+
+
+@lru_cache(maxsize=65_536)
+def parse_int64(text: str) -> int | None:
+    """Return the integer as parsed by Go's strconv.ParseInt (base 10, 64 bits), or None."""
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if len(digits) > 64 or not digits.isascii() or not digits.isdigit():
+        return None
+    number = int(text)
+    return number if _MIN_INT64 <= number <= _MAX_INT64 else None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Requirement:
+    """A condition on a key; `operator` is In, NotIn, Exists, DoesNotExist, Gt or Lt.
+
+    `values` are sorted and unique. In without values matches nothing.
+    """
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", tuple(sorted(set(self.values))))
+
+    def matches(self, value: str | None) -> bool:
+        """Return whether the condition holds for the value; None means that the key is absent.
+
+        NotIn and DoesNotExist hold for an absent key. Gt and Lt compare 64-bit integers and do not hold for other text.
+        Raises ValueError for an unknown operator.
+        """
+        match self.operator:
+            case "In":
+                return value is not None and self._has(value)
+            case "NotIn":
+                return value is None or not self._has(value)
+            case "Exists":
+                return value is not None
+            case "DoesNotExist":
+                return value is None
+            case "Gt" | "Lt":
+                return value is not None and self._compares(value)
+        raise ValueError(f"no such operator: {shown(self.operator)}")
+
+    def _has(self, value: str) -> bool:
+        values = self.values
+        position = bisect_left(values, value)
+        return position < len(values) and values[position] == value
+
+    def _compares(self, value: str) -> bool:
+        number = parse_int64(value)
+        bound = parse_int64(self.values[0]) if len(self.values) == 1 else None
+        if number is None or bound is None:
+            return False
+        return number > bound if self.operator == "Gt" else number < bound
+
+    def __str__(self) -> str:
+        """Return the condition in the syntax of kubectl's -l."""
+        if self.operator == "Exists":
+            return self.key
+        if self.operator == "DoesNotExist":
+            return f"!{self.key}"
+        symbol = {"In": "=", "NotIn": "!=", "Gt": ">", "Lt": "<"}[self.operator]
+        if len(self.values) == 1:
+            return f"{self.key}{symbol}{self.values[0]}"
+        return f"{self.key} {self.operator.lower()} ({','.join(self.values)})"
+
+
+def requirement_problem(key: str, operator: str, values: tuple[str, ...]) -> tuple[str, str] | None:
+    """Return why a condition on a label is invalid, or None: the field (`key`, `values[2]`), and the problem.
+
+    The rules of labels.NewRequirement.
+    """
+    problem = label_key_problem(key)
+    if problem is not None:
+        return "key", problem
+    wrong = _values_problem(operator, values)
+    if wrong is not None:
+        return wrong
+    for index, value in enumerate(values):
+        problem = label_value_problem(value)
+        if problem is not None:
+            return f"values[{index}]", problem
+    return None
+
+
+def _values_problem(operator: str, values: tuple[str, ...]) -> tuple[str, str] | None:
+    match operator:
+        case "In" | "NotIn":
+            return None if values else ("values", f"{operator} needs at least one value")
+        case "Exists" | "DoesNotExist":
+            return ("values", f"{operator} takes no values") if values else None
+        case "Gt" | "Lt":
+            if len(values) == 1 and parse_int64(values[0]) is not None:
+                return None
+            return "values", f"{operator} needs exactly one value, a 64-bit integer"
+    return "operator", f"{shown(operator)} is not one of In, NotIn, Exists, DoesNotExist, Gt, Lt"
+
+
+def field_requirement_problem(key: str, operator: str, values: tuple[str, ...]) -> tuple[str, str] | None:
+    """Return why a condition on a node's field in a node selector term is invalid, like `requirement_problem`.
+
+    The rules of nodeaffinity.go (component-helpers, scheduling/corev1) and of the API's validation.
+    """
+    if key != NAME_FIELD:
+        return "key", f"{shown(key)} is not a field that nodes are selected by; the only one is {NAME_FIELD}"
+    if operator not in ("In", "NotIn"):
+        return "operator", f"{shown(operator)} is not one of In, NotIn"
+    if len(values) != 1:
+        return "values", f"{operator} on a field needs exactly one value"
+    return None
+
 
 __all__ = [
     "EVERYTHING",
@@ -36,7 +214,7 @@ def _canonical(requirements: tuple[Requirement, ...]) -> tuple[Requirement, ...]
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """All requirements must hold; none at all holds for everything. Kept sorted, each requirement once."""
+    """A conjunction of sorted, unique requirements; without any, it matches everything."""
 
     requirements: tuple[Requirement, ...] = ()
 
@@ -44,11 +222,11 @@ class Selector:
         object.__setattr__(self, "requirements", _canonical(self.requirements))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether the labels meet all requirements."""
+        """Return whether the labels meet all requirements."""
         return all(requirement.matches(labels.get(requirement.key)) for requirement in self.requirements)
 
     def __str__(self) -> str:
-        """The selector as kubectl's -l takes it: "" for everything; `<nothing>` for what matches nothing."""
+        """Return the selector in the syntax of kubectl's -l: "" matches everything; `<nothing>` matches nothing."""
         return "<nothing>" if self == NOTHING else ",".join(map(str, self.requirements))
 
 
@@ -66,13 +244,13 @@ class FieldSelector:
         object.__setattr__(self, "requirements", _canonical(self.requirements))
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        """Whether the fields, named as in `metadata.name`, meet all conditions."""
+        """Return whether the fields, named as in `metadata.name`, meet all conditions."""
         return all(requirement.matches(fields.get(requirement.key, "")) for requirement in self.requirements)
 
 
 @dataclass(frozen=True, slots=True)
 class NodeTerm:
-    """One term of a node selector: conditions on a node's labels, and on its name; all must hold."""
+    """A term of a node selector: a conjunction of requirements on a node's labels, and on its name."""
 
     labels: tuple[Requirement, ...] = ()
     fields: tuple[Requirement, ...] = ()
@@ -82,7 +260,7 @@ class NodeTerm:
         object.__setattr__(self, "fields", _canonical(self.fields))
 
     def matches(self, labels: Mapping[str, str], name: str) -> bool:
-        """Whether a node of these labels and name meets the term; a term without conditions matches none."""
+        """Return whether a node with these labels and name matches; a term without requirements matches none."""
         if not self.labels and not self.fields:
             return False
         return all(label.matches(labels.get(label.key)) for label in self.labels) and all(
@@ -91,10 +269,10 @@ class NodeTerm:
 
 
 def compile_label_selector(selector: LabelSelector | None) -> Selector:
-    """The selector of an object: None selects nothing, the empty selector everything.
+    """Return the compiled selector: None selects nothing, the empty selector everything.
 
-    An invalid selector, which no API server takes today but an older one may have stored, matches nothing, as
-    eviction and preemption treat it.
+    An invalid selector, which today's API server refuses but an older one may have stored, matches nothing, as in
+    eviction and preemption.
     """
     if selector is None:
         return NOTHING
@@ -113,12 +291,12 @@ def compile_label_selector(selector: LabelSelector | None) -> Selector:
 
 
 def selector_from_labels(labels: Mapping[str, str]) -> Selector:
-    """The selector of objects with all of these labels; no labels select all (labels.SelectorFromSet)."""
+    """Return the selector for objects with all of these labels; no labels select all (labels.SelectorFromSet)."""
     return Selector(tuple(Requirement(key, "In", (value,)) for key, value in labels.items()))
 
 
 def parse_label_selector(text: str) -> Selector:
-    """The selector of a text such as `app=web,tier in (a,b),!canary,cores>4`; "" selects everything.
+    """Return the selector of a text such as `app=web,tier in (a,b),!canary,cores>4`; "" selects everything.
 
     Raises InputError, which quotes the text.
     """
@@ -126,15 +304,15 @@ def parse_label_selector(text: str) -> Selector:
 
 
 def parse_field_selector(text: str) -> FieldSelector:
-    """The selector of a text such as `metadata.name=web,status.phase!=Running`; "" selects everything.
+    """Return the selector of a text such as `metadata.name=web,status.phase!=Running`; "" selects everything.
 
-    Which fields there are is for the caller to say. Raises InputError, which quotes the text.
+    The caller checks whether the fields are supported. Raises InputError, which quotes the text.
     """
     return FieldSelector(field_requirements(text))
 
 
 def compile_node_term(term: NodeSelectorTerm) -> NodeTerm:
-    """The term; one with an invalid condition matches no node, as nodeaffinity.go treats it."""
+    """Return the compiled term; one with an invalid requirement matches no node, as in nodeaffinity.go."""
     labels = tuple(
         Requirement(match_expression.key, match_expression.operator, match_expression.values)
         for match_expression in term.match_expressions
@@ -150,10 +328,140 @@ def compile_node_term(term: NodeSelectorTerm) -> NodeTerm:
 
 
 def compile_node_selector(selector: NodeSelector) -> tuple[NodeTerm, ...]:
-    """The terms in their order, of which any must match a node; without terms no node matches."""
+    """Return the compiled terms in order, any of which must match; without terms no node matches."""
     return tuple(compile_node_term(term) for term in selector.node_selector_terms)
 
 
 def node_selector_matches(terms: tuple[NodeTerm, ...], labels: Mapping[str, str], name: str) -> bool:
-    """Whether any of the terms matches a node of these labels and this name."""
+    """Return whether any of the terms matches a node with these labels and this name."""
     return any(term.matches(labels, name) for term in terms)
+
+
+_MAX_LENGTH = 65_536
+_SPACE = frozenset(" \t\r\n")
+_SYMBOLS = frozenset("=!(),><")
+_OPERATORS = {"=": "In", "==": "In", "!=": "NotIn", "in": "In", "notin": "NotIn", ">": "Gt", "<": "Lt"}
+
+
+def label_requirements(text: str) -> tuple[Requirement, ...]:
+    """Return the requirements of a label selector, in order. Raises InputError."""
+    if len(text) > _MAX_LENGTH:
+        raise InputError(f"a label selector has at most {_MAX_LENGTH} characters")
+    return _LabelParser(text).parse()
+
+
+class _LabelParser:
+    """A parser with tokens for identifiers and the symbols = == != ! ( ) , > <. The end is the token ""."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.words = _words(text)
+        self.position = 0
+
+    def parse(self) -> tuple[Requirement, ...]:
+        requirements: list[Requirement] = []
+        while self._peek() or requirements:
+            requirements.append(self._requirement())
+            if not self._peek():
+                break
+            self._expect(",")
+        return tuple(requirements)
+
+    def _requirement(self) -> Requirement:
+        absent = self._peek() == "!"
+        if absent:
+            self.position += 1
+        key = self._next()
+        if not _is_identifier(key):
+            raise self._error("a label key", key)
+        if self._peek() in ("", ","):
+            return self._valid(key, "DoesNotExist" if absent else "Exists", ())
+        word = self._next()
+        if absent or word not in _OPERATORS:
+            raise self._error("',' or the end" if absent else "one of = == != in notin > <", word)
+        values = self._values() if word in ("in", "notin") else (self._value(),)
+        return self._valid(key, _OPERATORS[word], values)
+
+    def _value(self) -> str:
+        """Return the value after an operator such as =; an absent value is empty."""
+        if self._peek() in ("", ","):
+            return ""
+        value = self._next()
+        if not _is_identifier(value):
+            raise self._error("a value", value)
+        return value
+
+    def _values(self) -> tuple[str, ...]:
+        """Return a list in parentheses; nothing between commas is the empty value."""
+        self._expect("(")
+        values: list[str] = []
+        while True:
+            values.append(self._next() if _is_identifier(self._peek()) else "")
+            word = self._next()
+            if word == ")":
+                return tuple(values)
+            if word != ",":
+                raise self._error("',' or ')'", word)
+
+    def _valid(self, key: str, operator: str, values: tuple[str, ...]) -> Requirement:
+        problem = requirement_problem(key, operator, values)
+        if problem is not None:
+            raise InputError(f"label selector {shown(self.text)}: {problem[1]}")
+        return Requirement(key, operator, values)
+
+    def _peek(self) -> str:
+        return self.words[self.position] if self.position < len(self.words) else ""
+
+    def _next(self) -> str:
+        word = self._peek()
+        self.position += 1
+        return word
+
+    def _expect(self, symbol: str) -> None:
+        word = self._next()
+        if word != symbol:
+            raise self._error(f"'{symbol}'", word)
+
+    def _error(self, expected: str, found: str) -> InputError:
+        return InputError(
+            f"label selector {shown(self.text)}: expected {expected}, but found {shown(found) if found else 'the end'}"
+        )
+
+
+def _is_identifier(word: str) -> bool:
+    return bool(word) and word[0] not in _SYMBOLS
+
+
+def _words(text: str) -> list[str]:
+    words: list[str] = []
+    position = 0
+    while position < len(text):
+        start = position
+        position += 1
+        if text[start] in _SPACE:
+            continue
+        if text[start] in _SYMBOLS:
+            if text[start : start + 2] in ("==", "!="):
+                position += 1
+        else:
+            while position < len(text) and text[position] not in _SPACE and text[position] not in _SYMBOLS:
+                position += 1
+        words.append(text[start:position])
+    return words
+
+
+def field_requirements(text: str) -> tuple[Requirement, ...]:
+    """Return the requirements of a field selector, in order. Raises InputError."""
+    if len(text) > _MAX_LENGTH:
+        raise InputError(f"a field selector has at most {_MAX_LENGTH} characters")
+    return tuple(_field_requirement(part, text) for part in text.split(",") if part)
+
+
+def _field_requirement(part: str, text: str) -> Requirement:
+    for symbol, operator in (("!=", "NotIn"), ("==", "In"), ("=", "In")):
+        field, found, value = part.partition(symbol)
+        if found and field.strip() and "=" not in value and "\\" not in part:
+            return Requirement(field.strip(), operator, (value.strip(),))
+    raise InputError(
+        f"field selector {shown(text)}: {shown(part)} is not a condition; write field=value or field!=value"
+    )

@@ -1,7 +1,7 @@
-"""What is said of a cluster's objects beside themselves: where they are from, and what is not among them.
+"""Snapshots: the origin of a cluster's objects, and what is missing from them.
 
-A file of `podium snapshot` has a Snapshot among its objects, and what is read from a cluster gets one. Answers carry on
-what it says, since an answer is no better than what it was made from.
+A file of `podium snapshot` contains a Snapshot among its objects, and objects read from a cluster get one. Answers
+repeat its limitations, since they depend on the input's completeness.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ from podium.api.warnings import PassedOver
 API_VERSION = "podium.dev/v1alpha1"
 
 SNAPSHOT = "Snapshot"
-"""The kind."""
+"""The name of the kind."""
 
-FORMAT = 1
-"""Which form of snapshots is written. A higher number is for one that this Podium would misunderstand."""
+FORMAT = 2
+"""The version of the snapshot format. A higher number is for one that this Podium would misunderstand.
+
+Since 2, pods may be in tables (`podium.api.input.pod_table`). Files of format 1 are read, too."""
 
 
 class HiddenKind(Narrow, frozen=True, kw_only=True):
-    """A kind whose objects nobody let us read, and what was said for a reason."""
+    """A kind whose objects could not be read for lack of permission, with the server's reason."""
 
     api_version: str = ""
     kind: str = ""
@@ -35,7 +37,7 @@ class HiddenKind(Narrow, frozen=True, kw_only=True):
 
 
 class KindCount(Narrow, frozen=True, kw_only=True):
-    """How many objects of a kind that Podium does not read were not taken in."""
+    """The number of skipped objects of a kind that Podium does not read."""
 
     api_version: str = ""
     kind: str = ""
@@ -43,10 +45,10 @@ class KindCount(Narrow, frozen=True, kw_only=True):
 
 
 class Snapshot(Kubernetes, frozen=True, kw_only=True):
-    """What there is to know of where a cluster's objects are from (podium.dev/v1alpha1).
+    """The origin of a cluster's objects (podium.dev/v1alpha1).
 
-    `left_out` are the parts of objects that were left out, in words; `not_served` the kinds, as `Kind (apiVersion)`,
-    that the cluster does not have.
+    `left_out` are descriptions of the omitted parts of objects; `not_served` are the kinds, as `Kind (apiVersion)`,
+    that the cluster does not serve.
     """
 
     format: int = FORMAT
@@ -60,35 +62,35 @@ class Snapshot(Kubernetes, frozen=True, kw_only=True):
 
     @property
     def taken_ns(self) -> int | None:
-        """When the objects were read, None where nobody has said."""
+        """The time when the objects were read, None if unknown."""
         return parse_time(self.taken_at) if self.taken_at else None
 
     @property
     def origin(self) -> str:
-        """The cluster and the time, in words."""
+        """A text with the cluster and the time."""
         where = f"of {self.context}" if self.context else "of files"
         version = f" ({self.server_version})" if self.server_version else ""
         return f"{where}{version}" + (f" at {self.taken_at}" if self.taken_at else "")
 
     def to_dict(self) -> Raw:
-        """The Snapshot as it is written."""
+        """Return the Snapshot as written."""
         found: Raw = msgspec.json.decode(msgspec.json.encode(self))
         return {"apiVersion": API_VERSION, "kind": SNAPSHOT, "format": self.format, **found}
 
     def passed_over_kinds(self, source: str) -> Iterator[PassedOver]:
-        """The kinds that were passed over when the snapshot was made."""
+        """Yield the kinds that were skipped when the snapshot was made."""
         for one in self.passed_over:
             may_make_pods = may_create_pods(group_of(one.api_version), one.kind)
             yield PassedOver(one.kind, one.api_version, one.count, may_make_pods, (source,))
 
 
 def is_snapshot(raw: Raw) -> bool:
-    """Whether an object is a Snapshot."""
+    """Return whether an object is a Snapshot."""
     return raw.get("kind") == SNAPSHOT and group_of(str(raw.get("apiVersion"))) == group_of(API_VERSION)
 
 
 def read_snapshot(raw: Raw) -> Snapshot:
-    """What a Snapshot says. Raises InputError for what cannot be read, and for one in a form that is not known."""
+    """Return the content of a Snapshot. Raises InputError for an unreadable one, and for an unknown format."""
     number = raw.get("format", FORMAT)
     if isinstance(number, int) and number > FORMAT:
         problem = f"{number} is written by a newer Podium; this one reads {FORMAT}: take the snapshot with this one"

@@ -1,4 +1,7 @@
-"""Volumes, claims and storage classes (core/v1 and storage/v1)."""
+"""Volumes, claims and storage classes (core/v1 and storage/v1), and the annotations of their controllers.
+
+Source of the annotations: k8s.io/component-helpers/storage/volume/pv_helpers.go.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,32 @@ from podium.api.pod import (
     ResourceList,
     ResourceRequirements,
 )
-from podium.api.selection import LabelSelector, NodeSelector, TopologySelectorTerm
-from podium.api.volume_annotations import STORAGE_CLASS
+from podium.api.selectors import LabelSelector, NodeSelector, TopologySelectorTerm
+
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+"""The annotation of a claim that names the node for which its volume is to be provisioned."""
+
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+"""The annotation of a claim that is bound to its volume, and the volume to it."""
+
+BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
+"""The annotation of a claim or volume that a component bound, and not a user."""
+
+PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
+"""The annotation of a volume that names the driver that provisioned it."""
+
+STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
+"""The annotation of a claim or volume that names its class, in place of the field."""
+
+MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
+"""The annotation of a CSINode that lists the in-tree plugins that were migrated to CSI."""
+
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
+"""The provisioner of classes with manually created volumes."""
 
 
 class ClaimReference(Narrow, frozen=True, kw_only=True):
-    """The claim that a volume is bound to, or kept for (without a uid)."""
+    """The claim that a volume is bound to, or reserved for (without a uid)."""
 
     namespace: str = ""
     name: str = ""
@@ -35,13 +58,13 @@ class CSIPersistentVolumeSource(Narrow, frozen=True, kw_only=True):
 
 
 class VolumeNodeAffinity(Narrow, frozen=True, kw_only=True):
-    """The nodes from which a volume can be reached."""
+    """The nodes that can access a volume."""
 
     required: NodeSelector | None = None
 
 
 class PersistentVolumeSpec(Narrow, frozen=True, kw_only=True):
-    """What a volume is and where it can be reached."""
+    """The properties of a volume, and the nodes that can access it."""
 
     capacity: ResourceList = {}
     access_modes: tuple[str, ...] = ()
@@ -59,7 +82,7 @@ class PersistentVolumeSpec(Narrow, frozen=True, kw_only=True):
 
 
 class PersistentVolumeStatus(Narrow, frozen=True, kw_only=True):
-    """Available, Bound, Released or Failed."""
+    """The phase: Available, Bound, Released or Failed."""
 
     phase: str = "Available"
 
@@ -72,7 +95,7 @@ class PersistentVolume(Kubernetes, frozen=True, kw_only=True):
 
 
 class PersistentVolumeClaimSpec(Narrow, frozen=True, kw_only=True):
-    """What storage a claim asks for. `storage_class_name` None means the default class, "" means none."""
+    """The storage that a claim requests. `storage_class_name` None means the default class, "" means none."""
 
     access_modes: tuple[str, ...] = ()
     resources: ResourceRequirements = ResourceRequirements()
@@ -84,7 +107,7 @@ class PersistentVolumeClaimSpec(Narrow, frozen=True, kw_only=True):
 
 
 class PersistentVolumeClaimStatus(Narrow, frozen=True, kw_only=True):
-    """Pending, Bound or Lost."""
+    """The phase: Pending, Bound or Lost."""
 
     phase: str = "Pending"
 
@@ -97,12 +120,12 @@ class PersistentVolumeClaim(Kubernetes, frozen=True, kw_only=True):
 
     @property
     def class_name(self) -> str:
-        """The storage class that it asks for, or "" (component-helpers GetPersistentVolumeClaimClass)."""
+        """The storage class that it requests, or "" (component-helpers GetPersistentVolumeClaimClass)."""
         return self.metadata.annotations.get(STORAGE_CLASS, self.spec.storage_class_name or "")
 
 
 class StorageClass(Kubernetes, frozen=True, kw_only=True):
-    """How volumes of a class are made and bound (storage/v1)."""
+    """The provisioning and binding of volumes of a class (storage/v1)."""
 
     provisioner: str = ""
     volume_binding_mode: Literal["Immediate", "WaitForFirstConsumer"] = "Immediate"
@@ -111,7 +134,7 @@ class StorageClass(Kubernetes, frozen=True, kw_only=True):
 
 
 class CSIDriverSpec(Narrow, frozen=True, kw_only=True):
-    """How a CSI driver wants to be treated."""
+    """The capabilities and requirements of a CSI driver."""
 
     storage_capacity: bool = False
 
@@ -122,8 +145,28 @@ class CSIDriver(Kubernetes, frozen=True, kw_only=True):
     spec: CSIDriverSpec = CSIDriverSpec()
 
 
+class VolumeAttachmentSource(Narrow, frozen=True, kw_only=True):
+    """The attached volume."""
+
+    persistent_volume_name: str = ""
+
+
+class VolumeAttachmentSpec(Narrow, frozen=True, kw_only=True):
+    """The driver that attaches a volume, and the node."""
+
+    attacher: str = ""
+    node_name: str = ""
+    source: VolumeAttachmentSource = VolumeAttachmentSource()
+
+
+class VolumeAttachment(Kubernetes, frozen=True, kw_only=True):
+    """A volume that is attached to a node, or about to be attached or detached (storage/v1)."""
+
+    spec: VolumeAttachmentSpec = VolumeAttachmentSpec()
+
+
 class CSIStorageCapacity(Kubernetes, frozen=True, kw_only=True):
-    """How much a driver can still provision of a class in a topology (storage/v1)."""
+    """The capacity that a driver can still provision for a class in a topology (storage/v1)."""
 
     storage_class_name: str = ""
     node_topology: LabelSelector | None = None

@@ -1,4 +1,4 @@
-"""Points in time and durations as Kubernetes writes them, as integer nanoseconds.
+"""Kubernetes' timestamps and durations, as integer nanoseconds.
 
 Times are RFC 3339 (meta/v1 Time), durations are Go's (time.ParseDuration).
 """
@@ -12,17 +12,16 @@ from functools import lru_cache
 from podium.api.errors import shown
 
 MAX_TIME_NS = 2**63 - 1
-"""The last time that there is, in nanoseconds since 1970, which is the first: 2262-04-11T23:47:16Z.
+"""The maximum time, in nanoseconds since 1970, which is the minimum: 2262-04-11T23:47:16Z.
 
-Nothing else is taken for a time. What ends later than that never ends.
-"""
+Other values are not valid times. Intervals that end later never end."""
 
 PLAIN_TIME = (
     r"^(?:19[89][0-9]|2[01][0-9][0-9]|22[0-5][0-9])-"
     r"(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))"
     r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,30})?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])\Z"
 )
-"""What most times look like, as a pattern: a text that it matches is one that `parse_time` reads; few others are."""
+"""A pattern of most times: `parse_time` accepts every text that matches; few other times occur."""
 
 _SECOND = 10**9
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -37,9 +36,9 @@ _TIME = re.compile(
     r"(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))",
     re.ASCII,
 )
-# What nearly all times look like: a whole second of UTC.
+# Nearly all times: whole seconds of UTC.
 _PLAIN = re.compile(r"(\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3])):([0-5]\d):([0-5]\d)Z", re.ASCII)
-# Minutes and seconds as they are written, and what is written: to look up is faster than to format and to parse.
+# The formatted minutes and seconds, and their values: a lookup is faster than formatting and parsing.
 _WRITTEN = tuple(f"{number:02}" for number in range(60))
 _READ = {text: number for number, text in enumerate(_WRITTEN)}
 _DURATION_PART = re.compile(r"(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
@@ -58,7 +57,7 @@ _UNITS = {
 
 @lru_cache(maxsize=_CACHE)
 def parse_time(text: str) -> int:
-    """The nanoseconds since 1970 of an RFC 3339 time from then to MAX_TIME_NS; what is finer is cut off.
+    """Return the nanoseconds since 1970 of an RFC 3339 time up to MAX_TIME_NS; finer digits are truncated.
 
     Raises ValueError.
     """
@@ -72,7 +71,7 @@ def parse_time(text: str) -> int:
 
 
 def _parse_time(text: str) -> int:
-    """The same for all ways to write a time."""
+    """Return the time for any valid notation."""
     match = _TIME.fullmatch(text) if len(text) <= _MAX_LENGTH else None
     if match is None:
         raise ValueError(f"{shown(text)} is no time; write it as in 2026-01-31T09:30:00Z")
@@ -94,9 +93,9 @@ def _parse_time(text: str) -> int:
 
 @lru_cache(maxsize=_CACHE)
 def format_time(ns: int) -> str:
-    """The time as meta/v1 Time is written: UTC in whole seconds, the rest cut off.
+    """Return the time in the format of meta/v1 Time: UTC, truncated to whole seconds.
 
-    What lies outside of all times is written as the first or the last of them.
+    A value out of range is written as the minimum or maximum time.
     """
     hours, second = divmod(min(max(ns, 0), MAX_TIME_NS) // _SECOND, _HOUR_SECONDS)
     return f"{_hour(hours)}:{_WRITTEN[second // 60]}:{_WRITTEN[second % 60]}Z"
@@ -104,13 +103,13 @@ def format_time(ns: int) -> str:
 
 @lru_cache(maxsize=_HOURS)
 def _hour(hours: int) -> str:
-    """Date and hour, so many hours after the first: "2026-01-31T09"."""
+    """Return date and hour, this many hours after 1970: "2026-01-31T09"."""
     return (_EPOCH + timedelta(hours=hours)).isoformat()[:13]
 
 
 @lru_cache(maxsize=_HOURS)
 def _hours(hour: str) -> int | None:
-    """How many hours after the first an hour is; None for one that is none, or not surely within all times."""
+    """Return the number of hours since 1970; None if it is invalid or possibly out of range."""
     try:
         hours = (datetime.fromisoformat(f"{hour}:00:00+00:00") - _EPOCH) // timedelta(hours=1)
     except ValueError:
@@ -120,16 +119,19 @@ def _hours(hour: str) -> int | None:
 
 @lru_cache(maxsize=_CACHE)
 def format_exact_time(ns: int) -> str:
-    """The time as RFC 3339 to the nanosecond: "2026-01-31T09:30:00.000000001Z"; whole seconds have no fraction."""
+    """Return the time as RFC 3339 to the nanosecond: "2026-01-31T09:30:00.000000001Z".
+
+    Whole seconds have no fraction.
+    """
     whole, fraction = divmod(min(max(ns, 0), MAX_TIME_NS), _SECOND)
     text = format_time(whole * _SECOND)
     return f"{text[:-1]}.{fraction:09}Z" if fraction else text
 
 
 def parse_duration(text: str | int | float) -> int:
-    """The nanoseconds of a duration such as "1h2m3.5s" or "300ms"; a bare number counts seconds.
+    """Return the nanoseconds of a duration such as "1h2m3.5s" or "300ms"; a bare number is in seconds.
 
-    Raises ValueError for anything else, and for what int64 cannot hold (292 years).
+    Raises ValueError for anything else, and for values beyond int64 (292 years).
     """
     if isinstance(text, int) and not isinstance(text, bool):
         total = text * _SECOND
@@ -148,7 +150,7 @@ def parse_duration(text: str | int | float) -> int:
 
 @lru_cache(maxsize=_DURATIONS)
 def _duration(text: str) -> int | None:
-    """The nanoseconds of a duration, or None when it is not one."""
+    """Return the nanoseconds of a duration, or None if it is invalid."""
     if text[:1] not in ("-", "+"):
         return _unsigned(text)
     found = _unsigned(text[1:])
@@ -156,7 +158,7 @@ def _duration(text: str) -> int | None:
 
 
 def _unsigned(text: str) -> int | None:
-    """The nanoseconds of a duration without a sign, or None when it is not one."""
+    """Return the nanoseconds of a duration without a sign, or None if it is invalid."""
     seconds = text.removesuffix("s")
     if seconds.isdecimal() and seconds.isascii():
         return int(seconds) * _SECOND
@@ -181,13 +183,13 @@ def _amount(whole: str, fraction: str, unit_ns: int) -> int | None:
 
 
 def _nanoseconds(fraction: str, unit_ns: int) -> int:
-    """The nanoseconds of the digits behind a decimal point, cut off."""
+    """Return the nanoseconds of the digits after a decimal point, truncated."""
     scale: int = 10 ** len(fraction)
     return int(fraction or "0") * unit_ns // scale
 
 
 def format_duration(ns: int) -> str:
-    """The duration exactly, in a form that `parse_duration` reads: "1m30s", "1.5s", "300ms"."""
+    """Return the exact duration in a form that `parse_duration` accepts: "1m30s", "1.5s", "300ms"."""
     if ns == 0:
         return "0s"
     sign, rest = ("-", -ns) if ns < 0 else ("", ns)
@@ -201,7 +203,7 @@ def format_duration(ns: int) -> str:
 
 
 def _decimal(amount: int, unit: int) -> str:
-    """The amount in units with just the decimals it needs; the unit is a power of ten."""
+    """Return the amount in units with as many decimals as needed; the unit is a power of ten."""
     whole, rest = divmod(amount, unit)
     decimals = f"{rest:0{len(str(unit)) - 1}}".rstrip("0") if rest else ""
     return f"{whole}.{decimals}" if decimals else str(whole)

@@ -1,4 +1,4 @@
-"""What pods and nodes use, as metrics.k8s.io tells it (k8s.io/metrics/pkg/apis/metrics/v1beta1)."""
+"""The resource usage of pods and nodes from metrics.k8s.io (k8s.io/metrics/pkg/apis/metrics/v1beta1)."""
 
 from __future__ import annotations
 
@@ -7,25 +7,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from podium.api.meta import Raw
-from podium.api.quantity import milli_value, whole_value
-from podium.api.resources import CPU, MEMORY
+from podium.api.quantity import CPU, MEMORY, milli_value, whole_value
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a pod or a node uses at the moment."""
+    """The current usage of a pod or a node."""
 
     cpu_milli: int
     memory_bytes: int
 
 
 def uses_of_pods(raw: Raw) -> dict[str, Use]:
-    """What a PodMetricsList says, by the pods' keys, without what cannot be read."""
+    """Return the usage in a PodMetricsList by pod key, without unreadable items."""
     return _uses(raw, pod_use)
 
 
 def uses_of_nodes(raw: Raw) -> dict[str, Use]:
-    """What a NodeMetricsList says, by the nodes' names, without what cannot be read."""
+    """Return the usage in a NodeMetricsList by node name, without unreadable items."""
     return _uses(raw, node_use)
 
 
@@ -43,7 +42,7 @@ def _uses(raw: Raw, read: Callable[[Raw], Use | None]) -> dict[str, Use]:
 
 
 def pod_use(raw: Raw) -> Use | None:
-    """What the PodMetrics of a pod say, all its containers together; None for what cannot be read."""
+    """Return the total usage of a pod's containers from its PodMetrics; None if unreadable."""
     listed = raw.get("containers")
     if not isinstance(listed, list):
         return None
@@ -51,7 +50,7 @@ def pod_use(raw: Raw) -> Use | None:
 
 
 def node_use(raw: Raw) -> Use | None:
-    """What the NodeMetrics of a node say; None for what cannot be read."""
+    """Return the usage of a node from its NodeMetrics; None if unreadable."""
     return _sum([raw.get("usage")])
 
 

@@ -1,6 +1,6 @@
-"""What people are told about an input that was read all the same: each finding as a value, with its place.
+"""Input warnings: findings that do not prevent reading, each with its location.
 
-Errors end the reading; a warning is something that a person may want to know before trusting the answer.
+Errors end the reading; a warning is something to know before trusting the answer.
 """
 
 from __future__ import annotations
@@ -11,20 +11,18 @@ from typing import Literal
 from podium.api.errors import InputError, escape, placed
 
 Validation = Literal["strict", "warn", "ignore"]
-"""What becomes of warnings about fields that there are not, and of what kube-apiserver would refuse.
+"""The treatment of unknown fields, and of problems for which kube-apiserver would refuse an object.
 
-`strict` makes errors of them, `warn` tells them, `ignore` does not look for any. The words are those of kubectl's
-`--validate`.
-"""
+`strict` makes them errors, `warn` reports them, `ignore` does not look for them. The values are those of kubectl's
+`--validate`."""
 
 VALIDATIONS: tuple[Validation, ...] = ("strict", "warn", "ignore")
 
 Reason = Literal["unknown-field", "invalid", "slip", "left-out"]
-"""Why there is a warning.
+"""The reason of a warning.
 
 `unknown-field`: no schema of Kubernetes has the field. `invalid`: kube-apiserver would refuse the object. `slip`: it is
-right, but hardly meant so. `left-out`: a file or a folder was not read.
-"""
+valid, but hardly intended. `left-out`: a file or a folder was not read."""
 
 _MAX_MESSAGE = 1_000
 _REFUSED: tuple[Reason, ...] = ("unknown-field", "invalid")
@@ -32,10 +30,10 @@ _REFUSED: tuple[Reason, ...] = ("unknown-field", "invalid")
 
 @dataclass(frozen=True, slots=True)
 class InputWarning:
-    """Something about an object, or a file, of the input.
+    """A warning about an object or a file of the input.
 
-    The place is that of an InputError: `source` is the file's name or "", `document` the 1-based number in it or None,
-    `object` as in `Pod default/web` or "", `path` as in `.spec.nodeSelectors` or "".
+    The location is that of an InputError: `source` is the file's name or "", `document` the 1-based number in it or
+    None, `object` as in `Pod default/web` or "", `path` as in `.spec.nodeSelectors` or "".
     """
 
     message: str
@@ -47,11 +45,11 @@ class InputWarning:
 
     @property
     def is_refused_when_strict(self) -> bool:
-        """Whether `strict` makes an error of it."""
+        """Whether `strict` makes it an error."""
         return self.reason in _REFUSED
 
     def located(self, *, source: str, document: int | None, object: str) -> InputWarning:  # noqa: A002
-        """The same warning with the parts of its place filled in that are not known yet."""
+        """Return the same warning with unknown parts of its location filled in."""
         return replace(
             self,
             source=self.source or source,
@@ -60,11 +58,11 @@ class InputWarning:
         )
 
     def as_error(self) -> InputError:
-        """The error that it is where it is not let pass."""
+        """Return the warning as an error."""
         return InputError(self.message, source=self.source, document=self.document, object=self.object, path=self.path)
 
     def to_dict(self) -> dict[str, str | int]:
-        """The warning as plain values; parts of the place that there are not are left out."""
+        """Return the warning as plain values; unknown parts of the location are omitted."""
         values: dict[str, str | int | None] = {
             "reason": self.reason,
             "message": escape(self.message, _MAX_MESSAGE),
@@ -83,8 +81,8 @@ class InputWarning:
 class PassedOver:
     """Objects of a kind that Podium does not read.
 
-    `may_create_pods` is False where Kubernetes itself says that the kind makes no pods. `sources` are the files that
-    they are in, each once.
+    `may_create_pods` is False for Kubernetes' own kinds that create no pods. `sources` are the files that contain them,
+    each once.
     """
 
     kind: str
@@ -94,7 +92,7 @@ class PassedOver:
     sources: tuple[str, ...]
 
     def to_dict(self) -> dict[str, str | int | bool | list[str]]:
-        """The same as plain values."""
+        """Return the same as plain values."""
         return {
             "kind": self.kind,
             "apiVersion": self.api_version,

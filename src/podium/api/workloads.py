@@ -1,9 +1,7 @@
-"""What makes pods: ReplicaSet, Deployment, StatefulSet, DaemonSet (apps/v1), ReplicationController, Job (batch/v1).
+"""Workloads: ReplicaSet, Deployment, StatefulSet, DaemonSet (apps/v1), ReplicationController, Job, CronJob (batch/v1).
 
-A CronJob (batch/v1) makes Jobs.
-
-With them the ControllerRevision (apps/v1), in which StatefulSets and DaemonSets keep their templates. Service (core/v1)
-stands here too: with the others it says which pods belong together for default spreading.
+This module also has the ControllerRevision (apps/v1), in which StatefulSets and DaemonSets store their templates, and
+Service (core/v1), whose selector defines the pods of default spreading like those of workloads.
 """
 
 from __future__ import annotations
@@ -12,22 +10,22 @@ from typing import Any, Literal
 
 from podium.api.meta import Int32, Int64, Kubernetes, Narrow, ObjectMeta
 from podium.api.pod import PodCondition, PodSpec
-from podium.api.selection import LabelSelector
+from podium.api.selectors import LabelSelector
 from podium.api.storage import PersistentVolumeClaim
 
 Share = Int32 | str
-"""A number of pods, or a percentage of those wanted such as "25%"."""
+"""A number of pods, or a percentage of the replicas such as "25%"."""
 
 
 class PodTemplate(Narrow, frozen=True, kw_only=True):
-    """The pods that a workload makes."""
+    """The template of a workload's pods."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
 
 
 class ReplicaSetSpec(Narrow, frozen=True, kw_only=True):
-    """How many pods, which ones, and how they look. Deployment and StatefulSet have these fields too."""
+    """The replicas, the selector, and the template. Deployment and StatefulSet have these fields too."""
 
     replicas: Int32 = 1
     min_ready_seconds: Int32 = 0
@@ -36,7 +34,7 @@ class ReplicaSetSpec(Narrow, frozen=True, kw_only=True):
 
 
 class ReplicaSetStatus(Narrow, frozen=True, kw_only=True):
-    """How many pods there are, not counting those that have ended or were deleted."""
+    """The number of pods, without those that have ended or are terminating."""
 
     replicas: Int32 = 0
     ready_replicas: Int32 = 0
@@ -45,28 +43,28 @@ class ReplicaSetStatus(Narrow, frozen=True, kw_only=True):
 
 
 class ReplicaSet(Kubernetes, frozen=True, kw_only=True):
-    """Keeps a number of equal pods (apps/v1)."""
+    """A workload that maintains a number of equal pods (apps/v1)."""
 
     spec: ReplicaSetSpec = ReplicaSetSpec()
     status: ReplicaSetStatus = ReplicaSetStatus()
 
 
 class RollingUpdateDeployment(Narrow, frozen=True, kw_only=True):
-    """How many pods may be there beyond those wanted, and how many may be missing, while pods are exchanged."""
+    """The maximum surge and the maximum number of unavailable pods during an update."""
 
     max_unavailable: Share = "25%"
     max_surge: Share = "25%"
 
 
 class DeploymentStrategy(Narrow, frozen=True, kw_only=True):
-    """How pods of an old template make way for those of a new one."""
+    """The strategy for replacing pods of an old template."""
 
     type: Literal["RollingUpdate", "Recreate"] = "RollingUpdate"
     rolling_update: RollingUpdateDeployment | None = None
 
 
 class DeploymentSpec(ReplicaSetSpec, frozen=True, kw_only=True):
-    """What the Deployment's ReplicaSets are to be like, and how they follow one another."""
+    """The template of the Deployment's ReplicaSets, and their update strategy."""
 
     strategy: DeploymentStrategy = DeploymentStrategy()
     paused: bool = False
@@ -74,39 +72,39 @@ class DeploymentSpec(ReplicaSetSpec, frozen=True, kw_only=True):
 
 
 class DeploymentStatus(Narrow, frozen=True, kw_only=True):
-    """`collision_count` says how often a name for a new ReplicaSet was taken."""
+    """The observed state; `collision_count` is the number of name collisions of new ReplicaSets."""
 
     collision_count: Int32 = 0
 
 
 class Deployment(Kubernetes, frozen=True, kw_only=True):
-    """Keeps a ReplicaSet (apps/v1)."""
+    """A workload that manages ReplicaSets (apps/v1)."""
 
     spec: DeploymentSpec = DeploymentSpec()
     status: DeploymentStatus = DeploymentStatus()
 
 
 class StatefulSetOrdinals(Narrow, frozen=True, kw_only=True):
-    """The number of the first pod."""
+    """The ordinal of the first pod."""
 
     start: Int32 = 0
 
 
 class RollingUpdateStatefulSet(Narrow, frozen=True, kw_only=True):
-    """Pods before the `partition`-th keep their old template."""
+    """The partition: pods with ordinals below `partition` keep their old template."""
 
     partition: Int32 = 0
 
 
 class StatefulSetUpdateStrategy(Narrow, frozen=True, kw_only=True):
-    """Whether pods of an old template are exchanged by themselves."""
+    """The strategy for replacing pods of an old template: automatic or on deletion."""
 
     type: Literal["RollingUpdate", "OnDelete"] = "RollingUpdate"
     rolling_update: RollingUpdateStatefulSet = RollingUpdateStatefulSet()
 
 
 class StatefulSetSpec(ReplicaSetSpec, frozen=True, kw_only=True):
-    """Which numbered pods, with which claims, and in which order they come and go."""
+    """The ordinals of the pods, their claims, and the order of creation and deletion."""
 
     service_name: str = ""
     pod_management_policy: Literal["OrderedReady", "Parallel"] = "OrderedReady"
@@ -117,7 +115,7 @@ class StatefulSetSpec(ReplicaSetSpec, frozen=True, kw_only=True):
 
 
 class StatefulSetStatus(Narrow, frozen=True, kw_only=True):
-    """The revisions are names of ControllerRevisions: of the template before an update, and of the one since."""
+    """The observed state; revisions are names of ControllerRevisions: before and after the current update."""
 
     observed_generation: Int64 = 0
     current_revision: str = ""
@@ -125,27 +123,27 @@ class StatefulSetStatus(Narrow, frozen=True, kw_only=True):
 
 
 class StatefulSet(Kubernetes, frozen=True, kw_only=True):
-    """Keeps a number of numbered pods (apps/v1)."""
+    """A workload that maintains a number of ordinal pods (apps/v1)."""
 
     spec: StatefulSetSpec = StatefulSetSpec()
     status: StatefulSetStatus = StatefulSetStatus()
 
 
 class RollingUpdateDaemonSet(Narrow, frozen=True, kw_only=True):
-    """On how many nodes the pod may be missing while pods are exchanged."""
+    """The maximum number of nodes without an available pod during an update."""
 
     max_unavailable: Share = 1
 
 
 class DaemonSetUpdateStrategy(Narrow, frozen=True, kw_only=True):
-    """Whether pods of an old template are exchanged by themselves."""
+    """The strategy for replacing pods of an old template: automatic or on deletion."""
 
     type: Literal["RollingUpdate", "OnDelete"] = "RollingUpdate"
     rolling_update: RollingUpdateDaemonSet = RollingUpdateDaemonSet()
 
 
 class DaemonSetSpec(Narrow, frozen=True, kw_only=True):
-    """Which pods, and how they are exchanged."""
+    """The selector, the template, and the update strategy."""
 
     min_ready_seconds: Int32 = 0
     selector: LabelSelector | None = None
@@ -155,22 +153,22 @@ class DaemonSetSpec(Narrow, frozen=True, kw_only=True):
 
 
 class DaemonSetStatus(Narrow, frozen=True, kw_only=True):
-    """`observed_generation` is that of the spec which the counts were made for."""
+    """The observed state; `observed_generation` is that of the spec for which the counts were computed."""
 
     observed_generation: Int64 = 0
 
 
 class DaemonSet(Kubernetes, frozen=True, kw_only=True):
-    """Keeps a pod on every node that is fit for it (apps/v1)."""
+    """A workload that runs a pod on every suitable node (apps/v1)."""
 
     spec: DaemonSetSpec = DaemonSetSpec()
     status: DaemonSetStatus = DaemonSetStatus()
 
 
 class ControllerRevision(Kubernetes, frozen=True, kw_only=True):
-    """A template that a StatefulSet or a DaemonSet has, or had; the highest `revision` is the newest (apps/v1).
+    """A current or former template of a StatefulSet or DaemonSet; the highest `revision` is the newest (apps/v1).
 
-    What `data` are like is the affair of the controller that keeps the revision, which need not be one of these.
+    The format of `data` depends on the controller that owns the revision, which may be another one.
     """
 
     revision: Int64 = 0
@@ -178,7 +176,7 @@ class ControllerRevision(Kubernetes, frozen=True, kw_only=True):
 
 
 class ReplicationControllerSpec(Narrow, frozen=True, kw_only=True):
-    """As ReplicaSetSpec, with a selector of equalities only."""
+    """The same as ReplicaSetSpec, with a selector of equalities only."""
 
     replicas: Int32 = 1
     min_ready_seconds: Int32 = 0
@@ -187,13 +185,16 @@ class ReplicationControllerSpec(Narrow, frozen=True, kw_only=True):
 
 
 class ReplicationController(Kubernetes, frozen=True, kw_only=True):
-    """The ancestor of ReplicaSet (core/v1)."""
+    """The predecessor of ReplicaSet (core/v1)."""
 
     spec: ReplicationControllerSpec = ReplicationControllerSpec()
 
 
 class PodFailurePolicyOnExitCodes(Narrow, frozen=True, kw_only=True):
-    """Containers that exited with one of the codes, or with none of them; 0 is never meant. No name: all containers."""
+    """A condition on exit codes: one of these codes, or none of them; 0 never matches.
+
+    Without a name, for all containers.
+    """
 
     operator: Literal["In", "NotIn"]
     values: tuple[Int32, ...]
@@ -208,7 +209,7 @@ class PodFailurePolicyOnPodCondition(Narrow, frozen=True, kw_only=True):
 
 
 class PodFailurePolicyRule(Narrow, frozen=True, kw_only=True):
-    """What a failed pod means to its Job, where its exit codes or its conditions match."""
+    """The action for a failed pod with matching exit codes or conditions."""
 
     action: Literal["FailJob", "FailIndex", "Ignore", "Count"]
     on_exit_codes: PodFailurePolicyOnExitCodes | None = None
@@ -216,15 +217,15 @@ class PodFailurePolicyRule(Narrow, frozen=True, kw_only=True):
 
 
 class PodFailurePolicy(Narrow, frozen=True, kw_only=True):
-    """The first rule that matches decides; without one the failure counts."""
+    """A list of rules, of which the first match decides; without a match, the failure counts."""
 
     rules: tuple[PodFailurePolicyRule, ...] = ()
 
 
 class JobSpec(Narrow, frozen=True, kw_only=True):
-    """How many pods must succeed, how many run at once, and how many may fail.
+    """The completions, the parallelism, and the backoff limits.
 
-    `pod_replacement_policy` None means Failed where there is a failure policy, else TerminatingOrFailed.
+    `pod_replacement_policy` None means Failed if there is a failure policy, else TerminatingOrFailed.
     """
 
     parallelism: Int32 = 1
@@ -241,14 +242,14 @@ class JobSpec(Narrow, frozen=True, kw_only=True):
 
 
 class UncountedTerminatedPods(Narrow, frozen=True, kw_only=True):
-    """The uids of pods that have ended and are about to be counted."""
+    """The uids of pods that have ended and are not counted yet."""
 
     succeeded: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
 
 
 class JobStatus(Narrow, frozen=True, kw_only=True):
-    """How far a Job has come; `completed_indexes` are written as in "1,3-5"."""
+    """The progress of a Job; `completed_indexes` have the form "1,3-5"."""
 
     start_time: str | None = None
     succeeded: Int32 = 0
@@ -259,23 +260,23 @@ class JobStatus(Narrow, frozen=True, kw_only=True):
 
 
 class Job(Kubernetes, frozen=True, kw_only=True):
-    """Runs pods until enough have succeeded (batch/v1)."""
+    """A workload that runs pods until enough have succeeded (batch/v1)."""
 
     spec: JobSpec = JobSpec()
     status: JobStatus = JobStatus()
 
 
 class JobTemplate(Narrow, frozen=True, kw_only=True):
-    """The Jobs that a CronJob makes."""
+    """The template of a CronJob's Jobs."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: JobSpec = JobSpec()
 
 
 class CronJobSpec(Narrow, frozen=True, kw_only=True):
-    """When Jobs begin, and what becomes of one that comes too late, or while the last one runs.
+    """The schedule, and the treatment of late and overlapping Jobs.
 
-    `starting_deadline_seconds` after its time a Job is not begun any more; None: however late it is.
+    A Job is not started later than `starting_deadline_seconds` after its time; None means no deadline.
     """
 
     schedule: str = ""
@@ -289,25 +290,25 @@ class CronJobSpec(Narrow, frozen=True, kw_only=True):
 
 
 class CronJobStatus(Narrow, frozen=True, kw_only=True):
-    """The time for which a Job was begun last."""
+    """The scheduled time of the last Job."""
 
     last_schedule_time: str | None = None
 
 
 class CronJob(Kubernetes, frozen=True, kw_only=True):
-    """Makes Jobs by the clock (batch/v1)."""
+    """A workload that creates Jobs on a schedule (batch/v1)."""
 
     spec: CronJobSpec = CronJobSpec()
     status: CronJobStatus = CronJobStatus()
 
 
 class ServiceSpec(Narrow, frozen=True, kw_only=True):
-    """The labels of the pods that a service fronts."""
+    """The selector of a service's pods."""
 
     selector: dict[str, str] = {}
 
 
 class Service(Kubernetes, frozen=True, kw_only=True):
-    """A set of pods under one name (core/v1)."""
+    """A set of pods with a common name (core/v1)."""
 
     spec: ServiceSpec = ServiceSpec()

@@ -7,35 +7,47 @@ from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
+
+import msgspec
 
 from podium.api.basis import Caveat, basis_of
-from podium.api.errors import PodiumError
-from podium.api.input.codec import Input
+from podium.api.errors import PodiumError, shown
+from podium.api.input.codec import Document, Input, load_text
 from podium.api.input.documents import snapshots_of
-from podium.api.meta import Kubernetes
+from podium.api.input.overrides import in_place_of, place_of
+from podium.api.kinds import KINDS
+from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
+from podium.api.schemas.suggestion import likely
+from podium.api.versions.release import Release
 from podium.api.warnings import InputWarning
-from podium.app.changed_objects import KeyedObjects
-from podium.app.decision_settings import ConfigurationGiven, DecisionSettings
-from podium.app.explaining.asking import ask
 from podium.app.explaining.explainer import Explainer
 from podium.app.explaining.explanation import Explanation
-from podium.app.explaining.workload import WorkloadExplanation
-from podium.app.given import Given, read_objects, several
+from podium.app.explaining.workload import (
+    KIND_OF_WORD,
+    POD,
+    ExplainTarget,
+    WorkloadExplanation,
+    find_workload,
+    maker_of,
+    next_pod,
+    pods_of,
+    read_target,
+    wanted_of,
+)
+from podium.app.inputs import ConfigurationGiven, DecisionSettings, Given, assignments_of, read_objects, several
 from podium.app.stage import Stage, Version
 from podium.framework.settings.configuration import default_configuration
-from podium.framework.settings.feature_gates import FeatureGates
 
 if TYPE_CHECKING:
     from podium.app.planning.plans import Plans
     from podium.app.planning.question import PlanProgress
     from podium.app.simulating.simulation_result import SimulationResult
     from podium.app.sweeping.sweep_result import SweepResult
-    from podium.sim.limits import Limits
     from podium.sim.run import Progress
-    from podium.sim.run_options import Duration, RunOptions
+    from podium.sim.run_options import RunArguments, RunOptions, SeededRunArguments
 
 _DEFAULT_NAMESPACE = "default"
 
@@ -48,12 +60,26 @@ class Cluster:
     copy (`with_`), which shares them. A cluster and its copies are for one thread at a time.
     """
 
-    def __init__(self, read: Input, settings: DecisionSettings = DecisionSettings()) -> None:  # noqa: B008 - immutable
+    def __init__(
+        self,
+        read: Input,
+        settings: DecisionSettings = DecisionSettings(),  # noqa: B008 - immutable
+        *,
+        like: Cluster | None = None,
+    ) -> None:
+        """Decide about the objects; as the same version as a cluster that they are ``like``.
+
+        Raises InputError for feature gates that the version refuses.
+        """
         self.read = read
         """The objects, as they were read."""
         self.settings = settings
         """How schedulers decide."""
-        self._stage = Stage(partial(_explainer_of, settings))
+        # Another node does not upgrade the scheduler.
+        self._decided: tuple[Release, tuple[Caveat, ...]] = (
+            settings.release.for_documents(read.documents) if like is None else like._decided
+        )
+        self._stage = Stage(partial(_explainer_of, settings, self.release))
 
     def __repr__(self) -> str:
         from podium.app.console.page import counted
@@ -61,6 +87,11 @@ class Cluster:
         kinds = [type(document.object) for document in self.read.documents]
         counts = {"node": kinds.count(Node), "pod": kinds.count(Pod), "object": len(kinds)}
         return f"<Cluster: {', '.join(counted(number, noun) for noun, number in counts.items())}>"
+
+    @property
+    def release(self) -> Release:
+        """The Kubernetes version whose kube-scheduler decides."""
+        return self._decided[0]
 
     @property
     def warnings(self) -> list[InputWarning]:
@@ -112,68 +143,33 @@ class Cluster:
         return replace(answer, explanation=self._kept(answer.explanation))
 
     def simulate(
-        self,
-        *,
-        until: Duration | None = None,
-        seed: int = 0,
-        start: str | None = None,
-        start_delay: Duration = 0,
-        bind_delay: Duration = 0,
-        termination: Duration | None = None,
-        limits: Limits | None = None,
-        priority_cutoff: int | None = None,
-        progress: Progress | None = None,
+        self, *, progress: Progress | None = None, **arguments: Unpack[SeededRunArguments]
     ) -> SimulationResult:
-        """Play what happens to the objects in virtual time, from where they are. The arguments are `podium.simulate`'s.
+        """Play what happens to the objects in virtual time, from where they are.
 
-        Raises PodiumError for what is wrong with the objects, and for a run that takes more than `limits` allow.
+        The `arguments` are those of `podium.simulate`. Raises PodiumError for what is wrong with the objects, and for a
+        run that takes more than `limits` allow.
         """
         from podium.app.simulating.simulation_result import play_shown
+        from podium.sim.latencies import USUAL_LATENCY_NS
         from podium.sim.run_options import run_options
 
-        options = run_options(
-            until=until,
-            seed=seed,
-            start=start,
-            start_delay=start_delay,
-            bind_delay=bind_delay,
-            termination=termination,
-            limits=limits,
-            priority_cutoff=priority_cutoff,
-        )
+        options = replace(run_options(**arguments), usual_latency_ns=USUAL_LATENCY_NS)
         return play_shown(self.read, self._deciding_by(options), progress)
 
     def plan(
-        self,
-        *,
-        until: Duration | None = None,
-        seed: int = 0,
-        start: str | None = None,
-        start_delay: Duration = 0,
-        bind_delay: Duration = 0,
-        termination: Duration | None = None,
-        limits: Limits | None = None,
-        stories: int = 0,
-        progress: PlanProgress | None = None,
+        self, *, samples: int = 0, progress: PlanProgress | None = None, **arguments: Unpack[SeededRunArguments]
     ) -> Plans:
         """Ask what a change, an outage or a drain would do: `cluster.plan().drain("node-3")`. See `Plans`.
 
-        The arguments are those of `podium.simulate`; without `start_delay` pods run as soon as they are bound, which
-        hides gaps. With `stories` a plan is told so often, with other draws, to say how chance may have it come out.
+        The `arguments` are those of `podium.simulate`; without `start_delay` pods run as soon as they are bound, which
+        hides gaps. Unlike there, requests take no time unless `latency` or a Scenario says so. With `samples` a plan is
+        run so often, with different tie-breaks, to find its possible outcomes.
         """
         from podium.app.planning.plans import Plans
         from podium.sim.run_options import run_options
 
-        options = run_options(
-            until=until,
-            seed=seed,
-            start=start,
-            start_delay=start_delay,
-            bind_delay=bind_delay,
-            termination=termination,
-            limits=limits,
-        )
-        return Plans(self, self._deciding_by(options), progress, stories=stories)
+        return Plans(self, self._deciding_by(run_options(**arguments)), progress, samples=samples)
 
     def sweep(
         self,
@@ -182,40 +178,35 @@ class Cluster:
         seeds: int = 1,
         first_seed: int = 0,
         jobs: int = 1,
-        until: Duration | None = None,
-        start: str | None = None,
-        start_delay: Duration = 0,
-        bind_delay: Duration = 0,
-        termination: Duration | None = None,
-        limits: Limits | None = None,
         progress: Callable[[float], None] | None = None,
+        **arguments: Unpack[RunArguments],
     ) -> SweepResult:
-        """Play a simulation with every combination of settings and so many seeds. The arguments are `podium.sweep`'s.
+        """Play a simulation with every combination of settings and so many seeds.
 
-        Raises PodiumError for what no run can begin with; what is wrong with one run is its outcome.
+        `vary` and `jobs` are those of `podium.sweep`, the further `arguments` those of `podium.simulate`. Raises
+        PodiumError for what no run can begin with; what is wrong with one run is its outcome.
         """
-        from podium.app.sweeping.making import make_sweep
-        from podium.app.sweeping.sweeping import played, read_variations
+        from podium.app.sweeping.engines import local_engine, play_all
+        from podium.app.sweeping.sweep import make_sweep, variations_given
+        from podium.app.sweeping.sweep_result import SweepResult
         from podium.sim.run_options import run_options
 
-        options = run_options(
-            until=until,
-            start=start,
-            start_delay=start_delay,
-            bind_delay=bind_delay,
-            termination=termination,
-            limits=limits,
-        )
+        if "seed" in arguments:
+            raise TypeError("a sweep has many seeds: say how many with `seeds`, from `first_seed` on")
         settings = self.settings
-        options = replace(options, feature_gates=settings.feature_gates, ignore_extenders=settings.ignore_extenders)
+        options = replace(
+            run_options(**arguments),
+            release=settings.release,
+            ignore_extenders=settings.ignore_extenders,
+        )
 
         def read(file: str) -> Input:
             return self._objects.with_documents(read_objects(file).documents).input if file else self.read
 
         if seeds < 1:
             raise PodiumError(f"seeds: {seeds} are no runs; 1 or more are needed")
-        sweep = make_sweep(read_variations(vary), read, settings, options, range(first_seed, first_seed + seeds))
-        return played(sweep, jobs, progress)
+        sweep = make_sweep(variations_given(vary), read, settings, options, range(first_seed, first_seed + seeds))
+        return SweepResult(play_all(sweep, local_engine(jobs), progress), sweep)
 
     def with_(
         self,
@@ -223,7 +214,8 @@ class Cluster:
         without: str | Iterable[str] = (),
         fields: Mapping[str, Mapping[str, Any]] | None = None,
         configuration: ConfigurationGiven | None = None,
-        feature_gates: FeatureGates | str | None = None,
+        feature_gates: str | None = None,
+        kubernetes_version: str | None = None,
         plugins: Iterable[type[Any]] | None = None,
         ignore_extenders: bool | None = None,
     ) -> Cluster:
@@ -244,8 +236,12 @@ class Cluster:
             changed = changed.with_documents(read_objects(objects).documents)
         if fields:
             changed = changed.with_fields(fields)
-        settings = self.settings.changed(configuration, feature_gates, plugins, ignore_extenders=ignore_extenders)
-        copy = Cluster(changed.input, settings)
+        settings = self.settings.changed(
+            *(configuration, feature_gates, plugins),
+            kubernetes_version=kubernetes_version,
+            ignore_extenders=ignore_extenders,
+        )
+        copy = Cluster(changed.input, settings, like=self if settings.release == self.settings.release else None)
         copy._objects = changed
         if "_version" in self.__dict__:
             copy._version = self._version.changed(copy.read.documents, changed.gone, changed.come)
@@ -259,7 +255,7 @@ class Cluster:
         return self._explainer
 
     @property
-    def rests_on(self) -> tuple[Caveat, ...]:
+    def caveats(self) -> tuple[Caveat, ...]:
         """What every decision rests on that is made on the objects as they are."""
         return self._caveats
 
@@ -279,7 +275,7 @@ class Cluster:
         found = self._stage.show(self._version)
         if found is None:
             # Too different from what it was copied from.
-            self._stage = Stage(partial(_explainer_of, self.settings))
+            self._stage = Stage(partial(_explainer_of, self.settings, self.release))
             found = self._stage.show(self._version)
         if found is None:
             raise AssertionError("a stage does not show the version that it is made for")
@@ -290,7 +286,9 @@ class Cluster:
         """What every explanation rests on."""
         configuration = self.settings.deciding() or default_configuration()
         schedulers = sorted(profile.scheduler_name for profile in configuration.profiles)
-        return basis_of(self.read, schedulers, simulates=False, further=self.settings.caveats()).caveats()
+        dropped = self.settings.release.dropped(self.read.documents, self.release)
+        further = (*self.settings.caveats(), *self._decided[1], *dropped)
+        return basis_of(self.read, schedulers, simulates=False, further=further).caveats()
 
     def _kept(self, explanation: Explanation) -> Explanation:
         """The explanation, whose further facts are found in this cluster, whichever copy was asked about since."""
@@ -307,7 +305,7 @@ class Cluster:
         return replace(
             options,
             configuration=settings.deciding([scheduler.name for scheduler in named]),
-            feature_gates=settings.feature_gates,
+            release=settings.release,
             ignore_extenders=settings.ignore_extenders,
         )
 
@@ -315,8 +313,10 @@ class Cluster:
         return (document.object.key for document in self.read.documents if isinstance(document.object, type_))
 
 
-def _explainer_of(settings: DecisionSettings, objects: Iterable[Kubernetes], now_ns: int) -> Explainer:
-    return Explainer(objects, settings.deciding(), settings.feature_gates, now_ns=now_ns)
+def _explainer_of(
+    settings: DecisionSettings, release: Release, objects: Iterable[Kubernetes], now_ns: int
+) -> Explainer:
+    return Explainer(objects, settings.deciding(), release, now_ns=now_ns)
 
 
 @contextmanager
@@ -325,3 +325,155 @@ def _as_decided(stand: Callable[[], object], decided: Callable[[], AbstractConte
     stand()
     with decided():
         yield
+
+
+def ask(
+    documents: Sequence[Document],
+    explainer: Explainer,
+    text: str,
+    namespace: str,
+    scheduler: str,
+) -> Explanation | WorkloadExplanation:
+    """Return the answer about the target of ``text`` (`read_target`). Raises PodiumError."""
+    target = read_target(text, namespace, explainer.is_pod)
+    if target.kind == POD:
+        _refuse_slip(text, documents, explainer.is_pod(target.key))
+        return explainer.explain(target.key, scheduler)
+    return _explain_workload(documents, explainer, target, scheduler)
+
+
+def _explain_workload(
+    documents: Sequence[Document], explainer: Explainer, target: ExplainTarget, scheduler: str
+) -> WorkloadExplanation:
+    document = find_workload(documents, target)
+    if document is None or document.object is None:
+        objects = [document.object for document in documents if document.object is not None]
+        raise _missing(target, objects)
+    workload = document.object
+    objects = [found.object for found in documents if found.object is not None]
+    pods = pods_of(objects, workload)
+    pending = next((pod.key for pod in pods if not pod.spec.node_name), None)
+    if pending is not None:
+        explanation = explainer.explain(pending, scheduler)
+    else:
+        made = next_pod(maker_of(documents, document), pods)
+        explanation = explainer.explain_made(made.pod, made.claims, scheduler)
+    return WorkloadExplanation(target.kind, target.key, wanted_of(workload), pods, explanation, pending is None)
+
+
+def _refuse_slip(text: str, documents: Sequence[Document], is_there: bool) -> None:
+    """Raise PodiumError for `dploy/web`, which is no pod of a namespace `dploy`."""
+    first, slash, name = text.partition("/")
+    if is_there or not slash:
+        return
+    namespaces = {found.object.metadata.namespace for found in documents if found.object is not None}
+    near = [] if first in namespaces else likely(first.lower(), KIND_OF_WORD)
+    if near:
+        raise PodiumError(f"{shown(text)} is no pod in the input; did you mean {near[0]}/{name}?")
+
+
+def _missing(target: ExplainTarget, objects: Sequence[Kubernetes]) -> PodiumError:
+    known = sorted(found.key for found in objects if found.kind == target.kind)
+    near = likely(target.key, known) or known[:3]
+    hint = f"; there is: {', '.join(near)}" if near else ""
+    return PodiumError(f"{target.kind} {target.key} is not in the input{hint}")
+
+
+Place = tuple[str | int, ...]
+_DEFAULT = "default"
+
+
+class KeyedObjects:
+    """The documents of an input in their order, found by group, kind, namespace and name. Copies share them.
+
+    Of a copy, `gone` are those that the original had and that were left out or replaced, `come` those that it had not.
+    """
+
+    def __init__(
+        self,
+        documents: dict[Place, Document],
+        left_out: tuple[InputWarning, ...],
+        gone: tuple[Document, ...] = (),
+        come: tuple[Document, ...] = (),
+    ) -> None:
+        self._documents = documents
+        self._left_out = left_out
+        self.gone = gone
+        self.come = come
+
+    @classmethod
+    def of(cls, read: Input) -> KeyedObjects:
+        """Those of an input. Documents that share a name, as those of unknown kinds may, are told apart by number."""
+        documents: dict[Place, Document] = {}
+        for number, document in enumerate(read.documents):
+            place: Place = place_of(document)
+            documents[(*place, number) if place in documents else place] = document
+        return cls(documents, read.left_out)
+
+    def copy(self) -> KeyedObjects:
+        """The same, of which nothing has come or gone."""
+        return KeyedObjects(self._documents, self._left_out)
+
+    @property
+    def input(self) -> Input:
+        """The documents as an input."""
+        return Input(list(self._documents.values()), self._left_out)
+
+    def find(self, text: str) -> Document:
+        """The document of the object that `kind/name` or `kind/namespace/name` means. Raises InputError."""
+        return self._documents[self._place_named(text)]
+
+    def without(self, names: Iterable[str]) -> KeyedObjects:
+        """The others. Raises InputError for an object that is not there."""
+        places = [self._place_named(name) for name in names]
+        documents, gone = self._documents.copy(), list(self.gone)
+        for place in dict.fromkeys(places):
+            gone.append(documents.pop(place))
+        return KeyedObjects(documents, self._left_out, tuple(gone), self.come)
+
+    def with_documents(self, later: Iterable[Document]) -> KeyedObjects:
+        """These, each in its place replaced by the later one of its kind and name; others come behind.
+
+        What an object keeps is told in `podium.api.input.overrides`.
+        """
+        documents, gone, come = self._documents.copy(), list(self.gone), list(self.come)
+        for document in later:
+            place = place_of(document)
+            earlier = documents.get(place)
+            documents[place] = document if earlier is None else in_place_of(earlier, document)
+            come.append(documents[place])
+            if earlier is not None:
+                gone.append(earlier)
+        return KeyedObjects(documents, self._left_out, tuple(gone), tuple(come))
+
+    def with_fields(self, fields: Mapping[str, Mapping[str, Any]]) -> KeyedObjects:
+        """These, with fields of objects set as `podium plan set` does it; None takes one away. Raises InputError."""
+        from podium.app.planning.questions.change import changes_set
+
+        found = self
+        for target, values in fields.items():
+            document = found.find(target)
+            changes = changes_set(Input([document]), _named(document.raw), assignments_of(values))
+            later = (load_text(msgspec.json.encode(change.after), document.source) for change in changes)
+            found = found.with_documents(document for documents in later for document in documents)
+        return found
+
+    def _place_named(self, text: str) -> Place:
+        from podium.app.planning.questions.change import kind_named, object_named
+
+        word, _, name = text.partition("/")
+        kind = kind_named(word) if name else ""
+        namespace, slash, rest = name.partition("/")
+        keys = [(namespace, rest)] if slash else [(_DEFAULT, name), ("", name)]
+        for group in (group for group, known in KINDS if known == kind):
+            for key in keys:
+                if (group, kind, *key) in self._documents:
+                    return (group, kind, *key)
+        # In another namespace; or it is not there, and what was probably meant is told.
+        return place_of(object_named(self.input, text))
+
+
+def _named(raw: Raw) -> str:
+    """How a person names the object."""
+    metadata = raw["metadata"]
+    return "/".join(filter(None, (raw["kind"], metadata.get("namespace"), metadata["name"])))

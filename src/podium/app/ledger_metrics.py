@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from podium.machines.ledger.tallies import Tallies
+from podium.controllers.ledger.disruption import DisruptionTotals
 
 
 class LedgerMetrics:
     """Tells what was counted, by cause, whenever somebody asks."""
 
-    def __init__(self, tallies: Tallies) -> None:
+    def __init__(self, tallies: DisruptionTotals) -> None:
         self._tallies = tallies
 
     def collect(self) -> Iterator[Any]:

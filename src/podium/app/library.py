@@ -3,31 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from podium.api.warnings import Validation
 from podium.app.cluster import Cluster
-from podium.app.decision_settings import ConfigurationGiven, read_settings
 from podium.app.explaining.explanation import Explanation
-from podium.app.given import Objects, read_objects
-from podium.framework.settings.feature_gates import FeatureGates
+from podium.app.inputs import ConfigurationGiven, Objects, read_objects, read_settings
+
+__all__ = ["explain", "load", "plan", "read_objects", "simulate", "sweep"]
+
+
+class ExplainArguments(TypedDict, total=False):
+    """The arguments of `load` besides the objects and the configuration."""
+
+    kubernetes_version: str
+    feature_gates: str
+    plugins: Iterable[type[Any]]
+    ignore_extenders: bool
+    validation: Validation | None
+
+
+class LoadArguments(ExplainArguments, total=False):
+    """The arguments of `load` besides the objects."""
+
+    configuration: ConfigurationGiven | None
+
 
 if TYPE_CHECKING:
     from podium.app.planning.plans import Plans
     from podium.app.planning.question import PlanProgress
     from podium.app.simulating.simulation_result import SimulationResult
     from podium.app.sweeping.sweep_result import SweepResult
-    from podium.sim.limits import Limits
     from podium.sim.run import Progress
-    from podium.sim.run_options import Duration
+    from podium.sim.run_options import RunArguments, SeededRunArguments
 
-__all__ = ["explain", "load", "plan", "read_objects", "simulate", "sweep"]
+    class SimulateArguments(LoadArguments, SeededRunArguments, total=False):
+        """The arguments of `simulate` besides the objects."""
+
+        progress: Progress | None
+
+    class PlanArguments(LoadArguments, SeededRunArguments, total=False):
+        """The arguments of `plan` besides the objects."""
+
+        samples: int
+        progress: PlanProgress | None
+
+    class SweepArguments(LoadArguments, RunArguments, total=False):
+        """The arguments of `sweep` besides the objects and what is varied."""
+
+        seeds: int
+        first_seed: int
+        jobs: int
+        progress: Callable[[float], None] | None
 
 
 def load(
     objects: Objects,
     configuration: ConfigurationGiven | None = None,
-    feature_gates: FeatureGates | str = "",
+    feature_gates: str = "",
+    kubernetes_version: str = "",
     *,
     plugins: Iterable[type[Any]] = (),
     ignore_extenders: bool = False,
@@ -42,11 +76,16 @@ def load(
     `configuration` is a KubeSchedulerConfiguration: a dictionary, its file, or a `Configuration` that was read; one
     with extenders is refused unless they are to be ignored. `plugins` are classes that decide as well
     (`podium.plugin`): the configuration knows them by their names, and those that it does not mention are enabled in
-    all profiles. `feature_gates` are such as "NonPreemptingPriority=false". `validation` says what is an error, and
-    what a warning (`podium.api.objects.read_object`). `progress` is told the share of the files that has been read.
-    Raises PodiumError for what is wrong with any of them.
+    all profiles. `kubernetes_version` is that of the kube-scheduler that decides, such as "1.34"; "" is the cluster's
+    (`podium.api.versions.choice`). `feature_gates` are such as "NodeDeclaredFeatures=false". `validation` says what is
+    an error, and what a warning (`podium.api.objects.read_object`). `progress` is told the share of the files that has
+    been read. Raises PodiumError for what is wrong with any of them.
     """
-    settings = read_settings(configuration, feature_gates, plugins, ignore_extenders=ignore_extenders)
+    settings = read_settings(
+        *(configuration, feature_gates, plugins),
+        kubernetes_version=kubernetes_version,
+        ignore_extenders=ignore_extenders,
+    )
     return Cluster(read_objects(objects, validation, progress), settings)
 
 
@@ -54,140 +93,68 @@ def explain(
     objects: Objects,
     pod: str,
     configuration: ConfigurationGiven | None = None,
-    feature_gates: FeatureGates | str = "",
-    *,
-    plugins: Iterable[type[Any]] = (),
-    ignore_extenders: bool = False,
-    validation: Validation | None = None,
+    **arguments: Unpack[ExplainArguments],
 ) -> Explanation:
     """Say what would happen to the pending pod `namespace/name` (or `name`, in `default`) among the objects, and why.
 
     For more than one question `load` them once. The arguments are those of `load`, and so is what it raises.
     """
-    cluster = load(
-        objects, configuration, feature_gates, plugins=plugins, ignore_extenders=ignore_extenders, validation=validation
-    )
-    return cluster.explain(pod)
+    return load(objects, configuration, **arguments).explain(pod)
 
 
-def simulate(
-    objects: Objects,
-    *,
-    until: Duration | None = None,
-    seed: int = 0,
-    start: str | None = None,
-    start_delay: Duration = 0,
-    bind_delay: Duration = 0,
-    termination: Duration | None = None,
-    configuration: ConfigurationGiven | None = None,
-    feature_gates: FeatureGates | str = "",
-    plugins: Iterable[type[Any]] = (),
-    ignore_extenders: bool = False,
-    limits: Limits | None = None,
-    priority_cutoff: int | None = None,
-    progress: Progress | None = None,
-    validation: Validation | None = None,
-) -> SimulationResult:
-    """Play what happens to the objects in virtual time; a Scenario may be among them. See `podium.sim.run.simulate`."""
-    cluster = load(
-        objects, configuration, feature_gates, plugins=plugins, ignore_extenders=ignore_extenders, validation=validation
-    )
-    return cluster.simulate(
-        until=until,
-        seed=seed,
-        start=start,
-        start_delay=start_delay,
-        bind_delay=bind_delay,
-        termination=termination,
-        limits=limits,
-        priority_cutoff=priority_cutoff,
-        progress=progress,
-    )
+def simulate(objects: Objects, **arguments: Unpack[SimulateArguments]) -> SimulationResult:
+    """Play what happens to the objects in virtual time; a Scenario may be among them.
+
+    The arguments are those of `load`, and:
+
+    - `until`: how long after the start the run ends (default: the scenario's end, or when nothing is left to do)
+    - `seed`: chooses uids, and between equal nodes
+    - `start`: the time of the start, in RFC 3339 (default: the newest time in the objects)
+    - `start_delay`, `bind_delay`: how long a bound pod takes to start, and a binding
+    - `latency`: how long a scheduler's request takes (default: the scenario's, or 5 ms)
+    - `termination`: how long a deleted pod takes to end, at most its grace period (default: that of a recording, or the
+      whole period)
+    - `limits`: the limits of a run, `podium.sim.run_options.SimulationLimits`
+    - `priority_cutoff`: the scenario's autoscaler ignores pods below it
+    - `progress`: receives the share that is done, and the virtual time since the start in nanoseconds
+
+    Durations are text such as "90s", or seconds. Equal arguments give equal results. Raises PodiumError for what is
+    wrong with the objects or the arguments, and beyond `limits`.
+    """
+    loading, running = _split(arguments)
+    return load(objects, **loading).simulate(**running)
 
 
-def plan(
-    objects: Objects,
-    *,
-    until: Duration | None = None,
-    seed: int = 0,
-    start: str | None = None,
-    start_delay: Duration = 0,
-    bind_delay: Duration = 0,
-    termination: Duration | None = None,
-    configuration: ConfigurationGiven | None = None,
-    feature_gates: FeatureGates | str = "",
-    plugins: Iterable[type[Any]] = (),
-    ignore_extenders: bool = False,
-    limits: Limits | None = None,
-    stories: int = 0,
-    progress: PlanProgress | None = None,
-    validation: Validation | None = None,
-) -> Plans:
+def plan(objects: Objects, **arguments: Unpack[PlanArguments]) -> Plans:
     """Ask what a change, an outage or a drain would do to the objects: `podium.plan("cluster.json").drain("node-3")`.
 
     There is a method for each question, such as `deploy`, `drain`, `fail`, `pending` or `fit`: see `Plans`. The
     arguments are those of `load` and `simulate`; without `start_delay` pods run as soon as they are bound, which hides
-    gaps. With `stories` a plan is told so often, with other draws among equals, to say how chance may have it come out.
-    `progress` is told the share of the work that is done, and of what.
+    gaps. Unlike in `simulate`, where requests take 5 ms by default, they take no time here unless `latency` or a
+    Scenario says so. With `samples` a plan is run so often, with different tie-breaks, to find its possible outcomes.
+    `progress` receives the share of the work that is done, and what is being done.
     """
-    cluster = load(
-        objects, configuration, feature_gates, plugins=plugins, ignore_extenders=ignore_extenders, validation=validation
-    )
-    return cluster.plan(
-        until=until,
-        seed=seed,
-        start=start,
-        start_delay=start_delay,
-        bind_delay=bind_delay,
-        termination=termination,
-        limits=limits,
-        stories=stories,
-        progress=progress,
-    )
+    loading, running = _split(arguments)
+    return load(objects, **loading).plan(**running)
 
 
-def sweep(
-    objects: Objects,
-    vary: Mapping[str, Sequence[Any]],
-    *,
-    seeds: int = 1,
-    first_seed: int = 0,
-    jobs: int = 1,
-    until: Duration | None = None,
-    start: str | None = None,
-    start_delay: Duration = 0,
-    bind_delay: Duration = 0,
-    termination: Duration | None = None,
-    configuration: ConfigurationGiven | None = None,
-    feature_gates: FeatureGates | str = "",
-    plugins: Iterable[type[Any]] = (),
-    ignore_extenders: bool = False,
-    limits: Limits | None = None,
-    progress: Callable[[float], None] | None = None,
-    validation: Validation | None = None,
-) -> SweepResult:
-    """Play a simulation with every combination of settings and so many seeds, and compare what comes of it.
+def sweep(objects: Objects, vary: Mapping[str, Sequence[Any]], **arguments: Unpack[SweepArguments]) -> SweepResult:
+    """Play a simulation with every combination of settings and so many `seeds`, and compare what comes of it.
 
     `vary` has the values of what the runs differ in: an option of a run (`until`, `start-delay`, `bind-delay`,
-    `termination`, `expendable-pods-priority-cutoff`, `feature-gates`), `filename` (a further file of objects), `config`
-    (a configuration's file), a field of the configuration (`percentageOfNodesToScore`, `maxFutilePreemptions`,
-    `nominationClearing`), or an argument of a plugin, such as `DefaultPreemption.spareMirrorPods`. With `jobs` above 1
-    runs are played side by side in processes, which import the main module again: a script then keeps its work behind
-    `if __name__ == "__main__"`. The other arguments are those of `load` and `simulate`.
+    `termination`, `expendable-pods-priority-cutoff`, `kubernetes-version`, `feature-gates`), `filename` (a further file
+    of objects), `config` (a configuration's file), a field of the configuration (`percentageOfNodesToScore`,
+    `maxFutilePreemptions`, `nominationClearing`), or an argument of a plugin, such as
+    `DefaultPreemption.spareMirrorPods`. The seeds begin with `first_seed`. With `jobs` above 1 runs are played side by
+    side in processes, which import the main module again: a script then keeps its work behind `if __name__ ==
+    "__main__"`. `progress` receives the share that is done. The other arguments are those of `load` and `simulate`.
     """
-    cluster = load(
-        objects, configuration, feature_gates, plugins=plugins, ignore_extenders=ignore_extenders, validation=validation
-    )
-    return cluster.sweep(
-        vary,
-        seeds=seeds,
-        first_seed=first_seed,
-        jobs=jobs,
-        until=until,
-        start=start,
-        start_delay=start_delay,
-        bind_delay=bind_delay,
-        termination=termination,
-        limits=limits,
-        progress=progress,
-    )
+    loading, running = _split(arguments)
+    return load(objects, **loading).sweep(vary, **running)
+
+
+def _split(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arguments of `load`, and the others."""
+    loading = LoadArguments.__annotations__.keys()
+    of_load = {name: value for name, value in arguments.items() if name in loading}
+    return of_load, {name: value for name, value in arguments.items() if name not in loading}

@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from podium.api.basis import lacks_status
+from podium.api.collector import collector_paused
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, refuse_empty_pods
-from podium.api.limit_range import LimitRange
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
-from podium.api.policy import PriorityClass
+from podium.api.pod import Pod, PodCondition
+from podium.api.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
 from podium.api.present import DEFAULT_START_NS, last_time
-from podium.api.resource_claims import ResourceClaimTemplate
-from podium.api.runtime_class import RuntimeClass
-from podium.api.storage import StorageClass
-from podium.app.budget_statuses import with_budget_statuses
+from podium.api.reading import read
+from podium.api.workloads import Deployment, ReplicaSet, ReplicationController, StatefulSet
 from podium.app.explaining.explainer import Explainer
 
-# Pods and claims get something of these when they are admitted, or classes come from them.
-_OF_ALL_PODS = (PriorityClass, DisruptionPolicy, LimitRange, RuntimeClass, StorageClass, ResourceClaimTemplate)
 # Where more than one in so many objects differ, the columns are made anew.
 _ONE_IN = 4
 
@@ -44,7 +43,6 @@ class Version:
 
     @property
     def now_ns(self) -> int:
-        """What time it is."""
         return DEFAULT_START_NS if self.last_ns is None else self.last_ns
 
     def changed(self, documents: Sequence[Document], gone: Sequence[Document], come: Sequence[Document]) -> Version:
@@ -96,7 +94,8 @@ class Stage:
     def _made(self, version: Version) -> Explainer:
         refuse_empty_pods(version.documents)
         try:
-            return self._make(with_budget_statuses(version.documents), version.now_ns)
+            with collector_paused(keeps_objects=True):
+                return self._make(with_budget_statuses(version.documents), version.now_ns)
         except InputError as error:
             raise _located(error, version.documents) from None
 
@@ -122,7 +121,7 @@ class Stage:
             and not shown.has_open_budgets
             and not version.has_open_budgets
             and explainer.can_change
-            and not any(isinstance(item, _OF_ALL_PODS) for item in (*leaving, *arriving))
+            and not any(isinstance(item, explainer.shaping_kinds) for item in (*leaving, *arriving))
             and self._agree_on_images(shown, leaving, arriving)
         )
 
@@ -174,3 +173,70 @@ def _located(error: InputError, documents: Iterable[Document]) -> InputError:
         if document.object is not None and error.object == f"{document.raw.get('kind')} {document.object.key}":
             return error.located(source=document.source, document=document.index)
     return error
+
+
+# Of what the controller watches, the kinds that Podium reads; pods and budgets apart.
+_HEEDED = (Deployment, DisruptionPolicy, ReplicaSet, ReplicationController, StatefulSet)
+
+
+def with_budget_statuses(documents: Sequence[Document]) -> list[Kubernetes]:
+    """Return the objects of the documents; each budget without a status gets the one that follows from the pods."""
+    open_budgets = [document for document in documents if lacks_status(document)]
+    statuses = dict(_computed(documents, open_budgets)) if open_budgets else {}
+    found: list[Kubernetes] = []
+    for document in documents:
+        object_ = document.object
+        if isinstance(object_, PodDisruptionBudget) and object_.key in statuses:
+            object_ = replace(object_, status=statuses[object_.key])
+        if object_ is not None:
+            found.append(object_)
+    return found
+
+
+def _computed(
+    documents: Sequence[Document], budgets: Sequence[Document]
+) -> Iterator[tuple[str, PodDisruptionBudgetStatus]]:
+    """Yield, by key, the status that a disruption controller writes that sees these objects for the first time.
+
+    Only the budgets are decoded: the controller goes by the readings of all other objects, of which it sees those that
+    may concern these budgets.
+    """
+    from podium.controllers.actions import ReplaceStatus
+    from podium.controllers.disruption.disruption_controller import DisruptionController
+    from podium.controllers.observations import Changed, Tick
+
+    controller = DisruptionController()
+    namespaces = set()
+    for document in budgets:
+        budget = document.object
+        if budget is None:
+            raise AssertionError("a budget that lacks a status was not read")
+        namespaces.add(budget.metadata.namespace)
+        # Whether a status speaks of a budget that was never stored cannot be said without a generation.
+        raw = {**document.raw, "metadata": {"generation": 1, **document.raw["metadata"]}}
+        budget = replace(budget, metadata=replace(budget.metadata, generation=raw["metadata"]["generation"]))
+        controller.handle(Changed(budget, raw), 0)
+    for document in documents:
+        item = document.object
+        if isinstance(item, Pod):
+            if item.metadata.namespace in namespaces:
+                controller.handle(Changed(_as_running(item, document)), 0)
+        elif isinstance(item, _HEEDED):
+            controller.handle(Changed(item), 0)
+    for action in controller.handle(Tick(), 0):
+        if isinstance(action, ReplaceStatus) and action.raw["kind"] == "PodDisruptionBudget":
+            found = read(action.raw, PodDisruptionBudget)
+            yield found.key, found.status
+
+
+def _as_running(pod: Pod, document: Document) -> Pod:
+    """Return the pod as `podium.api.present.as_running` has it, as far as its health goes."""
+    status = pod.status
+    if not pod.spec.node_name or status.condition("Ready") is not None:
+        return pod
+    # A reading does not tell a pending pod from one that says nothing of its phase.
+    phase = document.raw.get("status", {}).get("phase", "Running") if status.phase == "Pending" else status.phase
+    if phase != "Running":
+        return pod
+    ready = PodCondition(type="Ready", status="True")
+    return replace(pod, status=replace(status, conditions=(*status.conditions, ready)))

@@ -1,1 +1,1 @@
-"""Speaks to API servers over HTTP."""
+"""An HTTP client of API servers."""

@@ -1,4 +1,4 @@
-"""Reads all objects of a kind from an API server, page by page.
+"""Paginated lists of all objects of a kind.
 
 Source: k8s.io/client-go/tools/pager (ListPager).
 """
@@ -10,16 +10,16 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from podium.api.meta import Raw
+from podium.apirequests.request import Request, Response
 from podium.client.session import NoAnswerError, Session
-from podium.requests.request import Request, Response
 from podium.store.errors import StoreError
-from podium.store.reads.listing import ListOptions
+from podium.store.listing import ListOptions
 
 PAGE = 500
-"""How many objects are asked for at a time, as kubectl and client-go do."""
+"""The page size of lists, as in kubectl and client-go."""
 
 _GONE = 410
-# What passes by itself: asked again, a few times.
+# Transient errors, which are retried a few times.
 _PASSING = frozenset((408, 429, 500, 502, 503, 504))
 _TRIES = 5
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 30.0
@@ -28,10 +28,10 @@ T = TypeVar("T")
 
 
 async def read_list(session: Session, kind: str, take: Callable[[list[Raw]], T]) -> list[T]:
-    """What `take` makes of each page of all objects of a kind, in all namespaces.
+    """Return the results of `take` for each page of all objects of a kind, in all namespaces.
 
-    Where the pages' version is forgotten while they are read, all is read anew, in one piece. Raises StoreError for a
-    refusal, NoAnswerError where no answer comes.
+    If the version of the pages expires meanwhile, the list is read again, in one piece. Raises StoreError for a
+    refusal, NoAnswerError if no answer arrives.
     """
     try:
         return await _pages(session, kind, PAGE, take)
@@ -56,7 +56,7 @@ async def _pages(session: Session, kind: str, limit: int, take: Callable[[list[R
 
 
 async def _answer(session: Session, request: Request) -> Response:
-    """The answer to what changes nothing, and so may be asked again. Raises StoreError and NoAnswerError."""
+    """Return the response to an idempotent request, with retries. Raises StoreError and NoAnswerError."""
     wait_s = _FIRST_WAIT_S
     for left in reversed(range(_TRIES)):
         try:

@@ -1,7 +1,7 @@
-"""Runs machines against an API server: reflectors show them what there is, and their actions go out over HTTP.
+"""A live cluster: controllers that run against an API server, with reflectors as input and actions sent over HTTP.
 
-The machines, the driver and the meaning of requests are those of the simulator. Everything runs on one event loop, in
-slices, so that connections are served while a machine has much to do.
+The controllers, the driver and the requests of actions are those of the simulator. Everything runs on one event loop,
+in slices, so that connections are served while a controller has much to do.
 """
 
 from __future__ import annotations
@@ -11,91 +11,37 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from podium.api.errors import PodiumError
-from podium.client.reflecting.reflecting import Reflecting
-from podium.client.reflecting.reflector import Reflector
-from podium.client.reflecting.reflectors import Reflectors
+from podium.apirequests.observations import Seen, first_seen
+from podium.client.reflector import Reflector, Reflectors
+from podium.client.reflector_state import ReflectorState
 from podium.client.session import Session
-from podium.driver.component import Component
-from podium.driver.live import LiveDriver, OnFailure
-from podium.driver.transport import Asked, Transport
-from podium.machines.observations import Answered, Observation
-from podium.requests.observations import Seen, first_seen
+from podium.controllers.observations import Answered, Observation
+from podium.runtime.component import Component, RequestedAction, Transport
+from podium.runtime.live import LiveRuntime, OnFailure
 from podium.store.stored import Stored
 
 _SLICE_NS = 5_000_000
 
-Answer = Callable[[Asked, Answered], None]
+Answer = Callable[[RequestedAction, Answered], None]
 MakeTransport = Callable[[Answer], "ClosableTransport"]
-"""Makes the transport that hands answers to the function."""
+"""A factory of transports that deliver answers to the function."""
 
 
 class ClosableTransport(Transport, Protocol):
-    """A transport that has something on its way for a while."""
+    """A transport with actions in flight."""
 
     async def drain(self, patience_s: float) -> bool:
-        """Wait for all that is on its way, for so long; whether all of it has its answer."""
-        ...
+        """Wait up to ``patience_s`` for all actions in flight; return whether all were answered."""
 
-    async def close(self) -> None:
-        """Wait for nothing any more."""
-        ...
-
-
-class LoopClock:
-    """The clock of a driver on an event loop; whoever runs the driver waits for `woken`."""
-
-    def __init__(self, now: Callable[[], int]) -> None:
-        self._now = now
-        self.woken = asyncio.Event()
-
-    def now(self) -> int:
-        """See `Clock`."""
-        return self._now()
-
-    def wait(self, until_ns: int | None) -> None:
-        """See `Clock`; an event loop is not to be held up."""
-        raise PodiumError("a driver on an event loop runs in turns")
-
-    def wake(self) -> None:
-        """See `Clock`."""
-        self.woken.set()
-
-
-class Outlet:
-    """A transport that can be closed: what is asked for after that is dropped."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-        self._is_closed = False
-
-    def send(self, asked: Asked, now: int) -> None:
-        """See `Transport`."""
-        if not self._is_closed:
-            self._transport.send(asked, now)
-
-    def close(self) -> None:
-        """Send nothing any more."""
-        self._is_closed = True
-
-
-class OverLoop:
-    """Hands what is asked for on another thread to the event loop of a transport, in its order."""
-
-    def __init__(self, transport: Transport, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport = transport
-        self._loop = loop
-
-    def send(self, asked: Asked, now: int) -> None:
-        """See `Transport`."""
-        self._loop.call_soon_threadsafe(self._transport.send, asked, now)
+    async def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """What is kept up with: the kinds, of some only what a field selector names, and of some those of one namespace.
+    """The watched kinds; some restricted by a field selector, and some to one namespace.
 
-    ``optional`` are kinds that the server may not have, or not show. ``seed`` spreads waits among several programs.
+    ``optional`` are kinds that the server may not serve, or not allow to list. ``seed`` randomizes waits among
+    instances.
     """
 
     kinds: frozenset[str]
@@ -106,12 +52,11 @@ class Watched:
 
 
 class LiveCluster:
-    """What is known of a cluster, kind by kind, and the components that run by it.
+    """The cache of a cluster, kind by kind, and the components that run on it.
 
-    ``on_problem`` is told of kinds that cannot be watched, ``on_failure`` of machines that failed. With ``in_thread``
-    the machines run on other threads, one slice after the other, so that a machine which waits for somebody holds up no
-    connection: what is shown and answered meanwhile waits for it in the driver, and what it asks for is sent by the
-    event loop.
+    ``on_problem`` receives kinds that cannot be watched, ``on_failure`` failed controllers. With ``in_thread`` the
+    controllers run on other threads, one slice after the other, so that a controller which blocks does not hold up
+    connections: observations and answers wait in the driver meanwhile, and the event loop sends the actions.
     """
 
     def __init__(
@@ -126,15 +71,16 @@ class LiveCluster:
         in_thread: bool = False,
     ) -> None:
         self._now = now
-        self._clock = LoopClock(now)
         self._in_thread = in_thread
-        self.transport = make_transport(self._answered)
-        transport = OverLoop(self.transport, asyncio.get_running_loop()) if in_thread else self.transport
-        self._outlet = Outlet(transport)
-        self.driver = LiveDriver(self._clock, self._outlet, self._listed, on_failure)
+        self._loop = asyncio.get_running_loop()
+        self._woken = asyncio.Event()
+        # Whether actions are no longer sent.
+        self._is_closed = False
+        self.driver = LiveRuntime(now, self, self._listed, on_failure, on_arrival=self._woken.set)
+        self.transport = make_transport(self.driver.answer)
         self.reflectors = {
             kind: Reflector(
-                Reflecting(
+                ReflectorState(
                     session.resources.named(kind),
                     seed=watched.seed,
                     namespace=watched.namespaces.get(kind, ""),
@@ -149,28 +95,32 @@ class LiveCluster:
             for kind in sorted(watched.kinds)
         }
         self._keeping_up = Reflectors(list(self.reflectors.values()))
-        self._is_stopped = False
-        # Is told, too, of what happens to objects of each kind, on the event loop.
+        # An additional observer of the changes of objects of each kind, called on the event loop.
         self.on_seen: Callable[[str, Seen], None] = lambda kind, seen: None
 
     def reflect(self) -> None:
-        """Begin to keep up with the cluster; nothing runs yet."""
+        """Start the reflectors; no component runs yet."""
         self._keeping_up.begin()
 
     @property
     def unsynced(self) -> list[str]:
-        """The kinds of which not all objects are known yet."""
+        """The kinds whose initial list is incomplete."""
         return [kind for kind, reflector in self.reflectors.items() if not reflector.machine.is_synced]
 
     @property
     def absent(self) -> list[str]:
-        """The kinds that the server does not have."""
+        """The kinds that the server does not serve, or does not allow this client to list."""
         return [kind for kind, reflector in self.reflectors.items() if reflector.machine.is_absent]
 
-    async def synced(self, least_version: int = 0) -> None:
-        """Return once all that is to be known is known, as it was at a version or later.
+    @property
+    def hidden(self) -> list[str]:
+        """The kinds that the server does not allow this client to list."""
+        return [kind for kind, reflector in self.reflectors.items() if reflector.machine.is_hidden]
 
-        Raises what a reflector fails with.
+    async def synced(self, least_version: int = 0) -> None:
+        """Return when all kinds are synced, at a version or later.
+
+        Raises the error of a reflector that fails.
         """
         await self._keeping_up.during(self._reach(least_version))
 
@@ -180,16 +130,19 @@ class LiveCluster:
                 group.create_task(reflector.at_least(least_version))
 
     async def run(self, components: Iterable[Component]) -> None:
-        """Run components until `stop`; each begins with what is known. Raises what a reflector fails with."""
+        """Run components until `stop`; each starts with the known objects.
+
+        Raises the error of a reflector that fails.
+        """
         for component in components:
             self.driver.add(component)
         await self._keeping_up.during(self._turns())
 
     async def _turns(self) -> None:
-        woken = self._clock.woken
-        while not self._is_stopped:
+        turn, woken = self.driver.turn, self._woken
+        while not self.driver.is_stopped:
             woken.clear()
-            next_ns = await self._turn()
+            next_ns = await asyncio.to_thread(turn, _SLICE_NS) if self._in_thread else turn(_SLICE_NS)
             wait_s = None if next_ns is None else (next_ns - self._now()) / 1e9
             if self.driver.has_arrived or (wait_s is not None and wait_s <= 0):
                 await asyncio.sleep(0)
@@ -200,41 +153,40 @@ class LiveCluster:
             except TimeoutError:
                 continue
 
-    async def _turn(self) -> int | None:
-        if not self._in_thread:
-            return self.driver.turn(_SLICE_NS)
-        return await asyncio.to_thread(self.driver.turn, _SLICE_NS)
+    def send(self, asked: RequestedAction, now: int) -> None:
+        """Send an action of a component on the event loop, in order; see `Transport`."""
+        if self._is_closed:
+            return
+        if self._in_thread:
+            self._loop.call_soon_threadsafe(self.transport.send, asked, now)
+        else:
+            self.transport.send(asked, now)
 
     def find(self, kind: str, key: str) -> Stored | None:
-        """An object as the API server last showed it, None where there is none; any thread may ask."""
+        """Return an object as last received from the API server, or None; safe to call from any thread."""
         return self.reflectors[kind].machine.known.get(key)
 
     def stop(self) -> None:
-        """Let `run` return: no machine is asked any more."""
-        self._is_stopped = True
+        """Make `run` return; no controller is called afterwards."""
         self.driver.stop()
 
     def settle(self) -> None:
-        """Show the machines what has come since `stop`, once `run` has returned; nothing that they ask for is sent."""
-        self._outlet.close()
+        """Deliver the observations since `stop`, after `run` has returned; resulting actions are not sent."""
+        self._is_closed = True
         self.driver.settle()
 
     async def close(self) -> None:
-        """Keep up with nothing any more."""
         await self._keeping_up.close()
 
     def _show(self, kind: str, seen: Seen) -> None:
         self.driver.show(kind, seen)
         self.on_seen(kind, seen)
 
-    def _answered(self, asked: Asked, answered: Answered) -> None:
-        self.driver.answer(asked, answered)
-
     def _listed(self, kinds: frozenset[str]) -> list[Observation]:
-        """All that is known of some kinds: what others stand on first, pods last."""
+        """Return the known objects of some kinds as observations: referenced kinds first, pods last."""
         known: list[Observation] = []
         for kind in sorted(kinds & self.reflectors.keys(), key=lambda kind: (kind == "Pod", kind)):
-            # A copy at one instant, since the thread that asks may not be the one that adds to it.
+            # A copy at one instant, since the caller's thread may not be the one that adds objects.
             objects = self.reflectors[kind].machine.known.copy()
             known += [first_seen(stored) for _, stored in sorted(objects.items())]
         return known

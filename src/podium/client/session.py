@@ -1,4 +1,4 @@
-"""Speaks HTTP to an API server: a request out, its answer back; and watches, event by event.
+"""HTTP sessions with an API server: requests and responses, and watches as streams of events.
 
 Source: k8s.io/client-go/rest (request.go).
 """
@@ -11,6 +11,7 @@ import socket
 import urllib.request
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
@@ -19,30 +20,29 @@ from yarl import URL
 
 from podium.api.errors import InputError, PodiumError
 from podium.api.meta import Raw
-from podium.client.access.cluster_access import ClusterAccess
-from podium.client.access.credentials import Credentials, ExecError
-from podium.requests.request import Request, Response
-from podium.requests.wire.outgoing import Outgoing, error_of, outgoing, response_of
+from podium.apirequests.http_mapping import HTTPRequest, error_of, http_request, response_of
+from podium.apirequests.request import Request, Response
+from podium.client.credentials import ClusterAccess, Credentials, ExecError
 from podium.store.api_resources import APIResources
 
 _MOST_BYTES = 1 << 28
-"""Of one answer: a page of a list has 500 objects of 3 MiB at most, which nobody's has."""
+"""The maximum size of a response in bytes: a page has 500 objects of at most 3 MiB, far more than in practice."""
 
 _MOST_LINE_BYTES = 1 << 24
 _MOST_HEADER_BYTES = 1 << 16
-# What a path is made of that needs no encoding.
+# Paths of these characters need no encoding.
 _PLAIN = re.compile(r"[A-Za-z0-9/._-]*", re.ASCII)
 _KEEP_ALIVE_S = 60.0
-# After that long without a word on a connection the system asks whether the other side is still there.
+# TCP keepalive: after this idle time the operating system probes whether the peer is alive.
 _PROBE_AFTER_S, _PROBE_EACH_S, _PROBES = 15, 5, 3
-# What becomes of a connection; what is done with what it has brought may raise the same, and is no break.
+# Connection errors; processing of received data may raise the same types, and must not be caught as such.
 _BREAKS = (aiohttp.ClientError, TimeoutError, ConnectionError)
-# How much longer than it was asked to a server may let a watch last.
+# How much longer than requested a server may keep a watch open.
 _WATCH_GRACE_S = 30.0
 
 
 class NoAnswerError(PodiumError):
-    """No answer came. ``was_sent``: the server may have got the request, and may have done what it asks for."""
+    """An error for a missing answer. ``was_sent``: the server may have received and processed the request."""
 
     def __init__(self, message: str, *, was_sent: bool) -> None:
         super().__init__(message)
@@ -52,7 +52,7 @@ class NoAnswerError(PodiumError):
 class Session:
     """Connections to one API server.
 
-    ``timeout_s`` is how long an answer may take; a watch lasts as long as it was asked for.
+    ``timeout_s`` limits the wait for a response; a watch lasts as long as requested.
     """
 
     def __init__(
@@ -82,30 +82,32 @@ class Session:
             cookie_jar=aiohttp.DummyCookieJar(),
             max_line_size=_MOST_HEADER_BYTES,
             max_field_size=_MOST_HEADER_BYTES,
-            # What the environment says of proxies is looked up once, below; passwords of netrc files are not used.
+            # The proxy settings of the environment are resolved below; netrc passwords are not used.
             trust_env=False,
         )
 
     async def close(self) -> None:
-        """End all connections."""
         await self._http.close()
 
     async def answer(self, request: Request, timeout_s: float | None = None) -> Response:
-        """Ask for something but a watch, and wait so long at most. A refusal is an answer. Raises NoAnswerError."""
-        sent = outgoing(request, self.resources)
+        """Send a request other than a watch; wait at most ``timeout_s``.
+
+        A refusal is a response. Raises NoAnswerError.
+        """
+        sent = http_request(request, self.resources)
         return await self._once(sent, self._timeout_s if timeout_s is None else min(timeout_s, self._timeout_s))
 
     async def read(self, path: str) -> Response:
-        """What the server says at a path that is no object's, such as `/version`. Raises NoAnswerError."""
-        return await self._once(Outgoing(method="GET", path=path), self._timeout_s)
+        """Return the response at a path that is not an object's, such as `/version`. Raises NoAnswerError."""
+        return await self._once(HTTPRequest(method="GET", path=path), self._timeout_s)
 
     @asynccontextmanager
     async def watch(self, request: Request, timeout_seconds: int) -> AsyncGenerator[AsyncGenerator[list[Raw]]]:
-        """Open a watch that asks to last so long; its events come in batches, as they arrive.
+        """Open a watch of that duration; its events arrive in batches.
 
-        Raises StoreError where it is refused, NoAnswerError where the connection is lost or what comes is no event.
+        Raises StoreError if it is refused, NoAnswerError if the connection is lost or an event is malformed.
         """
-        sent = outgoing(request, self.resources, timeout_seconds=timeout_seconds, bookmarks=True)
+        sent = http_request(request, self.resources, timeout_seconds=timeout_seconds, bookmarks=True)
         response = await self._open(sent)
         try:
             if response.status != 200:
@@ -119,7 +121,7 @@ class Session:
         finally:
             response.close()
 
-    async def _once(self, sent: Outgoing, timeout_s: float) -> Response:
+    async def _once(self, sent: HTTPRequest, timeout_s: float) -> Response:
         try:
             async with asyncio.timeout(timeout_s), await self._send(sent) as response:
                 body = await body_of(response)
@@ -137,7 +139,7 @@ class Session:
         warnings = tuple(headers.getall("Warning", ())) if "Warning" in headers else ()
         return response_of(code, decoded, _retry_after_s(headers), warnings)
 
-    async def _open(self, sent: Outgoing) -> aiohttp.ClientResponse:
+    async def _open(self, sent: HTTPRequest) -> aiohttp.ClientResponse:
         try:
             async with asyncio.timeout(self._timeout_s):
                 return await self._send(sent)
@@ -146,8 +148,8 @@ class Session:
         except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
             raise NoAnswerError(f"{self.access.server}: {_told(error)}", was_sent=True) from None
 
-    async def _send(self, sent: Outgoing) -> aiohttp.ClientResponse:
-        """Send a request; once more where what was shown is refused, and there is something else to show."""
+    async def _send(self, sent: HTTPRequest) -> aiohttp.ClientResponse:
+        """Send a request; retry once if the credentials are refused and can be renewed."""
         response, shown = await self._send_once(sent)
         if response.status == 401:
             try:
@@ -160,8 +162,8 @@ class Session:
                 response, _ = await self._send_once(sent)
         return response
 
-    async def _send_once(self, sent: Outgoing) -> tuple[aiohttp.ClientResponse, int]:
-        """The answer, and after how many changes of the credentials it came."""
+    async def _send_once(self, sent: HTTPRequest) -> tuple[aiohttp.ClientResponse, int]:
+        """Return the response, and the number of credential changes before it."""
         try:
             headers = await self._credentials.headers()
             shown = self._credentials.changes
@@ -178,13 +180,13 @@ class Session:
             ssl=True if tls is None else tls,
             server_hostname=self.access.server_name or None,
             proxy=self._proxy,
-            # A redirect would take the credentials elsewhere.
+            # A redirect would send the credentials elsewhere.
             allow_redirects=False,
         )
         return response, shown
 
-    def _url(self, sent: Outgoing) -> URL:
-        """The URL of a request; a server may stand behind a path of its own."""
+    def _url(self, sent: HTTPRequest) -> URL:
+        """Return the URL of a request; a server may have a base path."""
         if not sent.query and _PLAIN.fullmatch(sent.path):
             return URL(f"{self._root}{sent.path}", encoded=True)
         path = self._base.path.rstrip("/") + sent.path
@@ -199,7 +201,7 @@ class Session:
 
 
 def usual_proxy(server: URL) -> str | None:
-    """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for a server; None for none."""
+    """Return the proxy for a server from HTTPS_PROXY, HTTP_PROXY and NO_PROXY, or None."""
     if server.host is None or urllib.request.proxy_bypass(server.host):
         return None
     return urllib.request.getproxies().get(server.scheme)
@@ -210,7 +212,7 @@ def _broken(error: Exception) -> NoAnswerError:
 
 
 async def _events(response: aiohttp.ClientResponse, timeout_s: float) -> AsyncGenerator[list[Raw]]:
-    """The events of a watch, each a line of JSON. Raises NoAnswerError for a line that is none."""
+    """Yield batches of watch events, each a line of JSON. Raises NoAnswerError for a malformed line."""
     rest = b""
     ends_s = asyncio.get_running_loop().time() + timeout_s
     while True:
@@ -241,7 +243,7 @@ def _event(line: bytes) -> Raw:
 
 
 async def body_of(response: aiohttp.ClientResponse) -> bytes:
-    """The answer's body. Raises NoAnswerError where it is too long."""
+    """Return the response body. Raises NoAnswerError if it is too long."""
     if (response.content_length or 0) > _MOST_BYTES:
         raise NoAnswerError(f"an answer of more than {_MOST_BYTES} bytes", was_sent=True)
     parts: list[bytes] = []
@@ -272,7 +274,7 @@ def _told(error: BaseException) -> str:
 
 
 def _socket(address: Any) -> socket.socket:
-    """A socket that notices when the other side is gone without a word."""
+    """Return a socket with TCP keepalive, which detects a dead peer."""
     family, type_, protocol, _, _ = address
     made = socket.socket(family=family, type=type_, proto=protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -287,3 +289,30 @@ def _socket(address: Any) -> socket.socket:
             made.setsockopt(socket.IPPROTO_TCP, option, value)
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return made
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """An instruction to send nothing before a time."""
+
+    until_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """A request to send; for a watch, with its duration."""
+
+    request: Request
+    timeout_seconds: int = 0
+
+
+async def is_podium_server(session: Session) -> bool:
+    """Return whether the API server is Podium's own; one that does not answer counts as another.
+
+    Podium's server records eviction hints and counts disruptions; with any other server, the client does that.
+    """
+    try:
+        version = (await session.read("/version")).object or {}
+    except NoAnswerError:
+        return False
+    return "+podium" in str(version.get("gitVersion", ""))

@@ -1,10 +1,10 @@
-"""Carries the actions of machines out at an API server over HTTP.
+"""A transport that carries out the actions of controllers at an API server over HTTP.
 
-What is asked of one object is sent in its order, each request after the answer to the one before. Requests about
-different objects go side by side. Each action gets one answer: what the server said, or that nobody knows.
+The actions on one object are sent in order, each after the answer to the one before. Requests for different objects run
+concurrently. Each action gets one answer: the server's, or that the outcome is unknown.
 
-Retries here are those that need no decision: a server that asks to wait gets the request again, and after an answer
-that got lost the object is looked at. All else is the machine's to try again.
+Only retries that need no decision happen here: a request is repeated if the server asks for a delay, and after a lost
+answer the object is read. All other retries are the controller's decision.
 """
 
 from __future__ import annotations
@@ -13,19 +13,32 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Protocol
 
-from podium.client.rate import RequestRate
-from podium.client.second_looks import Finding, finding, look, may_be_sent_again
+from podium.api.meta import Raw
+from podium.apirequests.actions import conversation_of
+from podium.apirequests.events import EventRecorder
+from podium.apirequests.request import Conversation, Request, Response, problem_of
 from podium.client.session import NoAnswerError, Session
-from podium.driver.transport import Asked
-from podium.machines.actions import Action, Bind, CreateObject, Record, ReplaceStatus
-from podium.machines.answers import Answer
-from podium.machines.observations import Answered, Problem
-from podium.requests.actions import conversation_of
-from podium.requests.conversation import Conversation, problem_of
-from podium.requests.event_recorder import EventRecorder
-from podium.requests.request import Request, Response
+from podium.controllers.actions import (
+    Action,
+    Bind,
+    BindClaim,
+    CreateObject,
+    DeleteObject,
+    Evict,
+    Nominate,
+    PatchObject,
+    Record,
+    ReleaseClaim,
+    ReplaceStatus,
+    ReportStatus,
+    ReportUnschedulable,
+    ReserveClaim,
+)
+from podium.controllers.observations import Answer, Answered, Problem
+from podium.runtime.component import RequestedAction
 from podium.store.api_resources import POD
 from podium.store.errors import StoreError
 
@@ -35,17 +48,17 @@ _NOT_SENT = "it is not sent: somebody else may be leading"
 _MOST_EVENTS = 1_000
 _TRIES = 3
 _FIRST_PAUSE_S = 0.2
-# Client-go waits for a server that asks to ten times.
+# client-go retries up to ten times if the server asks for a delay.
 _MOST_WAITS = 10
 _MOST_WAITED_S = 30.0
-# Servers that say so have done nothing; of a read it does not matter.
+# Servers that answer so have done nothing; for reads, that does not matter.
 _NOTHING_DONE, _MAY_BE_DONE = frozenset((429, 503)), frozenset((500, 502, 504))
-_TELLERS = 4
+_EVENT_WRITERS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransportSettings:
-    """How many requests are on their way at once, and how many are sent a second (0: as many as come)."""
+    """The maximum number of concurrent requests, and the request rate per second (0: unlimited)."""
 
     concurrency: int = 32
     per_second: float = 0.0
@@ -54,7 +67,7 @@ class TransportSettings:
 
 @dataclass(slots=True)
 class TransportCounts:
-    """What became of requests: sent, sent again, without an answer; events that nobody was told of."""
+    """Counters of requests: sent, repeated, unanswered; and of dropped Events."""
 
     sent: int = 0
     waited: int = 0
@@ -64,44 +77,35 @@ class TransportCounts:
 
 
 class Binder(Protocol):
-    """Somebody beside the API server who binds pods."""
+    """An interface to a component other than the API server that binds pods."""
 
     @property
     def is_ignorable(self) -> bool:
-        """Whether the API server is asked where a binding of theirs failed."""
-        ...
+        """Whether the API server binds the pod if this binder fails."""
 
-    def binds(self, action: Bind) -> bool:
-        """Whether a binding is theirs."""
-        ...
+    def binds(self, action: Bind) -> bool: ...
 
     async def bind(self, action: Bind, most_s: float) -> Problem | None:
-        """Have a pod bound, in so long at most; None, or the problem where it failed: of code 0 where nobody knows."""
-        ...
-
-
-def _always() -> float:
-    return float("inf")
+        """Bind a pod within ``most_s``; return None, or the problem: one of code 0 if the outcome is unknown."""
 
 
 class HTTPTransport:
     """A transport for a driver on an event loop.
 
-    ``answer`` gets each action with how it ended. ``now`` is the time. ``seconds_to_write`` says how long writes may
-    still take: none is sent after that, and none is waited for longer. ``may_disrupt`` says whether pods may be deleted
-    and evicted at present. ``on_fault`` is told what should not happen.
-    ``binder``, where it is set, carries out the bindings that are its own. ``knows_ours`` is whether the API server is
-    Podium's own, which writes what an eviction leaves behind; of others it is to be set to False.
+    ``answer`` receives the result of each action. ``now`` returns the time. ``seconds_to_write`` limits writes: none is
+    sent or waited for after that time. ``may_disrupt`` says whether pods may currently be deleted and evicted.
+    ``on_fault`` receives unexpected errors. ``binder``, if set, carries out the bindings that it is responsible for.
+    ``knows_ours`` is whether the API server is Podium's own, which records eviction hints; set it to False for others.
     """
 
     def __init__(
         self,
         session: Session,
-        answer: Callable[[Asked, Answered], None],
+        answer: Callable[[RequestedAction, Answered], None],
         now: Callable[[], int],
         settings: TransportSettings = TransportSettings(),
         *,
-        seconds_to_write: Callable[[], float] = _always,
+        seconds_to_write: Callable[[], float] = lambda: float("inf"),
         may_disrupt: Callable[[], bool] = lambda: True,
         on_fault: Callable[[BaseException], None] = lambda error: None,
     ) -> None:
@@ -116,17 +120,16 @@ class HTTPTransport:
         self.knows_ours = True
         self._room = asyncio.Semaphore(settings.concurrency)
         self._rate = RequestRate(settings.per_second, settings.burst)
-        # By object, what is to be sent after what is on its way.
-        self._lanes: dict[tuple[str, str], deque[Asked]] = {}
+        # By object, the queued actions after the one in flight.
+        self._lanes: dict[tuple[str, str], deque[RequestedAction]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._events: deque[Asked] = deque()
+        self._events: deque[RequestedAction] = deque()
         self._recorder = EventRecorder()
-        self._tellers = 0
+        self._event_writers = 0
 
-    def send(self, asked: Asked, now: int) -> None:
-        """See `Transport`."""
+    def send(self, asked: RequestedAction, now: int) -> None:
         if isinstance(asked.action, Record):
-            self._tell(asked)
+            self._queue_event(asked)
             return
         about = _about(asked.action)
         lane = self._lanes.get(about)
@@ -138,17 +141,15 @@ class HTTPTransport:
 
     @property
     def is_idle(self) -> bool:
-        """Whether every action has its answer."""
         return not self._tasks
 
     async def drain(self, patience_s: float) -> bool:
-        """Wait for all that is on its way, for so long; whether all of it has its answer."""
+        """Wait up to ``patience_s`` for all actions in flight; return whether all were answered."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=patience_s)
         return self.is_idle
 
     async def close(self) -> None:
-        """Wait for nothing any more."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -162,24 +163,31 @@ class HTTPTransport:
         task.add_done_callback(self._tasks.discard)
 
     async def _drive(self, about: tuple[str, str]) -> None:
-        """Send what is asked of one object, until there is nothing more."""
+        """Carry out the queued actions on one object, one after the other."""
         lane = self._lanes[about]
         while lane:
             asked = lane[0]
-            self._answer(asked, await self._outcome(asked))
+            self._report(asked, await self._outcome(asked))
             lane.popleft()
         del self._lanes[about]
 
-    async def _outcome(self, asked: Asked) -> Answered:
+    def _report(self, asked: RequestedAction, answered: Answered) -> None:
+        """Deliver an action's answer. If that fails, other actions still continue."""
+        try:
+            self._answer(asked, answered)
+        except Exception as error:
+            self._on_fault(error)
+
+    async def _outcome(self, asked: RequestedAction) -> Answered:
         try:
             return await self._carry_out(asked)
         except Exception as error:
-            # Whatever happens, who asked is answered.
+            # The component gets an answer in any case.
             self._on_fault(error)
             return Answered(asked.action, Problem(0, "", f"{_LOST}: {error}"))
 
-    async def _carry_out(self, asked: Asked) -> Answered:
-        """Do what is asked for; after an answer that got lost, look and try again."""
+    async def _carry_out(self, asked: RequestedAction) -> Answered:
+        """Carry out an action; after a lost answer, read the object and retry."""
         action = asked.action
         answered = await self._ask_for(asked)
         for number in range(_TRIES - 1):
@@ -188,21 +196,21 @@ class HTTPTransport:
             self.counts.lost += 1
             await asyncio.sleep(_FIRST_PAUSE_S * 2**number)
             found = await self._look(action)
-            if found is Finding.DONE:
+            if found is WriteOutcome.DONE:
                 return Answered(action)
             if found is None and not may_be_sent_again(action):
                 return answered
-            # A request that was on its way all the time is refused the second time; then a look tells why.
+            # If the first request was still in flight, the retry is refused; another read shows why.
             again = await self._ask_for(asked)
             is_in_conflict = again.problem is not None and again.problem.code == 409
-            if is_in_conflict and await self._look(action) is Finding.DONE:
+            if is_in_conflict and await self._look(action) is WriteOutcome.DONE:
                 return Answered(action)
             answered = again
         return answered
 
-    async def _look(self, action: Action) -> Finding | None:
-        """Whether a write was done; None where that cannot be told."""
-        request = look(action)
+    async def _look(self, action: Action) -> WriteOutcome | None:
+        """Return whether a write was done; None if that cannot be determined."""
+        request = verification_of(action)
         if request is None:
             return None
         self.counts.looked += 1
@@ -211,11 +219,11 @@ class HTTPTransport:
         except (NoAnswerError, StoreError):
             return None
         if response.error is None:
-            return finding(action, response.object)
-        return finding(action, None) if response.code == 404 else None
+            return outcome_of(action, response.object)
+        return outcome_of(action, None) if response.code == 404 else None
 
-    async def _ask_for(self, asked: Asked) -> Answered:
-        """Carry an action out, whatever becomes of it."""
+    async def _ask_for(self, asked: RequestedAction) -> Answered:
+        """Carry out an action, and return its result in every case."""
         binder, action = self.binder, asked.action
         if binder is not None and isinstance(action, Bind) and binder.binds(action):
             problem = await self._bind(binder, action)
@@ -230,7 +238,7 @@ class HTTPTransport:
             return await binder.bind(action, left_s) if left_s > 0 else _not_reached(_NOT_SENT)
 
     async def _hold(self, action: Action, conversation: Conversation, first: Request | None = None) -> Answered:
-        """Lead the conversation that an action is to its end, from its ``first`` request on where that is known."""
+        """Run the conversation of an action to its end, starting with its ``first`` request if that is known."""
         try:
             request = next(conversation) if first is None else first
             while True:
@@ -253,7 +261,10 @@ class HTTPTransport:
     # Requests
 
     async def _ask(self, request: Request) -> Response:
-        """The answer to a request; a server that asks to wait is given time. Raises NoAnswerError and StoreError."""
+        """Return the response to a request, after the delays that the server asks for.
+
+        Raises NoAnswerError and StoreError.
+        """
         left_s = _MOST_WAITED_S
         for _ in range(_MOST_WAITS):
             response = await self._sent(request)
@@ -273,7 +284,7 @@ class HTTPTransport:
             self.counts.sent += 1
             if request.verb in _READS:
                 return await self._session.answer(request)
-            # Asked right before it is sent, after all that was waited for.
+            # Evaluated right before sending, after all waits.
             left_s = self._seconds_to_write()
             if left_s <= 0:
                 raise StoreError(503, "ServiceUnavailable", _NOT_SENT)
@@ -283,18 +294,18 @@ class HTTPTransport:
 
     # Events
 
-    def _tell(self, asked: Asked) -> None:
-        """Write an event when there is time for it; nobody waits for that."""
-        self._answer(asked, Answered(asked.action))
+    def _queue_event(self, asked: RequestedAction) -> None:
+        """Queue an Event in the background."""
+        self._report(asked, Answered(asked.action))
         if len(self._events) >= _MOST_EVENTS:
             self.counts.dropped_events += 1
             return
         self._events.append(asked)
-        if self._tellers < min(_TELLERS, len(self._events)):
-            self._tellers += 1
-            self._begin(self._tell_all())
+        if self._event_writers < min(_EVENT_WRITERS, len(self._events)):
+            self._event_writers += 1
+            self._begin(self._write_events())
 
-    async def _tell_all(self) -> None:
+    async def _write_events(self) -> None:
         try:
             while self._events:
                 asked = self._events.popleft()
@@ -302,7 +313,7 @@ class HTTPTransport:
                 if isinstance(action, Record):
                     await self._write_event(action, asked.component.name)
         finally:
-            self._tellers -= 1
+            self._event_writers -= 1
 
     async def _write_event(self, action: Record, component: str) -> None:
         try:
@@ -310,7 +321,7 @@ class HTTPTransport:
             first = next(conversation, None)
             is_told = first is not None and (await self._hold(action, conversation, first)).problem is None
         except Exception as error:
-            # The next events are told all the same.
+            # Continue with the next Events.
             self._on_fault(error)
             is_told = False
         if not is_told:
@@ -318,7 +329,7 @@ class HTTPTransport:
 
 
 def _about(action: Action) -> tuple[str, str]:
-    """The object that an action writes to: its kind and key."""
+    """Return the kind and key of the object that an action writes."""
     if isinstance(action, CreateObject | ReplaceStatus):
         metadata = action.raw.get("metadata", {})
         return str(action.raw.get("kind")), f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
@@ -330,20 +341,103 @@ def _about(action: Action) -> tuple[str, str]:
 
 
 def _disrupts(request: Request) -> bool:
-    """Whether a request ends a pod."""
+    """Return whether a request terminates a pod."""
     return request.kind == POD.name and (request.verb == "delete" or request.subresource == "eviction")
 
 
 def _not_reached(message: str) -> Problem:
-    """The server was not reached: nothing was done, and it may be later."""
+    """Return the problem of an unreachable server: nothing was done, and a retry is possible."""
     return Problem(503, "ServiceUnavailable", message)
 
 
 def _wait_asked_s(request: Request, response: Response) -> float | None:
-    """How long the server asks to wait before it is asked the same again; None where it does not, or says no."""
+    """Return the delay in seconds that the server asks for before a retry; None if it does not, or refuses."""
     is_asked = response.code in _NOTHING_DONE or (request.verb in _READS and response.code in _MAY_BE_DONE)
     if response.error is None or not is_asked:
         return None
     is_judged = request.subresource == "eviction" and response.code == 429
     seconds = response.error.details.get("retryAfterSeconds")
     return None if is_judged or not seconds else float(seconds)
+
+
+_SECOND = 10**9
+
+
+class RequestRate:
+    """A token bucket with capacity ``burst`` and ``per_second`` new tokens; 0 means unlimited."""
+
+    def __init__(self, per_second: float, burst: int) -> None:
+        self._interval_ns = int(_SECOND / per_second) if per_second > 0 else 0
+        self._most_ns = self._interval_ns * max(1, burst)
+        # The time at which the bucket was or will be full again.
+        self._full_ns = 0
+
+    def take(self, now: int) -> int:
+        """Take a token; return how long to wait before sending, in nanoseconds."""
+        if not self._interval_ns:
+            return 0
+        self._full_ns = max(self._full_ns, now) + self._interval_ns
+        return max(0, self._full_ns - self._most_ns - now)
+
+
+class WriteOutcome(Enum):
+    """The state of a write according to the object."""
+
+    DONE = "it was carried out"
+    NOT_DONE = "it was not, or not yet: it may be asked for again"
+    OVERTAKEN = "it was not, and cannot be any more"
+
+
+# These read before they write, or are idempotent.
+_BEGIN_ANEW = (BindClaim, Nominate, PatchObject, ReleaseClaim, ReportStatus, ReportUnschedulable, ReserveClaim)
+
+
+def may_be_sent_again(action: Action) -> bool:
+    """Return whether an action with an unknown outcome may be repeated without reading the object."""
+    return isinstance(action, _BEGIN_ANEW)
+
+
+def verification_of(action: Action) -> Request | None:
+    """Return the request that shows whether a write was done; None if no request does."""
+    match action:
+        case Bind(pod=key) | Evict(pod=key):
+            return Request(verb="get", kind="Pod", key=key)
+        case DeleteObject(kind=kind, key=key):
+            return Request(verb="get", kind=kind, key=key)
+    return None
+
+
+def outcome_of(action: Action, raw: Raw | None) -> WriteOutcome:
+    """Return the state of an action according to the object; None means that the object does not exist."""
+    metadata: Raw = {} if raw is None else raw.get("metadata", {})
+    is_other = raw is None or metadata.get("uid") != getattr(action, "uid", "")
+    if isinstance(action, Bind):
+        if is_other or raw is None:
+            return WriteOutcome.OVERTAKEN
+        node_name = raw.get("spec", {}).get("nodeName", "")
+        if node_name == action.node_name:
+            return WriteOutcome.DONE
+        return WriteOutcome.OVERTAKEN if node_name or metadata.get("deletionTimestamp") else WriteOutcome.NOT_DONE
+    return WriteOutcome.DONE if is_other or metadata.get("deletionTimestamp") else WriteOutcome.NOT_DONE
+
+
+class DryTransport:
+    """A transport that answers immediately, and reports to ``on_action`` what would have been sent."""
+
+    def __init__(
+        self,
+        answer: Callable[[RequestedAction, Answered], None],
+        on_action: Callable[[RequestedAction], None] = lambda asked: None,
+    ) -> None:
+        self._answer = answer
+        self._on_action = on_action
+
+    def send(self, asked: RequestedAction, now: int) -> None:
+        self._on_action(asked)
+        self._answer(asked, Answered(asked.action))
+
+    async def drain(self, patience_s: float) -> bool:
+        return True
+
+    async def close(self) -> None:
+        """Return at once: no action is in flight."""

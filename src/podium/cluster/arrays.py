@@ -1,9 +1,11 @@
-"""The array types of the cluster, and how they grow."""
+"""Array types, fast array helpers, and logs of changed rows."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,46 +15,88 @@ Int32s = npt.NDArray[np.int32]
 UInt64s = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]
 
-# Of which copies go on: that takes half as long as to begin anew.
+# Copies of this object continue from its state, in half the time that a new one takes.
 _NOTHING_HASHED = blake2b(digest_size=8)
-# What goes into a number that is not negative.
+# The bits of a non-negative int64.
 _BITS = 63
-# Values of so small a range count as they are.
+# Values within so small a range are used as ranks directly.
 _FEW = 1 << 20
 
 
 def grown(array: npt.NDArray[Any], capacity: int) -> npt.NDArray[Any]:
-    """A copy of ``array`` whose last axis holds ``capacity`` entries; new entries are zero."""
+    """Return a copy of ``array`` whose last axis holds ``capacity`` entries; new entries are zero."""
     larger: npt.NDArray[Any] = np.zeros((*array.shape[:-1], capacity), dtype=array.dtype)
     larger[..., : array.shape[-1]] = array
     return larger
 
 
-def pieces(starts: Int64s, chosen: Int64s) -> tuple[Int64s, Int64s]:
-    """Of lists that stand one after another, list ``i`` at ``starts[i]:starts[i + 1]``, some, in the order given.
-
-    Returns where each begins when they stand alone, and the end; and the places of their entries.
-    """
-    lengths = np.diff(starts)[chosen]
-    begins: Int64s = np.concatenate([[0], np.cumsum(lengths)])
-    places: Int64s = np.repeat(starts[chosen] - begins[:-1], lengths) + np.arange(begins[-1])
-    return begins, places
+def offsets(lengths: Int64s | Bools | Sequence[int]) -> Int64s:
+    """Return where lists of these lengths begin if they are stored one after another, and the end."""
+    starts = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.add.accumulate(lengths, dtype=np.int64, out=starts[1:])
+    return starts
 
 
-def in_order(keys: Int64s) -> Int64s:
-    """The places of keys of up to 32 bits, none negative, by key; equal ones stay in order.
+def runs(*columns: npt.NDArray[Any]) -> Int64s:
+    """Return where runs of entries begin that are equal in all columns, and the end."""
+    size = len(columns[0])
+    begins = np.ones(size + 1, dtype=np.bool_)
+    begins[1:-1] = False
+    for column in columns:
+        begins[1:-1] |= column[1:] != column[:-1]
+    return np.flatnonzero(begins)
 
-    Numbers are sorted in a fraction of the time that it takes to sort places by them.
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lists:
+    """Lists of numbers in one array: ``entries[starts[i]:starts[i + 1]]`` is list ``i``."""
+
+    starts: Int64s
+    entries: Int64s
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def lengths(self) -> Int64s:
+        """``[lists]``: the number of entries of each."""
+        return self.starts[1:] - self.starts[:-1]
+
+    @property
+    def owners(self) -> Int64s:
+        """``[entries]``: the list of each."""
+        return np.arange(len(self)).repeat(self.lengths)
+
+    def places_of(self, lists: Int64s | Int32s) -> tuple[Int64s, Int64s]:
+        """Return `offsets` of some lists among themselves, and the indices of their entries."""
+        lengths = self.lengths[lists]
+        begins = offsets(lengths)
+        return begins, (self.starts[lists] - begins[:-1]).repeat(lengths) + np.arange(begins[-1])
+
+    def sums(self, values: Int64s | Bools) -> Int64s:
+        """Return ``[lists]``: the sums of numbers of ``[entries]``."""
+        sums = offsets(values)
+        return np.asarray(sums[self.starts[1:]] - sums[self.starts[:-1]])
+
+    def largest(self, values: Int64s) -> Int64s:
+        """Return ``[lists]``: the largest of the numbers of ``[entries]``; no list may be empty."""
+        return np.asarray(np.maximum.reduceat(values, self.starts[:-1])) if len(self) else np.empty(0, dtype=np.int64)
+
+
+def argsort_small(keys: Int64s) -> Int64s:
+    """Return the stable argsort of non-negative keys of up to 32 bits.
+
+    Key and index are packed into one number, since numpy sorts numbers much faster than it argsorts them.
     """
     bits = len(keys).bit_length()
     places: Int64s = np.sort((keys << bits) | np.arange(len(keys))) & ((1 << bits) - 1)
     return places
 
 
-def in_order_of(*keys: Int64s) -> Int64s:
-    """The places of some rows in the order of several keys, the first the weightiest; equal ones stay in order.
+def lexsort(*keys: Int64s) -> Int64s:
+    """Return the stable order of rows by several keys, the most significant first.
 
-    It is `numpy.lexsort`, but that numbers are sorted where all keys of a row go into one.
+    Like `numpy.lexsort`, but the keys of a row are packed into one number if they fit.
     """
     size = len(keys[0])
     packed, bits = np.zeros(size, dtype=np.int64), size.bit_length()
@@ -63,7 +107,7 @@ def in_order_of(*keys: Int64s) -> Int64s:
             return np.lexsort(keys[::-1])
         packed <<= most.bit_length()
         packed |= ranks
-    # In place: memory that is touched first costs more than what is done in it.
+    # In place, since touching new memory costs more than the operations.
     packed <<= size.bit_length()
     packed |= np.arange(size)
     packed.sort()
@@ -72,7 +116,7 @@ def in_order_of(*keys: Int64s) -> Int64s:
 
 
 def _ranks(values: Int64s) -> tuple[Int64s, int]:
-    """Numbers from 0 on, in the order of the values, and the largest of them."""
+    """Return non-negative numbers in the same order as the values, and the largest of them."""
     least, most = int(values.min()), int(values.max())
     if most - least < _FEW:
         return values - least, most - least
@@ -82,25 +126,79 @@ def _ranks(values: Int64s) -> tuple[Int64s, int]:
 
 
 def distinct(values: Int64s, size: int) -> tuple[Int64s, Int64s]:
-    """The different ones of some values from 0 up to below ``size``, ascending, and the place of each among them.
+    """Return the distinct values (from 0 to below ``size``), ascending, and the index of each value among them.
 
-    They are marked, not sorted, which `numpy.unique` takes far longer for.
+    Marks values instead of sorting them, which is much faster than `numpy.unique`.
     """
-    found = occurring(values, size)
+    found = distinct_values(values, size)
     places = np.empty(size, dtype=np.int64)
     places[found] = np.arange(len(found))
     return found, places[values]
 
 
-def occurring(values: Int64s, size: int) -> Int64s:
-    """The different ones alone."""
+def distinct_values(values: Int64s, size: int) -> Int64s:
+    """Return the distinct values (from 0 to below ``size``), ascending."""
     occurs = np.zeros(size, dtype=np.bool_)
     occurs[values] = True
     return np.flatnonzero(occurs)
 
 
 def stable_hash(text: str) -> int:
-    """64 bits that depend on ``text`` alone: the same in every process and under every PYTHONHASHSEED."""
+    """Return 64 bits that depend on ``text`` alone, not on the process or PYTHONHASHSEED."""
     hashed = _NOTHING_HASHED.copy()
     hashed.update(text.encode())
     return int.from_bytes(hashed.digest(), "little")
+
+
+Entry = TypeVar("Entry")
+
+
+class BoundedLog(Generic[Entry]):
+    """An append-only log that keeps at least its last ``limit`` entries, and at most twice as many.
+
+    A reader keeps the position up to which it has read, and asks for the entries after it.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._entries: list[Entry] = []
+        self._base = 0
+        self._limit = limit
+        # The position at which the oldest entries are dropped.
+        self._full_at = 2 * limit + 1
+        self.position = 0
+        """The position after the newest entry."""
+
+    def append(self, entry: Entry) -> None:
+        """Append an entry."""
+        self._entries.append(entry)
+        self.position += 1
+        if self.position == self._full_at:
+            del self._entries[: self._limit]
+            self._base += self._limit
+            self._full_at += self._limit
+
+    def entries_since(self, position: int) -> list[Entry] | None:
+        """Return the entries after ``position``; None if the log no longer reaches back so far."""
+        return None if position < self._base else self._entries[position - self._base :]
+
+
+class ChangeLog(BoundedLog[int]):
+    """A log of changed rows."""
+
+    def __init__(self, limit: int = 4096) -> None:
+        super().__init__(limit)
+
+    touch = BoundedLog[int].append
+    """Record that a row changed."""
+
+    def since(self, position: int) -> Int64s | None:
+        """Return the distinct rows changed after ``position``, ascending.
+
+        None if the log no longer reaches back so far.
+        """
+        missed = self.entries_since(position)
+        if missed is None:
+            return None
+        if len(missed) < 2:
+            return np.array(missed, dtype=np.int64)
+        return np.array(sorted(set(missed)), dtype=np.int64)

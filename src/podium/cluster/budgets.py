@@ -1,31 +1,32 @@
-"""Disruption budgets as preemption sees them: whom they cover, and how much is left.
+"""Disruption budgets as preemption uses them: the pods that they cover and the disruptions left.
 
 Source: pkg/scheduler/framework/preemption/preemption.go (filterPodsWithPDBViolation); controlled-rescheduling.md,
-Disruption budget, for their rates.
+Disruption budget, for rates.
 """
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
-from podium.api.budget_rate import full_ns, rate_of
+from podium.api.budget_limits import full_ns, rate_of
 from podium.api.disruption_rate import Rate
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import NOTHING, Selector, compile_label_selector
-from podium.cluster.change_log import BoundedLog
-from podium.cluster.marks import NAMESPACE, Needs, selector_needs
-from podium.cluster.pod_class import PodClass
+from podium.cluster.arrays import BoundedLog
+from podium.cluster.pod_classes import PodClass
+from podium.cluster.selector_index import NAMESPACE, RequiredKeys, selector_keys
 
 _LOG_LIMIT = 512
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """One budget. ``disrupted`` names pods whose disruption it has accounted for already.
+    """One budget.
 
-    ``tokens`` is what its rate has left, None without a rate.
+    ``disrupted`` are pods that its status has already counted; ``tokens`` are left of its rate, if any.
     """
 
     namespace: str
@@ -41,20 +42,29 @@ class Budget:
         return f"{self.namespace}/{self.name}"
 
     def covers(self, pod_class: PodClass) -> bool:
-        """Whether the budget protects pods of the class. Pods without labels and empty selectors match nothing."""
+        """Return whether the budget protects pods of the class. Empty labels and empty selectors match nothing."""
         return bool(pod_class.labels) and bool(self.selector.requirements) and self.counts(pod_class)
 
     def counts(self, pod_class: PodClass) -> bool:
-        """Whether the budget counts the disruption of pods of the class, as the eviction API and its rate do.
+        """Return whether the eviction API and the budget's rate count disruptions of the class.
 
-        There the empty selector covers all pods of the namespace.
+        Unlike in `covers`, the empty selector matches all pods of the namespace.
         """
         return pod_class.namespace == self.namespace and self.selector.matches(pod_class.labels)
 
+    def allows_more_than(self, before: Budget) -> bool:
+        """Return whether some disruptions may be allowed that ``before``, an earlier reading, did not allow."""
+        return (
+            self.disruptions_allowed > before.disruptions_allowed
+            or self.selector != before.selector
+            or not self.disrupted <= before.disrupted
+            or (before.tokens is not None and (self.tokens is None or self.tokens > before.tokens))
+        )
+
     @property
-    def needs(self) -> Needs:
-        """The marks without which no pod class is counted."""
-        return [*selector_needs(self.selector), [(NAMESPACE, self.namespace)]]
+    def required_keys(self) -> RequiredKeys:
+        """Return the index keys that a pod class needs in order to be counted."""
+        return [*selector_keys(self.selector), [(NAMESPACE, self.namespace)]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,22 +78,22 @@ class _Bucket:
         return max(0, self.rate.tokens(self.full_ns, now))
 
     def next_change_ns(self, now: int) -> int | None:
-        """When the next token is back; None where none is missing."""
+        """Return when the next token comes back; None if none is missing."""
         missing = self.rate.count - self.rate.tokens(self.full_ns, now)
         return self.full_ns - (missing - 1) * self.rate.interval_ns if missing > 0 else None
 
 
 class Budgets:
-    """All budgets, as of some time. ``position`` moves whenever one of them changes in what it protects.
+    """All budgets as of a point in time. ``position`` changes whenever the protection of a budget changes.
 
-    Who keeps an answer remembers the position, and asks what has changed `since`.
+    A cache of results keeps the position and asks for the changes `since` then.
     """
 
     def __init__(self) -> None:
-        # By namespace, and name.
+        # By namespace and name.
         self._budgets: dict[str, dict[str, Budget]] = {}
-        # By namespace, and class: which of them count it.
-        self._over: dict[str, WeakKeyDictionary[PodClass, set[str]]] = {}
+        # By namespace and class, the sorted names of the budgets that count the class.
+        self._over: dict[str, WeakKeyDictionary[PodClass, list[str]]] = {}
         self._buckets: dict[str, _Bucket] = {}
         self._now = 0
         self._next_change_ns: int | None = None
@@ -94,18 +104,18 @@ class Budgets:
 
     @property
     def position(self) -> int:
-        """The position after the newest change."""
+        """Return the position after the newest change."""
         return self._changes.position
 
     def since(self, position: int) -> list[Budget] | None:
-        """The budgets that changed after ``position``, as they were before and as they are now.
+        """Return the budgets that changed after ``position``, each before and after the change.
 
-        None where that is too long ago to be known.
+        None if the log no longer reaches back so far.
         """
         return self._changes.entries_since(position)
 
     def put(self, budget: PodDisruptionBudget) -> None:
-        """Add or replace a budget. A selector that does not parse covers nothing, as upstream decides."""
+        """Add or replace a budget. As upstream, a selector that does not parse covers nothing."""
         bucket = _bucket(budget)
         if bucket is None:
             self._buckets.pop(budget.key, None)
@@ -124,14 +134,15 @@ class Budgets:
         self._expect_change(bucket)
 
     def remove(self, key: str) -> None:
-        """Forget a budget."""
+        """Remove a budget."""
         namespace, _, name = key.partition("/")
         in_namespace = self._budgets.get(namespace, {})
         before = in_namespace.pop(name, None)
         if before is None:
             return
         for names in self._over.get(namespace, {}).values():
-            names.discard(name)
+            if name in names:
+                names.remove(name)
         if not in_namespace:
             del self._budgets[namespace]
             self._over.pop(namespace, None)
@@ -139,7 +150,7 @@ class Budgets:
         self._changes.append(before)
 
     def pass_time(self, now: int) -> None:
-        """What the rates have left is as of ``now`` from here on."""
+        """Set the time as of which the tokens of rates are counted."""
         if now == self._now:
             return
         is_back, self._now = now < self._now, now
@@ -152,37 +163,50 @@ class Budgets:
             self._set(replace(budget, tokens=bucket.tokens(now)))
             self._expect_change(bucket)
 
+    def next_token_ns(self, keys: Iterable[str]) -> int | None:
+        """Return when the next token of the rates of some budgets comes back; None if none is missing."""
+        buckets = (self._buckets[key] for key in keys if key in self._buckets)
+        times = (bucket.next_change_ns(self._now) for bucket in buckets)
+        return min((time_ns for time_ns in times if time_ns is not None), default=None)
+
+    def find(self, key: str) -> Budget | None:
+        """Return the budget of a key; None if there is none."""
+        namespace, _, name = key.partition("/")
+        return self._budgets.get(namespace, {}).get(name)
+
     def all(self) -> list[Budget]:
-        """The budgets, by key."""
+        """Return the budgets, by key."""
         return sorted(
             (budget for in_namespace in self._budgets.values() for budget in in_namespace.values()),
             key=lambda budget: budget.key,
         )
 
     def over(self, pod_class: PodClass) -> Iterator[Budget]:
-        """The budgets that count the disruption of pods of a class, by name."""
+        """Return the budgets that count the disruption of pods of a class, by name."""
         in_namespace = self._budgets.get(pod_class.namespace)
         return (
             iter(())
             if in_namespace is None
-            else (in_namespace[name] for name in sorted(self._names_over(pod_class, in_namespace)))
+            else map(in_namespace.__getitem__, self._names_over(pod_class, in_namespace))
         )
 
     def counts(self, pod_class: PodClass) -> bool:
-        """Whether some budget counts the disruption of a pod of the class."""
+        """Return whether some budget counts the disruption of a pod of the class."""
         return next(self.over(pod_class), None) is not None
 
     def covering(self, pod_classes: Iterable[PodClass]) -> list[Budget]:
-        """The budgets that cover at least one of the classes, by key."""
+        """Return the budgets that cover at least one of the classes, by key."""
         found = {budget.key: budget for each in pod_classes for budget in self.over(each) if budget.covers(each)}
         return [found[key] for key in sorted(found)]
 
-    def _names_over(self, pod_class: PodClass, in_namespace: Mapping[str, Budget]) -> set[str]:
-        """The names of the budgets that count a class; each class is asked about once."""
-        asked = self._over.setdefault(pod_class.namespace, WeakKeyDictionary())
+    def _names_over(self, pod_class: PodClass, in_namespace: Mapping[str, Budget]) -> list[str]:
+        """Return the sorted names of the budgets that count a class, from a cache."""
+        asked = self._over.get(pod_class.namespace)
+        if asked is None:
+            asked = self._over[pod_class.namespace] = WeakKeyDictionary()
         known = asked.get(pod_class)
         if known is None:
-            known = asked[pod_class] = {name for name, budget in in_namespace.items() if budget.counts(pod_class)}
+            known = asked[pod_class] = sorted(name for name, budget in in_namespace.items() if budget.counts(pod_class))
         return known
 
     def _set(self, budget: Budget) -> None:
@@ -193,23 +217,27 @@ class Budgets:
         in_namespace[budget.name] = budget
         if before is None or before.selector != budget.selector:
             for pod_class, names in self._over.get(budget.namespace, {}).items():
-                (names.add if budget.counts(pod_class) else names.discard)(budget.name)
+                is_known = budget.name in names
+                if budget.counts(pod_class) and not is_known:
+                    insort(names, budget.name)
+                elif is_known and not budget.counts(pod_class):
+                    names.remove(budget.name)
             if before is not None:
                 self._changes.append(before)
         self._changes.append(budget)
 
     def _expect_change(self, bucket: _Bucket | None) -> None:
-        """A token of a rate is to come back."""
+        """Advance the time of the next change to when a token of the bucket comes back."""
         time_ns = None if bucket is None else bucket.next_change_ns(self._now)
         if time_ns is not None and (self._next_change_ns is None or time_ns < self._next_change_ns):
             self._next_change_ns = time_ns
 
 
 def _bucket(budget: PodDisruptionBudget) -> _Bucket | None:
-    """The bucket of a budget's rate; None without a rate that can be read."""
+    """Return the bucket of a budget's rate; None without a valid rate."""
     try:
         rate = rate_of(budget)
         return None if rate is None else _Bucket(rate, full_ns(budget, rate))
     except ValueError:
-        # The API server allows no eviction then; the budget's status says why, and allows no disruption either.
+        # The API server then refuses evictions; the budget's status says why and allows no disruption either.
         return None

@@ -1,79 +1,83 @@
-"""The cluster as one scheduler knows it, brought up to date event by event.
+"""The cluster as one scheduler knows it, updated event by event.
 
-There is no snapshot: a scheduling cycle is synchronous, so the live columns are what it decides on.
+There is no snapshot: a scheduling cycle is synchronous, so that it can use the live columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
-from podium.api.disruption_policy import DisruptionPolicy
-from podium.api.meta import Kubernetes
+from podium.api.disruption_policy import SCHEDULER, DisruptionPolicy
+from podium.api.disruption_rate import CapBucket, CapScope, Rate, full_times
+from podium.api.meta import Kubernetes, OwnerReference
 from podium.api.node import Namespace, Node
 from podium.api.pod import Pod
 from podium.api.pod_group import PodGroup
 from podium.api.policy import PodDisruptionBudget
+from podium.api.selectors import EVERYTHING, Selector, compile_label_selector, selector_from_labels
+from podium.api.versions.fields import is_served, read_as_kept
+from podium.api.versions.gates import Gate
+from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
-from podium.cluster.affinity_term import NamespaceLabels
 from podium.cluster.arrays import Int64s
 from podium.cluster.budgets import Budget, Budgets
-from podium.cluster.carried_terms import CarriedTerms
 from podium.cluster.devices import DeviceObject, Devices
-from podium.cluster.disruption_caps import DisruptionCaps
-from podium.cluster.groups import Groups
-from podium.cluster.marks import NAMESPACE
-from podium.cluster.matchers import Matcher, Matchers, Predicate
-from podium.cluster.node_view import NodeViews
+from podium.cluster.matchers import CarriedTerms, Matcher, Matchers, Predicate
 from podium.cluster.nodes import NodeColumns
-from podium.cluster.nominations import Nominations
-from podium.cluster.pod_class import PodClass
-from podium.cluster.pod_classes import PodClasses
-from podium.cluster.pod_groups import PodGroups
-from podium.cluster.pods import NO_ROW, PodRecord, PodTable, read_pod
-from podium.cluster.replacements import Replacements
+from podium.cluster.nominations import Nominations, PodGroups
+from podium.cluster.pod_classes import NamespaceLabels, Owner, PodClass, PodClasses
+from podium.cluster.pods import NO_ROW, PodRecord, PodTable, has_same_class, read_pod
+from podium.cluster.replacements import ControlledPod, DisruptedWorkloads, Replacements, controlled_pod
+from podium.cluster.selector_index import NAMESPACE, QueryIndex, selector_keys
 from podium.cluster.storage import Storage, StorageObject
+from podium.cluster.view import NodeViews
 
 
 class Cluster:
     """Nodes, the pods on them, and everything else that placement depends on.
 
-    Without ``honors_policy`` no pod's preemption policy counts. ``placed`` holds the pods that occupy room
-    (running, bound or assumed) by uid; pending pods are the queue's. ``claim_users`` counts, by a claim's key, the
-    volumes of pods on nodes that mount it; unused claims are absent. With ``notes_every_reading`` a row counts as
-    changed with every new reading of a pod on it, whatever has changed in it.
+    ``release`` is the version of the scheduler that it is for. ``placed`` are the pods that occupy a node (running,
+    bound or assumed) by uid; pending pods are in the queue. ``claim_users`` counts the volumes of placed pods by claim
+    key. With ``notes_every_reading`` every update of a pod marks its row as changed, whatever changed in the pod.
     """
 
-    def __init__(self, *, honors_policy: bool = True) -> None:
-        self._honors_policy = honors_policy
+    def __init__(self, release: Release = DEFAULT_RELEASE) -> None:
+        self.release = release
+        self._honors_policy = release.enabled(Gate.NON_PREEMPTING_PRIORITY)
         self.nodes = NodeColumns()
-        self.namespaces = NamespaceLabels()
-        self.classes = PodClasses(self.nodes)
+        self.namespaces = NamespaceLabels(release)
+        self.classes = PodClasses(self.nodes, release)
         self.matchers = Matchers(self.nodes, self.namespaces)
         self.carried = CarriedTerms(self.namespaces, self.classes)
         self.pods = PodTable()
         self.placed: dict[str, PodRecord] = {}
+        # By uid: deleted victims whose deletion the API does not show yet, and until when they count as ending.
+        self.deleted_victims: dict[str, int] = {}
         self.claim_users: dict[str, int] = {}
         self.pod_groups = PodGroups()
         self.nominations = Nominations(self.nodes, self.pod_groups)
         self.replacements = Replacements()
         self.budgets = Budgets()
+        self.disrupted = DisruptedWorkloads()
         self.caps = DisruptionCaps()
         self.now = 0
         self.storage = Storage()
-        self.devices = Devices()
-        self.groups = Groups()
+        self.devices = Devices(release)
+        self.groups = DefaultSelectors()
         self._on_row: list[dict[int, PodRecord]] = []
         self.node_views = NodeViews(self.nodes, self._on_row)
         self.notes_every_reading = False
-        self._astray: dict[str, dict[str, PodRecord]] = {}
+        self._of_unknown_nodes: dict[str, dict[str, PodRecord]] = {}
 
     def read(self, pod: Pod, known_class: PodClass | None = None) -> PodRecord:
-        """The record of a pod as the API shows it; the cluster itself does not change but for learning its class.
+        """Return the record of a pod as the API shows it, and register its class.
 
-        The class is known for as long as there is such a record of some pod. ``known_class`` is the pod's class where
-        that is known already.
+        The class is registered as long as a record refers to it. ``known_class`` is the pod's class if the caller knows
+        it.
         """
         if self.classes.ended:
             self._forget_ended()
@@ -84,7 +88,10 @@ class Cluster:
         return read_pod(pod, pod_class, honors_policy=self._honors_policy)
 
     def put(self, item: Kubernetes) -> None:
-        """Add or replace any object but a pod; kinds that placement does not depend on are passed over."""
+        """Add or replace any object but a pod; kinds that do not affect placement are ignored.
+
+        Claims, volumes and devices count as the version's API server keeps them.
+        """
         match item:
             case Node():
                 self.put_node(item)
@@ -99,24 +106,24 @@ class Cluster:
             case Service() | ReplicationController() | ReplicaSet() | StatefulSet():
                 self.groups.put(item)
             case _ if isinstance(item, StorageObject):
-                self.storage.put(item)
-            case _ if isinstance(item, DeviceObject):
-                self._backed_anew(self.devices.put(item))
+                self.storage.put(read_as_kept(item, self.release))
+            case _ if isinstance(item, DeviceObject) and is_served(item.kind, self.release):
+                self._extended_resources_changed(self.devices.put(read_as_kept(item, self.release)))
 
     def find(self, item: Kubernetes) -> Kubernetes | None:
-        """What is known of an object of storage or devices; None where it is new, or of another kind."""
+        """Return the known version of a storage or device object; None for new ones and other kinds."""
         if isinstance(item, StorageObject):
             return self.storage.find(item)
         return self.devices.find(item) if isinstance(item, DeviceObject) else None
 
     def remove(self, item: Kubernetes) -> None:
-        """Forget any object but a pod."""
+        """Remove any object but a pod."""
         match item:
             case Node():
                 self.remove_node(item.metadata.name)
             case Namespace():
                 if self.namespaces.remove(item.metadata.name):
-                    self._ask_again(item.metadata.name)
+                    self._rematch(item.metadata.name)
             case PodDisruptionBudget():
                 self.budgets.remove(item.key)
             case DisruptionPolicy():
@@ -127,34 +134,34 @@ class Cluster:
                 self.groups.remove(item)
             case _ if isinstance(item, StorageObject):
                 self.storage.remove(item)
-            case _ if isinstance(item, DeviceObject):
-                self._backed_anew(self.devices.remove(item))
+            case _ if isinstance(item, DeviceObject) and is_served(item.kind, self.release):
+                self._extended_resources_changed(self.devices.remove(item))
 
     def pass_time(self, now: int) -> None:
-        """What is left of rates, and how long pods have run, is as of ``now`` (nanoseconds) from here on."""
+        """Set the time (nanoseconds) as of which tokens and pods' running times are counted."""
         self.now = now
         self.budgets.pass_time(now)
         self.caps.now = now
 
     def rows_of(self, budgets: Iterable[Budget]) -> Int64s:
-        """The rows with pods that some of the budgets count, ascending."""
+        """Return the rows with pods that some of the budgets count, ascending."""
         found = {
-            candidate.id
+            pod_class.id
             for budget in budgets
-            for candidate in self.classes.candidates(budget.needs)
-            if budget.counts(candidate)
+            for pod_class in self.classes.candidates(budget.required_keys)
+            if budget.counts(pod_class)
         }
         rows = self.pods.row[self.pods.slots_of(found)]
         return np.unique(rows[rows != NO_ROW]).astype(np.int64)
 
     def put_namespace(self, namespace: Namespace) -> None:
-        """Learn a namespace's labels."""
+        """Set a namespace's labels."""
         name = namespace.metadata.name
         if self.namespaces.put(name, namespace.metadata.labels):
-            self._ask_again(name)
+            self._rematch(name)
 
     def put_node(self, node: Node) -> int:
-        """Add or replace a node; pods that were waiting for it under its name are on it now. Returns its row."""
+        """Add or replace a node, place the pods that named it before it was known, and return its row."""
         name = node.metadata.name
         row = self.nodes.row_of.get(name)
         moving: list[PodRecord] = []
@@ -171,39 +178,39 @@ class Cluster:
             self._match(record, 1)
         while len(self._on_row) <= row:
             self._on_row.append({})
-        for record in self._astray.pop(name, {}).values():
+        for record in self._of_unknown_nodes.pop(name, {}).values():
             self._settle(record, row)
         return row
 
     def remove_node(self, name: str) -> None:
-        """Forget a node. Its pods stay known, on no row, until they are removed or the node comes back."""
+        """Remove a node. Its pods stay known, without a row, until they are removed or the node returns."""
         row = self.nodes.row_of[name]
         for record in list(self._on_row[row].values()):
             self._unsettle(record)
-            self._astray.setdefault(name, {})[record.uid] = record
+            self._of_unknown_nodes.setdefault(name, {})[record.uid] = record
         self.nodes.remove(name)
         self.node_views.forget(row)
 
     def add_pod(self, record: PodRecord) -> None:
-        """Let a pod with a node name occupy its node. Raises ValueError for a uid that does so already."""
+        """Place a pod on its node. Raises ValueError for a uid that is placed already."""
         if record.uid in self.placed:
             raise ValueError(f"pod {record.key} ({record.uid}) is placed already")
         self.placed[record.uid] = record
         row = self.nodes.row_of.get(record.node_name)
         self.pods.put(record)
         if row is None:
-            self._astray.setdefault(record.node_name, {})[record.uid] = record
+            self._of_unknown_nodes.setdefault(record.node_name, {})[record.uid] = record
         else:
             self._settle(record, row)
 
     def remove_pod(self, uid: str) -> PodRecord:
-        """Let a placed pod leave its node; returns its record. Raises KeyError for one that is not placed."""
+        """Take a placed pod off its node and return its record. Raises KeyError if it is not placed."""
         record = self.placed.pop(uid)
         if record.row == NO_ROW:
-            astray = self._astray[record.node_name]
-            del astray[uid]
-            if not astray:
-                del self._astray[record.node_name]
+            on_unknown_node = self._of_unknown_nodes[record.node_name]
+            del on_unknown_node[uid]
+            if not on_unknown_node:
+                del self._of_unknown_nodes[record.node_name]
         else:
             self._unsettle(record)
         self.pods.remove(record)
@@ -212,7 +219,7 @@ class Cluster:
         return record
 
     def replace_pod(self, record: PodRecord) -> None:
-        """Put a newer reading in place of a placed pod. Little is done where only its start or its marks changed."""
+        """Replace a placed pod's record with a newer one; cheap unless class, priority, node or deletion changed."""
         old = self.placed[record.uid]
         kept = (old.node_name, old.pod_class, old.priority, old.terminating)
         if kept != (record.node_name, record.pod_class, record.priority, record.terminating):
@@ -223,7 +230,7 @@ class Cluster:
         self.placed[record.uid] = record
         self.pods.replace(record)
         if record.row == NO_ROW:
-            self._astray[record.node_name][record.uid] = record
+            self._of_unknown_nodes[record.node_name][record.uid] = record
         else:
             self._on_row[record.row][record.slot] = record
             self.node_views.forget(record.row)
@@ -232,13 +239,21 @@ class Cluster:
             elif not record.ranks_as(old) or (old.ready != record.ready and self.budgets.counts(record.pod_class)):
                 self.nodes.changes.touch(record.row)
 
+    def is_ending(self, record: PodRecord) -> bool:
+        """Return whether a pod terminates: the API shows that, or a preemption has deleted the pod."""
+        return record.terminating or self.deleted_victims.get(record.uid, self.now) > self.now
+
+    def is_ending_victim(self, record: PodRecord) -> bool:
+        """Return whether a pod terminates because a scheduler's preemption deleted it."""
+        return record.preempted if record.terminating else self.is_ending(record)
+
     def pods_on(self, row: int) -> list[PodRecord]:
-        """The pods on a node, by slot."""
+        """Return the pods on a node, by slot."""
         on_row = self._on_row[row]
         return [on_row[slot] for slot in sorted(on_row)]
 
     def matcher(self, predicate: Predicate) -> Matcher:
-        """The counts of the pods that match a predicate, from now on kept up to date."""
+        """Return the counts of the pods that match a predicate, updated from now on."""
         matcher = self.matchers.find(predicate)
         if matcher is None:
             matcher = self.matchers.register(predicate, self.classes)
@@ -252,22 +267,25 @@ class Cluster:
         return matcher
 
     def domain_counts(self, predicate: Predicate, key: str) -> Int64s:
-        """``[codes]`` pods that match in each domain of a topology key; code 0 holds nodes without the label."""
+        """Return ``[codes]`` the matching pods in each domain of a topology key.
+
+        Code 0 is for nodes without the label.
+        """
         return self.matchers.domain(self.matcher(predicate), key)
 
-    def _ask_again(self, namespace: str) -> None:
-        """Ask anew which terms mean the pods of a namespace whose labels changed."""
+    def _rematch(self, namespace: str) -> None:
+        """Match the pod classes of a namespace again after its labels changed."""
         for pod_class in self.classes.candidates([[(NAMESPACE, namespace)]]):
-            self.matchers.ask_again(pod_class)
-            self.carried.ask_again(pod_class)
+            self.matchers.rematch(pod_class)
+            self.carried.rematch(pod_class)
 
     def _forget_ended(self) -> None:
         for reference in self.classes.take_ended():
             self.matchers.end(reference.id)
             self.carried.end(reference.id, reference.carried)
 
-    def _backed_anew(self, changed: bool) -> None:
-        """Look at all nodes anew, where classes of devices came to stand for other extended resources."""
+    def _extended_resources_changed(self, changed: bool) -> None:
+        """Mark all nodes as changed if device classes now provide other extended resources."""
         if changed:
             for row in self.nodes.row_of.values():
                 self.nodes.touch(row)
@@ -305,3 +323,315 @@ class Cluster:
         for matcher in self.matchers.counting(record.pod_class):
             if not (record.terminating and matcher.predicate.live_only):
                 matcher.add(record.row, sign, self.nodes)
+
+
+PodSelectingObject = Service | ReplicationController | ReplicaSet | StatefulSet
+_API_GROUPS = {ReplicationController: "", ReplicaSet: "apps", StatefulSet: "apps"}
+
+
+class DefaultSelectors:
+    """The selectors of Services and owners, from which default spread constraints are made.
+
+    ``generation`` changes whenever one of them does. Source: pkg/scheduler/framework/plugins/helper/spread.go.
+    """
+
+    def __init__(self) -> None:
+        # By namespace and owner, as in `PodClass.owner`.
+        self._owners: dict[tuple[str, Owner], Selector] = {}
+        # By namespace and name.
+        self._services: dict[tuple[str, str], Selector] = {}
+        self._queries: QueryIndex[tuple[str, str]] = QueryIndex()
+        self.generation = 0
+
+    def put(self, group: PodSelectingObject) -> None:
+        """Add or replace an object."""
+        if isinstance(group, Service):
+            self._put_service(
+                (group.metadata.namespace, group.metadata.name), selector_from_labels(group.spec.selector)
+            )
+            return
+        owner, selector = (group.metadata.namespace, _owner(group)), _selector(group)
+        if self._owners.get(owner) != selector:
+            self._owners[owner] = selector
+            self.generation += 1
+
+    def remove(self, group: PodSelectingObject) -> None:
+        """Remove an object."""
+        if isinstance(group, Service):
+            self._put_service((group.metadata.namespace, group.metadata.name), EVERYTHING)
+        elif self._owners.pop((group.metadata.namespace, _owner(group)), None) is not None:
+            self.generation += 1
+
+    def selector(self, pod_class: PodClass) -> Selector:
+        """Return the selector of the pods that belong with a class; the empty one if there are none.
+
+        It combines all requirements of the class's services and owner.
+        """
+        matching = ((pod_class.namespace, name) for name in self.services(pod_class))
+        requirements = [requirement for place in matching for requirement in self._services[place].requirements]
+        if pod_class.owner is not None:
+            requirements += self._owners.get((pod_class.namespace, pod_class.owner), EVERYTHING).requirements
+        return Selector(tuple(requirements))
+
+    def services(self, pod_class: PodClass) -> list[str]:
+        """Return the names of the Services that select the pods of a class, in order."""
+        places = sorted(self._queries.candidates(pod_class.index_keys))
+        return [
+            name
+            for namespace, name in places
+            if namespace == pod_class.namespace and self._services[namespace, name].matches(pod_class.labels)
+        ]
+
+    def _put_service(self, place: tuple[str, str], selector: Selector) -> None:
+        """Set a service's selector; the empty one removes it."""
+        if self._services.get(place, EVERYTHING) == selector:
+            return
+        self.generation += 1
+        if selector == EVERYTHING:
+            del self._services[place]
+            self._queries.remove(place)
+        else:
+            self._services[place] = selector
+            self._queries.put(place, [*selector_keys(selector), [(NAMESPACE, place[0])]])
+
+
+def _owner(group: ReplicationController | ReplicaSet | StatefulSet) -> Owner:
+    return (_API_GROUPS[type(group)], type(group).__name__, group.metadata.name)
+
+
+def _selector(group: ReplicationController | ReplicaSet | StatefulSet) -> Selector:
+    if isinstance(group, ReplicationController):
+        return selector_from_labels(group.spec.selector)
+    return compile_label_selector(group.spec.selector)
+
+
+class DisruptionCaps:
+    """The disruptions that the DisruptionPolicy still allows to schedulers at ``now``.
+
+    For each bucket that is not full, keeps when it will be: as the API shows it, or later if disruptions that were
+    begun here have not reached the API yet.
+    """
+
+    def __init__(self) -> None:
+        self.now = 0
+        self._rates: dict[CapScope, Rate] = {}
+        self._full: dict[CapBucket, int] = {}
+
+    def observe(self, policy: DisruptionPolicy | None) -> bool:
+        """Update the caps from the policy (None if deleted); return whether they changed."""
+        caps = () if policy is None else policy.spec.caps
+        rates = {cap.scope: cap.rate for cap in caps if cap.counts(SCHEDULER)}
+        before, self._rates = self._rates, rates
+        shown = full_times(() if policy is None else policy.status.caps)
+        kept = {bucket: own for bucket, own in self._full.items() if before[bucket.scope] == rates.get(bucket.scope)}
+        self._full = {
+            bucket: full_ns
+            for bucket in (shown | kept)
+            if bucket.scope in rates and (full_ns := max(shown.get(bucket, 0), kept.get(bucket, 0))) > self.now
+        }
+        return before != rates
+
+    @property
+    def limits(self) -> bool:
+        """Return whether schedulers have any cap."""
+        return bool(self._rates)
+
+    def known(self) -> Mapping[CapBucket, int]:
+        """Return when each bucket that is not full will be full again."""
+        return self._full
+
+    def assume(self, full: Mapping[CapBucket, int]) -> None:
+        """Replace the times at which buckets are full again."""
+        self._full = {bucket: full_ns for bucket, full_ns in full.items() if bucket.scope in self._rates}
+
+    def used(self) -> list[CapBucket]:
+        """Return the buckets that are not full, in order."""
+        return sorted(bucket for bucket, full_ns in self._full.items() if full_ns > self.now)
+
+    def rate(self, bucket: CapBucket) -> Rate:
+        """Return the rate of a bucket."""
+        return self._rates[bucket.scope]
+
+    def left(self, bucket: CapBucket) -> int:
+        """Return the number of tokens in a bucket."""
+        return max(self.rate(bucket).tokens(self._full.get(bucket, 0), self.now), 0)
+
+    def needs(self, by_namespace: Mapping[str, int]) -> dict[CapBucket, int]:
+        """Return the tokens of each bucket that disrupting so many pods per namespace takes.
+
+        A full bucket suffices for any number.
+        """
+        found: dict[CapBucket, int] = {}
+        for scope in self._rates:
+            for namespace, pods in by_namespace.items():
+                bucket = CapBucket(scope.component, namespace if scope.by_namespace else "")
+                found[bucket] = found.get(bucket, 0) + pods
+        return {bucket: min(pods, self.rate(bucket).count) for bucket, pods in sorted(found.items()) if pods}
+
+    def shortage(self, needs: Mapping[CapBucket, int]) -> CapBucket | None:
+        """Return the bucket that lacks tokens for the longest time; None if none lacks any."""
+        short = [bucket for bucket in sorted(needs) if needs[bucket] > self.left(bucket)]
+        return max(short, key=lambda bucket: self.next_ns(bucket, needs[bucket]), default=None)
+
+    def take(self, needs: Mapping[CapBucket, int]) -> None:
+        """Take tokens. Raises ValueError if there are too few."""
+        short = self.shortage(needs)
+        if short is not None:
+            raise ValueError(f"{needs[short]} disruptions are more than the {self.left(short)} that are left")
+        for bucket, tokens in needs.items():
+            for _ in range(tokens):
+                self._full[bucket] = self.rate(bucket).taken(self._full.get(bucket, 0), self.now)
+
+    def next_ns(self, bucket: CapBucket, victims: int) -> int:
+        """Return when a bucket has enough tokens for so many pods: ``now`` or later."""
+        rate = self.rate(bucket)
+        needed = min(victims, rate.count)
+        return max(self.now, self._full.get(bucket, 0) - (rate.count - needed) * rate.interval_ns)
+
+
+class PodChange(NamedTuple):
+    """The effect of a pod's observation.
+
+    ``before`` is None for an unknown pod, ``after`` for one that has ended or was deleted. ``replaced`` is an older pod
+    of the same name whose deletion was not observed.
+    """
+
+    before: PodRecord | None
+    after: PodRecord | None
+    replaced: PodRecord | None = None
+
+
+class ObjectChange(NamedTuple):
+    """The effect of another object's observation.
+
+    ``before`` is None if it was unknown or the cluster does not store its kind, ``after`` if it was deleted.
+    """
+
+    before: Kubernetes | None
+    after: Kubernetes | None
+
+
+class ClusterUpdater:
+    """Applies observations to a cluster.
+
+    ``pods`` are all known pods that have not ended, by uid (or key without one).
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._replacements = cluster.replacements
+        self._pod_groups = cluster.pod_groups
+        self._pods: dict[str, PodRecord] = {}
+        self._uid_of: dict[str, str] = {}
+        self.pods: Mapping[str, PodRecord] = MappingProxyType(self._pods)
+
+    def pod_changed(self, pod: Pod, known_class: PodClass | None = None) -> PodChange:
+        """Record an added or changed pod and its class; `settle` places it. ``known_class`` as in `Cluster.read`."""
+        if self._cluster.disrupted.counts:
+            self._cluster.disrupted.see(pod)
+        key = pod.key
+        uid = pod.metadata.uid or key
+        namesake = self._uid_of.get(key)
+        replaced = None if namesake is None or namesake == uid else self.forget(namesake)
+        if pod.is_terminal:
+            if self._replacements.awaited:
+                self._note_ended(pod)
+            return PodChange(self.forget(uid), None, replaced)
+        before = self._pods.get(uid)
+        if known_class is None and before is not None and has_same_class(before, pod):
+            known_class = before.pod_class
+        record = self._pods[uid] = self._cluster.read(pod, known_class)
+        self._uid_of[key] = uid
+        if record.pod_class.pod_group or (before is not None and before.pod_class.pod_group):
+            self._pod_groups.put_pod(record)
+        if self._replacements.awaited and record.controller is not None:
+            self._replacements.put_pod(_candidate(record, record.controller), is_settled=bool(record.node_name))
+        return PodChange(before, record, replaced)
+
+    def pod_gone(self, pod: Pod) -> PodChange:
+        """Record the deletion of a pod."""
+        return PodChange(self.forget(pod.metadata.uid or pod.key), None)
+
+    def forget(self, uid: str) -> PodRecord | None:
+        """Remove a pod that has ended or was deleted; return its record, None if unknown."""
+        record = self._pods.pop(uid, None)
+        if record is None:
+            return None
+        if self._uid_of.get(record.key) == uid:
+            del self._uid_of[record.key]
+        if record.pod_class.pod_group:
+            self._pod_groups.drop_pod(uid)
+        if self._replacements.awaited and record.controller is not None:
+            self._replacements.drop_pod(record.controller.uid, uid, is_settled=bool(record.node_name))
+        return record
+
+    def settle(self, change: PodChange) -> None:
+        """Place the pod as the API shows it: on its node, nominated, or neither.
+
+        Schedulers do this themselves, since they assume pods on nodes before the API shows them there.
+        """
+        for gone in (change.replaced, change.before if change.after is None else None):
+            if gone is not None:
+                self._unsettle(gone.uid)
+        record = change.after
+        if record is None:
+            return
+        cluster, nominated = self._cluster, record.nominated_node_name
+        if not record.node_name:
+            if nominated:
+                cluster.nominations.put(record, nominated)
+            else:
+                cluster.nominations.remove(record.uid)
+            return
+        cluster.nominations.remove(record.uid)
+        record.nominated_node_name = ""
+        if record.uid in cluster.placed:
+            cluster.replace_pod(record)
+        else:
+            cluster.add_pod(record)
+
+    def changed(self, item: Kubernetes) -> ObjectChange:
+        """Record an added or changed object that is not a pod."""
+        if isinstance(item, Node):
+            before: Kubernetes | None = self.known_node(item.metadata.name)
+            self._replacements.put_node(item, self._pods_of)
+        else:
+            before = self._cluster.find(item)
+        self._cluster.put(item)
+        return ObjectChange(before, item)
+
+    def gone(self, item: Kubernetes) -> ObjectChange | None:
+        """Record the deletion of an object that is not a pod; None for an unknown node."""
+        if isinstance(item, Node):
+            if item.metadata.name not in self._cluster.nodes.row_of:
+                return None
+            self._replacements.drop_node(item.metadata.name)
+        self._cluster.remove(item)
+        return ObjectChange(item, None)
+
+    def known_node(self, name: str) -> Node | None:
+        """Return the node as last observed; None if unknown."""
+        row = self._cluster.nodes.row_of.get(name)
+        return None if row is None else self._cluster.nodes.node(row)
+
+    def _note_ended(self, pod: Pod) -> None:
+        """Record that an ended pod may have been the replacement of an evicted one."""
+        ended = controlled_pod(pod)
+        if ended is not None and pod.spec.node_name:
+            self._replacements.put_pod(ended, is_settled=True)
+
+    def _pods_of(self, since: Mapping[str, int]) -> Iterator[ControlledPod]:
+        """Yield the pods of some controllers that were created at given times or later."""
+        for record in self._pods.values():
+            controller = record.controller
+            if controller is not None and record.created_ns >= since.get(controller.uid, record.created_ns + 1):
+                yield _candidate(record, controller)
+
+    def _unsettle(self, uid: str) -> None:
+        self._cluster.nominations.remove(uid)
+        if uid in self._cluster.placed:
+            self._cluster.remove_pod(uid)
+
+
+def _candidate(record: PodRecord, controller: OwnerReference) -> ControlledPod:
+    return ControlledPod(record.created_ns, record.key, record.uid, controller.uid)

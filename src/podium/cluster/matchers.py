@@ -1,56 +1,62 @@
-"""Counters of matching pods: for each distinct question about pods, how many pods of each row answer yes.
+"""Counters of matching pods: for each predicate, the number of matching pods by row and topology domain.
 
-Inter-pod affinity, topology spread, host ports and exclusive volumes all ask "how many pods such as X are on this node,
-or in its domain?". A `Predicate` is such an X; its `Matcher` keeps the count of each row, and of each domain of the
-topology keys asked for, up to date as pods come and go. Predicates are asked about pod classes, once a class, and only
-about classes that may match: a predicate can say what it needs (`podium.cluster.marks`).
+Inter-pod affinity, topology spread, host ports and exclusive volumes all count pods on a node or in its domain. A
+`Matcher` keeps the counts of one `Predicate` up to date as pods come and go. A predicate is evaluated once for each pod
+class that has its required keys (`podium.cluster.selector_index`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from podium.api.selectors import Selector
-from podium.cluster.affinity_term import AffinityTerm, NamespaceLabels
 from podium.cluster.arrays import Bools, Int32s, Int64s, grown
-from podium.cluster.marks import (
+from podium.cluster.nodes import NodeColumns
+from podium.cluster.pod_classes import (
+    AffinityTerm,
+    CarriedByClass,
+    HostPort,
+    NamespaceLabels,
+    PodClass,
+    PodClasses,
+    WeightedTerm,
+)
+from podium.cluster.selector_index import (
     AFFINITY,
     ANTI_AFFINITY,
     CLAIM,
     HOST_PORT,
     NAMESPACE,
     PREFERENCE,
-    Needs,
-    Questions,
-    needs_of,
-    selector_needs,
+    IndexKey,
+    QueryIndex,
+    RequiredKeys,
+    required_keys_of,
+    selector_keys,
 )
-from podium.cluster.nodes import NodeColumns
-from podium.cluster.pod_class import HostPort, PodClass
-from podium.cluster.pod_classes import PodClasses
 
 
 class Predicate(Protocol):
-    """A hashable question about pod classes. ``live_only`` leaves terminating pods out of the count.
+    """A hashable predicate on pod classes. ``live_only`` excludes terminating pods from its counts.
 
-    One with a property ``needs`` is put only to classes that have the marks (`PodClass.marks`) which it needs.
+    If it has a property ``required_keys``, it is evaluated only for classes with these index keys.
     """
 
     @property
     def live_only(self) -> bool: ...
 
     def matches(self, pod_class: PodClass, namespaces: NamespaceLabels) -> bool:
-        """Whether pods of the class count."""
+        """Return whether pods of the class match."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
-    """Pods that every one of the terms, those of a pod to be scheduled, selects."""
+class SelectedByTerms:
+    """Pods that all of the terms of a pod to be scheduled select."""
 
     terms: tuple[AffinityTerm, ...]
     live_only: bool = False
@@ -59,13 +65,13 @@ class Selected:
         return all(term.selects_for_owner(pod_class.namespace, pod_class.labels, namespaces) for term in self.terms)
 
     @property
-    def needs(self) -> Needs:
-        return [group for term in self.terms for group in term.needs]
+    def required_keys(self) -> RequiredKeys:
+        return [group for term in self.terms for group in term.required_keys]
 
 
 @dataclass(frozen=True, slots=True)
 class InNamespace:
-    """Pods of one namespace that a selector matches, terminating ones left out (topology spread)."""
+    """Pods of one namespace that a selector matches, without terminating ones (topology spread)."""
 
     namespace: str
     selector: Selector
@@ -75,88 +81,51 @@ class InNamespace:
         return pod_class.namespace == self.namespace and self.selector.matches(pod_class.labels)
 
     @property
-    def needs(self) -> Needs:
-        return [*selector_needs(self.selector), [(NAMESPACE, self.namespace)]]
+    def required_keys(self) -> RequiredKeys:
+        return [*selector_keys(self.selector), [(NAMESPACE, self.namespace)]]
 
 
 @dataclass(frozen=True, slots=True)
-class CarriesAntiAffinity:
-    """Pods that themselves require to be apart from what the term selects."""
+class HasKeys:
+    """Pods whose classes have all of these index keys."""
 
-    term: AffinityTerm
+    keys: tuple[IndexKey, ...]
     live_only: bool = False
 
     def matches(self, pod_class: PodClass, namespaces: NamespaceLabels) -> bool:
-        return self.term in pod_class.required_anti_affinity
+        return all(key in pod_class.index_keys for key in self.keys)
 
     @property
-    def needs(self) -> Needs:
-        return [[(ANTI_AFFINITY, self.term)]]
+    def required_keys(self) -> RequiredKeys:
+        return [[key] for key in self.keys]
 
 
-@dataclass(frozen=True, slots=True)
-class CarriesAffinity:
-    """Pods that themselves require to be near what the term selects."""
-
-    term: AffinityTerm
-    live_only: bool = False
-
-    def matches(self, pod_class: PodClass, namespaces: NamespaceLabels) -> bool:
-        return self.term in pod_class.required_affinity
-
-    @property
-    def needs(self) -> Needs:
-        return [[(AFFINITY, self.term)]]
+def carries_anti_affinity(term: AffinityTerm) -> HasKeys:
+    """Return the predicate of pods that require to be apart from the pods that the term selects."""
+    return HasKeys(((ANTI_AFFINITY, term),))
 
 
-@dataclass(frozen=True, slots=True)
-class CarriesPreference:
-    """Pods that themselves prefer, by a weight, to be near (or apart from) what the term selects."""
-
-    weight: int
-    term: AffinityTerm
-    live_only: bool = False
-
-    def matches(self, pod_class: PodClass, namespaces: NamespaceLabels) -> bool:
-        return any(own.weight == self.weight and own.term == self.term for own in pod_class.preferred)
-
-    @property
-    def needs(self) -> Needs:
-        return [[(PREFERENCE, self.weight, self.term)]]
+def carries_affinity(term: AffinityTerm) -> HasKeys:
+    """Return the predicate of pods that require to be near the pods that the term selects."""
+    return HasKeys(((AFFINITY, term),))
 
 
-@dataclass(frozen=True, slots=True)
-class HoldsHostPort:
-    """Pods that hold a host port."""
-
-    port: HostPort
-    live_only: bool = False
-
-    def matches(self, pod_class: PodClass, namespaces: NamespaceLabels) -> bool:
-        return self.port in pod_class.host_ports
-
-    @property
-    def needs(self) -> Needs:
-        return [[(HOST_PORT, self.port)]]
+def carries_preference(weighted: WeightedTerm) -> HasKeys:
+    """Return the predicate of pods that have this preferred term with this weight."""
+    return HasKeys(((PREFERENCE, weighted.weight, weighted.term),))
 
 
-@dataclass(frozen=True, slots=True)
-class UsesClaim:
-    """Pods that mount a claim."""
-
-    namespace: str
-    name: str
-    live_only: bool = False
-
-    def matches(self, pod_class: PodClass, namespaces: NamespaceLabels) -> bool:
-        return pod_class.namespace == self.namespace and self.name in pod_class.claims
-
-    @property
-    def needs(self) -> Needs:
-        return [[(CLAIM, self.name)], [(NAMESPACE, self.namespace)]]
+def holds_host_port(port: HostPort) -> HasKeys:
+    """Return the predicate of pods that hold a host port."""
+    return HasKeys(((HOST_PORT, port),))
 
 
-# How many matchers may come before those are dropped that nobody has asked for meanwhile.
+def uses_claim(namespace: str, name: str) -> HasKeys:
+    """Return the predicate of pods that mount a claim."""
+    return HasKeys(((CLAIM, name), (NAMESPACE, namespace)))
+
+
+# At least so many matchers are added between two sweeps, which drop those not used since the sweep before.
 AT_LEAST = 64
 
 
@@ -164,9 +133,9 @@ AT_LEAST = 64
 class Matcher:
     """The counts of one predicate.
 
-    ``count[row]`` pods match on a row; ``domains[key][code]`` of them in a domain (code 0: nodes without the label).
-    ``classes`` are the ids of the classes that match. ``asked``: somebody has asked for it lately. ``is_live``: it is
-    kept up to date; one that was dropped is not.
+    ``count[row]`` pods match on a row, and ``domains[key][code]`` in a topology domain (code 0: nodes without the
+    label). ``classes`` are the ids of the matching classes. ``asked``: used since the last sweep. ``is_live``: still
+    updated.
     """
 
     predicate: Predicate
@@ -178,7 +147,7 @@ class Matcher:
     table: Bools | None = None
 
     def add(self, row: int, number: int, columns: NodeColumns) -> None:
-        """Count ``number`` more (or fewer) matching pods on ``row``."""
+        """Add ``number`` matching pods on ``row``."""
         self.count[row] += number
         for key, domain in self.domains.items():
             code = columns.labels(key).codes[row]
@@ -187,37 +156,37 @@ class Matcher:
             domain[code] += number
 
     def matching(self, classes: Int32s) -> Bools:
-        """``[n]``: which of some classes, given by their ids, match."""
+        """Return ``[n]`` which of some classes (ids) match."""
         if self.table is None:
-            # The last place stands for all higher ids.
+            # The last entry stands for all higher ids.
             self.table = np.zeros(max(self.classes, default=-1) + 2, dtype=np.bool_)
             self.table[list(self.classes)] = True
         found: Bools = self.table[np.minimum(classes, len(self.table) - 1)]
         return found
 
     def put(self, class_id: int) -> None:
-        """A class matches."""
+        """Record that a class matches."""
         self.classes[class_id] = None
         self.table = None
 
     def remove(self, class_id: int) -> None:
-        """A class that matched is no more."""
+        """Remove a class that matched."""
         del self.classes[class_id]
         self.table = None
 
 
 class Matchers:
-    """The matchers that are asked for, and which of them count a class.
+    """The matchers in use, and which of them count each class.
 
-    One that nobody asked for is dropped: when its last class ends, or else when half as many others have come as there
-    were matchers. It comes back, freshly counted, with the next question.
+    A matcher is dropped when its last class ends, or by a sweep if it was not used since the one before. It is created
+    again, with fresh counts, when it is next needed.
     """
 
     def __init__(self, columns: NodeColumns, namespaces: NamespaceLabels) -> None:
         self._columns = columns
         self._namespaces = namespaces
         self._by_predicate: dict[Predicate, Matcher] = {}
-        self._questions: Questions[Predicate] = Questions()
+        self._queries: QueryIndex[Predicate] = QueryIndex()
         # By class id.
         self._of_class: dict[int, list[Matcher]] = {}
         self._until_sweep = AT_LEAST
@@ -229,53 +198,53 @@ class Matchers:
         return len(self._by_predicate)
 
     def find(self, predicate: Predicate) -> Matcher | None:
-        """The matcher of ``predicate``; None where it is not counted yet."""
+        """Return the matcher of ``predicate``; None if there is none yet."""
         matcher = self._by_predicate.get(predicate)
         if matcher is not None:
             matcher.asked = True
         return matcher
 
     def counting(self, pod_class: PodClass) -> list[Matcher]:
-        """The matchers that count pods of the class."""
+        """Return the matchers that count pods of the class."""
         return self._of_class[pod_class.id]
 
     def register(self, predicate: Predicate, classes: PodClasses) -> Matcher:
-        """Start a matcher with all counts at zero; the caller counts the pods that are there."""
+        """Create a matcher with all counts at zero; the caller counts the existing pods."""
         if not self._until_sweep:
             self._sweep()
         self._until_sweep -= 1
         matcher = Matcher(predicate, np.zeros(self._columns.capacity, dtype=np.int64))
-        needs = needs_of(predicate)
+        required_keys = required_keys_of(predicate)
         self._by_predicate[predicate] = matcher
-        self._questions.put(predicate, needs)
-        for pod_class in classes.candidates(needs):
+        self._queries.put(predicate, required_keys)
+        for pod_class in classes.candidates(required_keys):
             if predicate.matches(pod_class, self._namespaces):
                 matcher.put(pod_class.id)
                 self._of_class[pod_class.id].append(matcher)
         return matcher
 
     def admit(self, pod_class: PodClass) -> None:
-        """Ask the predicates that may match it about a new class."""
+        """Match a new class."""
         found = self._of_class[pod_class.id] = self._matching(pod_class)
         for matcher in found:
             matcher.put(pod_class.id)
 
     def end(self, class_id: int) -> None:
-        """Forget a class that no pod has any more."""
+        """Remove a class without pods."""
         for matcher in self._of_class.pop(class_id):
             matcher.remove(class_id)
             if not matcher.classes:
                 self._drop(matcher)
 
-    def ask_again(self, pod_class: PodClass) -> None:
-        """The labels of the class's namespace have changed: matchers of another opinion about it are dropped."""
+    def rematch(self, pod_class: PodClass) -> None:
+        """Drop the matchers whose result for a class changed with the labels of its namespace."""
         before = {matcher.predicate: matcher for matcher in self._of_class[pod_class.id]}
         after = {matcher.predicate: matcher for matcher in self._matching(pod_class)}
         for predicate in before.keys() ^ after.keys():
             self._drop(before.get(predicate) or after[predicate])
 
     def domain(self, matcher: Matcher, key: str) -> Int64s:
-        """``[codes]`` matching pods in each domain of a topology key, made on first use."""
+        """Return ``[codes]`` the matching pods in each domain of a topology key."""
         counts, column, used = matcher.domains.get(key), self._columns.labels(key), self._columns.count
         if counts is None:
             counts = np.zeros(len(column.values), dtype=np.int64)
@@ -287,12 +256,12 @@ class Matchers:
         return counts[: len(column.values)]
 
     def grow(self) -> None:
-        """Follow the node columns to their new capacity."""
+        """Extend the counts to the capacity of the node columns."""
         for matcher in self._by_predicate.values():
             matcher.count = grown(matcher.count, self._columns.capacity)
 
     def _matching(self, pod_class: PodClass) -> list[Matcher]:
-        candidates = self._questions.candidates(pod_class.marks)
+        candidates = self._queries.candidates(pod_class.index_keys)
         return [
             self._by_predicate[candidate] for candidate in candidates if candidate.matches(pod_class, self._namespaces)
         ]
@@ -308,10 +277,137 @@ class Matchers:
         if self._by_predicate.pop(matcher.predicate, None) is None:
             return
         matcher.is_live = False
-        self._questions.remove(matcher.predicate)
+        self._queries.remove(matcher.predicate)
         for class_id in matcher.classes:
             counting = self._of_class.get(class_id)
             if counting is not None:
                 counting.remove(matcher)
         for key in matcher.domains:
             self._columns.pin(key, -1)
+
+
+Term = TypeVar("Term", AffinityTerm, WeightedTerm)
+
+
+@dataclass(slots=True)
+class _Carriers:
+    """The number of classes that carry a term, and the ids of the classes that it selects."""
+
+    number: int = 0
+    selected: dict[int, None] = field(default_factory=dict)
+
+
+class _TermsOfKind(Generic[Term]):
+    """The terms of one kind, and the classes that each selects."""
+
+    def __init__(self, namespaces: NamespaceLabels, classes: PodClasses) -> None:
+        self._namespaces = namespaces
+        self._classes = classes
+        self._carriers: dict[Term, _Carriers] = {}
+        self._queries: QueryIndex[Term] = QueryIndex()
+        # By class id, the terms that select the class; classes that none selects are absent.
+        self._selecting: dict[int, dict[Term, None]] = {}
+
+    def selecting(self, pod_class: PodClass) -> Collection[Term]:
+        found = self._selecting.get(pod_class.id)
+        return () if found is None else found.keys()
+
+    def all(self) -> list[Term]:
+        return list(self._carriers)
+
+    def carry(self, terms: tuple[Term, ...]) -> None:
+        """Record that one more class carries the terms."""
+        for term in terms:
+            carriers = self._carriers.get(term)
+            if carriers is None:
+                carriers = self._carriers[term] = _Carriers()
+                required_keys = unweighted(term).required_keys
+                self._queries.put(term, required_keys)
+                for pod_class in self._classes.candidates(required_keys):
+                    self._ask(term, pod_class)
+            carriers.number += 1
+
+    def drop(self, terms: tuple[Term, ...]) -> None:
+        """Record that one class fewer carries the terms."""
+        for term in terms:
+            carriers = self._carriers[term]
+            carriers.number -= 1
+            if not carriers.number:
+                del self._carriers[term]
+                self._queries.remove(term)
+                for class_id in carriers.selected:
+                    self._deselect(term, class_id)
+
+    def select(self, pod_class: PodClass) -> None:
+        """Match a class against all terms."""
+        for term in self._queries.candidates(pod_class.index_keys):
+            self._ask(term, pod_class)
+
+    def deselect(self, class_id: int) -> None:
+        """Remove a class from the terms that select it."""
+        for term in self._selecting.pop(class_id, ()):
+            del self._carriers[term].selected[class_id]
+
+    def _ask(self, term: Term, pod_class: PodClass) -> None:
+        if unweighted(term).selects(pod_class.namespace, pod_class.labels, self._namespaces):
+            self._carriers[term].selected[pod_class.id] = None
+            self._selecting.setdefault(pod_class.id, {})[term] = None
+
+    def _deselect(self, term: Term, class_id: int) -> None:
+        terms = self._selecting[class_id]
+        del terms[term]
+        if not terms:
+            del self._selecting[class_id]
+
+
+class CarriedTerms:
+    """The terms that pod classes carry: required anti-affinity, required affinity, and preferences."""
+
+    def __init__(self, namespaces: NamespaceLabels, classes: PodClasses) -> None:
+        self._anti_affinity: _TermsOfKind[AffinityTerm] = _TermsOfKind(namespaces, classes)
+        self._affinity: _TermsOfKind[AffinityTerm] = _TermsOfKind(namespaces, classes)
+        self._preferences: _TermsOfKind[WeightedTerm] = _TermsOfKind(namespaces, classes)
+        self._kinds: tuple[_TermsOfKind[Any], ...] = (self._anti_affinity, self._affinity, self._preferences)
+
+    def admit(self, pod_class: PodClass) -> None:
+        """Add the terms of a new class, and find the terms that select it."""
+        self._anti_affinity.carry(pod_class.required_anti_affinity)
+        self._affinity.carry(pod_class.required_affinity)
+        self._preferences.carry(pod_class.preferred)
+        for kind in self._kinds:
+            kind.select(pod_class)
+
+    def end(self, class_id: int, carried: CarriedByClass) -> None:
+        """Remove a class without pods, with the terms that only it carried."""
+        for kind in self._kinds:
+            kind.deselect(class_id)
+        self._anti_affinity.drop(carried.anti_affinity)
+        self._affinity.drop(carried.affinity)
+        self._preferences.drop(carried.preferences)
+
+    def rematch(self, pod_class: PodClass) -> None:
+        """Match the class again after the labels of its namespace changed."""
+        for kind in self._kinds:
+            kind.deselect(pod_class.id)
+            kind.select(pod_class)
+
+    def anti_affinity(self, pod_class: PodClass) -> Collection[AffinityTerm]:
+        """Return the required anti-affinity terms of pods that select the class."""
+        return self._anti_affinity.selecting(pod_class)
+
+    def affinity(self, pod_class: PodClass) -> Collection[AffinityTerm]:
+        """Return the required affinity terms of pods that select the class."""
+        return self._affinity.selecting(pod_class)
+
+    def all_affinity(self) -> list[AffinityTerm]:
+        """Return the required affinity terms of all pods."""
+        return self._affinity.all()
+
+    def preferences(self, pod_class: PodClass) -> Collection[WeightedTerm]:
+        """Return the preferred terms of pods that select the class; weights of anti-affinity are negative."""
+        return self._preferences.selecting(pod_class)
+
+
+def unweighted(term: AffinityTerm | WeightedTerm) -> AffinityTerm:
+    """Return the term without its weight."""
+    return term.term if isinstance(term, WeightedTerm) else term

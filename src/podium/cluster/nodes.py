@@ -1,33 +1,32 @@
-"""Nodes as columns: one row a node, one array a property.
+"""Nodes as columns: a row for each node, an array for each property.
 
-Arrays are over-allocated; the first ``count`` entries are in use, and ``present`` tells which of them hold a node.
-Rows of removed nodes are used again. Shapes: ``[rows]``, or ``[resources, rows]``.
+Arrays are over-allocated: the first ``count`` entries are in use, and ``present`` marks those that hold a node. Rows of
+removed nodes are reused. Shapes: ``[rows]`` or ``[resources, rows]``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from podium.api.node import Node, Taint
 from podium.api.resource_requests import SUMMABLE_PODS, node_allocatable
-from podium.cluster.arrays import Bools, Int32s, Int64s, UInt64s, grown, stable_hash
-from podium.cluster.change_log import ChangeLog
-from podium.cluster.codes import Codes, LabelColumn, Numbers
-from podium.cluster.name_order import NameOrder
+from podium.cluster.arrays import Bools, ChangeLog, Int32s, Int64s, UInt64s, grown, stable_hash
+from podium.cluster.node_tree import NodeTree
 
 CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
 FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage")
-# A pseudo label key under which a node's name can be selected (matchFields knows this field only).
+# A pseudo label key for the node's name, the only field that matchFields supports.
 NAME_FIELD = "\0metadata.name"
-# How many label columns may come before those are dropped that nobody has asked for meanwhile.
+# At least so many label columns are added between two sweeps, which drop those not used since the sweep before.
 AT_LEAST = 16
 
 
 class NodeColumns:
-    """All nodes of the cluster and what runs on them in sum."""
+    """All nodes, and the sums of the pods on them."""
 
     def __init__(self, capacity: int = 64) -> None:
         self.capacity = capacity
@@ -35,10 +34,10 @@ class NodeColumns:
         self.row_of: dict[str, int] = {}
         self.nodes: list[Node | None] = []
         self.names: list[str] = []
-        """By row, "" for free rows; not to be written to."""
+        """By row, "" for free rows; read-only."""
         self._all_rows: Int64s = np.empty(0, dtype=np.int64)
-        self._resources = Numbers("", FIRST_RESOURCES)
-        # By row, the resources that the node names.
+        self._resources = RefCountedNumbers("", FIRST_RESOURCES)
+        # By row, the indices of the resources that the node lists.
         self._named: dict[int, tuple[int, ...]] = {}
         self.present: Bools = np.zeros(capacity, dtype=np.bool_)
         self.allocatable: Int64s = np.zeros((len(FIRST_RESOURCES), capacity), dtype=np.int64)
@@ -46,19 +45,24 @@ class NodeColumns:
         self.nonzero_requested: Int64s = np.zeros((2, capacity), dtype=np.int64)
         self.allowed_pods: Int64s = np.zeros(capacity, dtype=np.int64)
         self.pod_count: Int64s = np.zeros(capacity, dtype=np.int64)
-        self.entries = Entries()
+        self.entries = ColumnEntries()
         self.entries.renew(self)
         self.unschedulable: Bools = np.zeros(capacity, dtype=np.bool_)
         self.taint_group: Int32s = np.zeros(capacity, dtype=np.int32)
-        self._taints: Codes[tuple[Taint, ...]] = Codes(())
+        self._taints: ValueCodes[tuple[Taint, ...]] = ValueCodes(())
         self.name_hash: UInt64s = np.zeros(capacity, dtype=np.uint64)
         self._labels: dict[str, LabelColumn] = {}
         self._until_sweep = AT_LEAST
         self._free: list[int] = []
         self._name_order: NameOrder | None = None
+        # None until it is needed.
+        self._tree: NodeTree | None = None
+        self._tree_order: Int64s | None = None
+        self.search_start = 0
+        """The index in `tree_order` where a scheduler's next search for a node starts (nextStartNodeIndex)."""
         self.changes = ChangeLog()
         self.placement_changes = ChangeLog()
-        """Those of ``changes`` that filters and scores may see. The others are for preemption, which ranks pods."""
+        """Changes that filters and scores may see. ``changes`` also has those that affect only preemption's ranking."""
         self.node_changes = ChangeLog()
         self.images = ImageTable()
 
@@ -66,32 +70,43 @@ class NodeColumns:
         return len(self.row_of)
 
     def name(self, row: int) -> str:
-        """The name of the node in ``row``; raises KeyError for a free row."""
+        """Return the name of the node in ``row``; raises KeyError for a free row."""
         name = self.names[row]
         if not name:
             raise KeyError(row)
         return name
 
     def all_rows(self) -> Int64s:
-        """``[count]``: the numbers of all rows; not to be written to."""
+        """Return ``[count]`` the numbers of all rows; read-only."""
         if len(self._all_rows) != self.count:
             self._all_rows = np.arange(self.count, dtype=np.int64)
             self._all_rows.flags.writeable = False
         return self._all_rows
 
     def name_order(self) -> NameOrder:
-        """The order of the nodes there are, made anew when one has come or gone."""
+        """Return the order of the present nodes, cached until a node is added or removed."""
         if self._name_order is None:
             rows = np.flatnonzero(self.present[: self.count]).astype(np.int64)
             self._name_order = NameOrder(rows, self.name_hash[: self.count])
         return self._name_order
 
+    def tree_order(self) -> Int64s:
+        """Return the rows of all nodes in the order in which kube-scheduler examines them (see `NodeTree`).
+
+        The first call takes the nodes that exist as added in the order of `row_of`.
+        """
+        if self._tree is None:
+            self._tree = NodeTree(map(self.node, self.row_of.values()))
+        if self._tree_order is None:
+            self._tree_order = np.array([self.row_of[name] for name in self._tree.order()], dtype=np.int64)
+        return self._tree_order
+
     def names_by_row(self) -> list[str]:
-        """A copy of the names of all rows, "" for free ones."""
+        """Return a copy of the names of all rows, "" for free ones."""
         return list(self.names)
 
     def node(self, row: int) -> Node:
-        """The node in ``row``; raises KeyError for a free row."""
+        """Return the node in ``row``; raises KeyError for a free row."""
         node = self.nodes[row]
         if node is None:
             raise KeyError(row)
@@ -99,16 +114,19 @@ class NodeColumns:
 
     @property
     def resources(self) -> list[str]:
-        """The name of each resource along the first axis of ``allocatable`` and ``requested``; "" for free places."""
+        """Return the name of each resource along the first axis of ``allocatable`` and ``requested``.
+
+        "" for free indices.
+        """
         return self._resources.values
 
     @property
     def resource_index(self) -> Mapping[str, int]:
-        """The place of each resource there."""
+        """Return the index of each resource along that axis."""
         return self._resources.number_of
 
     def resource(self, name: str) -> int:
-        """The place of a resource, for one user more: a node or a pod class that names it."""
+        """Return the index of a resource, and count one more node or pod class that uses it."""
         index = self._resources.take(name)
         if index == len(self.allocatable):
             row = np.zeros((1, self.capacity), dtype=np.int64)
@@ -118,24 +136,24 @@ class NodeColumns:
         return index
 
     def give_back_resources(self, indices: Iterable[int]) -> None:
-        """A node or a pod class that named these resources does so no more."""
+        """Release resources that a node or pod class no longer uses."""
         for index in indices:
             self._resources.give_back(index)
 
     def named_by(self, row: int) -> tuple[int, ...]:
-        """The places of the resources that the node in ``row`` names."""
+        """Return the indices of the resources that the node in ``row`` lists."""
         return self._named.get(row, ())
 
     @property
     def taint_groups(self) -> list[tuple[Taint, ...]]:
-        """The taints of the nodes of each ``taint_group``."""
+        """Return the taints of each ``taint_group``."""
         return self._taints.values
 
     def labels(self, key: str) -> LabelColumn:
-        """The column of a label key, made on first use.
+        """Return the column of a label key, created on first use.
 
-        A column that nobody asks for is dropped when half as many others have come as there were. It comes back with
-        other codes; who keeps something by codes either pins the column, or looks whether it is still the same.
+        A sweep drops columns that were not used since the one before; a new column has other codes. A cache of codes
+        either pins the column or checks that it is still the same object.
         """
         column = self._labels.get(key)
         if column is None:
@@ -149,12 +167,12 @@ class NodeColumns:
         return column
 
     def pin(self, key: str, number: int) -> None:
-        """So many more (or fewer) keep something by the codes of a label key."""
+        """Add ``number`` pins to the column of a label key."""
         self.labels(key).pins += number
 
     def count_pod(self, row: int, requests: Mapping[int, int], nonzero: tuple[int, int], sign: int) -> None:
-        """Book a pod on a row, or with ``sign`` -1 take it off; see `PodClass` for what it requests."""
-        # Entries cannot hold the sums of more pods, which wrap around in arrays.
+        """Add a pod to a row, or remove it with ``sign`` -1; see `PodClass` for its requests."""
+        # Memory views raise an error on overflow; the sums of more pods wrap around as in arrays.
         columns = self.entries if self.entries.pod_count[row] < SUMMABLE_PODS else self
         requested, nonzero_requested = columns.requested, columns.nonzero_requested
         for resource, amount in requests.items():
@@ -165,25 +183,27 @@ class NodeColumns:
         self.entries.loads[row] = None
 
     def touch(self, row: int) -> None:
-        """Note that a row changed in what filters and scores may look at."""
+        """Record that filters and scores may see a change of a row."""
         self.changes.touch(row)
         self.placement_changes.touch(row)
 
     def put(self, node: Node) -> int:
-        """Add a node or replace the one of its name; returns its row."""
+        """Add or replace a node; return its row."""
         name = node.metadata.name
         row = self.row_of.get(name)
         if row is None:
             row = self._new_row()
             self.row_of[name] = row
-            self._name_order = None
+            self._name_order = self._tree_order = None
         self._write(row, node)
+        if self._tree is not None:
+            self._tree.put(node)
         self.touch(row)
         self.node_changes.touch(row)
         return row
 
     def remove(self, name: str) -> int:
-        """Forget a node; returns the row that it had. Its pods must have been taken off before."""
+        """Remove a node without pods; return its former row."""
         row = self.row_of.pop(name)
         if self.pod_count[row]:
             raise ValueError(f"node {name} still has pods")
@@ -197,7 +217,9 @@ class NodeColumns:
         self.nodes[row] = None
         self.names[row] = ""
         self.present[row] = False
-        self._name_order = None
+        self._name_order = self._tree_order = None
+        if self._tree is not None:
+            self._tree.remove(name)
         self._free.append(row)
         self.touch(row)
         self.node_changes.touch(row)
@@ -267,16 +289,17 @@ def _label(key: str, node: Node) -> str | None:
 
 
 RowLoad = tuple[bool, int, int, int, int, int, int, int | None]
-"""What `podium.plugins.resource_rows` reads of a row: whether it may have one more pod, its cpu and memory, what is
-taken of them, the same as it is rated, and how evenly they are taken (None where it has none of one)."""
+"""The load of a row for `podium.plugins.node_resources_fit`.
+
+Whether one more pod may be added; allocatable cpu and memory; requested cpu and memory; the same as scored; and the
+balance of the requests (None if the node lacks cpu or memory)."""
 
 
-class Entries:
-    """Columns of `NodeColumns` to be read one entry at a time, in a fraction of the time that an array takes.
+class ColumnEntries:
+    """Memory views of columns, to read single entries much faster than from arrays.
 
-    They show the memory of the arrays. The lists are the same for good, so that they can be held: by resource, the
-    column over rows. Who holds a column itself looks at ``renewals``, the number of times that all have given way to
-    others.
+    The lists stay the same objects. A caller that keeps a view checks ``renewals``, which counts how often all views
+    were replaced.
     """
 
     __slots__ = ("allocatable", "allowed_pods", "loads", "nonzero_requested", "pod_count", "renewals", "requested")
@@ -288,10 +311,10 @@ class Entries:
         self.allowed_pods = self.pod_count = memoryview(b"")
         self.renewals = 0
         self.loads: list[RowLoad | None] = []
-        """By row, what was read of it together; None since it has changed."""
+        """By row, a cached load; None after a change."""
 
     def renew(self, columns: NodeColumns) -> None:
-        """Show the arrays that there are, after some have given way to larger ones."""
+        """Replace the views after arrays were replaced by larger ones."""
         self.allocatable[:] = [column.data for column in columns.allocatable]
         self.requested[:] = [column.data for column in columns.requested]
         self.nonzero_requested[:] = [column.data for column in columns.nonzero_requested]
@@ -300,31 +323,30 @@ class Entries:
 
 
 @dataclass(slots=True, eq=False)
-class Image:
-    """An image of some name: how large it is, and the rows that hold it."""
+class NodeImage:
+    """An image name, its size, and the rows that have it."""
 
     size_bytes: int
     rows: set[int] = field(default_factory=set)
 
 
 class ImageTable:
-    """Which rows hold which image.
+    """Which rows have which image.
 
-    An image has the size that the first node told of it, on every node, until no node holds it any more. So
-    kube-scheduler counts (backend/cache/cache.go, addNodeImageStates and removeNodeImageStates), though the nodes may
-    tell of different sizes, as those of several architectures do.
+    As in kube-scheduler (backend/cache/cache.go, addNodeImageStates and removeNodeImageStates), the first node that
+    lists an image sets its size for all nodes, until no node has it any more.
     """
 
     def __init__(self) -> None:
-        self._images: dict[str, Image] = {}
+        self._images: dict[str, NodeImage] = {}
         self._names_in: dict[int, list[str]] = {}
 
-    def find(self, name: str) -> Image | None:
-        """The image of that name, None where no node holds it."""
+    def find(self, name: str) -> NodeImage | None:
+        """Return the image of that name; None if no node has it."""
         return self._images.get(name)
 
     def put(self, row: int, node: Node) -> None:
-        """Read a node's list of images."""
+        """Replace a row's images by the node's list."""
         self.remove(row)
         if not node.status.images:
             return
@@ -333,15 +355,141 @@ class ImageTable:
             for name in listed.names:
                 image = self._images.get(name)
                 if image is None:
-                    image = self._images[name] = Image(listed.size_bytes)
+                    image = self._images[name] = NodeImage(listed.size_bytes)
                 image.rows.add(row)
                 names.append(name)
 
     def remove(self, row: int) -> None:
-        """Forget the images of a row."""
+        """Remove the images of a row."""
         for name in self._names_in.pop(row, ()):
             image = self._images.get(name)
             if image is not None:
                 image.rows.discard(row)
                 if not image.rows:
                     del self._images[name]
+
+
+class NameOrder:
+    """All nodes in the order of their names' hashes: ``rows[rank]`` and ``rank_of[row]``.
+
+    Valid until a node is added or removed. Ranks are divided into at most 64 blocks (``rank >> shift``), so that a
+    sorted list of ranks can be updated one block at a time.
+    """
+
+    def __init__(self, rows: Int64s, name_hash: UInt64s) -> None:
+        in_order: Int64s = rows[_ascending(name_hash[rows])]
+        ranks = np.full(len(name_hash), -1, dtype=np.int64)
+        ranks[in_order] = np.arange(len(in_order), dtype=np.int64)
+        self.ranks: Int64s = ranks
+        self.rows = in_order.data
+        self.rank_of = ranks.data
+        bits = len(in_order).bit_length()
+        self.shift = max(bits - 6, min(bits // 2 + 1, 6))
+        self.blocks = (len(in_order) >> self.shift) + 1
+
+
+def _ascending(hashes: UInt64s) -> Int64s:
+    """Return the stable argsort of hashes.
+
+    Index and upper bits are packed into one number, since numpy sorts numbers much faster than it argsorts them. Hashes
+    that are equal in these bits are rare and sorted in the slow way.
+    """
+    bits = len(hashes).bit_length()
+    packed = hashes >> bits
+    packed <<= bits
+    packed |= np.arange(len(hashes), dtype=np.uint64)
+    packed.sort()
+    order: Int64s = (packed & ((1 << bits) - 1)).view(np.int64)
+    packed >>= bits
+    if (packed[1:] == packed[:-1]).any():
+        order = np.argsort(hashes, kind="stable")
+    return order
+
+
+Value = TypeVar("Value", bound=Hashable)
+
+
+class RefCountedNumbers(Generic[Value]):
+    """Reference-counted numbers of values: ``values[number]`` and ``number_of[value]``.
+
+    A number without users stands for ``blank`` until another value gets it. The ``first`` values keep theirs.
+    """
+
+    def __init__(self, blank: Value, first: Iterable[Value]) -> None:
+        self._blank = blank
+        self.values = list(first)
+        self.number_of = {value: number for number, value in enumerate(self.values)}
+        self._users = [1] * len(self.values)
+        self._free: list[int] = []
+
+    def take(self, value: Value) -> int:
+        """Return the number of ``value`` and count one more user."""
+        number = self.number_of.get(value)
+        if number is None:
+            number = self.number_of[value] = self._free.pop() if self._free else len(self.values)
+            if number == len(self.values):
+                self.values.append(value)
+                self._users.append(0)
+            else:
+                self.values[number] = value
+        self._users[number] += 1
+        return number
+
+    def give_back(self, number: int) -> None:
+        """Count one user fewer."""
+        self._users[number] -= 1
+        if not self._users[number]:
+            del self.number_of[self.values[number]]
+            self.values[number] = self._blank
+            self._free.append(number)
+
+
+class ValueCodes(RefCountedNumbers[Value]):
+    """Codes of row values. Rows have code 0, that of ``blank``, until they get another value."""
+
+    def __init__(self, blank: Value) -> None:
+        super().__init__(blank, (blank,))
+
+    def find(self, value: Value) -> int:
+        """Return the code of ``value``, 0 if no row has it."""
+        return self.number_of.get(value, 0)
+
+    def take(self, value: Value) -> int:
+        """Return the code of ``value`` and count one more row."""
+        return 0 if value == self._blank else super().take(value)
+
+    def give_back(self, code: int) -> None:
+        """Count one row fewer."""
+        if code:
+            super().give_back(code)
+
+
+class LabelColumn(ValueCodes[str | None]):
+    """The values of one label key: ``codes[row]`` is 0 for nodes without the label.
+
+    ``asked``: used since the last sweep. ``pins``: how many caches depend on the codes.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        super().__init__(None)
+        self.codes: Int32s = np.zeros(capacity, dtype=np.int32)
+        self.asked = True
+        self.pins = 0
+        self._labelled = 0
+
+    @property
+    def domains(self) -> int:
+        """Return the number of distinct values."""
+        return len(self.number_of) - 1
+
+    @property
+    def is_single(self) -> bool:
+        """Return whether each value belongs to one node only, as with hostnames."""
+        return self._labelled == self.domains
+
+    def write(self, row: int, value: str | None) -> None:
+        """Set the value of ``row``."""
+        before = int(self.codes[row])
+        self.codes[row] = self.take(value)
+        self.give_back(before)
+        self._labelled += (value is not None) - (before != 0)

@@ -1,33 +1,40 @@
-"""Which pending pods wait for room on which node.
+"""Nominated pods, by the node on which they wait for room, and the members of pod groups.
 
 Source: pkg/scheduler/backend/queue/nominator.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
+from podium.api.pod_group import PodGroup
 from podium.cluster.nodes import NodeColumns
-from podium.cluster.pod_groups import PodGroups
 from podium.cluster.pods import PodRecord
+
+KeepsRoom = Callable[[PodRecord, PodRecord], bool]
+"""Return whether the first pod, which is nominated, keeps the second one from the room that it waits for."""
 
 
 class Nominations:
-    """Nominated pods by node, and the node of each. A row changes when a nomination to it begins or ends.
+    """Nominated pods by node. A row changes when a nomination to it begins or ends.
 
-    With ``reach_domains`` nominated pods count, for pods that are not more important, as if they were on their nodes
-    already: also where filters look at pods of other nodes. kube-scheduler counts them for their nodes alone. How
-    important they are, their groups have a say in (`PodGroups.priority_of`).
+    A nominated pod keeps room from pods of at most its priority, unless the plugin that preempted for it has its own
+    rule: ``rules`` are by the nominated pod's scheduler name. A pod group can raise the priority
+    (`PodGroups.priority_of`).
+
+    With ``reach_domains``, less important pods see nominated pods as if they were on their nodes already, also where
+    filters look at pods of other nodes. kube-scheduler counts them for their nodes only.
     """
 
     def __init__(self, nodes: NodeColumns, groups: PodGroups) -> None:
         self.reach_domains = False
         self._nodes = nodes
         self.priority = groups.priority_of
-        """By which priority a nominated pod keeps its place."""
+        """The function that returns the priority by which a nominated pod keeps its room."""
+        self.rules: dict[str, KeepsRoom] = {}
         self._node_of: dict[str, str] = {}
         self.uids = self._node_of.keys()
-        """Those of all nominated pods, as things are: whether there are any is asked so for every pod."""
+        """A live view of the uids of all nominated pods, since every pod checks whether there are any."""
         self._pods_on: dict[str, dict[str, PodRecord]] = {}
         self._victims_of: dict[str, tuple[str, ...]] = {}
 
@@ -38,9 +45,9 @@ class Nominations:
         return uid in self._node_of
 
     def put(self, pod: PodRecord, node_name: str, victims: Iterable[str] | None = None) -> None:
-        """Nominate ``pod`` to ``node_name``; an earlier nomination of it ends.
+        """Nominate ``pod`` to ``node_name``, instead of an earlier nomination.
 
-        ``victims`` are the pods (uids) that are deleted for it; None leaves them as they are, if the node is the same.
+        ``victims`` are the uids of the pods deleted for it; None keeps the earlier ones if the node is the same.
         """
         uid, before = pod.uid, self._node_of.get(pod.uid)
         if victims is None and before == node_name:
@@ -58,7 +65,7 @@ class Nominations:
         self._touch(node_name)
 
     def remove(self, uid: str) -> str:
-        """End the nomination of a pod; returns the node it was for, or ""."""
+        """End a pod's nomination and return its node, or ""."""
         node_name = self._node_of.pop(uid, "")
         if node_name:
             self._victims_of.pop(uid, None)
@@ -70,19 +77,19 @@ class Nominations:
         return node_name
 
     def node_of(self, uid: str) -> str:
-        """The node that the pod is nominated to, or ""."""
+        """Return the node that the pod is nominated to, or ""."""
         return self._node_of.get(uid, "")
 
     def victims_of(self, uid: str) -> tuple[str, ...]:
-        """The pods (uids) that are deleted for a nominated pod."""
+        """Return the uids of the pods that are deleted for a nominated pod."""
         return self._victims_of.get(uid, ())
 
     def victims(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Each nominated pod for which pods are deleted, and those (all uids)."""
+        """Return the uid of each nominated pod with victims, and the uids of these."""
         return list(self._victims_of.items())
 
     def on(self, node_name: str) -> list[PodRecord]:
-        """The pods nominated to a node, the highest priority first, then by key."""
+        """Return the pods nominated to a node, by falling priority, then key."""
         on_node = self._pods_on.get(node_name)
         if on_node is None:
             return []
@@ -90,37 +97,54 @@ class Nominations:
         return pods if len(pods) < 2 else sorted(pods, key=self._order)
 
     def rivals(self, row: int, pod: PodRecord, own_uid: str) -> list[PodRecord]:
-        """Of the pods nominated to the node in a row those that count for ``pod``, in the order of `on`.
+        """Return the pods nominated to a row's node that count for ``pod`` (`counts_for`), ordered as `on`.
 
-        They are of at least its priority; that of ``own_uid`` does not count.
+        The pod of ``own_uid`` is excluded.
         """
         on_node = self._pods_on.get(self._nodes.names[row])
         if on_node is None:
             return []
+        if self.rules:
+            return [other for other in self.on_row(row) if other.uid != own_uid and self.counts_for(other, pod)]
         least, priority = pod.priority, self.priority
         pods: list[PodRecord] = []
-        # A loop, since most nodes have one. No group makes a pod less important.
+        # A loop, since most nodes have at most one. A group never lowers a priority.
         for uid, other in on_node.items():
             if uid != own_uid and (other.priority >= least or priority(other) >= least):
                 pods.append(other)
         return pods if len(pods) < 2 else sorted(pods, key=self._order)
 
+    def counts_for(self, nominated: PodRecord, pod: PodRecord) -> bool:
+        """Return whether ``nominated`` keeps ``pod`` from the room that it waits for.
+
+        Raises PluginError if a plugin's rule fails.
+        """
+        rule = self.rules.get(nominated.scheduler_name)
+        if rule is not None:
+            return rule(nominated, pod)
+        return nominated.priority >= pod.priority or self.priority(nominated) >= pod.priority
+
+    @property
+    def depend_on_pods(self) -> bool:
+        """Whether pods of one class and priority may be kept off differently, so that answers hold for one pod only."""
+        return bool(self.rules) and bool(self.uids)
+
     def rows(self) -> list[int]:
-        """The rows of the nodes that some pod is nominated to, ascending; nodes that do not exist are left out."""
+        """Return the rows of existing nodes with nominated pods, ascending."""
         row_of = self._nodes.row_of
         return sorted(row_of[name] for name in self._pods_on if name in row_of)
 
     def on_row(self, row: int) -> list[PodRecord]:
-        """The pods nominated to the node in a row, as `on`."""
+        """Return the pods nominated to a row's node, ordered as `on`."""
         name = self._nodes.names[row]
         return self.on(name) if name in self._pods_on else []
 
     def nodes(self) -> list[str]:
-        """The nodes that some pod is nominated to, by name."""
+        """Return the nodes with nominated pods, by name."""
         return sorted(self._pods_on)
 
     def all(self) -> list[tuple[PodRecord, str]]:
-        """Every nominated pod with its node, by node then by falling priority."""
+        """Return every nominated pod with its node, ordered by node, then as `on`."""
         return [(pod, node_name) for node_name in self.nodes() for pod in self.on(node_name)]
 
     def _order(self, pod: PodRecord) -> tuple[int, str]:
@@ -130,3 +154,100 @@ class Nominations:
         row = self._nodes.row_of.get(node_name)
         if row is not None:
             self._nodes.touch(row)
+
+
+_NO_MEMBERS: Mapping[str, PodRecord] = {}
+
+
+class PodGroups:
+    """The PodGroups by key, and the pods that name each group, even if it does not exist.
+
+    The pods are those that have not ended, by uid, as last observed.
+    """
+
+    def __init__(self) -> None:
+        self.by_key: dict[str, PodGroup] = {}
+        # Counts the changes of groups and their pods.
+        self.version = 0
+        # Whether any profile schedules by groups; if not, groups have no effect.
+        self.are_scheduled = False
+        self._stating: set[str] = set()
+        self._members: dict[str, dict[str, PodRecord]] = {}
+        self._leaving: dict[str, set[str]] = {}
+        self._group_of: dict[str, str] = {}
+
+    def put(self, group: PodGroup) -> None:
+        """Add or replace a group."""
+        self.by_key[group.key] = group
+        (self._stating.discard if group.spec.priority is None else self._stating.add)(group.key)
+        self.version += 1
+
+    def remove(self, key: str) -> None:
+        """Remove a group; its pods keep naming it."""
+        self.by_key.pop(key, None)
+        self._stating.discard(key)
+        self.version += 1
+
+    def put_pod(self, record: PodRecord) -> None:
+        """Record a pod, which may name another group than before."""
+        uid, key = record.uid, record.pod_class.pod_group
+        if self._group_of.get(uid, key) != key:
+            self.drop_pod(uid)
+        if not key:
+            return
+        self.version += 1
+        self._group_of[uid] = key
+        self._members.setdefault(key, {})[uid] = record
+        if record.terminating:
+            self._leaving.setdefault(key, set()).add(uid)
+
+    def drop_pod(self, uid: str) -> None:
+        """Remove a pod that has ended or was deleted."""
+        key = self._group_of.pop(uid, None)
+        if key is None:
+            return
+        self.version += 1
+        members, leaving = self._members[key], self._leaving.get(key)
+        del members[uid]
+        if not members:
+            del self._members[key]
+        if leaving is not None:
+            leaving.discard(uid)
+            if not leaving:
+                del self._leaving[key]
+
+    def members(self, key: str) -> Mapping[str, PodRecord]:
+        """Return the pods that name a group, by uid, in the order of first observation."""
+        return self._members.get(key, _NO_MEMBERS)
+
+    def live(self, key: str) -> int:
+        """Return the number of a group's pods that are not terminating."""
+        return len(self._members.get(key, ())) - len(self._leaving.get(key, ()))
+
+    @property
+    def state_priorities(self) -> bool:
+        """Return whether some effective group has a priority."""
+        return self.are_scheduled and bool(self._stating)
+
+    def stated_priority(self, key: str) -> int | None:
+        """Return a group's priority; None if it has none or groups have no effect."""
+        if not self.are_scheduled or key not in self._stating:
+            return None
+        return self.by_key[key].spec.priority
+
+    def priority_of(self, pod: PodRecord) -> int:
+        """Return the priority with which a pod keeps its room: its own, or its group's if that is higher.
+
+        A group preempts with its own priority. If its pods kept their room by a lower one, the preempted pods would
+        take it back, without end. Source: pkg/scheduler/framework/preemption/types.go (NewPodVictim, by
+        getPodPriority).
+        """
+        if not self._stating:
+            return pod.priority
+        stated = self.stated_priority(pod.pod_class.pod_group)
+        return pod.priority if stated is None else max(pod.priority, stated)
+
+    def of(self, pod: PodRecord) -> PodGroup | None:
+        """Return the existing group that a pod names; None if there is none."""
+        key = pod.pod_class.pod_group
+        return self.by_key.get(key) if key else None

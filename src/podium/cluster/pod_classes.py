@@ -1,13 +1,15 @@
-"""Pods with equal scheduling fields share one class, compiled once.
+"""Pod classes: what pods with equal scheduling fields share, compiled once.
 
-A Deployment's ten thousand pods are one class: its requests, selectors and terms are worked out for the first pod,
-and every other one only points at them.
+The ten thousand pods of a Deployment are one class: requests, selectors and terms are compiled for the first pod, and
+the others refer to them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import Any
 from weakref import ref
 
@@ -15,41 +17,291 @@ import msgspec
 import numpy as np
 
 from podium.api.kinds import group_of
-from podium.api.meta import ObjectMeta, OwnerReference
+from podium.api.meta import NAMESPACE_NAME_LABEL, ObjectMeta, OwnerReference
 from podium.api.pod import (
+    ISCSI,
+    RBD,
+    AWSElasticBlockStore,
+    Container,
+    GCEPersistentDisk,
     Pod,
     PodAffinity,
+    PodAffinityTerm,
     PodSpec,
     Volume,
 )
 from podium.api.pod_group import group_of_pod
 from podium.api.qos import qos_class
 from podium.api.resize import effective_spec
-from podium.api.resource_requests import nonzero_requests, pod_requests
-from podium.cluster.affinity_term import AffinityTerm, compile_terms
+from podium.api.resource_requests import largest_nonzero_requests, nonzero_requests, pod_requests
+from podium.api.selectors import NOTHING, Selector, compile_label_selector
+from podium.api.versions.behaviors import Behavior
+from podium.api.versions.gates import Gate
+from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.cluster.arrays import Int64s
-from podium.cluster.marks import (
-    MarkedThings,
-    Needs,
-)
 from podium.cluster.nodes import NodeColumns
-from podium.cluster.pod_class import (
-    HostPort,
-    Owner,
-    PodClass,
-    WeightedTerm,
-    claim_names,
-    host_ports,
-    marks_of,
-    preferred_terms,
+from podium.cluster.selector_index import (
+    AFFINITY,
+    ANTI_AFFINITY,
+    CLAIM,
+    DISK,
+    HOST_PORT,
+    NAMESPACE,
+    PREFERENCE,
+    IndexKey,
+    ObjectIndex,
+    RequiredKeys,
+    selector_keys,
 )
 
+
+class NamespaceLabels:
+    """The labels of each namespace.
+
+    An unknown namespace has only the label that the API server gives to all, its own name, so that dumps without
+    Namespace objects work. (Upstream lists Namespaces and would not see it.)
+    """
+
+    def __init__(self, release: Release = DEFAULT_RELEASE) -> None:
+        self._labels: dict[str, Mapping[str, str]] = {}
+        self.negative_mean_all = release.has(Behavior.NEGATIVE_NAMESPACES_MATCH_ALL)
+        """Whether negative namespace selectors of pods to be scheduled select every namespace."""
+
+    def __getitem__(self, name: str) -> Mapping[str, str]:
+        labels = self._labels.get(name)
+        return {NAMESPACE_NAME_LABEL: name} if labels is None else labels
+
+    def put(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Set a namespace's labels; return whether they changed."""
+        changed = self[name] != labels
+        self._labels[name] = labels
+        return changed
+
+    def remove(self, name: str) -> bool:
+        """Remove a namespace; return whether its labels changed."""
+        labels = self._labels.pop(name, None)
+        return labels is not None and labels != self[name]
+
+
+@dataclass(frozen=True, slots=True)
+class AffinityTerm:
+    """A compiled inter-pod affinity term, comparable and hashable.
+
+    Selects pods in ``namespaces`` or matched by ``namespace_selector``. ``repetition`` distinguishes equal terms of a
+    pod, each of which counts in scores. Source: core/v1 PodAffinityTerm; pkg/scheduler/framework/types.go
+    (AffinityTerm).
+    """
+
+    topology_key: str
+    selector: Selector
+    namespaces: frozenset[str]
+    namespace_selector: Selector
+    repetition: int = 0
+
+    def selects(self, namespace: str, labels: Mapping[str, str], namespaces: NamespaceLabels) -> bool:
+        """Return whether this term of a placed pod selects a pod of ``namespace`` with ``labels``."""
+        return (
+            namespace in self.namespaces or self.namespace_selector.matches(namespaces[namespace])
+        ) and self.selector.matches(labels)
+
+    def selects_for_owner(self, namespace: str, labels: Mapping[str, str], namespaces: NamespaceLabels) -> bool:
+        """Return whether this term of a pod to be scheduled selects another pod.
+
+        A namespace selector that an empty label set matches (NotIn, DoesNotExist) then selects every namespace since
+        1.34: kube-scheduler resolves the selector to namespaces, but clears it only in a copy, and matches it against
+        no labels (interpodaffinity/plugin.go, mergeAffinityTermNamespacesIfNotEmpty).
+        """
+        means_all = namespaces.negative_mean_all and self.namespace_selector.matches({})
+        return self.selector.matches(labels) if means_all else self.selects(namespace, labels, namespaces)
+
+    @property
+    def required_keys(self) -> list[list[IndexKey]]:
+        """Return the index keys that a pod class needs in order to be selected."""
+        groups = selector_keys(self.selector)
+        if self.namespace_selector == NOTHING:
+            groups.append([(NAMESPACE, name) for name in sorted(self.namespaces)])
+        return groups
+
+
+def compile_terms(terms: Sequence[PodAffinityTerm], namespace: str) -> tuple[AffinityTerm, ...]:
+    """Compile the required terms of a pod in ``namespace``; repeated terms stay distinct."""
+    if not terms:
+        return ()
+    seen = Counter[AffinityTerm]()
+    found = []
+    for term in terms:
+        compiled = compile_term(term, namespace)
+        found.append(replace(compiled, repetition=seen[compiled]))
+        seen[compiled] += 1
+    return tuple(found)
+
+
+def compile_term(term: PodAffinityTerm, namespace: str) -> AffinityTerm:
+    """Compile a term of a pod in ``namespace``.
+
+    matchLabelKeys are ignored as in kube-scheduler, since the API server merges them into the selector when the pod is
+    created (pkg/registry/core/pod/strategy.go).
+    """
+    own = (namespace,) if not term.namespaces and term.namespace_selector is None else term.namespaces
+    wider = NOTHING if term.namespace_selector is None else compile_label_selector(term.namespace_selector)
+    return AffinityTerm(term.topology_key, compile_label_selector(term.label_selector), frozenset(own), wider)
+
+
+WILDCARD_IP = "0.0.0.0"  # noqa: S104 - the address that stands for all of a node's addresses
+
+
+@dataclass(frozen=True, slots=True)
+class HostPort:
+    """A port that a pod occupies on its node."""
+
+    ip: str
+    protocol: str
+    port: int
+
+    def conflicts(self, other: HostPort) -> bool:
+        """Return whether two pods cannot hold both: same port and protocol on overlapping addresses."""
+        return (
+            self.port == other.port
+            and self.protocol == other.protocol
+            and (self.ip == other.ip or WILDCARD_IP in (self.ip, other.ip))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedTerm:
+    """A preferred affinity term; the weight is negative for anti-affinity."""
+
+    weight: int
+    term: AffinityTerm
+
+
+Disk = GCEPersistentDisk | AWSElasticBlockStore | RBD | ISCSI
+"""A disk that a pod can mount without a claim."""
+
+Owner = tuple[str, str, str]
+"""A controller's API group, kind and name."""
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class PodClass:
+    """What scheduling reads of a pod, compiled.
+
+    ``id`` is the index into arrays over classes; the id of an ended class is reused. ``owner`` is None for pods without
+    a controller. ``requests`` maps resource indices (`NodeColumns.resource`) to amounts: cpu in milli, others in whole
+    units. ``nonzero`` is (cpu milli, memory bytes) with defaults for containers that request none;
+    ``nonzero_of_containers`` ignores pod-level requests. ``index_keys`` are for `podium.cluster.selector_index`.
+    ``pod_group`` is the key of the PodGroup, or "". ``memo`` is for plugins' compiled data; it must not refer to the
+    class.
+    """
+
+    id: int
+    namespace: str
+    labels: Mapping[str, str]
+    spec: PodSpec
+    owner: Owner | None
+    requests: dict[int, int]
+    nonzero: tuple[int, int]
+    nonzero_of_containers: tuple[int, int]
+    qos: str
+    host_ports: tuple[HostPort, ...]
+    claims: tuple[str, ...]
+    required_affinity: tuple[AffinityTerm, ...]
+    required_anti_affinity: tuple[AffinityTerm, ...]
+    preferred: tuple[WeightedTerm, ...]
+    index_keys: tuple[IndexKey, ...] = ()
+    pod_group: str = ""
+    memo: dict[Hashable, Any] = field(default_factory=dict)
+
+
+def preferred_terms(near: PodAffinity, far: PodAffinity, namespace: str) -> tuple[WeightedTerm, ...]:
+    """Return the distinct preferred terms with the sums of their weights."""
+    weights: dict[AffinityTerm, int] = {}
+    for sign, written in ((1, near.preferred), (-1, far.preferred)):
+        for weighted in written:
+            term = compile_term(weighted.pod_affinity_term, namespace)
+            weights[term] = weights.get(term, 0) + sign * weighted.weight
+    return tuple(WeightedTerm(weight, term) for term, weight in weights.items())
+
+
+def claim_names(meta: ObjectMeta, spec: PodSpec) -> tuple[str, ...]:
+    """Return the names of the claims that a pod mounts; an ephemeral volume's claim is named after pod and volume."""
+    names = []
+    for volume in spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            names.append(volume.persistent_volume_claim.claim_name)
+        elif volume.ephemeral is not None:
+            names.append(f"{meta.name}-{volume.name}")
+    return tuple(names)
+
+
+def host_ports(spec: PodSpec, *, with_sidecars: bool = True) -> tuple[HostPort, ...]:
+    """Return the host ports of containers and sidecars (pkg/scheduler/util GetHostPorts).
+
+    With host networking every container port is a host port, as the API server defaults it (defaults.go).
+    """
+    if not spec.init_containers:
+        for container in spec.containers:
+            if container.ports:
+                break
+        else:
+            return ()
+    sidecars = tuple(init for init in spec.init_containers if with_sidecars and init.restart_policy == "Always")
+    containers: tuple[Container, ...] = spec.containers + sidecars
+    found = (
+        HostPort(port.host_ip or WILDCARD_IP, port.protocol or "TCP", number)
+        for container in containers
+        for port in container.ports
+        if (number := port.host_port or (port.container_port if spec.host_network else 0)) > 0
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def index_keys_of(pod_class: PodClass) -> tuple[IndexKey, ...]:
+    """Return the index keys of a class."""
+    return (
+        (NAMESPACE, pod_class.namespace),
+        *pod_class.labels.items(),
+        *((ANTI_AFFINITY, term) for term in pod_class.required_anti_affinity),
+        *((AFFINITY, term) for term in pod_class.required_affinity),
+        *((PREFERENCE, weighted_term.weight, weighted_term.term) for weighted_term in pod_class.preferred),
+        *((HOST_PORT, port) for port in pod_class.host_ports),
+        *((CLAIM, name) for name in pod_class.claims),
+        *(disk_key(disk) for disk in disks_in(pod_class.spec.volumes)),
+    )
+
+
+def disks_in(volumes: Iterable[Volume]) -> tuple[Disk, ...]:
+    """Return the disks that a pod mounts without a claim."""
+    sources = (
+        source
+        for volume in volumes
+        for source in (volume.gce_persistent_disk, volume.aws_elastic_block_store, volume.rbd, volume.iscsi)
+    )
+    return tuple(one for one in sources if one is not None)
+
+
+def disk_key(disk: Disk) -> IndexKey:
+    """Return an index key that conflicting disks share."""
+    match disk:
+        case AWSElasticBlockStore():
+            return DISK, "ebs", disk.volume_id
+        case GCEPersistentDisk():
+            return DISK, "gce", disk.pd_name
+        case RBD():
+            return DISK, "rbd", disk.pool, disk.image
+        case ISCSI():
+            return DISK, "iscsi", disk.iqn
+
+
 KEPT_CLASSES = 256
-"""So many plain classes, those read last, are known on although their last pod is gone: its like may come again."""
+"""The number of recently read plain classes that are kept after their last pod, since a similar pod may follow."""
+
+
+_KEY_BYTES = 16
 
 
 class ClassRef(ref[PodClass]):
-    """A class for as long as some pod's record points at it, and what is to be given back when none does any more."""
+    """A weak reference to a class, with what has to be released when the class ends."""
 
     __slots__ = ("carried", "host_ports", "id", "key", "resources")
 
@@ -59,14 +311,16 @@ class ClassRef(ref[PodClass]):
         self.key = key
         self.host_ports = pod_class.host_ports
         self.resources = tuple(pod_class.requests)
-        self.carried = Carried(pod_class.required_anti_affinity, pod_class.required_affinity, pod_class.preferred)
+        self.carried = CarriedByClass(
+            pod_class.required_anti_affinity, pod_class.required_affinity, pod_class.preferred
+        )
 
     def __new__(cls, pod_class: PodClass, ended: Callable[[Any], object], key: bytes) -> ClassRef:
         return super().__new__(cls, pod_class, ended)
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class CarriedByClass:
     """The affinity terms of a pod class."""
 
     anti_affinity: tuple[AffinityTerm, ...]
@@ -75,28 +329,34 @@ class Carried:
 
 
 class PodClasses:
-    """The classes of all pods that have a record. ``requests`` is ``[resources, ids]``, ``nonzero`` is ``[2, ids]``.
+    """The classes of all known pods. ``requests`` is ``[resources, ids]``, ``nonzero`` is ``[2, ids]``.
 
-    A class ends with the last record of its pods, and a plain one some time later. Nobody counts the records but Python
-    itself: the classes are held weakly here, but for the plain ones that were read last, and noted when they end, to be
-    forgotten by `take_ended` when nothing is under way.
+    A class ends with the last record that refers to it, or some time later if it is plain. References here are weak,
+    except for recently read plain classes, so that Python counts the records. Ended classes are collected in ``ended``
+    and removed by `take_ended` when that is safe.
     """
 
-    def __init__(self, columns: NodeColumns) -> None:
+    def __init__(self, columns: NodeColumns, release: Release = DEFAULT_RELEASE) -> None:
         self._columns = columns
+        self._counts_pod_level = release.enabled(Gate.POD_LEVEL_RESOURCES)
+        self._counts_status = release.enabled(Gate.IN_PLACE_RESIZE)
+        self._resizes_pods = release.enabled(Gate.IN_PLACE_RESIZE_OF_PODS)
+        self._with_sidecar_ports = release.has(Behavior.SIDECAR_PORTS)
+        has_sums = release.has(Behavior.SIDECAR_DEFAULTS_SUMMED)
+        self._nonzero_requests = nonzero_requests if has_sums else largest_nonzero_requests
         self._by_key: dict[bytes, ClassRef] = {}
         self._by_id: list[ClassRef | None] = []
-        # In the order of reading, the last one at the end.
+        # In the order of reading.
         self._read_last: dict[PodClass, None] = {}
         self._free: list[int] = []
         self.ended: list[ClassRef] = []
-        """Those that have ended since `take_ended`, as things are: whether there are any is asked for every pod."""
-        self._marked: MarkedThings[int] = MarkedThings()
+        """The classes that ended since `take_ended`; read directly, since every pod checks it."""
+        self._marked: ObjectIndex[int] = ObjectIndex()
         self._encoder = msgspec.msgpack.Encoder(order="deterministic")
-        # By the identity of their spec, the classes of pods that were read while they waited. The spec is kept, so that
-        # nothing else gets its identity, with what else a class was found by.
+        # By the identity of the spec, the classes of pending pods, with the other fields that determine the class.
+        # Keeping the spec prevents the reuse of its identity.
         self._by_spec: dict[int, tuple[PodSpec, str, dict[str, str], tuple[OwnerReference, ...], ClassRef]] = {}
-        # By protocol and port, the host ports that pods of some class hold, with the number of such classes.
+        # By protocol and port, the host ports of all classes, with the number of classes that have each.
         self._host_ports: dict[tuple[str, int], dict[HostPort, int]] = {}
         self.requests: Int64s = np.zeros((len(columns.resources), 64), dtype=np.int64)
         self.nonzero: Int64s = np.zeros((2, 64), dtype=np.int64)
@@ -105,14 +365,14 @@ class PodClasses:
         return len(self._by_key)
 
     def __iter__(self) -> Iterator[PodClass]:
-        """The classes, by id."""
+        """Iterate over the classes, by id."""
         for known in self._by_id:
             pod_class = None if known is None else known()
             if pod_class is not None:
                 yield pod_class
 
     def __getitem__(self, class_id: int) -> PodClass:
-        """The class of an id; raises KeyError where there is none."""
+        """Return the class of an id; raises KeyError if there is none."""
         known = self._by_id[class_id]
         pod_class = None if known is None else known()
         if pod_class is None:
@@ -121,20 +381,20 @@ class PodClasses:
 
     @property
     def capacity(self) -> int:
-        """Above every id."""
+        """Return a bound above every id."""
         return int(self.requests.shape[1])
 
-    def candidates(self, needs: Needs) -> list[PodClass]:
-        """The classes that may have what is needed."""
-        found = (self._by_id[class_id] for class_id in self._marked.candidates(needs))
+    def candidates(self, required_keys: RequiredKeys) -> list[PodClass]:
+        """Return the classes that may have the required keys."""
+        found = (self._by_id[class_id] for class_id in self._marked.candidates(required_keys))
         return [pod_class for reference in found if reference is not None and (pod_class := reference()) is not None]
 
     def host_ports_like(self, port: HostPort) -> list[HostPort]:
-        """The host ports of the port's number and protocol that pods of some class hold."""
+        """Return the host ports of all classes with the same number and protocol."""
         return list(self._host_ports.get((port.protocol, port.port), ()))
 
     def take_ended(self) -> list[ClassRef]:
-        """The classes that have ended since the last time; from now on their ids are given to others."""
+        """Remove the classes that have ended and return them; their ids become free."""
         ended = self.ended[:]
         del self.ended[: len(ended)]
         for reference in ended:
@@ -149,9 +409,9 @@ class PodClasses:
         return ended
 
     def of(self, pod: Pod) -> tuple[PodClass, bool]:
-        """The class of ``pod``, compiled if it is the first of its kind; and whether it is.
+        """Return the class of ``pod``, and whether it is new.
 
-        Pods of one sort that wait are known to be of one class by the spec that they share.
+        Pending pods that share a spec object are recognized by it.
         """
         spec, meta = pod.spec, pod.metadata
         known_spec = self._by_spec.get(id(spec))
@@ -165,7 +425,7 @@ class PodClasses:
             self._hold(pod_class)
             return pod_class, False
         pod_class, is_new = self._read(pod)
-        # A volume may be named after the pod, and on a node the status has a say in what counts.
+        # A volume may be named after the pod, and the status of a pod on a node may affect its requests.
         if not spec.volumes and not spec.node_name:
             if len(self._by_spec) >= KEPT_CLASSES:
                 self._by_spec.clear()
@@ -176,8 +436,11 @@ class PodClasses:
         return pod_class, is_new
 
     def _read(self, pod: Pod) -> tuple[PodClass, bool]:
-        """The same by all that the pod says."""
+        """Return the same from all of the pod's fields."""
         spec, meta = pod.spec, pod.metadata
+        if spec.resources is not None and not self._counts_pod_level:
+            spec = msgspec.structs.replace(spec, resources=None)
+            pod = msgspec.structs.replace(pod, spec=spec)
         owner = meta.controller if meta.owner_references else None
         shared = msgspec.structs.replace(
             spec,
@@ -186,15 +449,19 @@ class PodClasses:
             priority_class_name="",
             preemption_policy=None,
             scheduling_gates=(),
-            # A volume of which nothing but its name is read may be named for each pod anew.
+            security_context=None,
+            # A volume of which only the name is known may have a different name in each pod.
             volumes=tuple([volume for volume in spec.volumes if volume != Volume(name=volume.name)]),
         )
         claims = claim_names(meta, spec) if spec.volumes else ()
         owner_key = (group_of(owner.api_version), owner.kind, owner.name) if owner else None
-        # A pod that waits for a node is counted by its spec, whatever its status says.
-        counted = effective_spec(pod) if spec.node_name else spec
+        # A pending pod counts with the requests of its spec, whatever its status says.
+        is_resized = spec.node_name and self._counts_status
+        counted = effective_spec(pod, resizes_pods=self._resizes_pods) if is_resized else spec
         resized = None if counted is spec else (counted.containers, counted.init_containers, counted.resources)
-        key = self._encoder.encode((meta.namespace, meta.labels, owner_key, claims, shared, resized))
+        # A digest, since an encoded spec takes kilobytes and DaemonSets make as many classes as there are nodes.
+        encoded = self._encoder.encode((meta.namespace, meta.labels, owner_key, claims, shared, resized))
+        key = blake2b(encoded, digest_size=_KEY_BYTES).digest()
         known = self._by_key.get(key)
         pod_class = None if known is None else known()
         if pod_class is not None:
@@ -206,8 +473,8 @@ class PodClasses:
         return pod_class, True
 
     def _hold(self, pod_class: PodClass) -> None:
-        """Let a plain class be the one read last; what others carry (terms, claims, ports) ends with their pods."""
-        if len(pod_class.marks) > 1 + len(pod_class.labels):
+        """Keep a plain class as the most recently read one. Classes with terms, claims or ports end with their pods."""
+        if len(pod_class.index_keys) > 1 + len(pod_class.labels):
             return
         self._read_last.pop(pod_class, None)
         self._read_last[pod_class] = None
@@ -217,12 +484,14 @@ class PodClasses:
     def _compile(
         self, meta: ObjectMeta, spec: PodSpec, counted: PodSpec, owner: Owner | None, claims: tuple[str, ...]
     ) -> PodClass:
-        """The class of pods with a spec; ``counted`` is the spec with the requests that count."""
+        """Compile a class; ``counted`` is the spec with the effective requests."""
         requests = pod_requests(counted)
         affinity = spec.affinity
         near = affinity.pod_affinity if affinity and affinity.pod_affinity else PodAffinity()
         far = affinity.pod_anti_affinity if affinity and affinity.pod_anti_affinity else PodAffinity()
         namespace = meta.namespace
+        nonzero = self._nonzero_requests(counted)
+        without = counted if counted.resources is None else msgspec.structs.replace(counted, resources=None)
         return PodClass(
             id=self._free.pop() if self._free else len(self._by_id),
             namespace=namespace,
@@ -230,10 +499,10 @@ class PodClasses:
             spec=spec,
             owner=owner,
             requests={self._columns.resource(name): amount for name, amount in requests.items() if amount},
-            nonzero=nonzero_requests(counted),
-            nonzero_of_containers=nonzero_requests(msgspec.structs.replace(counted, resources=None)),
+            nonzero=nonzero,
+            nonzero_of_containers=nonzero_requests(without),
             qos=qos_class(spec),
-            host_ports=host_ports(spec),
+            host_ports=host_ports(spec, with_sidecars=self._with_sidecar_ports),
             claims=claims,
             required_affinity=compile_terms(near.required, namespace),
             required_anti_affinity=compile_terms(far.required, namespace),
@@ -261,8 +530,8 @@ class PodClasses:
         for index, amount in pod_class.requests.items():
             self.requests[index, pod_class.id] = amount
         self.nonzero[:, pod_class.id] = pod_class.nonzero
-        pod_class.marks = marks_of(pod_class)
-        self._marked.put(pod_class.id, pod_class.marks)
+        pod_class.index_keys = index_keys_of(pod_class)
+        self._marked.put(pod_class.id, pod_class.index_keys)
         for port in pod_class.host_ports:
             self._count_port(port, 1)
 

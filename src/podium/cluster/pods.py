@@ -1,4 +1,4 @@
-"""The pods that a scheduler knows, each in a slot of some columns."""
+"""The pods that a scheduler knows: records, and columns over slots."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ from podium.api.pod import MIRROR_ANNOTATION, Pod, PodCondition, PodSpec, PodSta
 from podium.api.policy import NEVER_PREEMPTED, preemption_policy
 from podium.api.times import parse_time
 from podium.cluster.arrays import Bools, Int32s, Int64s, grown
-from podium.cluster.pod_class import PodClass
+from podium.cluster.pod_classes import PodClass
 
 NO_ROW = -1
 # A pod without a start time counts as started last (pkg/scheduler/util GetPodStartTime: now).
 NOT_STARTED_NS = np.iinfo(np.int64).max
 PREEMPTED = "PreemptionByScheduler"
+TEMPLATE_HASH = "pod-template-hash"
+"""The label that distinguishes the pods of a Deployment's ReplicaSets."""
 DEFAULT_POLICY = "PreemptLowerPriority"
 
 
 class PodRecord(Struct, eq=False):
-    """One pod as the scheduler knows it; its ``key`` is `namespace/name`.
+    """One pod as the scheduler knows it; ``key`` is `namespace/name`.
 
-    ``node_name`` is where it runs, is bound or assumed to run ("" while pending), ``row`` that node's row (`NO_ROW`
-    while the node is unknown or there is none). ``start_ns`` is `NOT_STARTED_NS` without a start time. ``ready``: its
-    condition Ready is true. ``preempted``: it carries the DisruptionTarget condition of a scheduler's preemption.
-    ``made_claims`` are the claims for devices that were made for it: the pod's name for each, and its own (None for one
-    that the pod does without). ``read_from`` is the spec that its class was found by, while others keep it; None
-    where its status had a say in that.
+    ``node_name`` is where it runs, is bound or assumed ("" if pending), ``row`` that node's row (`NO_ROW` if unknown).
+    ``start_ns`` is `NOT_STARTED_NS` without a start time. ``ready``: the Ready condition is true. ``preempted``: it has
+    the DisruptionTarget condition of a scheduler's preemption. ``made_claims`` are the device claims created for it:
+    the pod's name for each and the claim's name, None if none is needed. ``read_from`` is the spec that determined its
+    class, None if its status did too.
     """
 
     namespace: str
@@ -63,41 +64,49 @@ class PodRecord(Struct, eq=False):
 
     @property
     def owner_uid(self) -> str:
-        """Who the pod belongs to: the uid of its controller, or its own where it has none."""
+        """Return the uid of the pod's controller, or its own without one."""
         if self.controller is None:
             return self.uid
         return self.controller.uid or f"{self.namespace}/{self.controller.kind}/{self.controller.name}"
 
     @property
+    def workload(self) -> str:
+        """Return the topmost owner known from names, as `namespace/Kind/name`.
+
+        Pods of a Deployment's ReplicaSets belong to the Deployment; a pod without a controller to itself.
+        """
+        return workload_of(self.namespace, self.name, self.controller, self.labels)
+
+    @property
     def labels(self) -> Mapping[str, str]:
-        """The pod's labels."""
+        """Return the pod's labels."""
         return self.pod_class.labels
 
     @property
     def spec(self) -> PodSpec:
-        """The pod's spec without what is the pod's own: node, priority and gates."""
+        """Return the pod's spec without node, priority and gates."""
         return self.pod_class.spec
 
     def on_node(self, node_name: str, **changes: Any) -> PodRecord:
-        """The pod as it would come to a node and be nominated to none, with what else is to be another."""
+        """Return a copy of the pod on a node, without a nomination and with other changes."""
         return replace(self, node_name=node_name, nominated_node_name="", row=NO_ROW, slot=-1, **changes)
 
     def without_node(self, **changes: Any) -> PodRecord:
-        """The same on no node."""
+        """Return a copy of the pod on no node."""
         return self.on_node("", **changes)
 
     @property
     def is_healthy(self) -> bool:
-        """Whether the pod's disruption would be one to its budgets' rates and to caps: ready, and not on its way."""
+        """Return whether rates and caps count the pod's disruption: it is ready and not terminating."""
         return self.ready and not self.terminating
 
     @property
     def is_preemptible(self) -> bool:
-        """Whether the pod's policy lets preemption remove it at all; drain and pressure on the node may in any case."""
+        """Return whether the pod's policy allows its preemption; drains and node pressure may remove it in any case."""
         return self.preemption_policy not in NEVER_PREEMPTED
 
     def ranks_as(self, other: PodRecord) -> bool:
-        """Whether nothing differs from another reading of the pod that preemption ranks it by, or spares it for."""
+        """Return whether preemption treats two readings of the pod alike."""
         return (
             self.start_ns == other.start_ns
             and (self.controller is other.controller or self.owner_uid == other.owner_uid)
@@ -107,20 +116,40 @@ class PodRecord(Struct, eq=False):
 
     @property
     def is_mirror(self) -> bool:
-        """Whether the pod only mirrors one that its kubelet read from a file; deleting it changes nothing."""
+        """Return whether the pod mirrors a static pod of its kubelet; deleting it changes nothing."""
         return MIRROR_ANNOTATION in self.annotations
 
 
-def read_pod(pod: Pod, pod_class: PodClass, *, honors_policy: bool = True) -> PodRecord:
-    """The record of a pod as the API shows it. A pod without a uid is known by its key.
+def workload_of(namespace: str, name: str, controller: OwnerReference | None, labels: Mapping[str, str]) -> str:
+    """Return `PodRecord.workload` for a pod of that name, controller and labels."""
+    if controller is None:
+        return f"{namespace}/Pod/{name}"
+    kind, owner = top_owner(controller, labels.get(TEMPLATE_HASH, ""))
+    return f"{namespace}/{kind}/{owner}"
 
-    Without ``honors_policy`` the preemption policy is read as the default, whatever the pod says.
+
+def top_owner(controller: OwnerReference, template_hash: str) -> tuple[str, str]:
+    """Return kind and name of the workload above a pod's controller.
+
+    A Deployment's ReplicaSet is named after the Deployment and the pods' template hash.
+    """
+    if controller.kind == "ReplicaSet" and template_hash:
+        name = controller.name.removesuffix(f"-{template_hash}")
+        if name != controller.name:
+            return "Deployment", name
+    return controller.kind, controller.name
+
+
+def read_pod(pod: Pod, pod_class: PodClass, *, honors_policy: bool = True) -> PodRecord:
+    """Return the record of a pod as the API shows it. A pod without a uid gets its key as uid.
+
+    Without ``honors_policy`` the preemption policy is the default, whatever the pod says.
     """
     meta, spec, status = pod.metadata, pod.spec, pod.status
-    # Most pods that wait have no conditions, gates and claims, so that nothing is looked for among them.
-    ready, preempted = _said_by(status.conditions) if status.conditions else (False, False)
+    # Fast paths: most pending pods have no conditions, gates or claims.
+    ready, preempted = _read_conditions(status.conditions) if status.conditions else (False, False)
     claims = status.resource_claim_statuses
-    # In the order of the fields: some twenty given by name take twice as long.
+    # Positional, since some twenty keyword arguments take twice as long.
     return PodRecord(
         meta.namespace,
         meta.name,
@@ -140,14 +169,14 @@ def read_pod(pod: Pod, pod_class: PodClass, *, honors_policy: bool = True) -> Po
         spec.scheduler_name,
         meta.controller if meta.owner_references else None,
         tuple((claim.name, claim.resource_claim_name) for claim in claims) if claims else (),
-        None if spec.node_name and tells_of_resources(status) else ref(spec),
+        None if spec.node_name and shows_resources(status) else ref(spec),
     )
 
 
-def _said_by(conditions: Sequence[PodCondition]) -> tuple[bool, bool]:
-    """Whether a pod's conditions say that it is ready, and that a scheduler's preemption disrupts it."""
+def _read_conditions(conditions: Sequence[PodCondition]) -> tuple[bool, bool]:
+    """Return whether a pod's conditions show that it is ready, and that a scheduler preempted it."""
     ready = preempted = False
-    # Of several of one type the first counts.
+    # The first condition of a type counts.
     for condition in reversed(conditions):
         if condition.type == "Ready":
             ready = condition.status == "True"
@@ -156,58 +185,57 @@ def _said_by(conditions: Sequence[PodCondition]) -> tuple[bool, bool]:
     return ready, preempted
 
 
-def tells_of_resources(status: PodStatus) -> bool:
-    """Whether the status of a pod on a node has a say in what it is counted for."""
+def shows_resources(status: PodStatus) -> bool:
+    """Return whether the status of a pod on a node affects its requests."""
     return bool(status.container_statuses or status.init_container_statuses or status.resources is not None)
 
 
-def is_of_class_of(record: PodRecord, pod: Pod) -> bool:
-    """Whether a newer reading of a record's pod is of its class, as far as that is seen without reading its spec."""
+def has_same_class(record: PodRecord, pod: Pod) -> bool:
+    """Return whether a newer reading of a record's pod certainly has the same class, without reading its spec."""
     meta, read_from = pod.metadata, record.read_from
     return (
         read_from is not None
         and read_from() is pod.spec
-        and not (pod.spec.node_name and tells_of_resources(pod.status))
+        and not (pod.spec.node_name and shows_resources(pod.status))
         and record.pod_class.labels == meta.labels
         and record.controller == (meta.controller if meta.owner_references else None)
     )
 
 
 def differs_by_node_alone(before: Pod, after: Pod) -> bool:
-    """Whether records of two readings of a pod would be the same but for the node; only the second one has a node.
+    """Return whether records of two readings of a pod differ in the node only, which the second one sets.
 
-    Neither is then nominated. A pod on a node is counted by its status too, where that tells of resources: such a
-    reading is never called the same.
+    Readings with nominations, or whose status affects the requests, are treated as different.
     """
     status = after.status
-    if not _is_told_the_same(before.metadata, after.metadata):
+    if not _same_metadata(before.metadata, after.metadata):
         return False
-    if not _reads_the_same(before.status, status):
+    if not _same_status(before.status, status):
         return False
-    if tells_of_resources(status):
+    if shows_resources(status):
         return False
     return not after.nominated_node_name and replace(after.spec, node_name="") == before.spec
 
 
 def differs_by_nomination_alone(before: Pod, after: Pod) -> bool:
-    """Whether records of two readings of a pod that waits would be the same but for the nomination.
+    """Return whether records of two readings of a pending pod differ at most in the nomination.
 
-    As far as that is seen without reading its spec: the two may be said to differ where they do not.
+    False if that cannot be decided without comparing the specs.
     """
     status, was = after.status, before.status
     return (
         after.spec is before.spec
         and not after.spec.node_name
         and status.phase == was.phase
-        and _is_told_the_same(before.metadata, after.metadata)
+        and _same_metadata(before.metadata, after.metadata)
         and after.metadata.name == before.metadata.name
         and after.metadata.namespace == before.metadata.namespace
-        and _reads_the_same(was, status)
+        and _same_status(was, status)
     )
 
 
-def is_plainly_of_one_class(before: Pod, after: Pod) -> bool:
-    """Whether two readings of a pod that waits are of one class, as far as that is seen without reading its spec."""
+def have_same_class(before: Pod, after: Pod) -> bool:
+    """Return whether two readings of a pending pod certainly have the same class, without comparing specs."""
     meta, was, spec = after.metadata, before.metadata, after.spec
     if spec is not before.spec or spec.node_name:
         return False
@@ -219,8 +247,8 @@ def is_plainly_of_one_class(before: Pod, after: Pod) -> bool:
     )
 
 
-def _is_told_the_same(before: ObjectMeta, after: ObjectMeta) -> bool:
-    """Whether the metadata of a pod, but for its name, say the same to its record."""
+def _same_metadata(before: ObjectMeta, after: ObjectMeta) -> bool:
+    """Return whether the metadata of two readings, names aside, give the same record."""
     return before is after or (
         before.labels == after.labels
         and before.annotations == after.annotations
@@ -230,20 +258,23 @@ def _is_told_the_same(before: ObjectMeta, after: ObjectMeta) -> bool:
     )
 
 
-def _reads_the_same(before: PodStatus, after: PodStatus) -> bool:
-    """Whether the status of a pod says the same to its record."""
+def _same_status(before: PodStatus, after: PodStatus) -> bool:
+    """Return whether the status of two readings gives the same record."""
     return before is after or (
         before.start_time == after.start_time
         and before.resource_claim_statuses == after.resource_claim_statuses
-        and (before.conditions is after.conditions or _said_by(before.conditions) == _said_by(after.conditions))
+        and (
+            before.conditions is after.conditions
+            or _read_conditions(before.conditions) == _read_conditions(after.conditions)
+        )
     )
 
 
 class PodTable:
     """The pods that occupy a node (running, bound or assumed), as columns over slots.
 
-    ``row[slot]`` is `NO_ROW` for a free slot, and for a pod whose node is unknown. ``healthy``: ready, and not
-    terminating. ``of_class`` holds the slots of the pods of each class, by its id.
+    ``row[slot]`` is `NO_ROW` for free slots and unknown nodes. ``healthy``: see `PodRecord.is_healthy`. ``of_class``
+    has the slots of each class, by class id.
     """
 
     def __init__(self, capacity: int = 256) -> None:
@@ -259,18 +290,18 @@ class PodTable:
 
     @property
     def count(self) -> int:
-        """How many slots are or were in use."""
+        """Return the number of slots that are or were in use."""
         return len(self.records)
 
     def record(self, slot: int) -> PodRecord:
-        """The pod in ``slot``; raises KeyError for a free one."""
+        """Return the pod in ``slot``; raises KeyError for a free one."""
         record = self.records[slot]
         if record is None:
             raise KeyError(slot)
         return record
 
     def put(self, record: PodRecord) -> None:
-        """Give ``record``, which is on no row yet, a slot, and write its columns."""
+        """Give a record without a row a slot, and write its columns."""
         if self._free:
             slot = self._free.pop()
             self.records[slot] = record
@@ -291,13 +322,13 @@ class PodTable:
         self.healthy[slot] = record.is_healthy
 
     def replace(self, record: PodRecord) -> None:
-        """Let ``record`` take over the slot that it names; class, priority and row are as they were."""
+        """Replace the record in a slot; class, priority and row stay the same."""
         self.records[record.slot] = record
         self.start_ns[record.slot] = record.start_ns
         self.healthy[record.slot] = record.is_healthy
 
     def remove(self, record: PodRecord) -> None:
-        """Free the slot of ``record``, which is on no row any more."""
+        """Free the slot of a record without a row."""
         slot = record.slot
         if self.records[slot] is not record:
             raise ValueError(f"pod {record.key} is not in slot {slot}")
@@ -310,7 +341,7 @@ class PodTable:
             del self.of_class[record.pod_class.id]
 
     def slots_of(self, classes: Iterable[int]) -> Int64s:
-        """The slots of the pods of some classes, given by their ids."""
+        """Return the slots of the pods of some classes (ids)."""
         slots = [slot for class_id in classes for slot in self.of_class.get(class_id, ())]
         return np.array(slots, dtype=np.int64)
 

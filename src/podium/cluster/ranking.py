@@ -1,4 +1,4 @@
-"""The pods of each node by importance, as a matrix, for choosing whom to preempt.
+"""The preemptible pods of each node by importance, as a matrix.
 
 Source: pkg/scheduler/util/utils.go (MoreImportantPod); pod-preemption.md, "Preemption order", for the QoS order.
 """
@@ -22,22 +22,22 @@ EqualPriorityOrder = Literal["StartTime", "QoS"]
 _TEN = "0123456789"
 _DIGITS = re.compile(r"(\d+)", re.ASCII)
 _QOS_RANK = {"Guaranteed": 0, "Burstable": 1, "BestEffort": 2}
-# What an empty place in the matrix has for a priority: above every pod's, so that it is never a lower-priority pod.
-_NOBODY = np.iinfo(np.int64).max
+# The priority of empty places, above every pod's.
+_NO_PRIORITY = np.iinfo(np.int64).max
 
 
-# Up to how many changed rows are ranked one by one; more are ranked together, in arrays.
+# Up to so many changed rows are ranked one by one, more together in arrays.
 _FEW_ROWS = 16
-# Of how many rows that were asked for one by one the pods are kept.
+# The number of rows whose pods `on` keeps.
 _MOST_KEPT = 1024
-# Longer ones are not told by 64 bits.
+# Longer numbers do not fit 64 bits.
 _MOST_DIGITS = 18
 
 NaturalName = tuple[tuple[str, int], ...]
 
 
 def natural(name: str) -> NaturalName:
-    """A sort key under which runs of digits compare as numbers."""
+    """Return a sort key in which runs of digits compare as numbers."""
     parts = _DIGITS.split(name)
     return tuple((text, int(number)) for text, number in zip(parts[::2], [*parts[1::2], "-1"], strict=True))
 
@@ -47,7 +47,7 @@ def _ends_of_names(pods: Sequence[PodRecord]) -> tuple[Int64s, Int64s]:
 
     That is equal for equal names of equal namespaces, and -1 where the number at the end is too large.
     """
-    # In functions of Python's own, since there may be some hundred thousand pods.
+    # Built-in functions, since there may be hundreds of thousands of pods.
     names = [pod.name for pod in pods]
     stems = list(map(str.rstrip, names, repeat(_TEN)))
     tails = list(map(str.removeprefix, names, stems))
@@ -63,15 +63,12 @@ def _ends_of_names(pods: Sequence[PodRecord]) -> tuple[Int64s, Int64s]:
     return np.array(list(map(int, tails)), dtype=np.int64), numbers
 
 
-class Ranking:
-    """The preemptible pods of each row, the most important first.
+class PreemptionRanking:
+    """The preemptible pods of each row by falling priority, then start (oldest first), then name.
 
-    They go by falling priority, then the one that runs longest comes first, then by name.
-
-    With the order ``QoS`` pods of equal priority are told apart by QoS class before their start: Guaranteed, Burstable,
-    BestEffort. With ``spare_mirrors`` mirror pods are left out: deleting one frees nothing, since its kubelet runs the
-    pod from a file. ``slots`` and ``priorities`` are ``[rows, places]``; empty places hold `NO_ROW` and no priority at
-    all. They are right as of the last `refresh`; who asks for the pods of one row needs none.
+    With the order ``QoS``, pods of equal priority are ranked by QoS class before their start: Guaranteed, Burstable,
+    BestEffort. ``spare_mirrors`` excludes mirror pods: deleting one frees nothing, since its kubelet runs the pod from
+    a file. ``slots`` and ``priorities`` are ``[rows, places]`` as of the last `refresh`; `on` is always current.
     """
 
     def __init__(
@@ -80,17 +77,17 @@ class Ranking:
         self._cluster = cluster
         self._spare_mirrors = spare_mirrors
         self._by_qos = order == "QoS"
-        # Up to there the log of changes was read, and of the rows that it named these are to be ranked again.
+        # The position up to which the log of changes was read, and the rows since then that have not been ranked again.
         self._position = -1
         self._missed: set[int] = set()
         self._misses_all = True
-        # The slots of the pods on rows that were asked for one by one, and have not changed since as far as is known.
+        # Cached results of `on` for rows that have not changed.
         self._on_row: dict[int, list[int]] = {}
         self.slots: Int32s = np.full((0, 8), NO_ROW, dtype=np.int32)
-        self.priorities: Int64s = np.full((0, 8), _NOBODY, dtype=np.int64)
+        self.priorities: Int64s = np.full((0, 8), _NO_PRIORITY, dtype=np.int64)
 
     def refresh(self) -> None:
-        """Rank again the rows that changed since the last time."""
+        """Rank the changed rows again."""
         self._note()
         nodes, missed = self._cluster.nodes, sorted(self._missed)
         if nodes.count > len(self.slots):
@@ -105,7 +102,7 @@ class Ranking:
         self._missed, self._misses_all = set(), False
 
     def on(self, row: int) -> list[PodRecord]:
-        """The pods on a row as they are, the most important first."""
+        """Return the current pods on a row, the most important first."""
         self._note()
         known = self._on_row.get(row)
         if known is not None:
@@ -117,19 +114,19 @@ class Ranking:
         return pods
 
     def key(self, pod: PodRecord) -> tuple[int, int, int, NaturalName, str]:
-        """What pods are ranked by; the smallest is the most important.
+        """Return a pod's sort key; the smallest is the most important.
 
-        kube-scheduler leaves pods that agree in priority and start in the order in which it saw them. Names in natural
-        order (web-2 before web-10) come close for numbered pods, and do not depend on the order of the input.
+        kube-scheduler orders pods of equal priority and start by first observation. Names in natural order (web-2
+        before web-10) approximate that for numbered pods, and do not depend on the order of the input.
         """
         return (*self._rough_key(pod), natural(pod.name), pod.namespace)
 
     def _rough_key(self, pod: PodRecord) -> tuple[int, int, int]:
-        """The key without the name."""
+        """Return the key without the name."""
         return (-pod.priority, _QOS_RANK[pod.pod_class.qos] if self._by_qos else 0, pod.start_ns)
 
     def _note(self) -> None:
-        """Read in the log of changes what was missed."""
+        """Read the changed rows from the log."""
         changes = self._cluster.nodes.changes
         if self._position == changes.position:
             return
@@ -148,8 +145,8 @@ class Ranking:
         if self._spare_mirrors:
             pods = [pod for pod in pods if not pod.is_mirror]
         if len(pods) > 1:
-            are_told_apart = len(set(map(self._rough_key, pods))) == len(pods)
-            pods.sort(key=self._rough_key if are_told_apart else self.key)
+            are_distinct = len(set(map(self._rough_key, pods))) == len(pods)
+            pods.sort(key=self._rough_key if are_distinct else self.key)
         return pods
 
     def _rank(self, row: int) -> None:
@@ -157,28 +154,28 @@ class Ranking:
         if len(pods) > self.slots.shape[1]:
             self._resize(len(self.slots), 2 * len(pods))
         self.slots[row] = NO_ROW
-        self.priorities[row] = _NOBODY
+        self.priorities[row] = _NO_PRIORITY
         if pods:
             self.slots[row, : len(pods)] = [pod.slot for pod in pods]
             self.priorities[row, : len(pods)] = [pod.priority for pod in pods]
 
     def _rank_all(self) -> None:
-        """The same for all rows at once."""
+        """Rank all rows at once."""
         table = self._cluster.pods
         placed = np.flatnonzero(table.row[: table.count] != NO_ROW)
         self.slots[:] = NO_ROW
-        self.priorities[:] = _NOBODY
+        self.priorities[:] = _NO_PRIORITY
         self._rank_together(placed, self._records(placed))
 
     def _rank_some(self, rows: list[int]) -> None:
-        """The same for some rows, ascending."""
+        """Rank some rows, which ascend, at once."""
         pods = [pod for row in rows for pod in self._cluster.pods_on(row)]
         self.slots[rows] = NO_ROW
-        self.priorities[rows] = _NOBODY
+        self.priorities[rows] = _NO_PRIORITY
         self._rank_together(np.array([pod.slot for pod in pods], dtype=np.int64), pods)
 
     def _rank_together(self, placed: Int64s, pods: list[PodRecord]) -> None:
-        """Rank pods, which are all those on their rows, in arrays; their slots are ``placed``."""
+        """Rank all pods of some rows in arrays; ``placed`` are their slots."""
         table = self._cluster.pods
         may_go = np.ones(len(pods), dtype=np.bool_)
         if not frozenset(NEVER_PREEMPTED).isdisjoint(map(attrgetter("preemption_policy"), pods)):
@@ -200,17 +197,16 @@ class Ranking:
         self.slots[rows, places], self.priorities[rows, places] = slots, table.priority[slots]
 
     def qos_ranks(self, slots: Int64s) -> tuple[Int64s, ...]:
-        """By what pods of equal priority are told apart before their starts, as ``[slots]``; nothing where by none."""
+        """Return ``[slots]`` the QoS ranks that come before the start, if the order is ``QoS``."""
         if not self._by_qos:
             return ()
         records = map(self._cluster.pods.record, slots.tolist())
         return (np.fromiter((_QOS_RANK[pod.pod_class.qos] for pod in records), np.int64, len(slots)),)
 
     def _order_equals(self, slots: Int64s | Int32s, bounds: Int64s) -> None:
-        """Order by name what else agrees: the pods of a node in ``slots`` from one of ``bounds`` up to the next.
+        """Sort by name the pods that are equal otherwise: those in ``slots`` between two successive ``bounds``.
 
-        Most such pods are told apart by the number at the end of their names alone, so that it is read once for each,
-        and compared in arrays.
+        Most such names differ in their final number only, so that these are parsed once and compared in arrays.
         """
         lengths = np.diff(bounds)
         among = np.flatnonzero(np.repeat(lengths > 1, lengths))
@@ -229,12 +225,12 @@ class Ranking:
             slots[among[start:end]] = [pod.slot for pod in sorted(pods[start:end], key=self.key)]
 
     def _records(self, slots: Int64s | Int32s) -> list[PodRecord]:
-        """The pods in slots that are in use."""
+        """Return the pods in used slots."""
         return cast("list[PodRecord]", list(map(self._cluster.pods.records.__getitem__, slots.tolist())))
 
     def _resize(self, rows: int, places: int) -> None:
         slots = np.full((rows, places), NO_ROW, dtype=np.int32)
-        priorities = np.full((rows, places), _NOBODY, dtype=np.int64)
+        priorities = np.full((rows, places), _NO_PRIORITY, dtype=np.int64)
         old = self.slots.shape
         slots[: old[0], : old[1]] = self.slots
         priorities[: old[0], : old[1]] = self.priorities

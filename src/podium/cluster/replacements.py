@@ -1,10 +1,9 @@
-"""Which pods come in place of evicted ones, and what the evictions have left for them.
+"""Replacements of evicted pods, and what evictions leave for them.
 
-It follows from objects alone: the lists in the annotations of nodes, and the pods of the controllers on them. Of a
-controller's pods each takes, in the order in which they were created (of the same second: of their keys), what the
-earliest eviction has left that is not taken and that it may have. So never more pods pass for replacements than there
-were evictions, however many a scale-up makes at the same time. What is taken stays so whether or not its pod has a
-node; of a pod that goes without ever having had one the next may have it.
+Derived from objects alone: the annotations of nodes, and the pods of the controllers named there. The pods of a
+controller take, in the order of creation (then key), what the earliest eviction left for them. So there are never more
+replacements than evictions, even during a scale-up. A taken entry stays taken when its pod gets a node; if the pod goes
+without ever having had one, the next pod may take it.
 """
 
 from __future__ import annotations
@@ -16,13 +15,14 @@ from typing import NamedTuple
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_list
 from podium.api.node import Node
-from podium.api.pod import Pod
+from podium.api.pod import Pod, deletion_ns
 from podium.api.replacements import Replacement
-from podium.api.times import parse_time
+from podium.api.times import format_exact_time, parse_time
+from podium.cluster.pods import PodRecord, workload_of
 
 
-class Candidate(NamedTuple):
-    """A pod of a controller; in the order in which they take what is left."""
+class ControlledPod(NamedTuple):
+    """A pod of a controller; sorts in the order in which pods take what evictions left."""
 
     created_ns: int
     key: str
@@ -31,43 +31,42 @@ class Candidate(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The pod's name."""
+        """Return the pod's name."""
         return self.key.rpartition("/")[2]
 
 
-def candidate(pod: Pod) -> Candidate | None:
-    """The pod as one that may take something; None where it belongs to nobody."""
+def controlled_pod(pod: Pod) -> ControlledPod | None:
+    """Return the pod as one that may be a replacement; None without a controller."""
     meta = pod.metadata
     controller, created = meta.controller, meta.creation_timestamp
     if controller is None:
         return None
-    return Candidate(parse_time(created) if created else 0, pod.key, meta.uid or pod.key, controller.uid)
+    return ControlledPod(parse_time(created) if created else 0, pod.key, meta.uid or pod.key, controller.uid)
 
 
-Known = Callable[[Mapping[str, int]], Iterable[Candidate]]
-"""The pods that are known of some controllers (by uid) which were created at a time or later."""
+PodLookup = Callable[[Mapping[str, int]], Iterable[ControlledPod]]
+"""Return the known pods of some controllers (by uid) that were created at the given time or later."""
 
-# The node on which it was left, and the uid of the evicted pod.
+# Node, and uid of the evicted pod.
 _Place = tuple[str, str]
 
 
 @dataclass(slots=True)
 class _Awaited:
-    """What was left for the pods of one controller, in order of the evictions, and the pods that might take it.
+    """What evictions left for the pods of one controller, in order, and the pods that might take it.
 
-    ``left`` is what nobody has taken, ``last`` the pod that was the last in order to take something. ``settled`` are
-    pods that have, or had, a node.
+    ``left`` is not taken yet, ``last`` is the last pod that took something. ``settled`` pods have or had a node.
     """
 
     places: dict[_Place, Replacement] = field(default_factory=dict)
-    pods: dict[str, Candidate] = field(default_factory=dict)
+    pods: dict[str, ControlledPod] = field(default_factory=dict)
     settled: set[str] = field(default_factory=set)
     taken: dict[str, _Place] = field(default_factory=dict)
     left: dict[_Place, Replacement] = field(default_factory=dict)
-    last: Candidate | None = None
+    last: ControlledPod | None = None
 
     def match(self) -> None:
-        """Let the pods take what there is, in the order of the evictions."""
+        """Assign the entries to the pods, in the order of the evictions."""
         self.places = dict(sorted(self.places.items(), key=lambda item: (item[1].eviction_ns, item[0])))
         since_ns, until_ns = self.window()
         self.pods = {uid: pod for uid, pod in self.pods.items() if since_ns <= pod.created_ns <= until_ns}
@@ -78,8 +77,8 @@ class _Awaited:
                 break
             self.take(pod)
 
-    def take(self, pod: Candidate) -> bool:
-        """Let a pod behind all that have taken something take what it may have; whether there is anything."""
+    def take(self, pod: ControlledPod) -> bool:
+        """Assign the first suitable entry to a pod later in order than ``last``; return whether there was one."""
         for place, replacement in self.left.items():
             if replacement.serves(pod.name, pod.uid, pod.created_ns):
                 del self.left[place]
@@ -89,24 +88,24 @@ class _Awaited:
         return False
 
     def window(self) -> tuple[int, int]:
-        """When pods are created that might take something."""
+        """Return the times between which suitable pods are created."""
         left = self.places.values()
         return min(entry.eviction_ns for entry in left), max(entry.expiry_ns for entry in left)
 
 
 class Replacements:
-    """What evictions left, and who takes it. ``version`` is another one whenever that has changed.
+    """What evictions left, and which pod takes it. ``version`` changes whenever that does.
 
-    ``by_pod`` says by uid of a pod what it gets, ``first`` are those of them that go first. Nothing is kept about pods
-    of controllers for which nothing is left, and ``awaited`` is empty where there are none.
+    ``by_pod`` maps a pod's uid to what it takes; pods in ``first`` are scheduled first. Controllers without entries are
+    not tracked.
     """
 
     def __init__(self) -> None:
         self._on_node: dict[str, tuple[Replacement, ...]] = {}
         self._awaited: dict[str, _Awaited] = {}
-        # Where something was left for the replacement of an evicted pod, by its uid.
+        # By uid of the evicted pod, where something was left for its replacement.
         self._place_of: dict[str, _Place] = {}
-        # Shown as it is, not as a proxy: it is asked about with every pod.
+        # The dict itself instead of a proxy, since every pod checks it.
         self.awaited: Mapping[str, object] = self._awaited
         self._by_pod: dict[str, Replacement] = {}
         self.by_pod: Mapping[str, Replacement] = MappingProxyType(self._by_pod)
@@ -114,43 +113,43 @@ class Replacements:
         self.version = 0
 
     def hint(self, uid: str) -> str:
-        """The node where room for a pod is thought to be, "" for none."""
+        """Return the node where room for a pod is expected, or ""."""
         left = self._by_pod.get(uid)
         return "" if left is None else left.node_name
 
     def is_used(self, node_name: str, replacement: Replacement) -> bool:
-        """Whether the pod that takes what was left on a node has, or had, a node."""
+        """Return whether the pod that took an entry has or had a node."""
         awaited = self._awaited.get(replacement.controller.uid)
         place = (node_name, replacement.evicted_pod.uid)
         return awaited is not None and any(awaited.taken.get(uid) == place for uid in awaited.settled)
 
     def is_awaited(self, evicted_uid: str) -> bool:
-        """Whether something was left for the replacement of an evicted pod that has had no node yet."""
+        """Return whether an evicted pod has an entry whose replacement has had no node yet."""
         place = self._place_of.get(evicted_uid)
         return place is not None and not self.is_used(place[0], self._left_at(place))
 
     def awaits_until_ns(self, evicted_uid: str) -> int | None:
-        """Until when the replacement of an evicted pod is awaited, None where it is not."""
+        """Return until when the replacement of an evicted pod is awaited; None if it is not."""
         return self._left_at(self._place_of[evicted_uid]).expiry_ns if self.is_awaited(evicted_uid) else None
 
     def nodes_of(self, controller_uid: str) -> list[str]:
-        """The nodes on which something was left for the pods of a controller, by name."""
+        """Return the nodes with entries for the pods of a controller, by name."""
         awaited = self._awaited.get(controller_uid)
         return [] if awaited is None else sorted({node_name for node_name, _ in awaited.places})
 
-    def put_node(self, node: Node, known: Known) -> None:
-        """A node was added or changed."""
+    def put_node(self, node: Node, known: PodLookup) -> None:
+        """Record an added or changed node."""
         text = node.metadata.annotations.get(PREFER_AVOID_PODS, "")
         if text or node.metadata.name in self._on_node:
             self._put_list(node.metadata.name, avoid_list(text).replacements, known)
 
     def drop_node(self, node_name: str) -> None:
-        """A node is gone, and what was left there with it."""
+        """Remove a node with its entries."""
         if node_name in self._on_node:
             self._put_list(node_name, (), lambda _wanted: ())
 
-    def put_pod(self, pod: Candidate, *, is_settled: bool) -> None:
-        """A pod of a controller is there; ``is_settled``: it has a node, or has ended."""
+    def put_pod(self, pod: ControlledPod, *, is_settled: bool) -> None:
+        """Record a controller's pod; ``is_settled``: it has a node or has ended."""
         awaited = self._awaited.get(pod.controller_uid)
         if awaited is None:
             return
@@ -160,7 +159,7 @@ class Replacements:
             awaited.settled.add(pod.uid)
 
     def drop_pod(self, controller_uid: str, uid: str, *, is_settled: bool) -> None:
-        """A pod of a controller is no more. What it has taken is taken for good where it had a node."""
+        """Remove a controller's pod. What it took stays taken if it had a node."""
         awaited = self._awaited.get(controller_uid)
         if awaited is None or uid not in awaited.pods or uid in awaited.settled:
             return
@@ -169,30 +168,30 @@ class Replacements:
             return
         del awaited.pods[uid]
         if uid in awaited.taken:
-            self._match_anew(awaited)
+            self._rematch(awaited)
 
     def _left_at(self, place: _Place) -> Replacement:
         node_name, evicted_uid = place
         return next(left for left in self._on_node[node_name] if left.evicted_pod.uid == evicted_uid)
 
-    def _add(self, awaited: _Awaited, pod: Candidate) -> None:
+    def _add(self, awaited: _Awaited, pod: ControlledPod) -> None:
         since_ns, until_ns = awaited.window()
         if not since_ns <= pod.created_ns <= until_ns:
             return
         awaited.pods[pod.uid] = pod
         if awaited.last is not None and pod < awaited.last:
-            self._match_anew(awaited)
+            self._rematch(awaited)
         elif awaited.left and awaited.take(pod):
             self._give(pod.uid, awaited.places[awaited.taken[pod.uid]])
 
-    def _put_list(self, node_name: str, replacements: tuple[Replacement, ...], known: Known) -> None:
+    def _put_list(self, node_name: str, replacements: tuple[Replacement, ...], known: PodLookup) -> None:
         before = self._on_node.pop(node_name, ())
         if replacements:
             self._on_node[node_name] = replacements
         if before == replacements:
             return
         uids = list(dict.fromkeys(left.controller.uid for left in (*before, *replacements)))
-        # Since when pods of these controllers are known here; those for whom nothing was left are not.
+        # Pods of tracked controllers are known since the beginning of their windows.
         known_since = {uid: self._awaited[uid].window()[0] for uid in uids if uid in self._awaited}
         for left in before:
             del self._awaited[left.controller.uid].places[node_name, left.evicted_pod.uid]
@@ -210,14 +209,14 @@ class Replacements:
             {uid: since_ns for uid, since_ns in since.items() if since_ns < known_since.get(uid, since_ns + 1)}, known
         )
         for uid in uids:
-            self._match_anew(self._awaited[uid])
+            self._rematch(self._awaited[uid])
 
-    def _look_up(self, wanted: Mapping[str, int], known: Known) -> None:
-        """Learn of pods that were there before anybody asked for them."""
+    def _look_up(self, wanted: Mapping[str, int], known: PodLookup) -> None:
+        """Add pods that were created before they were tracked."""
         for pod in known(wanted) if wanted else ():
             self._awaited[pod.controller_uid].pods.setdefault(pod.uid, pod)
 
-    def _match_anew(self, awaited: _Awaited) -> None:
+    def _rematch(self, awaited: _Awaited) -> None:
         self._take_back(awaited)
         awaited.match()
         for uid, place in awaited.taken.items():
@@ -237,3 +236,92 @@ class Replacements:
             self._by_pod.pop(uid, None)
             self.first.discard(uid)
         self.version += 1
+
+
+WORKLOAD_DISRUPTED_AT = "podium.dev/workload-disrupted-at"
+"""Annotation of a pod: when a pod of the same workload was last disrupted, an RFC 3339 time."""
+
+_FEW = 64
+
+
+class DisruptedWorkloads:
+    """The time of each workload's last disruption, for as long as it counts.
+
+    A pod counts as disrupted once it terminates with the condition DisruptionTarget: by preemption, the eviction API, a
+    taint or garbage collection. Such pods soon disappear, so the scheduler writes the time into the annotation
+    `WORKLOAD_DISRUPTED_AT` of a pod that takes their place, where a restarted scheduler finds it.
+    """
+
+    def __init__(self) -> None:
+        self.span_ns = 0
+        """How long a disruption counts; 0 if none does."""
+        self._last: dict[str, int] = {}
+        # The times that a pod of the workload has in its annotation.
+        self._noted: dict[str, int] = {}
+        self._most = _FEW
+
+    @property
+    def counts(self) -> bool:
+        """Return whether disruptions are remembered."""
+        return self.span_ns > 0
+
+    def remember(self, span_ns: int) -> None:
+        """Remember disruptions for at least so long."""
+        self.span_ns = max(self.span_ns, span_ns)
+
+    def see(self, pod: Pod) -> None:
+        """Record a pod that is disrupted or has the annotation."""
+        meta = pod.metadata
+        is_marked = meta.deletion_timestamp is not None and _is_disrupted(pod)
+        if not is_marked and WORKLOAD_DISRUPTED_AT not in meta.annotations:
+            return
+        workload = workload_of(meta.namespace, meta.name, meta.controller, meta.labels)
+        annotated_ns = _annotated_ns(pod)
+        if annotated_ns is not None:
+            self._noted[workload] = max(annotated_ns, self._noted.get(workload, 0))
+        for time_ns in (annotated_ns, deletion_ns(pod) if is_marked else None):
+            if time_ns is not None:
+                self._put(workload, time_ns)
+
+    def last_ns(self, workload: str, now: int, span_ns: int) -> int | None:
+        """Return when a workload was last disrupted; None if unknown or at least ``span_ns`` ago."""
+        time_ns = self._last.get(workload)
+        return None if time_ns is None or now - time_ns >= span_ns else time_ns
+
+    def next_end_ns(self, now: int, span_ns: int) -> int | None:
+        """Return when the next disruption becomes ``span_ns`` old; None if none will."""
+        ends = (time_ns + span_ns for time_ns in self._last.values())
+        return min((end_ns for end_ns in ends if end_ns > now), default=None)
+
+    def note_for(self, pod: PodRecord, now: int) -> str | None:
+        """Return the annotation to write into a pod; None if it is not needed or another pod has it."""
+        workload = pod.workload
+        time_ns = self.last_ns(workload, now, self.span_ns)
+        if time_ns is None or self._noted.get(workload, -1) >= time_ns or pod.controller is None:
+            return None
+        self._noted[workload] = time_ns
+        return format_exact_time(time_ns)
+
+    def _put(self, workload: str, time_ns: int) -> None:
+        self._last[workload] = max(time_ns, self._last.get(workload, 0))
+        if len(self._last) > self._most:
+            oldest_ns = max(self._last.values()) - self.span_ns
+            self._last = {name: last_ns for name, last_ns in self._last.items() if last_ns > oldest_ns}
+            self._noted = {name: annotated_ns for name, annotated_ns in self._noted.items() if name in self._last}
+            self._most = max(_FEW, 2 * len(self._last))
+
+
+def _is_disrupted(pod: Pod) -> bool:
+    target = pod.status.condition("DisruptionTarget")
+    return target is not None and target.status == "True"
+
+
+def _annotated_ns(pod: Pod) -> int | None:
+    """Return the time in a pod's annotation; None if missing or invalid."""
+    text = pod.metadata.annotations.get(WORKLOAD_DISRUPTED_AT)
+    if text is None:
+        return None
+    try:
+        return parse_time(text)
+    except ValueError:
+        return None

@@ -1,4 +1,4 @@
-"""The storage objects that volume plugins read."""
+"""Storage objects for the volume plugins."""
 
 from __future__ import annotations
 
@@ -9,13 +9,26 @@ from podium.api.storage import (
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
+    VolumeAttachment,
 )
 
-StorageObject = PersistentVolume | PersistentVolumeClaim | StorageClass | CSINode | CSIDriver | CSIStorageCapacity
+StorageObject = (
+    PersistentVolume
+    | PersistentVolumeClaim
+    | StorageClass
+    | CSINode
+    | CSIDriver
+    | CSIStorageCapacity
+    | VolumeAttachment
+)
 
 
 class Storage:
-    """Volumes, claims, classes and drivers by key. ``generation`` moves whenever one of them changes."""
+    """Volumes, claims, classes, drivers and attachments by key.
+
+    ``attached_to`` has the attachments by node name. ``generation`` changes with every object except attachments, which
+    drivers update often and only ``attachment_generation`` follows.
+    """
 
     def __init__(self) -> None:
         self.volumes: dict[str, PersistentVolume] = {}
@@ -24,21 +37,43 @@ class Storage:
         self.csi_nodes: dict[str, CSINode] = {}
         self.csi_drivers: dict[str, CSIDriver] = {}
         self.capacities: dict[str, CSIStorageCapacity] = {}
+        self.attachments: dict[str, VolumeAttachment] = {}
+        self.attached_to: dict[str, dict[str, VolumeAttachment]] = {}
         self.generation = 0
+        self.attachment_generation = 0
 
     def find(self, item: StorageObject) -> StorageObject | None:
-        """What is known of an object; None where it is new."""
+        """Return the known version of an object; None for a new one."""
         return self._table(item).get(item.key)
 
     def put(self, item: StorageObject) -> None:
         """Add or replace an object."""
+        if isinstance(item, VolumeAttachment):
+            self._detach(item.key)
+            self.attached_to.setdefault(item.spec.node_name, {})[item.key] = item
+            self.attachment_generation += 1
+        else:
+            self.generation += 1
         self._table(item)[item.key] = item
-        self.generation += 1
 
     def remove(self, item: StorageObject) -> None:
-        """Forget an object."""
+        """Remove an object."""
+        if isinstance(item, VolumeAttachment):
+            self._detach(item.key)
+            self.attachment_generation += 1
+        else:
+            self.generation += 1
         self._table(item).pop(item.key, None)
-        self.generation += 1
+
+    def _detach(self, key: str) -> None:
+        """Remove an attachment from its node's."""
+        known = self.attachments.get(key)
+        if known is None:
+            return
+        of_node = self.attached_to[known.spec.node_name]
+        del of_node[key]
+        if not of_node:
+            del self.attached_to[known.spec.node_name]
 
     def _table(self, item: StorageObject) -> dict[str, StorageObject]:
         tables: dict[type, object] = {
@@ -48,5 +83,6 @@ class Storage:
             CSINode: self.csi_nodes,
             CSIDriver: self.csi_drivers,
             CSIStorageCapacity: self.capacities,
+            VolumeAttachment: self.attachments,
         }
         return tables[type(item)]  # type: ignore[return-value]

@@ -1,38 +1,37 @@
 """Preemption under caps on how often schedulers may disrupt pods that have a budget.
 
-A candidate whose victims take more than is left of a cap is held back. Where that leaves none, victims are looked for
-that take nothing of what is partly used up; where there are none either, preemption is put off until enough is left.
+Candidates whose victims exceed a cap are held back. If none is left, victims that do not count for these caps are
+looked for; otherwise preemption waits until the caps allow it.
 
 Source: controlled-rescheduling.md, "Disruption budget" (a quota for the components that consume it).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from podium.api.disruption_cap import CapBucket
 from podium.api.disruption_policy import POLICY_NAME
+from podium.api.disruption_rate import CapBucket
 from podium.api.times import format_time
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.preempting.trial_table import TrialTable
-from podium.decide.preempting.trials import VictimFilter
-from podium.decide.preempting.victims import budgeted
-from podium.framework.status import Status, unschedulable
+from podium.decide.preempting.victims import VictimFilter, both_allow, budgeted
+from podium.framework.verdicts import Status, unschedulable
 
 _SECOND = 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class PutOff:
-    """Why preemption has to wait: the fewest ``victims`` with a budget that it takes, and what a cap leaves for them.
+class CapDelay:
+    """Why preemption waits: the fewest ``victims`` with a budget, and what a cap leaves.
 
-    ``next_ns`` is when enough will be left.
+    ``next_ns`` is when it allows them.
     """
 
     bucket: CapBucket
@@ -43,7 +42,7 @@ class PutOff:
 
     @property
     def next_time(self) -> str:
-        """When enough will be left, as people read it and not before it."""
+        """The time when the cap allows the victims, rounded up to seconds."""
         return format_time(-(-self.next_ns // _SECOND) * _SECOND)
 
     @property
@@ -52,7 +51,7 @@ class PutOff:
         return f"the cap of {self.rate} on {self.bucket} (DisruptionPolicy {POLICY_NAME}) leaves {self.left}"
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON shows it."""
+        """Return the JSON form."""
         found = {"victims": self.victims, "cap": self.rate, "left": self.left, "next": self.next_time}
         return {**found, "namespace": self.bucket.namespace} if self.bucket.namespace else found
 
@@ -65,15 +64,15 @@ class PutOff:
 class CappedTable:
     """Trials whose candidates the caps allow. ``held`` are the rows held back, with the cap that does.
 
-    ``put_off`` is None where some candidate is left, or there was none.
+    ``put_off`` is None if some candidate is left, or there was none.
     """
 
     table: TrialTable
-    held: Mapping[int, PutOff] = field(default_factory=dict)
-    put_off: PutOff | None = None
+    held: Mapping[int, CapDelay] = field(default_factory=dict)
+    put_off: CapDelay | None = None
 
     def held_back(self, names: Sequence[str]) -> dict[str, Status]:
-        """Why each node held back is no candidate, by its name."""
+        """Return why each node held back is no candidate, by its name."""
         return {
             names[row]: unschedulable(f"{wait.victims} of the victims have a budget, and {wait.cap}")
             for row, wait in self.held.items()
@@ -81,20 +80,22 @@ class CappedTable:
 
 
 def is_capped(cluster: Cluster) -> bool:
-    """Whether some candidates may need more of a cap than is left."""
+    """Return whether some candidates may exceed a cap."""
     return bool(cluster.caps.limits) and bool(cluster.caps.used())
 
 
 def within_cap(cluster: Cluster, table: TrialTable) -> CappedTable:
-    """The trials with those candidates alone that need no more of any cap than is left.
+    """Return the trials with only those candidates that exceed no cap.
 
-    Where that leaves none, the one counts that can be had first: of several the one with the fewest victims that count.
+    If none is left, ``put_off`` is of the candidate that is allowed first; of several, the one with the fewest victims.
     """
     if not is_capped(cluster):
         return CappedTable(table)
     candidates = table.candidates
-    held: dict[int, PutOff] = {}
-    for bucket, numbers in _victims_by_bucket(cluster, table):
+    held: dict[int, CapDelay] = {}
+    victims = table.victim_lists(candidates)
+    for bucket, counted in _counted(cluster, victims.entries):
+        numbers = victims.sums(counted)
         needed = np.minimum(numbers, cluster.caps.rate(bucket).count)
         for position in np.flatnonzero(needed > cluster.caps.left(bucket)).tolist():
             wait = put_off_by(cluster, bucket, int(numbers[position]))
@@ -111,8 +112,26 @@ def within_cap(cluster: Cluster, table: TrialTable) -> CappedTable:
     return CappedTable(table.only(candidates[allowed]), by_row, put_off)
 
 
-def put_off_for(cluster: Cluster, victims: Sequence[PodRecord]) -> PutOff | None:
-    """The cap for which the disruption of some pods has to wait, of several the last to have enough; None for none."""
+def capped_trials(
+    cluster: Cluster,
+    table: TrialTable,
+    trials: Callable[[VictimFilter], TrialTable],
+    may_disrupt: VictimFilter | None,
+) -> CappedTable:
+    """Return the trials of ``table`` within the caps.
+
+    If victims with a budget would have to wait, ``trials`` tries others, which are taken if they suffice.
+    """
+    capped = within_cap(cluster, table)
+    if capped.put_off is not None:
+        others = trials(without_budgets(cluster, may_disrupt))
+        if len(others.candidates):
+            return CappedTable(others)
+    return capped
+
+
+def put_off_for(cluster: Cluster, victims: Sequence[PodRecord]) -> CapDelay | None:
+    """Return the cap that delays the disruption of some pods longest; None for none."""
     slots = np.array([victim.slot for victim in victims], dtype=np.int64)
     held = []
     for bucket, counted in _counted(cluster, slots):
@@ -122,36 +141,26 @@ def put_off_for(cluster: Cluster, victims: Sequence[PodRecord]) -> PutOff | None
     return max(held, key=lambda wait: wait.next_ns, default=None)
 
 
-def put_off_by(cluster: Cluster, bucket: CapBucket, victims: int) -> PutOff:
-    """What a cap has to say about the disruption of more pods with a budget than it leaves."""
+def put_off_by(cluster: Cluster, bucket: CapBucket, victims: int) -> CapDelay:
+    """Return the delay of a disruption of more pods with a budget than a cap leaves."""
     caps = cluster.caps
-    return PutOff(bucket, victims, str(caps.rate(bucket)), caps.left(bucket), caps.next_ns(bucket, victims))
+    return CapDelay(bucket, victims, str(caps.rate(bucket)), caps.left(bucket), caps.next_ns(bucket, victims))
 
 
 def without_budgets(cluster: Cluster, may_disrupt: VictimFilter | None) -> VictimFilter:
-    """Lets be victims whom ``may_disrupt`` does, and no pod that counts for a cap of which something is used."""
+    """Extend a filter: pods that count for a cap that is partly used are no victims."""
 
-    def allowed(pod: PodRecord, slots: Int64s) -> Bools:
+    def allowed(_pod: PodRecord, slots: Int64s) -> Bools:
         free = np.ones(len(slots), dtype=np.bool_)
         for _, counted in _counted(cluster, slots):
             free &= ~counted
-        return free if may_disrupt is None else free & may_disrupt(pod, slots)
+        return free
 
-    return allowed
-
-
-def _victims_by_bucket(cluster: Cluster, table: TrialTable) -> Iterator[tuple[CapBucket, Int64s]]:
-    """Each bucket of which something is used, and ``[candidates]``: how many victims of each count for it."""
-    victims = [table.victims(position) for position in table.candidates.tolist()]
-    slots = np.array([slot for found in victims for slot in found], dtype=np.int64)
-    owners = np.repeat(np.arange(len(victims)), [len(found) for found in victims])
-    for bucket, counted in _counted(cluster, slots):
-        numbers: Int64s = np.bincount(owners[counted], minlength=len(victims))
-        yield bucket, numbers
+    return both_allow(may_disrupt, allowed)
 
 
 def _counted(cluster: Cluster, slots: Int64s) -> Iterator[tuple[CapBucket, Bools]]:
-    """Each bucket of which something is used, and ``[slots]``: the pods whose disruption takes of it."""
+    """Yield each partly used bucket, and ``[slots]``: the pods whose disruption counts for it."""
     counted, classes = budgeted(cluster, slots), cluster.pods.pod_class[slots]
     by_namespace: dict[str, list[int]] = {}
     for class_id in np.unique(classes[counted]).tolist():

@@ -1,6 +1,6 @@
-"""How much work a pod would lose by a move: what it says of itself.
+"""The work that a pod would lose by a move, by its annotations.
 
-A Job's pod starts its work anew when it is made again, unless it saves it from time to time, and says so.
+A Job's pod starts its work again when it is recreated, unless it saves its work and declares that.
 
 Source: controlled-rescheduling.md, Example use cases (a pod that makes progress is moved at a price).
 """
@@ -14,21 +14,20 @@ from podium.api.times import parse_duration, parse_time
 from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 
 WORK_IN_PROGRESS = "podium.dev/work-in-progress"
-"""Annotation of a pod: "true" says that it works on something that a move would undo, as Jobs' pods do; "false" that
-it does not, whoever it belongs to."""
+"""Annotation of a pod: "true" if a move would undo its work, as for pods of Jobs; "false" if not."""
 
 CHECKPOINT_TIME = "podium.dev/checkpoint-time"
-"""Annotation of a pod: when it last saved its work, an RFC 3339 time. What came after is lost by a move."""
+"""Annotation of a pod: when it last saved its work, an RFC 3339 time. Later work is lost by a move."""
 
 CHECKPOINT_INTERVAL = "podium.dev/checkpoint-interval"
-"""Annotation of a pod: how often it saves its work, such as "10m". No more than that is lost by a move."""
+"""Annotation of a pod: how often it saves its work, such as "10m". At most that much is lost by a move."""
 
 _JOB = "Job"
 _TRUTHS = {"true": True, "false": False}
 
 
 def is_at_work(pod: PodRecord) -> bool:
-    """Whether the pod's work is in progress. Raises ValueError where its annotation cannot be read."""
+    """Return whether the pod's work is in progress. Raises ValueError for an invalid annotation."""
     says = pod.annotations.get(WORK_IN_PROGRESS)
     if says is None:
         is_saving = CHECKPOINT_TIME in pod.annotations or CHECKPOINT_INTERVAL in pod.annotations
@@ -39,16 +38,16 @@ def is_at_work(pod: PodRecord) -> bool:
 
 
 def lost_work_ns(pod: PodRecord, now: int) -> int | None:
-    """How much work, in time, would be lost by a move; None where the pod does not say.
+    """Return how much work, in time, a move would lose; None if the pod does not declare it.
 
-    The time of the last checkpoint is a fact, and comes before the interval, which is a promise. Nobody loses more than
-    the time for which the pod has run. Raises ValueError where an annotation cannot be read.
+    The time of the last checkpoint takes precedence over the interval. The result is at most the time for which the pod
+    has run. Raises ValueError for an invalid annotation.
     """
     return unsaved_ns(pod.annotations, None if pod.start_ns == NOT_STARTED_NS else pod.start_ns, now)
 
 
 def unsaved_ns(annotations: Mapping[str, str], start_ns: int | None, now: int) -> int | None:
-    """The same by a pod's annotations and its start, None for a pod that has not started. Raises ValueError."""
+    """Return the same by a pod's annotations and its start, None for a pod that has not started. Raises ValueError."""
     last, interval = annotations.get(CHECKPOINT_TIME), annotations.get(CHECKPOINT_INTERVAL)
     if last is None and interval is None:
         return None

@@ -1,46 +1,46 @@
-"""Where a pod goes: filter all nodes, rate those that passed, take one of the best.
+"""The placement of a pod: filter all nodes, score the feasible ones, and take one of the best; and nominations.
 
-Source: pkg/scheduler/schedule_one.go (schedulePod, findNodesThatFitPod, selectHost).
+Ties: kube-scheduler picks at random. Podium orders equals by the hash of their names and takes the one at the index
+that a hash of the seed and the pod's uid yields, modulo their number. Different pods therefore get different nodes,
+runs are repeatable, and equals kept in that order need not be examined one by one (`podium.framework.cache.rankings`).
+
+Source: pkg/scheduler/schedule_one.go (schedulePod, findNodesThatFitPod, selectHost); pod-preemption.md, "Changes to the
+preemption workflow": when a pod is nominated, lower nominations on its node are checked again. kube-scheduler clears
+all of them (framework/preemption/executor.go, getLowerPriorityNominatedPods); the design clears those that no longer
+fit.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
 
-from podium.cluster.arrays import Int64s
+from podium.cluster.arrays import Bools, Int64s, stable_hash
 from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.decide.extending import add_priorities, filter_by_extenders
-from podium.decide.ties import lot, pick
-from podium.framework.cycle_state import CycleState
-from podium.framework.extenders import Extenders
+from podium.decide.sampling import examine, nodes_to_find, turned
+from podium.framework.extenders import EXTENDER, Extenders
+from podium.framework.handle import CycleState
 from podium.framework.pre_filters import PreFiltered
 from podium.framework.runner import Runner
-from podium.framework.status import Status, unresolvable
-from podium.framework.verdicts import Outcome
-
-MINIMUM_NODES_TO_SCORE = 100
-MINIMUM_PERCENTAGE = 5
-LEFT_OUT = "PreFilter"
-"""Stands for the plugin that refused a node where several PreFilters together left it out."""
-
+from podium.framework.verdicts import SUCCESS, Outcome, PluginError, Status, unresolvable
 
 _NO_ROWS: Int64s = np.empty(0, dtype=np.int64)
 _NOT_TOLD = Outcome(0)
 
 
 class Placement(msgspec.Struct, frozen=True, eq=False):
-    """What one scheduling attempt found.
+    """The result of one scheduling attempt.
 
-    ``rows`` are the rows that were looked at, ``outcome`` the filters' answer for each of them. ``feasible`` are the
-    rows where the pod fits, ``totals`` their scores (None where there was nothing to compare), and ``row`` the one
-    taken, None where there is none. ``cursor`` is where the next pod's sample of nodes starts. ``error`` says what went
-    wrong where a filter failed: then no node is taken.
+    ``rows`` were examined, ``outcome`` is the filters' answer for each. ``feasible`` are the rows where the pod fits,
+    ``totals`` their scores (None if there was nothing to compare), and ``row`` the chosen one, None for none.
+    ``cursor`` is where the search for the next pod starts, modulo the number of nodes. ``error`` is the failure of a
+    filter, which prevents a placement.
     """
 
     pod: PodRecord
@@ -55,22 +55,17 @@ class Placement(msgspec.Struct, frozen=True, eq=False):
     error: str = ""
 
     def status(self, nodes: NodeColumns, row: int) -> Status:
-        """Why the node in ``row`` was refused, or success."""
+        """Return why the node in ``row`` was rejected, or success."""
         if not self.pre_filter.status.is_success:
             return self.pre_filter.status
         position = int(np.searchsorted(self.rows, row))
         if position == len(self.rows) or self.rows[position] != row:
-            return left_out(self.pre_filter)
+            return self.pre_filter.left_out
         return self.outcome.status(position)
 
 
-def left_out(pre_filter: PreFiltered) -> Status:
-    """The status of nodes that a PreFilter left out."""
-    return unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(pre_filter.plugins)}]").by(LEFT_OUT)
-
-
 def rejecting_plugins(placement: Placement) -> list[str]:
-    """The plugins that turned the pod down on some node, or altogether."""
+    """Return the plugins that rejected the pod on some node, or altogether."""
     status = placement.pre_filter.status
     if not status.is_success:
         return [status.plugin]
@@ -79,14 +74,11 @@ def rejecting_plugins(placement: Placement) -> list[str]:
 
 
 def full_outcome(cluster: Cluster, placement: Placement) -> Outcome:
-    """The filters' answer for every row, those that PreFilter turned down or left out included.
-
-    A rejection at PreFilter is every node's.
-    """
+    """Return the filters' answer for every row, including those that PreFilters rejected or left out."""
     if placement.pre_filter.status.is_success and placement.pre_filter.rows is None:
         return placement.outcome
     rejected = placement.pre_filter.status
-    rest = left_out(placement.pre_filter) if rejected.is_success else rejected
+    rest = placement.pre_filter.left_out if rejected.is_success else rejected
     outcome = Outcome(cluster.nodes.count)
     outcome.refuse_all(rest, cluster.nodes.present[: cluster.nodes.count])
     if rejected.is_success:
@@ -101,24 +93,21 @@ def place(
     seed: int = 0,
     *,
     nominated_first: bool = True,
-    cursor: int = 0,
+    cursor: int | None = None,
     detailed: bool = True,
     among: Int64s | None = None,
 ) -> Placement:
-    """Find a node for ``pod``.
+    """Find a node for ``pod``. The same pod, cluster, seed and cursor give the same placement; nothing is changed.
 
-    ``nominated_first``: if the pod fits one of the nodes that are `tried_first`, it goes there and no other node is
-    looked at. ``cursor`` is what the placement before came to: from where on nodes are rated, if only a sample of them
-    is. Nothing changes by being asked: the same pod, cluster, seed and cursor give the same placement.
-
-    ``among`` are the rows, ascending, of the only nodes that are there for the pod; None for all.
-
-    Without ``detailed`` it may tell no more than the row of a pod that fits somewhere: what is found without looking at
-    every node (`podium.framework.kept.rankings`).
+    ``nominated_first``: the nodes of `tried_first` come before all others. ``cursor`` is that of the placement before,
+    by default the cluster's; it counts if the search for nodes may end early (`podium.decide.sampling`). ``among`` are
+    the rows, ascending, that may be used; None for all. Without ``detailed`` the result may contain only the row of a
+    pod that fits somewhere, found without a full scan (`podium.framework.cache.rankings`).
     """
     state = CycleState()
     pre_filter = _within(runner.pre_filter(state, pod), among)
     nodes = runner.cluster.nodes
+    cursor = nodes.search_start if cursor is None else cursor
     if not pre_filter.status.is_success:
         return Placement(pod, state, pre_filter, _NO_ROWS, Outcome(0), _NO_ROWS, None, None, cursor)
     extenders = runner.extenders_of(pod)
@@ -127,20 +116,17 @@ def place(
         if tried is not None:
             return tried
     if not detailed and pre_filter.rows is None and extenders is None:
-        row = runner.rankings.best(state, pod, lambda: lot(pod.uid, seed))
-        if row is not None:
-            return Placement(pod, state, pre_filter, _NO_ROWS, _NOT_TOLD, _NO_ROWS, None, row, cursor)
+        ranked = _ranked(runner, state, pod, seed, cursor)
+        if ranked is not None:
+            return Placement(pod, state, pre_filter, _NO_ROWS, _NOT_TOLD, _NO_ROWS, None, *ranked)
     outcome = runner.filter(state, pod, pre_filter.rows)
-    error = outcome.error()
+    rows = nodes.all_rows() if pre_filter.rows is None else pre_filter.rows
+    nominated = pod.nominated_node_name if nominated_first else ""
+    feasible, cursor, error = _sample(runner, nominated, outcome, rows, among, cursor)
     if error is not None:
-        rows = nodes.all_rows() if pre_filter.rows is None else pre_filter.rows
         return Placement(pod, state, pre_filter, rows, outcome, _NO_ROWS, None, None, cursor, error.message)
     if pre_filter.rows is None:
-        rows, fitting = nodes.all_rows(), outcome.feasible
-        runner.rankings.learn(pod, fits=len(fitting) > 0)
-    else:
-        rows, fitting = pre_filter.rows, pre_filter.rows[outcome.feasible]
-    feasible, cursor = _sample(runner, fitting, cursor)
+        runner.rankings.learn(pod, fits=len(feasible) > 0)
     if extenders is not None and len(feasible):
         extended = filter_by_extenders(runner, extenders, pod, outcome, rows, feasible)
         outcome, feasible, problem = extended.outcome, extended.feasible, extended.error
@@ -151,18 +137,17 @@ def place(
 
 
 def _within(pre_filter: PreFiltered, among: Int64s | None) -> PreFiltered:
-    """What the PreFilters said where some rows alone are there, None for all."""
+    """Return the PreFilters' result limited to some rows, None for all."""
     if among is None:
         return pre_filter
     return replace(pre_filter, rows=among if pre_filter.rows is None else np.intersect1d(among, pre_filter.rows))
 
 
 def tried_first(cluster: Cluster, pod: PodRecord) -> tuple[str, ...]:
-    """The nodes that are tried before all others: the one whose room is the pod's, then the one where room may be.
+    """Return the nodes that are tried before all others: the nominated one, then the hinted one.
 
-    The first is the one that it is nominated to. The other one is named by the eviction of the pod that it replaces
-    (`podium.api.replacements`); kube-scheduler tries a node of its own guess in the same way, where it attempts pods
-    that are alike one after the other (GetNodeHint).
+    The hint is named by the eviction of the pod that this one replaces (`podium.api.replacements`); kube-scheduler
+    tries a node of its own guess in the same way for similar pods in a row (GetNodeHint).
     """
     nominated = pod.nominated_node_name
     hint = cluster.replacements.hint(pod.uid)
@@ -181,9 +166,9 @@ def _try_first(
     *,
     detailed: bool,
 ) -> Placement | None:
-    """The placement on a node that is tried before the others, where the pod fits there (evaluateNominatedNode).
+    """Return the placement on a node of `tried_first` that the pod fits, None for none (evaluateNominatedNode).
 
-    An extender that does not answer leaves it to be found among all nodes.
+    If an extender does not answer, all nodes are examined.
     """
     for node_name in tried_first(runner.cluster, pod):
         row = runner.cluster.nodes.row_of.get(node_name)
@@ -219,24 +204,182 @@ def _best(
     return totals, pick(runner.cluster.nodes, feasible, pod.uid, seed, totals == totals.max())
 
 
-def _sample(runner: Runner, feasible: Int64s, cursor: int) -> tuple[Int64s, int]:
-    """The feasible nodes to rate: all of them, unless the profile asks for a percentage (0: by the cluster's size).
+def _ranked(runner: Runner, state: CycleState, pod: PodRecord, seed: int, cursor: int) -> tuple[int, int] | None:
+    """Return the row for a pod, if a ranking has one, and where the next search starts."""
+    if not runner.profile.is_sampling:
+        row = runner.rankings.best(state, pod, lambda: lot(pod.uid, seed))
+        return None if row is None else (row, cursor)
+    order = runner.cluster.nodes.tree_order()
+    found = runner.rankings.best_of(
+        state, pod, lambda: lot(pod.uid, seed), turned(order, cursor), _wanted(runner, len(order))
+    )
+    return None if found is None else (found[0], (cursor + found[1]) % len(order))
 
-    And where the next sample starts.
 
-    kube-scheduler stops filtering once it has found enough, from a place that moves on with every pod. Filtering all
-    nodes at once costs us nothing, so that only the number is honoured: the first by name after that place.
+def _wanted(runner: Runner, number: int) -> int:
+    """Return after how many feasible nodes out of ``number`` the search ends."""
+    is_any_right = not runner.profile.score and runner.extenders is None
+    return 1 if is_any_right else nodes_to_find(runner.profile.percentage_of_nodes_to_score, number)
+
+
+def _sample(
+    runner: Runner, nominated_node: str, outcome: Outcome, rows: Int64s, among: Int64s | None, cursor: int
+) -> tuple[Int64s, int, Status | None]:
+    """Return the feasible rows to score, where the next search starts, and the error of a filter or None.
+
+    ``outcome`` is the filters' answer for ``rows``, and ``among`` are the rows of the nodes that count (None: all). The
+    node ``nominated_node`` ("" for none) was examined before, and rejected.
     """
-    percentage = runner.profile.percentage_of_nodes_to_score
+    if not runner.profile.is_sampling:
+        return rows[outcome.feasible], cursor, outcome.error()
+    order = runner.cluster.nodes.tree_order()
+    order = order if among is None else order[np.isin(order, among)]
+    searched = order if len(rows) >= len(order) else order[np.isin(order, rows)]
+    found = examine(turned(searched, cursor), outcome, rows, _wanted(runner, len(searched)))
+    number = len(found.rows)
+    row = runner.cluster.nodes.row_of.get(nominated_node)
+    if row is not None and (row in found.feasible or row not in found.rows):
+        # kube-scheduler counts the nodes that it rejected, and those that it found.
+        number += not (outcome.has_errors and row in rows[outcome.failed])
+    return found.feasible, (cursor + number) % max(len(order), 1), found.error
+
+
+# The status of a node that an extender leaves out without a reason (NodeToStatus' status of absent nodes).
+_LEFT_OUT = unresolvable()
+
+
+@dataclass(frozen=True, slots=True)
+class Extended:
+    """The outcome with the extenders' rejections, and the rows that they leave, ascending."""
+
+    outcome: Outcome
+    feasible: Int64s
+    error: str = ""
+
+
+def filter_by_extenders(
+    runner: Runner, extenders: Extenders, pod: PodRecord, outcome: Outcome, rows: Int64s, feasible: Int64s
+) -> Extended:
+    """Ask extenders about ``feasible`` rows; ``outcome`` is the filters' answer for ``rows``, both ascending.
+
+    An extender's answer about other examined nodes replaces the present one. If none is left, nodes outside the sample
+    are no candidates for preemption either.
+    """
     nodes = runner.cluster.nodes
-    if percentage is None or percentage >= 100 or len(nodes) <= MINIMUM_NODES_TO_SCORE:
-        return feasible, cursor
-    if percentage == 0:
-        percentage = max(MINIMUM_PERCENTAGE, 50 - len(nodes) // 125)
-    wanted = max(MINIMUM_NODES_TO_SCORE, len(nodes) * percentage // 100)
-    if len(feasible) <= wanted:
-        return feasible, cursor
-    by_name = sorted((nodes.name(int(row)), int(row)) for row in feasible)
-    start = cursor % len(by_name)
-    chosen = sorted(row for _, row in (by_name + by_name)[start : start + wanted])
-    return np.array(chosen, dtype=np.int64), start + wanted
+    row_of = {nodes.name(row): row for row in feasible.tolist()}
+    found = extenders.filter(pod, list(row_of))
+    if found.error:
+        return Extended(outcome, feasible[:0], found.error)
+    left = {row_of[name] for name in found.left}
+    refused = {row: found.refused.get(name, _LEFT_OUT) for name, row in row_of.items() if row not in left}
+    if not left:
+        refused = dict.fromkeys(rows[outcome.feasible].tolist(), _LEFT_OUT) | refused
+    looked_at = set(rows.tolist()) if found.refused else set()
+    for name, status in found.refused.items():
+        row = nodes.row_of.get(name)
+        if row in looked_at and row not in left:
+            refused[row] = status
+    if not refused:
+        return Extended(outcome, feasible)
+    kept = np.array([row for row in feasible.tolist() if row in left], dtype=np.int64)
+    return Extended(_with(runner, outcome, rows, refused), kept)
+
+
+def add_priorities(runner: Runner, extenders: Extenders, pod: PodRecord, feasible: Int64s, totals: Int64s) -> None:
+    """Add the extenders' scores of the nodes in ``feasible`` to their ``totals``."""
+    names = [runner.cluster.nodes.name(row) for row in feasible.tolist()]
+    scores = extenders.prioritize(pod, names)
+    if scores:
+        totals += np.array([scores.get(name, 0) for name in names], dtype=np.int64)
+
+
+def _with(runner: Runner, outcome: Outcome, rows: Int64s, refused: dict[int, Status]) -> Outcome:
+    """Return a copy of an outcome, which may be cached, with rejections of some rows."""
+    statuses = [SUCCESS, *dict.fromkeys(refused.values())]
+    codes = {status: code for code, status in enumerate(statuses)}
+    index = len(runner.profile.filter) + 1
+    extended = Outcome.of(outcome.refused.copy(), dict(outcome.decoders))
+    extended.decoders[index] = (EXTENDER, statuses.__getitem__)
+    for row, status in refused.items():
+        extended.refused[np.searchsorted(rows, row)] = codes[status] + (index << Outcome.SHIFT)
+    return extended
+
+
+def lot(uid: str, seed: int) -> int:
+    """Return a pod's draw: out of n equals it takes the one in place ``lot % n``."""
+    return stable_hash(f"{seed}/{uid}")
+
+
+def pick(nodes: NodeColumns, rows: Int64s, uid: str, seed: int, wanted: Bools | None = None) -> int:
+    """Return one of ``rows`` (at least one), or of those ``wanted``: the one in the place of the pod's lot.
+
+    Of rows with equal hashes, which do not occur in practice, the first is taken.
+    """
+    equals = rows if wanted is None else rows[wanted]
+    if len(equals) == 1:
+        return int(equals[0])
+    place = lot(uid, seed) % len(equals)
+    hashes = nodes.name_hash[equals]
+    return int(equals[(hashes == np.partition(hashes, place)[place]).argmax()])
+
+
+def lower_nominations(cluster: Cluster, node_name: str, pod: PodRecord | None) -> list[PodRecord]:
+    """Return the pods nominated to a node that keep no room from ``pod`` there, the highest priority first.
+
+    None for ``pod`` returns all that are nominated to the node. A pod over which a plugin fails keeps its nomination.
+    """
+    found = cluster.nominations.on(node_name)
+    return found if pod is None else [other for other in found if not _keeps_room(cluster, other, pod)]
+
+
+def _keeps_room(cluster: Cluster, nominated: PodRecord, pod: PodRecord) -> bool:
+    try:
+        return nominated.uid == pod.uid or cluster.nominations.counts_for(nominated, pod)
+    except PluginError:
+        return True
+
+
+def unfit_nominations(
+    cluster: Cluster, runners: Mapping[str, Runner], node_name: str, taker: PodRecord | None, leaving: frozenset[str]
+) -> list[PodRecord]:
+    """Return the pods nominated to a node that keep no room from ``taker`` and no longer fit, highest priority first.
+
+    Pods of ``leaving`` (uids), and preempted pods that terminate, count as gone. A pod found unfit does not count for
+    those below it. A pod over which a plugin fails keeps its nomination. The nominations are unchanged afterwards.
+    """
+    nominations, lower = cluster.nominations, lower_nominations(cluster, node_name, taker)
+    row = cluster.nodes.row_of.get(node_name)
+    if row is None:
+        return lower
+    unfit: list[PodRecord] = []
+    victims = dict(nominations.victims())
+    try:
+        for pod in lower:
+            if not _may_fit(runners[pod.scheduler_name], pod, row, leaving):
+                unfit.append(pod)
+                nominations.remove(pod.uid)
+    finally:
+        for pod in unfit:
+            nominations.put(pod, node_name, victims.get(pod.uid, ()))
+    return unfit
+
+
+def _may_fit(runner: Runner, pod: PodRecord, row: int, leaving: frozenset[str]) -> bool:
+    cluster = runner.cluster
+    gone = [other for other in cluster.pods_on(row) if other.uid in leaving or cluster.is_ending_victim(other)]
+    try:
+        return fits_without(runner, pod, row, gone)
+    except PluginError:
+        return True
+
+
+def fits_without(runner: Runner, pod: PodRecord, row: int, gone: Collection[PodRecord]) -> bool:
+    """Return whether the pod would fit the node in ``row`` without ``gone``, beside nominated pods.
+
+    The pod's own nomination does not count. Raises PluginError if a plugin fails.
+    """
+    state = CycleState()
+    pre_filter = runner.pre_filter(state, pod)
+    if not pre_filter.status.is_success or (pre_filter.rows is not None and row not in pre_filter.rows):
+        return False
+    return runner.fits_without(state, pod, runner.cluster.nodes.name(row), gone)

@@ -1,1 +1,1 @@
-"""The plugin contract of the scheduler, and the runner that keeps it."""
+"""The scheduler's plugin contract, and the runner that implements it."""

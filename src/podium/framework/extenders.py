@@ -1,6 +1,6 @@
-"""Extenders as a scheduler asks them: which nodes they refuse, how they rate the others, whose victims they agree to.
+"""Extenders: their settings, and the nodes that they reject, their scores, and the victims that they accept.
 
-How an extender is reached is whoever's that brings it; what its answers mean is decided here.
+The transport to an extender is provided from outside; this module interprets the answers.
 
 Source: pkg/scheduler/schedule_one.go (findNodesThatPassExtenders, prioritizeNodes), pkg/scheduler/extender.go,
 staging/src/k8s.io/kube-scheduler/extender/v1/types.go.
@@ -12,27 +12,35 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from podium.api.errors import PodiumError
+import msgspec
+
+from podium.api.basis import MOST_NAMES, Caveat
+from podium.api.errors import InputError, PodiumError, shown
+from podium.api.names import label_key_problem
+from podium.api.pod import PodSpec
+from podium.api.quantity import is_extended
+from podium.api.times import parse_duration
 from podium.cluster.pods import PodRecord
 from podium.framework.plugin import MAX_NODE_SCORE
-from podium.framework.status import Status, unresolvable, unschedulable
+from podium.framework.settings.arguments import Strict
+from podium.framework.verdicts import Status, unresolvable, unschedulable
 
 EXTENDER = "Extender"
-"""Stands for the plugin that refused a node where an extender did (framework.ExtenderName); any event wakes."""
+"""The plugin name recorded for a node that an extender rejected (framework.ExtenderName); any event wakes the pod."""
 
 MAX_EXTENDER_PRIORITY = 10
 _SCALE = MAX_NODE_SCORE // MAX_EXTENDER_PRIORITY
-# What several extenders' scores may come to, so that their sum with all others' is exact.
+# The bound on the sum of extenders' scores, so that its sum with all other scores is exact.
 _MOST_SCORE = 1 << 53
 
 
 class ExtenderError(PodiumError):
-    """An extender could not be asked, answered with an error, or with what is no answer."""
+    """An extender was unreachable, returned an error, or returned an invalid answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilterAnswer:
-    """The nodes that an extender leaves, and why it refused others; ``unresolvable``: preemption cannot help."""
+    """The nodes that an extender accepts, and why it rejected others; ``unresolvable``: preemption cannot help."""
 
     left: Sequence[str]
     failed: Mapping[str, str] = field(default_factory=dict)
@@ -41,7 +49,7 @@ class FilterAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Victims:
-    """The pods that are to go from a node, most important first, and how many of them violate a budget."""
+    """The victims on a node, most important first, and how many of them violate a budget."""
 
     pods: tuple[PodRecord, ...]
     budget_violations: int = 0
@@ -49,65 +57,68 @@ class Victims:
 
 @dataclass(frozen=True, slots=True)
 class VictimIds:
-    """The same as an extender tells it: the uids of pods."""
+    """The same as an extender returns it: the uids of pods."""
 
     uids: tuple[str, ...]
     budget_violations: int = 0
 
 
 class Extender(Protocol):
-    """One extender. Each of its verbs raises ExtenderError where there is no answer."""
+    """One extender. Each verb raises ExtenderError if there is no valid answer."""
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """The name in error messages."""
         ...
 
     @property
     def is_ignorable(self) -> bool:
-        """Whether scheduling goes on without it where it does not answer."""
+        """Whether scheduling continues without it if it fails."""
         ...
 
     @property
     def weight(self) -> int:
-        """What its scores count."""
+        """The weight of its scores."""
         ...
 
     @property
     def filters(self) -> bool:
-        """Whether it refuses nodes."""
+        """Whether it filters nodes."""
         ...
 
     @property
     def prioritizes(self) -> bool:
-        """Whether it rates nodes."""
+        """Whether it scores nodes."""
         ...
 
     @property
     def preempts(self) -> bool:
-        """Whether it wants to be asked about victims."""
+        """Whether it processes preemption."""
         ...
 
     def is_interested(self, pod: PodRecord) -> bool:
-        """Whether it is asked about the pod at all."""
+        """Return whether it is called for the pod at all."""
         ...
 
     def filter(self, pod: PodRecord, names: Sequence[str]) -> FilterAnswer:
-        """Which of some nodes it leaves."""
+        """Return which of the nodes it accepts."""
         ...
 
     def prioritize(self, pod: PodRecord, names: Sequence[str]) -> Mapping[str, int]:
-        """Scores of some nodes, as a rule from 0 to `MAX_EXTENDER_PRIORITY`."""
+        """Return the scores of the nodes, usually from 0 to `MAX_EXTENDER_PRIORITY`."""
         ...
 
     def preempt(self, pod: PodRecord, victims: Mapping[str, Victims]) -> Mapping[str, VictimIds]:
-        """By node, who is to go in its opinion; nodes that it leaves out are no candidates."""
+        """Return the victims that it accepts, by node; nodes that it leaves out are no candidates."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """What extenders leave of some nodes, in the same order, and what they said of others. With ``error`` nothing."""
+    """The nodes that extenders accept, in the given order, and their reasons against others.
+
+    With ``error``, no nodes.
+    """
 
     left: tuple[str, ...]
     refused: Mapping[str, Status] = field(default_factory=dict)
@@ -115,20 +126,20 @@ class Filtered:
 
 
 class Extenders:
-    """The extenders of a configuration, in its order."""
+    """The extenders of a configuration, in order."""
 
     def __init__(self, extenders: Sequence[Extender]) -> None:
         self._extenders = tuple(extenders)
 
     def concern(self, pod: PodRecord) -> bool:
-        """Whether any of them is asked about a pod."""
+        """Return whether any of them is called for a pod."""
         return any(extender.is_interested(pod) for extender in self._extenders)
 
     def filter(self, pod: PodRecord, names: Sequence[str]) -> Filtered:
-        """Ask one after the other, each about what those before it have left.
+        """Call the extenders one after another, each with the nodes that the previous ones accepted.
 
-        One that does not answer ends it with an error, unless it is ignorable. One that leaves a node which it was not
-        asked about has given no answer.
+        A failing extender ends this with an error, unless it is ignorable. An extender that accepts a node outside the
+        given ones has returned an invalid answer.
         """
         left, refused = tuple(names), dict[str, Status]()
         for extender in self._extenders:
@@ -149,9 +160,9 @@ class Extenders:
         return Filtered(left, refused)
 
     def prioritize(self, pod: PodRecord, names: Sequence[str]) -> dict[str, int]:
-        """What their scores add to those of nodes, by name: weighted, and brought to the range of plugins.
+        """Return what their scores add to those of nodes, by name: weighted, and scaled to the range of plugins.
 
-        One that does not answer rates nothing, ignorable or not.
+        An extender that fails adds nothing, ignorable or not.
         """
         totals: dict[str, int] = {}
         for extender in self._extenders:
@@ -168,7 +179,7 @@ class Extenders:
         return totals
 
     def preempting(self, pod: PodRecord) -> list[Extender]:
-        """Those that want to be asked about a pod's victims."""
+        """Return the extenders that process preemption for a pod."""
         return [extender for extender in self._extenders if extender.preempts and extender.is_interested(pod)]
 
 
@@ -182,3 +193,128 @@ def _known(extender: Extender, told: Sequence[str], asked: Sequence[str]) -> fro
 
 def _reasons(text: str) -> tuple[str, ...]:
     return (text,) if text else ()
+
+
+DEFAULT_TIMEOUT = "5s"
+
+
+class ExtenderTLSConfig(Strict, frozen=True, kw_only=True):
+    """The TLS settings of the connection to an extender. Data is base64."""
+
+    insecure: bool = False
+    server_name: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    ca_file: str = ""
+    cert_data: str = ""
+    key_data: str = ""
+    ca_data: str = ""
+
+
+class ExtenderManagedResource(Strict, frozen=True, kw_only=True):
+    """A resource that pods must request for the extender to be called.
+
+    ``ignored_by_scheduler``: NodeResourcesFit ignores it.
+    """
+
+    name: str
+    ignored_by_scheduler: bool = False
+
+
+class ExtenderSettings(Strict, frozen=True, kw_only=True):
+    """The address of an extender, its verbs, and its weight. Verbs are appended to the URL; "" disables a verb.
+
+    An ``ignorable`` one may be unavailable. Without ``managed_resources`` it is called for every pod.
+    """
+
+    url_prefix: str
+    filter_verb: str = ""
+    preempt_verb: str = ""
+    prioritize_verb: str = ""
+    bind_verb: str = ""
+    weight: int = 0
+    enable_https: bool = msgspec.field(name="enableHTTPS", default=False)
+    tls_config: ExtenderTLSConfig | None = None
+    http_timeout: str | int = DEFAULT_TIMEOUT
+    node_cache_capable: bool = False
+    managed_resources: tuple[ExtenderManagedResource, ...] = ()
+    ignorable: bool = False
+
+
+def check_extenders(extenders: tuple[ExtenderSettings, ...], path: str) -> None:
+    """Raise InputError with the field's path for what kube-scheduler refuses too."""
+    managed: set[str] = set()
+    for number, extender in enumerate(extenders):
+        where = f"{path}[{number}]"
+        if not extender.url_prefix:
+            raise InputError("is empty; the URL of the extender is needed", path=f"{where}.urlPrefix")
+        if extender.prioritize_verb and extender.weight <= 0:
+            raise InputError(f"is {extender.weight}; one that prioritizes needs 1 or more", path=f"{where}.weight")
+        _check_timeout(extender.http_timeout, f"{where}.httpTimeout")
+        for index, resource in enumerate(extender.managed_resources):
+            _check_managed(resource.name, managed, f"{where}.managedResources[{index}].name")
+    binding = [number for number, extender in enumerate(extenders) if extender.bind_verb]
+    if len(binding) > 1:
+        problem = f"so has {path}[{binding[0]}]; only one extender can bind"
+        raise InputError(problem, path=f"{path}[{binding[1]}].bindVerb")
+
+
+def timeout_ns(extender: ExtenderSettings) -> int:
+    """Return the timeout of a call; 0 stands for the default."""
+    return parse_duration(extender.http_timeout) or parse_duration(DEFAULT_TIMEOUT)
+
+
+def is_interested(extender: ExtenderSettings, spec: PodSpec) -> bool:
+    """Return whether an extender is called for such pods (IsInterested).
+
+    It is if a container names a resource that the extender manages.
+    """
+    if not extender.managed_resources:
+        return True
+    managed = {resource.name for resource in extender.managed_resources}
+    return any(
+        not managed.isdisjoint((*container.resources.requests, *container.resources.limits))
+        for container in (*spec.containers, *spec.init_containers)
+    )
+
+
+def ignored_resources(extenders: tuple[ExtenderSettings, ...]) -> list[str]:
+    """Return the resources that the scheduler leaves to extenders, in order (scheduler.go, buildExtenders)."""
+    managed = (resource for extender in extenders for resource in extender.managed_resources)
+    return [resource.name for resource in managed if resource.ignored_by_scheduler]
+
+
+def without_extenders(extenders: tuple[ExtenderSettings, ...], source: str, *, ignore: bool) -> tuple[Caveat, ...]:
+    """Return the caveats of an answer without extenders. Raises InputError unless they are to be ignored."""
+    if not extenders:
+        return ()
+    if not ignore:
+        raise InputError(
+            f"has {len(extenders)} of them, and Podium calls none: they may refuse nodes, rate them, bind and preempt; "
+            "to decide without them, ask for it with --ignore-extenders, or ignore_extenders=True in Python",
+            path=".extenders",
+            source=source,
+        )
+    urls = tuple(extender.url_prefix for extender in extenders)
+    message = f"decided without the configuration's extenders, which may refuse nodes and rate them: {', '.join(urls)}"
+    return (Caveat("extenders-ignored", message, len(urls), urls[:MOST_NAMES]),)
+
+
+def _check_timeout(timeout: str | int, path: str) -> None:
+    try:
+        duration_ns = parse_duration(timeout)
+    except ValueError as error:
+        raise InputError(str(error), path=path) from None
+    if duration_ns < 0:
+        raise InputError(f"{shown(timeout)} is negative; write 0s or more", path=path)
+
+
+def _check_managed(name: str, managed: set[str], path: str) -> None:
+    problem = label_key_problem(name)
+    if problem is None and not is_extended(name):
+        problem = f"{shown(name)} is no extended resource; those have a prefix of their own: example.com/gpu"
+    if problem is None and name in managed:
+        problem = f"{shown(name)} is managed by an extender already; list it once"
+    if problem is not None:
+        raise InputError(problem, path=path)
+    managed.add(name)

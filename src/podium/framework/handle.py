@@ -1,60 +1,186 @@
-"""What a PostFilter plugin may ask of the scheduler that calls it.
+"""The state of one attempt, the interface for PostFilter plugins, and the reach of filters beyond a node.
 
 Source: staging/src/k8s.io/kube-scheduler/framework/interface.go (Handle, PluginsRunner).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
+from podium.cluster.matchers import Predicate
 from podium.cluster.pods import PodRecord
-from podium.cluster.worlds import Worlds
-from podium.framework.cycle_state import CycleState
-from podium.framework.reach import Reaches
+from podium.cluster.what_if_view import WhatIfView
 from podium.framework.verdicts import Outcome
 
 if TYPE_CHECKING:
+    from podium.framework.cache.row_filters import RowFilters
     from podium.framework.extenders import Extenders
-    from podium.framework.kept.row_filters import RowFilters
 
 
 class Handle(Protocol):
-    """The cluster, and the profile's Filters for clusters that might be.
+    """The cluster, and the profile's Filter plugins for hypothetical clusters.
 
-    Whoever looks for a way out needs no more of `podium.framework.runner.Runner`, and gets no more.
+    A PostFilter plugin needs no other part of `podium.framework.runner.Runner`, and gets no other.
     """
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster as it is; not to be changed."""
+        """The present cluster; read-only."""
         ...
 
     def extenders_of(self, pod: PodRecord) -> Extenders | None:
-        """The extenders where any of them is asked about the pod, else None."""
+        """Return the extenders if any of them is called for the pod, else None."""
         ...
 
-    def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: Worlds, own_uid: str) -> Outcome:
-        """The Filters' answer for each world, with regard to nominated pods but for the one of ``own_uid``."""
+    def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: WhatIfView, own_uid: str) -> Outcome:
+        """Filter what-if views, considering nominated pods except the nomination of ``own_uid``."""
+        ...
+
+    def fits_without(self, state: CycleState, pod: PodRecord, node_name: str, gone: Iterable[PodRecord]) -> bool:
+        """Return whether the pod of this attempt would fit a node if some pods, on any nodes, were gone.
+
+        Nominated pods count, but for the pod's own nomination. False for a node that does not exist.
+        """
         ...
 
     def for_known_nodes(self, state: CycleState) -> CycleState:
-        """The same attempt for nodes that those Filters have let in whose answers hang on the node object alone."""
+        """Return the same attempt without the Filter plugins that depend on the node object alone.
+
+        It is for nodes that pass these plugins.
+        """
         ...
 
     def feasible_rows(self, pod: PodRecord) -> Int64s:
-        """The rows that the Filters would let another pod like ``pod`` onto, as things are."""
+        """Return the rows that another pod like ``pod`` would pass the Filter plugins on, in the present state."""
         ...
 
     def is_row_local(self, state: CycleState) -> bool:
-        """Whether every Filter that has something to say about the pod answers for a row from that row alone."""
+        """Return whether every Filter plugin that applies to the pod depends on one row alone."""
         ...
 
     def reaches(self, state: CycleState, pod: PodRecord) -> Reaches:
-        """On which pods of other nodes the answers hang of those Filters that have something to say about the pod."""
+        """Return the pods of other nodes on which the Filter plugins that apply to the pod depend."""
         ...
 
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int = 1) -> RowFilters | None:
-        """The Filters for one row at a time, to be asked about so many; None where arrays are needed, or quicker."""
+        """Return the Filter plugins for one row at a time, for ``rows`` calls; None if arrays are needed or faster."""
         ...
+
+
+ANYWHERE = ""
+"""Used instead of a topology key: the whole cluster is one domain."""
+
+Effect = Literal["AllGone", "SomeGone", "Stay"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Pods on which a filter's answer for a node depends: those that match, in the node's domain of a topology key.
+
+    ``effect`` says how. ``AllGone``: the node is rejected as long as one of them exists. ``SomeGone``: there may be too
+    many of them, and fewer are better; in another domain, of this or another such key, it may be the other way round.
+    ``Stay``: one of them must exist. ``reason`` says briefly why one has to go or to stay.
+    """
+
+    predicate: Predicate
+    key: str
+    effect: Effect
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reaches:
+    """The combined dependence of all filters beyond a node. ``is_known`` is False if one of them does not report it."""
+
+    found: tuple[Reach, ...]
+    is_known: bool = True
+
+    @property
+    def is_monotone(self) -> bool:
+        """Return whether removing a pod never makes a node infeasible that the pod fitted."""
+        effects = [reach.effect for reach in self.found if reach.key != ANYWHERE]
+        return self.is_known and "Stay" not in effects and effects.count("SomeGone") <= 1
+
+
+@runtime_checkable
+class ReachingFilterPlugin(Protocol):
+    """A filter of scope CLUSTER that reports the pods of other nodes on which its answer for a node depends.
+
+    Called within an attempt, for a pod that its PreFilter has not skipped.
+    """
+
+    def reaches(self, state: CycleState, pod: PodRecord) -> list[Reach]: ...
+
+
+@runtime_checkable
+class Cloneable(Protocol):
+    """State that changes during preemption, and is therefore copied for each what-if view."""
+
+    def clone(self) -> Any:
+        """Return an independent copy."""
+        ...
+
+
+_NONE: frozenset[str] = frozenset()
+
+
+class CycleState:
+    """A store of values by key. Values with a ``clone`` method are copied with the state, others are shared.
+
+    ``skip_filter`` and ``skip_score`` are the plugins to skip at Filter and Score, ``never_run`` those whose PreFilter
+    was not reached because one before it rejected the pod.
+    """
+
+    __slots__ = ("_values", "never_run", "skip_filter", "skip_score")
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {}
+        self.skip_filter: frozenset[str] = _NONE
+        self.never_run: frozenset[str] = _NONE
+        self.skip_score: set[str] = set()
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._values[key] = value
+
+    def __getitem__(self, key: str) -> Any:
+        return self._values[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return the value under ``key``, or ``default``."""
+        return self._values.get(key, default)
+
+    def has_any(self, keys: Iterable[str]) -> bool:
+        """Return whether any of the keys has a value other than None."""
+        values = self._values
+        for key in keys:  # noqa: SIM110 - a generator would cost more than all that it asks
+            if values.get(key) is not None:
+                return True
+        return False
+
+    def skipping(self, names: Iterable[str]) -> CycleState:
+        """Return the same state with further Filter plugins skipped."""
+        copy = self._like()
+        copy.skip_filter = self.skip_filter.union(names)
+        copy._values = self._values
+        return copy
+
+    def clone(self) -> CycleState:
+        """Return a copy in which cloneable values are independent."""
+        copy = self._like()
+        copy._values = {
+            key: value.clone() if isinstance(value, Cloneable) else value for key, value in self._values.items()
+        }
+        return copy
+
+    def _like(self) -> CycleState:
+        """Return a state without values that skips the same plugins."""
+        copy = CycleState()
+        copy.skip_filter, copy.skip_score, copy.never_run = self.skip_filter, self.skip_score, self.never_run
+        return copy

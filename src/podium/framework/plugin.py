@@ -1,8 +1,8 @@
 """The extension points of a scheduling profile: one Protocol each.
 
-A plugin is any object with a ``name`` and the methods of the points where it takes part; no base class is needed. At
-Filter and Score there are two forms. In the simple form a plugin answers for one node; in the array form it answers for
-all positions of a view at once. The runner calls the array form where a plugin has both.
+A plugin is any object with a ``name`` and the methods of its extension points; no base class is needed. Filter and
+Score have two forms. In the simple form a plugin answers for one node; in the array form it answers for all positions
+of a view at once. The runner prefers the array form if a plugin has both.
 
 Source: staging/src/k8s.io/kube-scheduler/framework/interface.go.
 """
@@ -11,48 +11,95 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, Flag, auto
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
+from podium.api.meta import Raw
+from podium.api.resource_claims import AllocationResult, ResourceClaim
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
-from podium.cluster.pod_class import PodClass
+from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView, View
-from podium.framework.claims import ClaimBinding, ClaimRelease, DeviceReservation
-from podium.framework.cycle_state import CycleState
-from podium.framework.events import EventToRegister
-from podium.framework.handle import Handle
-from podium.framework.kept.cells import CellFilter, CellScore
-from podium.framework.status import Status
-from podium.framework.verdicts import Outcome, Verdicts
+from podium.framework.cache.class_cache import CellFilter, CellScore
+from podium.framework.handle import CycleState, Handle
+from podium.framework.verdicts import Outcome, Status, Verdicts
 from podium.framework.waiting_pods import WaitingPods
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimBinding:
+    """A request to bind a claim to a volume, or (``volume`` "") to have one provisioned that ``node_name`` can reach.
+
+    ``claim`` is the claim's `namespace/name` and ``uid`` its uid. ``timeout_ns`` is how long that may take, None for no
+    limit; afterwards the pod returns to the queue.
+    """
+
+    claim: str
+    uid: str
+    volume: str
+    node_name: str
+    timeout_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceReservation:
+    """A request to reserve a claim for devices for a pod, and to allocate it with the same write if it is unallocated.
+
+    ``allocation`` is the allocation to write, None if the claim has one. If ``made`` is given, the claim is created
+    first; the pod's status then records which of its requests serve which extended resources, by ``mappings``.
+    """
+
+    claim: str
+    uid: str
+    allocation: Raw | None = None
+    made: Raw | None = None
+    mappings: tuple[Raw, ...] = ()
+    timeout_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRelease:
+    """A request to deallocate a claim that only the pod uses; a claim ``made`` for the pod is deleted."""
+
+    claim: str
+    uid: str
+    made: bool = False
+
+
+@runtime_checkable
+class DeviceGiver(Protocol):
+    """A plugin that finds devices for claims at Filter."""
+
+    def allocations(self, state: CycleState, node_name: str) -> list[tuple[ResourceClaim, AllocationResult]]:
+        """Return the allocations that the pod's unallocated claims would get on a node that passed the filters."""
+        ...
+
 
 MAX_NODE_SCORE = 100
 
 FitsRow = Callable[[PodRecord, int], bool]
-"""Whether a pod, of a class that is fixed, fits the node in a row."""
+"""Returns whether a pod of a fixed class fits the node in a row."""
 ScoreRow = Callable[[PodRecord, int], int]
-"""What the node in a row is worth to a pod of a class that is fixed."""
+"""Returns the score of the node in a row for a pod of a fixed class."""
 TotalOfRow = Callable[[PodRecord, int], int]
-"""The sum of weighted scores of the node in a row for a pod of a class that is fixed, `NO_FIT` where it does not fit.
+"""Returns the sum of weighted scores of the node in a row for a pod of a fixed class, `NO_FIT` if it does not fit.
 
-It is right for as long as the class lives and `podium.cluster.nodes.Entries` shows the same arrays.
-"""
+Valid as long as the class exists and `podium.cluster.nodes.ColumnEntries` shows the same arrays."""
 NO_FIT = -1
 
 
 class Scope(Enum):
-    """What a filter's or score's answer for a row depends on, so that the runner knows when it may keep it.
+    """What a filter's or score's answer for a row depends on, so that the runner knows when it may cache it.
 
     NODE: the node object and the pod's class. ROW: also the pods on that node. CLUSTER: anything. A plugin in the array
-    form has an attribute ``scope``, one of these or its value; one in the simple form may have it, and is CLUSTER
-    without. What is kept is asked about every node, also where the pod does not fit.
+    form has an attribute ``scope``, one of these or its value; a plugin in the simple form may have it, and is CLUSTER
+    otherwise. Cached answers are computed for every node, even if the pod does not fit there.
     """
 
-    # As those of `podium.framework.events`.
+    # See `podium.framework.plugin`.
     __hash__ = object.__hash__
 
     NODE = "node"
@@ -61,20 +108,27 @@ class Scope(Enum):
 
 
 def is_own(plugin: object) -> bool:
-    """Whether a plugin is one of Podium's. What others answer is checked, so they are asked in few ways."""
+    """Return whether a plugin is one of Podium's. Answers of others are checked, so they are called in fewer ways."""
     return type(plugin).__module__.startswith("podium.")
 
 
 class Plugin(Protocol):
-    """What all plugins have."""
+    """The members that all plugins share."""
 
     @property
     def name(self) -> str: ...
 
 
+class StatelessPlugin:
+    """The base of in-tree plugins without arguments and state."""
+
+    def __init__(self, context: PluginContext) -> None:
+        pass
+
+
 @runtime_checkable
 class PreEnqueuePlugin(Plugin, Protocol):
-    """Holds pods out of the active queue. Anything but success gates the pod."""
+    """Holds pods out of the active queue. Any status but success gates the pod."""
 
     def pre_enqueue(self, pod: PodRecord) -> Status: ...
 
@@ -83,7 +137,7 @@ class PreEnqueuePlugin(Plugin, Protocol):
 class QueueSortPlugin(Plugin, Protocol):
     """Orders the active queue. ``queued_ns`` is when the pod entered the queue for this attempt.
 
-    The smallest key goes first; keys of one plugin must be comparable. The queue adds the pod's key as the last word.
+    The smallest key goes first; keys of one plugin must be comparable. The queue breaks ties by the pod's key.
     """
 
     def sort_key(self, pod: PodRecord, queued_ns: int) -> tuple[int, ...]: ...
@@ -91,7 +145,7 @@ class QueueSortPlugin(Plugin, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PreFilterResult:
-    """A PreFilter's answer. ``node_names`` None leaves all nodes in; otherwise only those are looked at further."""
+    """A PreFilter's result. ``node_names`` None accepts all nodes; otherwise only these are considered further."""
 
     status: Status
     node_names: frozenset[str] | None = None
@@ -99,17 +153,17 @@ class PreFilterResult:
 
 @runtime_checkable
 class PreFilterPlugin(Plugin, Protocol):
-    """Prepares Filter once per attempt, or turns the pod down, or skips its own Filter, before nodes are looked at."""
+    """Prepares Filter once per attempt, rejects the pod, or skips its own Filter, before nodes are filtered."""
 
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> PreFilterResult | Status: ...
 
 
 @runtime_checkable
 class PodChangePlugin(Plugin, Protocol):
-    """Keeps the PreFilter state true while preemption tries a node with other pods added or removed.
+    """Updates the PreFilter state while preemption tries a node with other pods added or removed.
 
-    Called on a cloned state, once for each pod that joins or leaves ``node``, in order; ``node`` shows it with all of
-    these changes made.
+    Called on a cloned state, once for each pod that is added to or removed from ``node``, in order; ``node`` shows it
+    with all of these changes.
     """
 
     def add_pod(self, state: CycleState, pod: PodRecord, added: PodRecord, node: NodeView) -> None: ...
@@ -119,19 +173,19 @@ class PodChangePlugin(Plugin, Protocol):
 
 @runtime_checkable
 class FilterPlugin(Plugin, Protocol):
-    """Says whether a node can take the pod (simple form). It may state a `Scope`."""
+    """Decides whether a node can take the pod (simple form). It may state a `Scope`."""
 
     def filter(self, state: CycleState, pod: PodRecord, node: NodeView) -> Status: ...
 
 
 @runtime_checkable
 class ArrayFilterPlugin(Plugin, Protocol):
-    """Says which nodes can take the pod (array form). Free rows may be answered for in any way.
+    """Decides which nodes can take the pod (array form). Answers for free rows are ignored.
 
-    The view may consist of worlds: read pods through its methods only, never from the cluster. ``scope`` may depend on
-    nothing but the plugin. Answers in the scopes NODE and ROW are kept for the pod's class: a code must mean the same
-    for it from one call to the next. A plugin with an attribute ``after_others`` that is true is asked about those
-    positions alone that no filter before it refused.
+    The view may consist of what-if views: read pods through its methods only, never from the cluster. ``scope`` must be
+    constant. Answers in the scopes NODE and ROW are cached for the pod's class: a code must keep its meaning from one
+    call to the next. A plugin with a true attribute ``after_others`` is called only for positions that no earlier
+    filter rejected.
     """
 
     @property
@@ -142,10 +196,11 @@ class ArrayFilterPlugin(Plugin, Protocol):
 
 @runtime_checkable
 class OneRowFilterPlugin(ArrayFilterPlugin, Protocol):
-    """An array filter of scope ROW that also answers for one row, with the code that `filter_rows` has for it.
+    """An array filter of scope ROW that also answers for one row, with the code that `filter_rows` returns for it.
 
-    ``gone`` are pods on the row, ``joined`` others: it answers as if these were there and those were not. `explain`
-    turns codes into reasons, as `Verdicts.status` does. So single rows that change are asked without arrays.
+    ``gone`` are pods on the row, ``joined`` others: it answers as if the latter were there and the former were not.
+    `explain` turns codes into reasons, like `Verdicts.status`. Single rows that change are thus evaluated without
+    arrays.
     """
 
     def filter_row(self, pod: PodRecord, row: int, gone: Sequence[PodRecord], joined: Sequence[PodRecord]) -> int: ...
@@ -155,11 +210,11 @@ class OneRowFilterPlugin(ArrayFilterPlugin, Protocol):
 
 @runtime_checkable
 class RowFilterPlugin(ArrayFilterPlugin, Protocol):
-    """An array filter of scope ROW that also says of one row of the cluster as it is whether the pod fits.
+    """An array filter of scope ROW that also tells whether the pod fits one row of the live cluster.
 
-    It says what `filter_rows` says, without arrays: after one pod is placed, one row has changed. For a class of pods
-    it gives the function that says so, which is right for as long as the class lives. This, and what is said of classes
-    and cells below, is asked of Podium's own plugins alone (`is_own`).
+    It agrees with `filter_rows`, without arrays: after one pod is placed, one row has changed. It returns a function
+    for a class of pods, which is valid as long as the class exists. This form, and those for classes and cells below,
+    are used for Podium's own plugins only (`is_own`).
     """
 
     def row_filter(self, pod_class: PodClass) -> FitsRow: ...
@@ -167,11 +222,11 @@ class RowFilterPlugin(ArrayFilterPlugin, Protocol):
 
 @runtime_checkable
 class JoiningPlugin(RowFilterPlugin, Protocol):
-    """Says of a row at once whether a pod fits, and what some scores rate it: who is asked often reads the row once.
+    """Evaluates for a row together whether a pod fits and some of the scores, reading the row once.
 
-    Of some scores with their weights it takes along those that it knows, and gives the others back; None where it
-    knows none. ``of_nodes`` is by row what to add to its scores, negative where the pod does not fit in any case. What
-    it gives must not keep the class, which ends with its pods.
+    Of the given scores with their weights it includes those that it knows, and returns the others; None if it knows
+    none. ``of_nodes`` holds by row what to add to its scores, negative if the pod does not fit in any case. The result
+    must not reference the class, which ends with its pods.
     """
 
     def join(
@@ -181,25 +236,27 @@ class JoiningPlugin(RowFilterPlugin, Protocol):
 
 @runtime_checkable
 class ClassFilterPlugin(PreFilterPlugin, Protocol):
-    """Knows of whole classes of pods that its PreFilter skips them, whatever else there is in the cluster.
+    """Knows classes of pods that its PreFilter skips, whatever else is in the cluster.
 
-    It is then not asked at PreFilter.
+    It is then not called at PreFilter.
     """
 
     def never_filters(self, pod_class: PodClass) -> bool: ...
 
 
 class PostFilterResult(msgspec.Struct, frozen=True):
-    """What a PostFilter proposes. ``plan`` is a value that says everything, None for plugins that make none.
+    """The proposal of a PostFilter plugin. ``plan`` is a value with all details, None for plugins that make none.
 
-    ``nominated_node`` None leaves the pod's nomination as it is, "" clears it. A plugin answers SUCCESS when it found a
-    way out, UNSCHEDULABLE when the next one may try, UNSCHEDULABLE_AND_UNRESOLVABLE when none need try, and ERROR when
-    it cannot tell. ``answers`` is filled in by `decide.post_filter`: what each plugin that was asked said. ``retry_ns``
-    is when the pod is worth another attempt though nothing else may have happened, None where time alone will not help.
-    ``releases`` are claims that are to give their devices back. ``evicts``: the victims go by eviction, which budgets
-    may refuse; otherwise they are deleted. ``binds_to`` is a node that the pod is bound to at once, though it has no
-    room yet: its kubelet holds the pod until it has. ``binds_first``: so that is asked for as soon as the victims'
-    deletions have begun.
+    ``nominated_node`` None leaves the pod's nomination unchanged, "" clears it. Victims need SUCCESS and a node, in
+    ``nominated_node`` or ``binds_to``; the scheduler refuses others. A plugin returns SUCCESS for a proposal,
+    UNSCHEDULABLE to let the next plugin try, UNSCHEDULABLE_AND_UNRESOLVABLE if none need try, and ERROR if it cannot
+    tell. ``answers`` is filled in by `decide.post_filter` with the answer of each plugin that was called. ``retry_ns``
+    is when the pod deserves another attempt even if nothing else happens, None if time alone does not help.
+    ``releases`` are claims to deallocate. ``evicts``: the victims are evicted, which budgets may refuse; otherwise they
+    are deleted. ``binds_to`` is a node to bind the pod to at once although it has no room yet: its kubelet holds the
+    pod until there is. ``binds_first``: do that as soon as the victims' deletions have begun. ``waits_for`` names
+    plugins, such as the one that answers, whose registered events wake the pod as well (`EnqueuePlugin`); the events of
+    the plugins that rejected the nodes always do.
     """
 
     status: Status
@@ -212,13 +269,14 @@ class PostFilterResult(msgspec.Struct, frozen=True):
     evicts: bool = False
     binds_to: str = ""
     binds_first: bool = False
+    waits_for: tuple[str, ...] = ()
 
 
 @runtime_checkable
 class PostFilterPlugin(Plugin, Protocol):
-    """Looks for a way out when no node fits; it proposes, and the scheduler carries out.
+    """Looks for a solution if no node fits; it proposes, and the scheduler executes.
 
-    ``handle`` is what it may ask the scheduler, ``outcome`` what the Filters said of each row.
+    ``handle`` is its interface to the scheduler, ``outcome`` the Filter plugins' verdict for each row.
     """
 
     def post_filter(
@@ -227,11 +285,24 @@ class PostFilterPlugin(Plugin, Protocol):
 
 
 @runtime_checkable
+class NominationPlugin(PostFilterPlugin, Protocol):
+    """A PostFilter plugin that decides from which pods its nominated pods keep the capacity that they wait for.
+
+    Without one, a nominated pod keeps capacity from pods of at most its own priority, which suits only preemption by
+    priority. ``nominated`` is a pod of the plugin's own profile, ``pod`` one of any profile of the scheduler. Return
+    True if ``pod`` must leave the capacity to ``nominated``. At most one PostFilter plugin of a profile may have this
+    method.
+    """
+
+    def holds_room(self, nominated: PodRecord, pod: PodRecord) -> bool: ...
+
+
+@runtime_checkable
 class PreScorePlugin(Plugin, Protocol):
     """Prepares Score once per attempt; ``feasible`` shows the nodes that passed.
 
-    A plugin with an attribute ``needs_pre_score`` that is true fails at Score in a profile that enables it there and
-    not at PreScore.
+    A plugin with a true attribute ``needs_pre_score`` fails at Score in a profile that enables it there and not at
+    PreScore.
     """
 
     def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status: ...
@@ -239,7 +310,7 @@ class PreScorePlugin(Plugin, Protocol):
 
 @runtime_checkable
 class ScorePlugin(Plugin, Protocol):
-    """Rates a node (simple form); the higher the better. Raw scores are integers of any size.
+    """Scores a node (simple form); higher is better. Raw scores are integers of any size.
 
     It may state a `Scope`.
     """
@@ -249,7 +320,7 @@ class ScorePlugin(Plugin, Protocol):
 
 @runtime_checkable
 class ArrayScorePlugin(Plugin, Protocol):
-    """Rates nodes (array form): ``[n]`` raw scores for the positions of a view."""
+    """Scores nodes (array form): ``[n]`` raw scores for the positions of a view."""
 
     @property
     def scope(self) -> Scope: ...
@@ -259,23 +330,23 @@ class ArrayScorePlugin(Plugin, Protocol):
 
 @runtime_checkable
 class RowScorePlugin(ArrayScorePlugin, Protocol):
-    """An array score of scope ROW that also rates one row of the cluster as it is, as `score_rows` does.
+    """An array score of scope ROW that also scores one row of the live cluster, with the result of `score_rows`.
 
-    For a class of pods it gives the function that does so, which is right for as long as the class lives.
+    It returns a function for a class of pods, which is valid as long as the class exists.
     """
 
     def row_score(self, pod_class: PodClass) -> ScoreRow: ...
 
 
 WeightedRowScore = tuple[RowScorePlugin, int]
-"""A score with the weight that the profile gives it."""
+"""A score with its weight in the profile."""
 
 
 @runtime_checkable
 class ClassScorePlugin(PreScorePlugin, Protocol):
-    """Knows of whole classes of pods whether its PreScore skips them, whatever else there is in the cluster.
+    """Knows for classes of pods whether its PreScore skips them, whatever else is in the cluster.
 
-    Where it does not, its PreScore answers SUCCESS and prepares nothing.
+    If it does not, its PreScore returns SUCCESS and prepares nothing.
     """
 
     def never_scores(self, pod_class: PodClass) -> bool: ...
@@ -283,23 +354,23 @@ class ClassScorePlugin(PreScorePlugin, Protocol):
 
 @runtime_checkable
 class NormalizePlugin(Plugin, Protocol):
-    """Brings raw scores of the feasible nodes into 0..100. Without it raw scores must be in that range."""
+    """Maps raw scores of the feasible nodes to 0..100. Without it raw scores must be in that range."""
 
     def normalize(self, state: CycleState, pod: PodRecord, scores: Int64s, feasible: View) -> Int64s: ...
 
 
 @runtime_checkable
 class RangeNormalizePlugin(NormalizePlugin, Protocol):
-    """Normalises a raw score by the lowest and the highest one of the feasible nodes, and by nothing else."""
+    """Normalizes a raw score by the lowest and the highest one of the feasible nodes only."""
 
     def normalize_within(self, raw: int, lowest: int, highest: int) -> int: ...
 
 
 @runtime_checkable
 class CellFilterPlugin(ArrayFilterPlugin, Protocol):
-    """A filter of scope CLUSTER that answers alike for whole groups of rows (see `podium.framework.kept.cells`).
+    """A filter of scope CLUSTER that gives groups of rows one answer (see `podium.framework.cache.class_cache`).
 
-    None where it does not, or not now.
+    Returns None if it does not, or not now.
     """
 
     def filter_cells(self, pod: PodRecord) -> CellFilter | None: ...
@@ -307,9 +378,9 @@ class CellFilterPlugin(ArrayFilterPlugin, Protocol):
 
 @runtime_checkable
 class CellScorePlugin(ArrayScorePlugin, Protocol):
-    """A score of scope CLUSTER that answers alike for whole groups of rows (see `podium.framework.kept.cells`).
+    """A score of scope CLUSTER that gives groups of rows one answer (see `podium.framework.cache.class_cache`).
 
-    None where it does not, or not now.
+    Returns None if it does not, or not now.
     """
 
     def score_cells(self, pod: PodRecord) -> CellScore | None: ...
@@ -317,10 +388,10 @@ class CellScorePlugin(ArrayScorePlugin, Protocol):
 
 @runtime_checkable
 class ReservePlugin(Plugin, Protocol):
-    """Notes that the pod takes the node, and forgets it when anything later fails. `unreserve` never fails.
+    """Reserves resources of the node for the pod, and releases them if a later step fails. `unreserve` never fails.
 
-    A plugin whose class has an attribute ``needs_state`` that is true need not be asked from here to PreBind about a
-    pod for which it has left nothing in the state under its name. What a class states does not hold for its subclasses.
+    A plugin whose class has a true attribute ``needs_state`` is not called from here to PreBind for a pod for which it
+    left nothing in the state under its name. The attribute does not apply to subclasses.
     """
 
     def reserve(self, state: CycleState, pod: PodRecord, node_name: str) -> Status: ...
@@ -338,14 +409,14 @@ class PermitResult:
 
 @runtime_checkable
 class PermitPlugin(Plugin, Protocol):
-    """The last word before binding: allow, reject or wait."""
+    """Allows, rejects or delays the binding."""
 
     def permit(self, state: CycleState, pod: PodRecord, node_name: str) -> PermitResult | Status: ...
 
 
 @runtime_checkable
 class PreBindPlugin(Plugin, Protocol):
-    """Has claims bound before the pod is; it returns what must be done, and the binding waits until that is done."""
+    """Requests that claims are bound before the pod; the binding waits until that is done."""
 
     def pre_bind(
         self, state: CycleState, pod: PodRecord, node_name: str
@@ -354,10 +425,10 @@ class PreBindPlugin(Plugin, Protocol):
 
 @runtime_checkable
 class PreparingPlugin(Plugin, Protocol):
-    """Says whether what its PreBind had done is ready for the pod: SUCCESS, WAIT for at most the timeout, or an error.
+    """Reports whether what its PreBind requested is ready: SUCCESS, WAIT for at most the timeout, or an error.
 
-    It is asked once all of that has been done, and again when volumes or their claims change, and from time to time;
-    `give_up` tells it that the time is over, and says what that is to the pod.
+    It is called once everything requested is done, again when volumes or their claims change, and periodically;
+    `give_up` reports the timeout, and returns what that means for the pod.
     """
 
     def prepared(self, state: CycleState, pod: PodRecord, node_name: str) -> PermitResult: ...
@@ -367,34 +438,169 @@ class PreparingPlugin(Plugin, Protocol):
 
 @runtime_checkable
 class BindPlugin(Plugin, Protocol):
-    """Decides how the pod is bound: SUCCESS has it bound through the API, SKIP leaves it to the next plugin."""
+    """Decides how the pod is bound: SUCCESS binds it through the API, SKIP leaves it to the next plugin."""
 
     def bind(self, state: CycleState, pod: PodRecord, node_name: str) -> Status: ...
 
 
 @runtime_checkable
 class PostBindPlugin(Plugin, Protocol):
-    """Is told that the pod was bound."""
+    """Receives a notification that the pod was bound."""
 
     def post_bind(self, state: CycleState, pod: PodRecord, node_name: str) -> None: ...
 
 
 @runtime_checkable
 class EnqueuePlugin(Plugin, Protocol):
-    """Names the events after which a pod that this plugin turned down is worth another attempt."""
+    """Names the events after which a pod that this plugin rejected deserves another attempt."""
 
     def events_to_register(self) -> Sequence[EventToRegister]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class PluginContext:
-    """What a plugin is made with.
+    """The arguments of a plugin's constructor.
 
-    ``args`` come from the configuration and are checked by the plugin itself; ``cluster`` is what it may read;
-    ``waiting_pods`` are the pods that Permit plugins hold; ``seed`` is for choices that must look random but repeat.
+    ``args`` come from the configuration and are checked by the plugin itself; ``cluster`` is read-only;
+    ``waiting_pods`` are the pods that Permit plugins hold; ``seed`` is for choices that should look random but repeat;
+    ``is_sampling`` if kube-scheduler's limits on the nodes to examine apply (`podium.decide.sampling`).
     """
 
     args: Mapping[str, Any]
     cluster: Cluster
     waiting_pods: WaitingPods = field(default_factory=WaitingPods)
     seed: int = 0
+    is_sampling: bool = False
+
+
+def total_of_row(
+    of_nodes: memoryview,
+    filters: Sequence[FitsRow],
+    scores: Sequence[tuple[ScoreRow, int]],
+    joined: TotalOfRow | None = None,
+) -> TotalOfRow:
+    """Return a function that sums the weighted scores of a row that all filters accept.
+
+    ``of_nodes`` holds by row what to add; a negative value means that the pod does not fit in any case. ``joined``
+    answers for that and for some other plugins at once.
+    """
+
+    def total(pod: PodRecord, row: int) -> int:
+        found: int = of_nodes[row] if joined is None else joined(pod, row)
+        if found < 0:
+            return NO_FIT
+        for fits in filters:
+            if not fits(pod, row):
+                return NO_FIT
+        for score, weight in scores:
+            found += weight * score(pod, row)
+        return found
+
+    return total if joined is None or filters or scores else joined
+
+
+class EventResource(Enum):
+    """The kinds of objects whose changes are distinguished."""
+
+    # Each member is a single object that is looked up for every event; an Enum's own hash is that of its name.
+    __hash__ = object.__hash__
+
+    POD = "Pod"  # the pending pod itself
+    ASSIGNED_POD = "AssignedPod"
+    NODE = "Node"
+    NAMESPACE = "Namespace"
+    PERSISTENT_VOLUME = "PersistentVolume"
+    PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
+    STORAGE_CLASS = "StorageClass"
+    CSI_NODE = "CSINode"
+    CSI_DRIVER = "CSIDriver"
+    CSI_STORAGE_CAPACITY = "CSIStorageCapacity"
+    VOLUME_ATTACHMENT = "VolumeAttachment"
+    RESOURCE_CLAIM = "ResourceClaim"
+    RESOURCE_SLICE = "ResourceSlice"
+    DEVICE_CLASS = "DeviceClass"
+    SERVICE = "Service"
+    WORKLOAD = "Workload"
+    # kube-scheduler wakes no pod when a budget changes; here some preemption settings require the budgets' consent.
+    POD_DISRUPTION_BUDGET = "PodDisruptionBudget"
+    WILDCARD = "*"
+
+
+class ActionType(Flag):
+    """What happened to an object."""
+
+    __hash__ = object.__hash__
+
+    ADD = auto()
+    DELETE = auto()
+    UPDATE_NODE_ALLOCATABLE = auto()
+    UPDATE_NODE_LABEL = auto()
+    UPDATE_NODE_TAINT = auto()
+    UPDATE_NODE_DECLARED_FEATURE = auto()
+    UPDATE_NODE_OTHER = auto()
+    UPDATE_POD_LABEL = auto()
+    UPDATE_POD_SCALE_DOWN = auto()
+    UPDATE_POD_TOLERATION = auto()
+    UPDATE_POD_SCHEDULING_GATES = auto()
+    UPDATE_POD_GENERATED_RESOURCE_CLAIM = auto()
+    UPDATE_POD_OTHER = auto()
+    UPDATE_OTHER = auto()
+    UPDATE = (
+        UPDATE_NODE_ALLOCATABLE
+        | UPDATE_NODE_LABEL
+        | UPDATE_NODE_TAINT
+        | UPDATE_NODE_DECLARED_FEATURE
+        | UPDATE_NODE_OTHER
+        | UPDATE_POD_LABEL
+        | UPDATE_POD_SCALE_DOWN
+        | UPDATE_POD_TOLERATION
+        | UPDATE_POD_SCHEDULING_GATES
+        | UPDATE_POD_GENERATED_RESOURCE_CLAIM
+        | UPDATE_POD_OTHER
+        | UPDATE_OTHER
+    )
+    ALL = ADD | DELETE | UPDATE
+
+
+class ClusterEvent(msgspec.Struct, frozen=True):
+    """An event that happened, or (in a registration) a set of possible events.
+
+    For an event that happened, ``old`` and ``new`` are the object before and after: PodRecord for pods, the typed
+    object for other kinds; None if there is none. ``label`` is the name under which the queue records it.
+    """
+
+    resource: EventResource
+    action: ActionType
+    old: Any = None
+    new: Any = None
+    label: str = ""
+
+    def concerns(self, registered: ClusterEvent) -> bool:
+        """Return whether this event is one of those that ``registered`` waits for."""
+        if EventResource.WILDCARD in (registered.resource, self.resource):
+            return True
+        return self.resource is registered.resource and bool(self.action & registered.action)
+
+
+QueueingHint = Callable[[PodRecord, ClusterEvent], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class EventToRegister:
+    """An event that may make a pod schedulable that this plugin rejected.
+
+    ``hint`` returns whether to retry the pod; None retries always. A hint must be cheap and must not change anything.
+    """
+
+    resource: EventResource
+    action: ActionType
+    hint: QueueingHint | None = None
+
+    def wakes(self, pod: PodRecord, event: ClusterEvent) -> bool:
+        """Return whether ``event`` justifies another attempt at ``pod``."""
+        if not event.concerns(ClusterEvent(self.resource, self.action)):
+            return False
+        return self.hint is None or EventResource.WILDCARD is event.resource or self.hint(pod, event)
+
+
+EVERY_EVENT = (EventToRegister(EventResource.WILDCARD, ActionType.ALL),)

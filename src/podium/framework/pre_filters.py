@@ -1,4 +1,4 @@
-"""Runs the PreFilter plugins of a profile: what is prepared once an attempt, before nodes are looked at.
+"""The PreFilter plugins of a profile, which prepare an attempt, and the contract of plugins for groups of pods.
 
 Source: pkg/scheduler/framework/runtime/framework.go (RunPreFilterPlugins).
 """
@@ -7,84 +7,74 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from podium.api.versions.behaviors import Behavior
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
-from podium.cluster.pod_class import PodClass
+from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
-from podium.framework.cycle_state import CycleState
-from podium.framework.errors import PluginError, blame
-from podium.framework.plugin import ClassFilterPlugin, PreFilterPlugin, PreFilterResult, is_own
-from podium.framework.status import SKIP, SUCCESS, Code, Status, unresolvable
+from podium.framework.handle import CycleState, Handle
+from podium.framework.plugin import ClassFilterPlugin, Plugin, PreFilterPlugin, PreFilterResult, ReservePlugin, is_own
+from podium.framework.verdicts import SKIP, SUCCESS, Code, Outcome, PluginError, Status, blame, unresolvable
+
+LEFT_OUT = "PreFilter"
+"""The plugin of a rejection by several PreFilters together."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreFiltered:
-    """The result of all PreFilters. ``rows`` None means every node; ``plugins`` are those that named nodes."""
+    """The result of all PreFilter plugins.
+
+    ``rows`` None means every node; ``plugins`` are those that named nodes. ``left_out`` is the status of all other
+    nodes.
+    """
 
     status: Status
     rows: Int64s | None = None
     plugins: tuple[str, ...] = ()
+    left_out: Status = unresolvable().by(LEFT_OUT)  # noqa: RUF009 - an immutable value
 
 
 _EVERY_NODE = PreFiltered(SUCCESS)
 
 
-class _Asked:
-    """The PreFilter plugins that may have something to say to the pods of a class, and the names of the others."""
-
-    __slots__ = ("_names", "_skipping", "_with_them", "plugins")
-
-    def __init__(self, plugins: list[PreFilterPlugin], skipping: list[str]) -> None:
-        self.plugins = plugins
-        self._skipping = self._with_them = frozenset(skipping)
-        self._names: list[str] = []
-
-    def skipping_with(self, names: list[str]) -> frozenset[str]:
-        """The names of those that skip a pod of the class, with those that have said so of it.
-
-        It is one object for pods of which the same ones say so: what is kept by it is found without a comparison.
-        """
-        if names != self._names:
-            self._names, self._with_them = names, self._skipping.union(names)
-        return self._with_them
-
-
 class PreFilters:
-    """The PreFilter plugins of one profile at work on one cluster."""
+    """The PreFilter plugins of one profile on one cluster."""
 
     def __init__(self, plugins: Sequence[PreFilterPlugin], cluster: Cluster) -> None:
         self._plugins = plugins
         self._knowing = [plugin for plugin in plugins if isinstance(plugin, ClassFilterPlugin) and is_own(plugin)]
         self._cluster = cluster
-        # Tells what is known here of a class from what another profile knows of it, in the class's memo.
+        self._counts_left_out = cluster.release.has(Behavior.UNMATCHED_NODES_COUNTED)
+        # Distinguishes this profile's entries from those of other profiles in the memo of a class.
         self._asked_key = object()
 
     def run(self, state: CycleState, pod: PodRecord) -> PreFiltered:
-        """Run every PreFilter.
+        """Run every PreFilter plugin.
 
-        A rejection that preemption might lift lets the others prepare their Filters all the same, for preemption needs
-        them; any other rejection ends it. Raises PluginError for an answer that is neither success, skip nor rejection.
+        After a rejection that preemption might resolve, the others still prepare their filters, which preemption needs;
+        any other rejection ends it. Raises PluginError for an answer that is neither success, skip nor rejection.
         """
-        asked = self._asked_about(pod.pod_class)
+        plugins, skipped = self._asked_about(pod.pod_class)
         skipping: list[str] = []
         try:
-            return self._ask(asked.plugins, state, pod, skipping)
+            return self._ask(plugins, state, pod, skipping)
         finally:
-            state.skip_filter = asked.skipping_with(skipping)
+            state.skip_filter = skipped.union(skipping)
 
     def _ask(
         self, plugins: Sequence[PreFilterPlugin], state: CycleState, pod: PodRecord, skipping: list[str]
     ) -> PreFiltered:
-        """What some plugins come to together; the names of those that skip the pod are added to ``skipping``."""
+        """Return the joint result of some plugins; add the names of those that skip the pod to ``skipping``."""
         names: frozenset[str] | None = None
         narrowing: list[str] = []
         rejected: Status | None = None
         cluster = self._cluster
         for plugin in plugins:
-            # As `Calling` does it, which would cost as much as most plugins take to answer.
+            # Like `Calling`, which would cost as much as most plugins take to answer.
             try:
                 answer = plugin.pre_filter(state, pod, cluster)
             except BaseException as error:
@@ -114,34 +104,37 @@ class PreFilters:
         return PreFiltered(rejected) if rejected is not None else self._narrowed(names, narrowing)
 
     def _behind(self, plugin: PreFilterPlugin) -> frozenset[str]:
-        """The names of those that come after a plugin, whether or not they are asked about pods of the class."""
+        """Return the names of the plugins after ``plugin``, whether or not they are called for pods of the class."""
         behind = self._plugins[self._plugins.index(plugin) + 1 :]
         return frozenset(other.name for other in behind)
 
     def _narrowed(self, names: frozenset[str] | None, plugins: list[str]) -> PreFiltered:
-        """The rows of the nodes that some plugins named; None means every node."""
+        """Return the rows of the nodes that some plugins named; None means every node."""
         if names is None:
             return _EVERY_NODE
         row_of = self._cluster.nodes.row_of
         rows = np.array(sorted(row_of[name] for name in names if name in row_of), dtype=np.int64)
-        return PreFiltered(SUCCESS, rows, tuple(sorted(plugins)))
+        plugins = sorted(plugins)
+        reasons = (f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]",) if self._counts_left_out else ()
+        return PreFiltered(SUCCESS, rows, tuple(plugins), unresolvable(*reasons).by(LEFT_OUT))
 
-    def _asked_about(self, pod_class: PodClass) -> _Asked:
-        known: _Asked | None = pod_class.memo.get(self._asked_key)
+    def _asked_about(self, pod_class: PodClass) -> tuple[list[PreFilterPlugin], frozenset[str]]:
+        """Return the plugins that may apply to the pods of a class, and the names of the others."""
+        known: tuple[list[PreFilterPlugin], frozenset[str]] | None = pod_class.memo.get(self._asked_key)
         if known is None:
-            skipping = [plugin.name for plugin in self._knowing if plugin.never_filters(pod_class)]
-            asked = [plugin for plugin in self._plugins if plugin.name not in skipping]
-            known = pod_class.memo[self._asked_key] = _Asked(asked, skipping)
+            skipping = frozenset(plugin.name for plugin in self._knowing if plugin.never_filters(pod_class))
+            known = [plugin for plugin in self._plugins if plugin.name not in skipping], skipping
+            pod_class.memo[self._asked_key] = known
         return known
 
 
 def says(answer: object, code: Code) -> bool:
-    """Whether a plugin answered with a code."""
+    """Return whether a plugin answered with a code."""
     return isinstance(answer, Status) and answer.code is code
 
 
 def rejection(answer: object, plugin: str, point: str, pod: PodRecord) -> Status:
-    """A plugin's no. Raises PluginError for an answer that is none."""
+    """Return a plugin's rejection. Raises PluginError for an answer that is none."""
     if isinstance(answer, Status) and answer.is_rejected:
         return answer.by(plugin)
     found = (
@@ -154,3 +147,74 @@ def _nothing_left(plugins: list[str]) -> Status:
     if len(plugins) == 1:
         return unresolvable(f"node(s) didn't satisfy plugin {plugins[0]}")
     return unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}] simultaneously")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDemand:
+    """Pods of one PodGroup that are to be placed together, and that do not fit together at present.
+
+    ``members`` are the pending ones in the order in which they are tried; at least ``needed`` of them need a node,
+    besides those of the group that have one. ``domains`` are the rows (ascending) of each topology domain that may take
+    them all, by the domain's name and in the order in which domains are tried; without a topology it has one entry,
+    named "", whose rows are None for all.
+    """
+
+    key: str
+    members: tuple[PodRecord, ...]
+    needed: int
+    domains: tuple[tuple[str, Int64s | None], ...] = (("", None),)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPostFilterResult:
+    """A proposal for a group: a node for each of enough members, and the victims that this requires, or nothing.
+
+    ``placements`` are in the order of the members; omitted members stay pending. A plugin returns SUCCESS for a
+    proposal, UNSCHEDULABLE if there is none or it is not worthwhile now, and ERROR if it cannot tell. ``domain`` is
+    where the members are placed together, "" without a topology. ``plan``, ``retry_ns``, ``evicts`` and ``waits_for``
+    are as in `PostFilterResult`. ``keeps_nominations``: the victims of an earlier plan are still terminating, so that
+    the members' nominations stay; otherwise nominations end if there is no new plan. ``binds_first``: bind the members
+    as soon as the victims' deletions are under way. ``states`` are those of the placements if these are bound now
+    although there is no capacity yet: their kubelets hold the pods until there is.
+    """
+
+    status: Status
+    placements: tuple[tuple[PodRecord, str], ...] = ()
+    victims: tuple[PodRecord, ...] = ()
+    domain: str = ""
+    plan: Any = None
+    retry_ns: int | None = None
+    evicts: bool = False
+    keeps_nominations: bool = False
+    binds_first: bool = False
+    states: tuple[CycleState, ...] = ()
+    waits_for: tuple[str, ...] = ()
+
+
+class GroupHandle(Handle, Protocol):
+    """The scheduler's interface for such a plugin, in addition to that of any PostFilter plugin."""
+
+    @property
+    def reserving(self) -> Sequence[ReservePlugin]:
+        """The plugins that reserve what a pod needs on its node besides capacity."""
+        ...
+
+    def pre_filter(self, state: CycleState, pod: PodRecord) -> PreFiltered:
+        """Run the PreFilter plugins for a member; they prepare the Filter plugins in its state."""
+        ...
+
+    def filter(self, state: CycleState, pod: PodRecord, rows: Int64s | None = None) -> Outcome:
+        """Filter the live cluster, or some rows of it, considering nominated pods."""
+        ...
+
+
+@runtime_checkable
+class GroupPostFilterPlugin(Plugin, Protocol):
+    """Looks for a solution if too few of a PodGroup's pods fit: one plan for all of them, or none.
+
+    It is a PostFilter plugin as well, and is called in the order of these.
+    """
+
+    def group_post_filter(
+        self, demand: GroupDemand, handle: GroupHandle, cluster: Cluster
+    ) -> GroupPostFilterResult: ...

@@ -1,11 +1,11 @@
-"""Runs the plugins of a profile as kube-scheduler's framework does, over all nodes at once.
+"""The runner: executes a profile's plugins as kube-scheduler's framework does, over all nodes at once.
 
 Source: pkg/scheduler/framework/runtime/framework.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,14 +14,13 @@ from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.cluster.worlds import Worlds
-from podium.framework.cycle_state import CycleState
-from podium.framework.errors import Calling, PluginError, failure, is_failure
+from podium.cluster.what_if_view import WhatIfView
+from podium.framework.cache.class_cache import ClassCache, as_many_as
+from podium.framework.cache.filters import KEPT_CLASSES, KEPT_ENTRIES, KeptFilters
+from podium.framework.cache.rankings import Rankings
+from podium.framework.cache.row_filters import RowFilters
 from podium.framework.extenders import Extenders
-from podium.framework.kept.class_cache import ClassCache, as_many_as
-from podium.framework.kept.filters import KEPT_CLASSES, KEPT_ENTRIES, KeptFilters
-from podium.framework.kept.rankings import Rankings
-from podium.framework.kept.row_filters import RowFilters
+from podium.framework.handle import CycleState, Reach, Reaches, ReachingFilterPlugin
 from podium.framework.plugin import (
     ArrayFilterPlugin,
     CellFilterPlugin,
@@ -36,18 +35,16 @@ from podium.framework.plugin import (
     is_own,
 )
 from podium.framework.pre_filters import PreFiltered, PreFilters
-from podium.framework.reach import Reach, Reaches, ReachingFilterPlugin
 from podium.framework.scoring import Scoring
-from podium.framework.settings.profile import Profile
+from podium.framework.settings.registry import Profile
 from podium.framework.simple_form import FilterByNode, filter_by_node, scope_of, scores_by_node_alone
-from podium.framework.status import SUCCESS, Status, unresolvable
-from podium.framework.verdicts import Outcome
+from podium.framework.verdicts import SUCCESS, Calling, Outcome, PluginError, Status, failure, is_failure, unresolvable
 
 
 class _Filter:
-    """A Filter plugin in the array form, with its place in the profile; ``plugin`` is as the profile has it.
+    """A Filter plugin in the array form, with its position in the profile; ``plugin`` is the profile's object.
 
-    ``by_row``, ``joining`` and ``cells`` are None where it does not have these forms, or is not asked in them.
+    ``by_row``, ``joining`` and ``cells`` are None if it lacks these forms, or is not called in them.
     """
 
     __slots__ = ("after_others", "array", "by_row", "cells", "index", "joining", "plugin", "scope")
@@ -70,24 +67,27 @@ class _Filter:
 
 
 class Runner:
-    """One profile at work on one cluster."""
+    """One profile on one cluster."""
 
     def __init__(self, profile: Profile, cluster: Cluster) -> None:
         self.profile = profile
         self.cluster = cluster
-        # Who is asked beside the plugins; None where nobody is.
+        if profile.is_sampling:
+            # From now on, the order in which nodes appear is remembered.
+            cluster.nodes.tree_order()
+        # The extenders that are called besides the plugins; None if there are none.
         self.extenders: Extenders | None = None
         self.cache = ClassCache(as_many_as(KEPT_ENTRIES, cluster.nodes, least=KEPT_CLASSES))
         self.scoring = Scoring(profile, cluster, self.cache)
         self._pod_change = [plugin for plugin in profile.pre_filter if isinstance(plugin, PodChangePlugin)]
-        # Those of PreBind that make something ready.
+        # The PreBind plugins that prepare something.
         self.preparing = [plugin for plugin in profile.pre_bind if isinstance(plugin, PreparingPlugin)]
         self._filters = [
             _Filter(index, plugin, cluster, self._pod_change) for index, plugin in enumerate(profile.filter, 1)
         ]
         self._wide_filters = {placed.plugin.name for placed in self._filters if placed.scope is Scope.CLUSTER}
         self._node_filters = {placed.plugin.name for placed in self._filters if placed.scope is Scope.NODE}
-        # Whether all others look at single rows, by the plugins that were skipped when this was asked last.
+        # Whether all other filters depend on single rows, for the plugins that were skipped at the last call.
         self._row_local: tuple[frozenset[str], bool] = (frozenset(), not self._wide_filters)
         self.kept = KeptFilters(self, self.cache, self._filters)
         self._simple = [placed.array for placed in self._filters if isinstance(placed.array, FilterByNode)]
@@ -98,21 +98,21 @@ class Runner:
 
     @property
     def reserving(self) -> Sequence[ReservePlugin]:
-        """The plugins that reserve what a pod needs on its node beside room."""
+        """The plugins that reserve what a pod needs on its node besides capacity."""
         return self.profile.reserve
 
     def extenders_of(self, pod: PodRecord) -> Extenders | None:
-        """The extenders where any of them is asked about the pod, else None."""
+        """Return the extenders if any of them is called for the pod, else None."""
         extenders = self.extenders
         return None if extenders is None or not extenders.concern(pod) else extenders
 
     def pre_enqueue(self, pod: PodRecord) -> Status:
-        """Whether the pod may be attempted at all: success, or the answer of the first PreEnqueue that holds it back.
+        """Return whether the pod may be attempted: success, or the status of the first PreEnqueue plugin that gates it.
 
-        One that raises holds the pod back too.
+        A plugin that raises gates the pod too.
         """
         for plugin in self.profile.pre_enqueue:
-            # As `Calling` does it, which would cost as much as most plugins take to answer.
+            # Like `Calling`, which would cost as much as most plugins take to answer.
             try:
                 status = plugin.pre_enqueue(pod)
             except BaseException as error:
@@ -125,24 +125,27 @@ class Runner:
         return SUCCESS
 
     def sort_key(self, pod: PodRecord, queued_ns: int) -> tuple[int, ...]:
-        """The pod's place in the active queue; the smallest goes first."""
+        """Return the pod's key in the active queue; the smallest goes first."""
         if self.profile.queue_sort is None:
             raise PluginError(f"profile {self.profile.scheduler_name} has no QueueSort plugin")
         return self.profile.queue_sort.sort_key(pod, queued_ns)
 
     def pre_filter(self, state: CycleState, pod: PodRecord) -> PreFiltered:
-        """Run every PreFilter (see `PreFilters.run`)."""
+        """Run every PreFilter plugin (see `PreFilters.run`), at the start of an attempt."""
+        if self.profile.is_sampling:
+            # kube-scheduler takes a snapshot of the nodes, with their order, for each attempt.
+            self.cluster.nodes.tree_order()
         for simple in self._simple:
             simple.begin_attempt()
         return self._pre_filters.run(state, pod)
 
     def filters_of(self, state: CycleState) -> list[_Filter]:
-        """The filters that have something to say about the pod of this attempt."""
+        """Return the filters that apply to the pod of this attempt."""
         return [placed for placed in self._filters if placed.plugin.name not in state.skip_filter]
 
     def filter(self, state: CycleState, pod: PodRecord, rows: Int64s | None = None) -> Outcome:
-        """Filter the live cluster, or some rows of it, with regard to nominated pods."""
-        if rows is None and self.is_row_local(state):
+        """Filter the live cluster, or some rows of it, considering nominated pods."""
+        if rows is None and self.is_row_local(state) and not self.cluster.nominations.depend_on_pods:
             return self.kept.filter_all(state, pod)
         few = None if rows is None else self.kept.filter_few(state, pod, rows)
         if few is not None:
@@ -158,19 +161,29 @@ class Runner:
             outcome.override(*self.beside(state, pod, view, pod.uid))
         return outcome
 
-    def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: Worlds, own_uid: str) -> Outcome:
-        """Filter worlds, with regard to nominated pods; the nomination of ``own_uid`` does not count."""
+    def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: WhatIfView, own_uid: str) -> Outcome:
+        """Filter what-if views, considering nominated pods except the nomination of ``own_uid``."""
         outcome = self.filter_view(state, pod, worlds)
         if self.cluster.nominations.uids:
             outcome.override(*self.beside(state, pod, worlds, own_uid))
         return outcome
 
+    def fits_without(self, state: CycleState, pod: PodRecord, node_name: str, gone: Iterable[PodRecord]) -> bool:
+        """Return whether the pod of this attempt would fit a node if some pods, on any nodes, were gone."""
+        row = self.cluster.nodes.row_of.get(node_name)
+        if row is None:
+            return False
+        slots = np.array([other.slot for other in gone], dtype=np.int64)
+        worlds = WhatIfView(self.cluster, np.array([row], dtype=np.int64))
+        worlds.remove_anywhere(np.zeros(len(slots), dtype=np.int64), slots)
+        return bool(self.filter_worlds(state, pod, worlds, pod.uid).refused[0] == 0)
+
     def for_known_nodes(self, state: CycleState) -> CycleState:
-        """The same attempt for nodes that the filters of scope NODE have let in, which are not asked again."""
+        """Return the same attempt for nodes that pass the filters of scope NODE, which are skipped."""
         return state.skipping(self._node_filters)
 
     def feasible_rows(self, pod: PodRecord) -> Int64s:
-        """The rows that the Filters would let another pod like ``pod`` onto, as things are."""
+        """Return the rows on which another pod like ``pod`` would pass the filters, in the present state."""
         other = pod.without_node(name="", uid="")
         state = CycleState()
         found = self.pre_filter(state, other)
@@ -180,7 +193,7 @@ class Runner:
         return feasible if found.rows is None else found.rows[feasible]
 
     def is_row_local(self, state: CycleState) -> bool:
-        """Whether every filter that has something to say answers for a row from that row alone."""
+        """Return whether every filter that applies depends on one row alone."""
         skipped, is_local = self._row_local
         if skipped is not state.skip_filter:
             is_local = self._wide_filters <= state.skip_filter
@@ -188,9 +201,9 @@ class Runner:
         return is_local
 
     def reaches(self, state: CycleState, pod: PodRecord) -> Reaches:
-        """On which pods of other nodes the answers hang of those filters that have something to say.
+        """Return the pods of other nodes on which the filters that apply depend.
 
-        Of Podium's own, those that do not say look at no pods of other nodes.
+        Podium's own filters that do not report this do not depend on pods of other nodes.
         """
         found: list[Reach] = []
         is_known = True
@@ -205,15 +218,14 @@ class Runner:
         return Reaches(tuple(found), is_known)
 
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int = 1) -> RowFilters | None:
-        """The filters for one row at a time, to be asked about so many.
+        """Return the filters for one row at a time, for ``rows`` calls.
 
-        None where some filter that has something to say has no such form, or there are so many rows that arrays are
-        quicker.
+        Returns None if a filter that applies lacks this form, or if there are so many rows that arrays are faster.
         """
         return self.kept.row_filters(state, pod, rows)
 
     def refused_beside(self, state: CycleState, pod: PodRecord, rows: Int64s) -> Int64s:
-        """Those of some rows, ascending, where ``pod`` does not fit beside the nominated pods that count for it."""
+        """Return the rows, ascending, on which ``pod`` does not fit beside the nominated pods that count for it."""
         filters = self.kept.row_filters(state, pod, len(rows))
         if filters is not None:
             refused = [filters.beside(pod, row, (), pod.uid) != 0 for row in rows.tolist()]
@@ -222,55 +234,55 @@ class Runner:
         return rows[positions[beside.refused != 0]] if len(beside.refused) else rows[:0]
 
     def beside(self, state: CycleState, pod: PodRecord, view: View, own_uid: str) -> tuple[Int64s, Outcome]:
-        """The positions with nominated pods that count for ``pod``, and whether it fits beside them there."""
+        """Return the positions with nominated pods that count for ``pod``, and whether it fits beside them there."""
         if self.cluster.nominations.reach_domains and not self.is_row_local(state):
             return self._beside_all(state, pod, view, own_uid)
-        positions, nominated = self._nominated(pod.priority, own_uid, view)
+        positions, nominated = self._nominated(pod, own_uid, view)
         beside = np.array(sorted(set(positions)), dtype=np.int64)
         if not nominated:
             return beside, Outcome(0)
-        worlds = view.at(beside) if isinstance(view, Worlds) else Worlds(self.cluster, view.rows[beside])
+        worlds = view.at(beside) if isinstance(view, WhatIfView) else WhatIfView(self.cluster, view.rows[beside])
         worlds.join(np.searchsorted(beside, positions), nominated)
         return beside, self.filter_view(state, pod, worlds)
 
     def _beside_all(self, state: CycleState, pod: PodRecord, view: View, own_uid: str) -> tuple[Int64s, Outcome]:
-        """The same where nominated pods count for other nodes too: whether it fits beside all of them that count."""
+        """Return the same if nominated pods count for other nodes too: whether the pod fits beside all that count."""
         row_of = self.cluster.nodes.row_of
         found = [
             (row_of[name], other)
             for other, name in self.cluster.nominations.all()
-            if name in row_of and other.uid != own_uid and self.cluster.nominations.priority(other) >= pod.priority
+            if name in row_of and other.uid != own_uid and self.cluster.nominations.counts_for(other, pod)
         ]
         everywhere = np.arange(len(view), dtype=np.int64)
         if not found:
             return everywhere[:0], Outcome(0)
-        worlds = view.at(everywhere) if isinstance(view, Worlds) else Worlds(self.cluster, view.rows)
+        worlds = view.at(everywhere) if isinstance(view, WhatIfView) else WhatIfView(self.cluster, view.rows)
         worlds.join_everywhere([other for _, other in found], np.array([row for row, _ in found], dtype=np.int64))
         return everywhere, self.filter_view(state, pod, worlds)
 
-    def _nominated(self, priority: int, own_uid: str, view: View) -> tuple[list[int], list[PodRecord]]:
-        """Nominated pods of at least ``priority``, all but one's own, with their positions in the view, ascending."""
+    def _nominated(self, pod: PodRecord, own_uid: str, view: View) -> tuple[list[int], list[PodRecord]]:
+        """Return the nominated pods that count for ``pod``, all but ``own_uid``, with their positions, ascending."""
         nominations = self.cluster.nominations
-        if len(view) <= len(nominations) or (isinstance(view, Worlds) and view.are_many):
+        if len(view) <= len(nominations) or (isinstance(view, WhatIfView) and view.are_many):
             places = [(position, int(row)) for position, row in enumerate(view.rows)]
         else:
             rows = np.array(nominations.rows(), dtype=np.int64)
             at = np.minimum(np.searchsorted(view.rows, rows), len(view) - 1)
             places = [(int(p), int(r)) for p, r in zip(at, rows, strict=True) if view.rows[p] == r]
         found = [
-            (position, pod)
+            (position, other)
             for position, row in places
-            for pod in nominations.on_row(row)
-            if pod.uid != own_uid and nominations.priority(pod) >= priority
+            for other in nominations.on_row(row)
+            if other.uid != own_uid and nominations.counts_for(other, pod)
         ]
-        return [position for position, _ in found], [pod for _, pod in found]
+        return [position for position, _ in found], [other for _, other in found]
 
     def filter_rows_of(self, state: CycleState, pod: PodRecord, rows: Int64s, scope: Scope) -> Outcome:
-        """What the filters of one scope say of some rows, without regard to nominated pods."""
+        """Return the verdict of the filters of one scope on some rows, ignoring nominated pods."""
         return self.filter_view(state, pod, View(self.cluster, rows), scope)
 
     def filter_view(self, state: CycleState, pod: PodRecord, view: View, scope: Scope | None = None) -> Outcome:
-        """Run the filters of one scope (None: all) that have something to say; nominated pods are not regarded."""
+        """Run the filters of one scope (None: all) that apply, ignoring nominated pods."""
         outcome = Outcome(len(view))
         self._filter_into(outcome, state, pod, view, scope)
         return outcome
@@ -278,7 +290,7 @@ class Runner:
     def _filter_into(
         self, outcome: Outcome, state: CycleState, pod: PodRecord, view: View, scope: Scope | None
     ) -> None:
-        """Run the filters of one scope (None: all) that have something to say about the pod."""
+        """Run the filters of one scope (None: all) that apply to the pod."""
         for placed in self._filters:
             if placed.plugin.name in state.skip_filter or (scope is not None and placed.scope is not scope):
                 continue
@@ -289,12 +301,12 @@ class Runner:
                     outcome.add(placed.index, placed.plugin.name, placed.array.filter_rows(state, pod, view))
 
     def _filter_rest(self, outcome: Outcome, placed: _Filter, state: CycleState, pod: PodRecord, view: View) -> None:
-        """Ask a plugin about the nodes that nobody before it refused."""
+        """Call a filter for the nodes that no earlier filter rejected."""
         positions = outcome.undecided(placed.index)
         positions = positions[view.take(self.cluster.nodes.present)[positions]]
         if not len(positions):
             return
-        part = view.at(positions) if isinstance(view, Worlds) else View(self.cluster, view.rows[positions])
+        part = view.at(positions) if isinstance(view, WhatIfView) else View(self.cluster, view.rows[positions])
         verdicts = placed.array.filter_rows(state, pod, part)
         codes = np.zeros(len(view), dtype=np.int64)
         codes[positions] = verdicts.codes
@@ -302,5 +314,5 @@ class Runner:
 
 
 def _may_look_at_any_pod(plugin: Plugin) -> bool:
-    """Whether a plugin's answers are kept by row, and may hang on what none of Podium's own look at in pods."""
+    """Return whether a plugin's answers are cached by row and may depend on fields that Podium's own ignore."""
     return not is_own(plugin) and (scope_of(plugin) is Scope.ROW or scores_by_node_alone(plugin))

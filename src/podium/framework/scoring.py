@@ -1,4 +1,4 @@
-"""Rates the nodes that passed the filters.
+"""The scoring of nodes that passed the filters.
 
 Source: pkg/scheduler/framework/runtime/framework.go (RunPreScorePlugins, RunScorePlugins).
 """
@@ -12,12 +12,11 @@ import numpy as np
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
-from podium.cluster.pod_class import PodClass
+from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.framework.cycle_state import CycleState
-from podium.framework.errors import Calling, PluginError
-from podium.framework.kept.class_cache import ClassCache
+from podium.framework.cache.class_cache import ClassCache
+from podium.framework.handle import CycleState
 from podium.framework.plugin import (
     MAX_NODE_SCORE,
     ArrayScorePlugin,
@@ -30,14 +29,15 @@ from podium.framework.plugin import (
     ScorePlugin,
     is_own,
 )
-from podium.framework.settings.profile import Profile
+from podium.framework.settings.registry import Profile
 from podium.framework.simple_form import ScoreByNodeAlone, scope_of, score_by_node
+from podium.framework.verdicts import Calling, PluginError
 
 AnyScorePlugin = ArrayScorePlugin | ScorePlugin
 
 
 class Rater:
-    """A Score plugin in the array form, with what the runner must know of it; None for points that it does not have."""
+    """A Score plugin in the array form, with what the runner must know of it; None for points that it lacks."""
 
     __slots__ = (
         "_by_class",
@@ -62,7 +62,7 @@ class Rater:
         self.scope = scope_of(self.array)
         # It may have no answer for infeasible rows.
         self.anywhere = self.array if isinstance(self.array, ScoreByNodeAlone) else None
-        # Our own plugins keep to the range; those of others are checked.
+        # Podium's own plugins keep to the range; scores of others are checked.
         self.checked = not is_own(plugin)
         # Whether the final score of a row depends on that row alone.
         self.kept = self.scope is not Scope.CLUSTER and self.normalizing is None
@@ -72,13 +72,13 @@ class Rater:
         self._by_class = plugin if isinstance(plugin, ClassScorePlugin) and not self.checked else None
 
     def never_scores(self, pod_class: PodClass) -> bool:
-        """Whether it is known of the whole class that the plugin does not rate its pods."""
+        """Return whether the plugin is known to skip all pods of the class."""
         return self._by_class is not None and self._by_class.never_scores(pod_class)
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What one Score plugin says of a node: its answer, that within 0 and 100, and what the profile multiplies by."""
+    """The score of a node by one Score plugin: raw, normalized to 0..100, and the weight."""
 
     plugin: str
     raw: int
@@ -91,7 +91,7 @@ class Score:
         return self.normalized * self.weight
 
     def to_dict(self) -> dict[str, int | str]:
-        """The score as plain values."""
+        """Return the score as plain values."""
         return {
             "plugin": self.plugin,
             "raw": self.raw,
@@ -103,7 +103,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rated:
-    """What one plugin answers for some nodes: ``raw``, within 0 and 100 when ``normalized``, and what that counts."""
+    """The scores of some nodes by one plugin: ``raw``, within 0 and 100 as ``normalized``, and the weight."""
 
     plugin: str
     weight: int
@@ -111,12 +111,12 @@ class Rated:
     normalized: Int64s
 
     def at(self, position: int) -> Score:
-        """What it answers for the node at a position."""
+        """Return the score of the node at a position."""
         return Score(self.plugin, int(self.raw[position]), int(self.normalized[position]), self.weight)
 
 
 class Scoring:
-    """The PreScore and Score plugins of one profile at work on one cluster."""
+    """The PreScore and Score plugins of one profile on one cluster."""
 
     def __init__(self, profile: Profile, cluster: Cluster, cache: ClassCache) -> None:
         self._profile = profile
@@ -131,11 +131,11 @@ class Scoring:
         ]
 
     def prepare(self, state: CycleState, pod: PodRecord, feasible: View) -> None:
-        """Run every PreScore; those that have nothing to say are left out of `scores` and `totals`.
+        """Run every PreScore plugin; those that skip are left out of `scores` and `totals`.
 
-        Raises PluginError for a plugin that is to score what it was not to prepare: kube-scheduler's InterPodAffinity,
-        PodTopologySpread and TaintToleration fail every pod then (getPreScoreState in their scoring.go); others make up
-        for it.
+        Raises PluginError for a plugin that is enabled at Score but not at PreScore: kube-scheduler's InterPodAffinity,
+        PodTopologySpread and TaintToleration then fail every pod (getPreScoreState in their scoring.go); others do
+        without.
         """
         for name in self.unprepared:
             raise PluginError(f"plugin {name} failed at Score for pod {pod.key}: it is not enabled at preScore")
@@ -148,7 +148,10 @@ class Scoring:
                 raise PluginError(f"plugin {plugin.name} failed at PreScore for pod {pod.key}: {status.message}")
 
     def scores(self, state: CycleState, pod: PodRecord, feasible: View) -> dict[str, Int64s]:
-        """The weighted score of each plugin that rates this pod: ``[n]`` for the positions of ``feasible``."""
+        """Return the weighted score of each plugin that applies to this pod.
+
+        Each is ``[n]``, for the positions of ``feasible``.
+        """
         return {
             rater.name: self._normalized(rater, state, pod, feasible, self.raw(rater, state, pod, feasible))
             * rater.weight
@@ -156,7 +159,7 @@ class Scoring:
         }
 
     def rated(self, state: CycleState, pod: PodRecord, feasible: View) -> list[Rated]:
-        """What each plugin that rates this pod answers on the way to its part in `scores`, in the profile's order."""
+        """Return the intermediate results of each plugin that applies to this pod, in the profile's order."""
         found = []
         for rater in self._rating(state):
             raw = self.raw(rater, state, pod, feasible)
@@ -165,7 +168,7 @@ class Scoring:
         return found
 
     def totals(self, state: CycleState, pod: PodRecord, feasible: View) -> Int64s:
-        """The sum of all weighted scores, ``[n]``; equal to adding up `scores`, but keeps what it can."""
+        """Return ``[n]`` the sum of all weighted scores; equal to the sum of `scores`, with cached parts."""
         total = np.zeros(len(feasible), dtype=np.int64)
         raters = self._rating(state)
         for scope in (Scope.NODE, Scope.ROW):
@@ -177,7 +180,7 @@ class Scoring:
                 total += part
         for rater in raters:
             if not rater.kept:
-                raw = self._raw_kept(rater, state, pod, feasible)
+                raw = self.raw(rater, state, pod, feasible)
                 total += self._normalized(rater, state, pod, feasible, raw) * rater.weight
         return total
 
@@ -185,16 +188,20 @@ class Scoring:
         return [rater for rater in self.raters if rater.name not in state.skip_score]
 
     def kept_sum(self, raters: list[Rater], scope: Scope, state: CycleState, pod: PodRecord) -> Int64s:
-        """``[rows]``: the sum of the scores of some raters of one scope, kept for the pod's class (see `sum_of`)."""
+        """Return ``[rows]`` the sum of the scores of some raters of one scope (see `sum_of`).
+
+        It is cached for the pod's class.
+        """
         nodes, is_node = self._cluster.nodes, scope is Scope.NODE
         kept = self._cache.rows(pod.pod_class, ("score", scope, tuple([rater.name for rater in raters])), whole=is_node)
         kept.refresh(nodes.node_changes if is_node else nodes.changes, nodes.count, self.sum_of(raters, state, pod))
         return kept.values
 
     def sum_of(self, raters: list[Rater], state: CycleState, pod: PodRecord) -> Callable[[Int64s | None], Int64s]:
-        """The sum of the raters' scores for some rows; negative where one of them left the range that is allowed.
+        """Return a function that sums the raters' scores for some rows; negative if a score is out of range.
 
-        Infeasible rows are rated too, and there a rater may answer what it likes: whoever takes a row must look.
+        Infeasible rows are scored too, and a rater may return anything there: callers must check the rows that they
+        use.
         """
         all_own = not any(rater.checked for rater in raters)
 
@@ -216,29 +223,14 @@ class Scoring:
 
         return compute
 
-    def _raw_kept(self, rater: Rater, state: CycleState, pod: PodRecord, feasible: View) -> Int64s:
-        """Raw scores of a plugin that normalises them; kept where they depend on the row alone."""
-        if rater.scope is Scope.CLUSTER:
-            return self.raw(rater, state, pod, feasible)
-        by_node = rater.scope is Scope.NODE
-        kept = self._cache.rows(pod.pod_class, ("raw", rater.name), whole=by_node)
-
-        def compute(rows: Int64s | None) -> Int64s:
-            return self.raw(rater, state, pod, View(self._cluster, rows))
-
-        nodes = self._cluster.nodes
-        kept.refresh(nodes.node_changes if by_node else nodes.changes, nodes.count, compute)
-        values: Int64s = feasible.take(kept.values)
-        return values
-
     def _raw_anywhere(self, rater: Rater, state: CycleState, pod: PodRecord, view: View) -> Int64s:
-        """What a plugin answers for rows that may be infeasible."""
+        """Return a plugin's scores for rows that may be infeasible."""
         if rater.anywhere is None:
             return self.raw(rater, state, pod, view)
         return rater.anywhere.score_any_rows(state, pod, view)
 
     def raw(self, rater: Rater, state: CycleState, pod: PodRecord, view: View) -> Int64s:
-        """What a plugin answers, before it is normalised."""
+        """Return a plugin's scores before normalization."""
         with Calling(rater.name, "Score", pod):
             raw = rater.array.score_rows(state, pod, view)
             if rater.checked:
@@ -265,7 +257,10 @@ def _require_integers(scores: Int64s, size: int) -> None:
 
 
 def default_normalize(scores: Int64s, *, reverse: bool) -> Int64s:
-    """Scale so that the highest score becomes 100; ``reverse`` then turns it round (helper DefaultNormalizeScore)."""
+    """Scale the scores so that the highest becomes 100.
+
+    ``reverse`` then inverts them (helper DefaultNormalizeScore).
+    """
     highest = int(scores.max()) if len(scores) else 0
     if highest == 0:
         return np.full(len(scores), MAX_NODE_SCORE, dtype=np.int64) if reverse else scores

@@ -1,14 +1,18 @@
-"""Plugins in the simple form, which answer for one node, as plugins in the array form.
+"""Adapters from plugins in the simple form, which answer for one node, to the array form.
 
-A plugin in the simple form may state its scope as one in the array form does. It is then asked about every node, also
-those where another plugin refused the pod, once for each class of pods, and again only where the row has changed: its
-answers may hang on nothing else. Without a scope its answers may hang on anything, and nothing is kept of them; but
-for a score of which the code shows that it reads the node alone (`podium.framework.code_reads`). That is kept, too.
+A plugin in the simple form may state its scope like one in the array form. It is then called for every node, even if
+another plugin rejected the pod there, once for each class of pods, and again only for changed rows: its answers must
+depend on nothing else. Without a scope its answers may depend on anything and are not cached, except for a score whose
+code evidently reads the node alone (`podium.framework.simple_form`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import builtins
+import dis
+from collections.abc import Callable, Iterator, Sequence
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_VARARGS, CO_VARKEYWORDS
+from types import CodeType, FunctionType, MethodType
 from typing import Any, cast
 
 import numpy as np
@@ -16,14 +20,11 @@ import numpy as np
 from podium.api.errors import shown
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
-from podium.cluster.node_view import NodeView
-from podium.cluster.pod_class import PodClass
+from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
-from podium.cluster.view import View
-from podium.cluster.worlds import Worlds
-from podium.framework.code_reads import reads_alone
-from podium.framework.cycle_state import CycleState
-from podium.framework.errors import Calling, PluginError, is_failure
+from podium.cluster.view import NodeView, View
+from podium.cluster.what_if_view import WhatIfView
+from podium.framework.handle import CycleState
 from podium.framework.plugin import (
     MAX_NODE_SCORE,
     ArrayScorePlugin,
@@ -39,15 +40,14 @@ from podium.framework.plugin import (
     ScoreRow,
 )
 from podium.framework.pre_filters import rejection, says
-from podium.framework.status import SUCCESS, Code, Status
-from podium.framework.verdicts import Verdicts
+from podium.framework.verdicts import SUCCESS, Calling, Code, PluginError, Status, Verdicts, is_failure
 
 MOST_REFUSALS = 4096
-"""How many different refusals are told apart where answers are kept."""
+"""The most different rejections that are distinguished if answers are cached."""
 
 
 def scope_of(plugin: Plugin) -> Scope:
-    """The scope that a plugin states; CLUSTER for one that states none. Raises PluginError for one that is none."""
+    """Return the scope that a plugin states; CLUSTER by default. Raises PluginError for an invalid one."""
     stated: Any = getattr(plugin, "scope", Scope.CLUSTER)
     try:
         return Scope(stated)
@@ -65,7 +65,7 @@ class ScoreByNode:
         self._score = plugin.score
 
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
-        """The scores; 0 for free rows."""
+        """Return the scores; 0 for free rows."""
         present = view.take(view.cluster.nodes.present)
         if present.all():
             return self._scores(state, pod, view.nodes())
@@ -85,14 +85,14 @@ class ScoreByNode:
 
 
 class ScoreByRow(ScoreByNode):
-    """A Score plugin of scope ROW in the simple form that prepares nothing, and so can be asked about a single row."""
+    """A Score plugin of scope ROW in the simple form without preparation, which can score a single row."""
 
     def __init__(self, plugin: ScorePlugin, cluster: Cluster) -> None:
         super().__init__(plugin)
         self._cluster = cluster
 
     def row_score(self, pod_class: PodClass) -> ScoreRow:
-        """The score of a row, as a function, which raises PluginError for one that is not within the range."""
+        """Return a function that scores a row; it raises PluginError for a score out of range."""
         return self._score_row
 
     def _score_row(self, pod: PodRecord, row: int) -> int:
@@ -107,10 +107,10 @@ class ScoreByRow(ScoreByNode):
 
 
 class ScoreByNodeAlone(ScoreByRow):
-    """A Score plugin in the simple form that states no scope, and whose code reads nothing but the node.
+    """A Score plugin in the simple form without a scope whose code reads the node alone.
 
-    What it says of a node stands until the node changes. Unlike one that states its scope it need not have an answer
-    about nodes that the pod does not fit.
+    Its score of a node holds until the node changes. Unlike a plugin that states its scope it may lack an answer for
+    nodes that the pod does not fit.
     """
 
     def __init__(self, plugin: ScorePlugin, cluster: Cluster) -> None:
@@ -118,9 +118,9 @@ class ScoreByNodeAlone(ScoreByRow):
         self.scope = Scope.ROW
 
     def score_any_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
-        """The scores, -1 where the plugin fails or leaves the range, and for free rows.
+        """Return the scores; -1 for free rows, and if the plugin fails or a score is out of range.
 
-        Whoever takes such a row asks about it with `score_rows`, which tells what was wrong.
+        A caller that uses such a row calls `score_rows`, which raises the error.
         """
         scores = np.full(len(view), -1, dtype=np.int64)
         positions = np.flatnonzero(view.take(view.cluster.nodes.present))
@@ -138,10 +138,10 @@ class ScoreByNodeAlone(ScoreByRow):
 
 
 class FilterByNode:
-    """A Filter plugin in the simple form. It is asked about the nodes alone that no filter before it refused.
+    """A Filter plugin in the simple form. It is called only for nodes that no earlier filter rejected.
 
-    One refusal always has the same code, so that outcomes of several calls can be put together: as long as the attempt
-    lasts, or, where answers are kept, for good.
+    Equal rejections share a code, so that outcomes of several calls can be combined: during an attempt, or permanently
+    if answers are cached.
     """
 
     after_others = True
@@ -150,21 +150,21 @@ class FilterByNode:
         self.name = plugin.name
         self.scope = scope_of(plugin)
         self._filter = plugin.filter
-        # Those that keep a state true while pods leave and join nodes.
+        # The plugins that update the state when pods are added or removed.
         self._told = told
         self._statuses: list[Status] = [SUCCESS]
         self._code_of: dict[Status, int] = {}
 
     def begin_attempt(self) -> None:
-        """Start the codes anew unless answers are kept; outcomes made so far keep the statuses that theirs mean."""
+        """Reset the codes unless answers are cached; earlier outcomes keep the statuses of their codes."""
         if self.scope is Scope.CLUSTER and self._code_of:
             self._statuses, self._code_of = [SUCCESS], {}
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
-        """The verdicts. Raises PluginError for an answer that is neither success nor a refusal."""
+        """Return the verdicts. Raises PluginError for an answer that is neither success nor a rejection."""
         codes = np.zeros(len(view), dtype=np.int64)
         present = view.take(view.cluster.nodes.present)
-        worlds = view if isinstance(view, Worlds) and self._told else None
+        worlds = view if isinstance(view, WhatIfView) and self._told else None
         positions = np.flatnonzero(present)
         for position, node in zip(positions.tolist(), view.nodes(positions), strict=True):
             own = state if worlds is None else self._state_of(worlds, position, state, pod, node)
@@ -177,15 +177,17 @@ class FilterByNode:
         code = self._code_of.get(status)
         if code is None:
             if self.scope is not Scope.CLUSTER and len(self._code_of) >= MOST_REFUSALS:
-                # What is kept is bounded, and so is what it may mean.
+                # The cache is bounded, and so are the statuses in it.
                 status = Status(status.code, (f"node(s) were refused by plugin {self.name}",), self.name)
             code = self._code_of.setdefault(status, len(self._statuses))
             if code == len(self._statuses):
                 self._statuses.append(status)
         return code
 
-    def _state_of(self, worlds: Worlds, position: int, state: CycleState, pod: PodRecord, node: NodeView) -> CycleState:
-        """The state of one world: a clone that was told, in order, of every pod that left or joined."""
+    def _state_of(
+        self, worlds: WhatIfView, position: int, state: CycleState, pod: PodRecord, node: NodeView
+    ) -> CycleState:
+        """Return the state of one what-if view: a clone, updated in order for every pod that was removed or added."""
         own = state.clone()
         here = [(sign, changed, node) for sign, changed in worlds.history(position)]
         for sign, changed, where in [*here, *worlds.history_elsewhere(position)]:
@@ -199,14 +201,14 @@ class FilterByNode:
 
 
 class FilterByRow(FilterByNode):
-    """A Filter plugin of scope ROW in the simple form that prepares nothing, and so can be asked about a single row."""
+    """A Filter plugin of scope ROW in the simple form without preparation, which can filter a single row."""
 
     def __init__(self, plugin: FilterPlugin, cluster: Cluster) -> None:
         super().__init__(plugin, ())
         self._cluster = cluster
 
     def row_filter(self, pod_class: PodClass) -> FitsRow:
-        """Whether a pod fits a row, as a function; it raises PluginError for what is neither success nor a refusal."""
+        """Return a function that tells whether a pod fits a row; it raises PluginError for an invalid answer."""
         return self._fits_row
 
     def _fits_row(self, pod: PodRecord, row: int) -> bool:
@@ -216,16 +218,16 @@ class FilterByRow(FilterByNode):
 
 
 def score_by_node(plugin: ScorePlugin, cluster: Cluster) -> ScoreByNode:
-    """The plugin in the array form."""
+    """Return the plugin in the array form."""
     if scores_by_node_alone(plugin):
         return ScoreByNodeAlone(plugin, cluster)
     return ScoreByRow(plugin, cluster) if _is_of_rows(plugin) else ScoreByNode(plugin)
 
 
 def scores_by_node_alone(plugin: Plugin) -> bool:
-    """Whether a plugin scores in the simple form, and leaves it to its code to say that it reads the node alone.
+    """Return whether a plugin scores in the simple form, and only its code shows that it reads the node alone.
 
-    One that prepares or normalises has its answers asked for as those of any that states no scope.
+    A plugin that prepares or normalizes is treated like any without a scope.
     """
     has_more = isinstance(plugin, ArrayScorePlugin | NormalizePlugin | PreFilterPlugin | PreScorePlugin)
     is_open = isinstance(plugin, ScorePlugin) and not has_more and not hasattr(plugin, "scope")
@@ -233,10 +235,95 @@ def scores_by_node_alone(plugin: Plugin) -> bool:
 
 
 def filter_by_node(plugin: FilterPlugin, cluster: Cluster, told: Sequence[PodChangePlugin]) -> FilterByNode:
-    """The plugin in the array form. ``told`` are those that keep a state true while pods leave and join nodes."""
+    """Return the plugin in the array form.
+
+    ``told`` are the plugins that update the state when pods are added or removed.
+    """
     return FilterByRow(plugin, cluster) if _is_of_rows(plugin) else FilterByNode(plugin, told)
 
 
 def _is_of_rows(plugin: Plugin) -> bool:
     prepares = isinstance(plugin, PreFilterPlugin | PreScorePlugin)
     return scope_of(plugin) is Scope.ROW and not prepares
+
+
+_ODD = CO_ASYNC_GENERATOR | CO_COROUTINE | CO_GENERATOR | CO_VARARGS | CO_VARKEYWORDS
+# Built-in functions without side effects whose results depend on their arguments alone.
+_PLAIN = frozenset(
+    (
+        *("abs", "all", "any", "bool", "dict", "divmod", "enumerate", "filter", "float", "frozenset", "getattr"),
+        *("hasattr", "int", "isinstance", "issubclass", "iter", "len", "list", "map", "max", "min", "next", "pow"),
+        *("range", "repr", "reversed", "round", "set", "slice", "sorted", "str", "sum", "tuple", "zip"),
+    )
+)
+# Instructions that load local variables, some of them as one of several effects.
+_OF_LOCALS = ("LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE", "LOAD_CLASSDEREF")
+# Instructions that create or change something beyond the call, or read what others may change.
+_REACHING_OUT = (
+    "STORE_ATTR",
+    "STORE_SUBSCR",
+    "STORE_SLICE",
+    "STORE_GLOBAL",
+    "STORE_NAME",
+    "STORE_DEREF",
+    "DELETE_ATTR",
+    "DELETE_SUBSCR",
+    "DELETE_GLOBAL",
+    "DELETE_NAME",
+    "DELETE_DEREF",
+    "IMPORT_",
+    "LOAD_BUILD_CLASS",
+    "LOAD_LOCALS",
+    "LOAD_NAME",
+    "LOAD_FROM_DICT_OR",
+    "LOAD_SUPER",
+    "GET_AWAITABLE",
+)
+
+
+def reads_alone(method: Callable[..., Any], argument: str) -> bool:
+    """Return whether a method's result depends only on one of its arguments and what can be read from it.
+
+    It does if the code uses no other argument, nothing of its module and no variable around it, calls only built-in
+    functions of their arguments, and sets only its own variables. The same argument then has the same result, or the
+    same error. False stands for everything that cannot be shown.
+    """
+    function = method.__func__ if isinstance(method, MethodType) else method
+    if not isinstance(function, FunctionType):
+        return False
+    code = function.__code__
+    named = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    if code.co_flags & _ODD or code.co_freevars or argument not in named:
+        return False
+    others = frozenset(named) - {argument}
+    return all(_is_plain(each, others, function.__globals__) for each in _codes(code))
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield a function's code, and that of the functions within it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _is_plain(code: CodeType, others: frozenset[str], module: dict[str, Any]) -> bool:
+    """Return whether code uses none of the ``others``, and nothing of the module.
+
+    A variable of an inner function with the name of one of the others counts as a use.
+    """
+    for instruction in dis.get_instructions(code):
+        name, subject = instruction.opname, instruction.argval
+        if name.startswith(_REACHING_OUT):
+            return False
+        if name.startswith("LOAD_GLOBAL") and not _is_plain_builtin(subject, module):
+            return False
+        subjects = subject if isinstance(subject, tuple) else (subject,)
+        if any(load in name for load in _OF_LOCALS) and not others.isdisjoint(subjects):
+            return False
+    return True
+
+
+def _is_plain_builtin(name: str, module: dict[str, Any]) -> bool:
+    found = None if name in module else getattr(builtins, name, None)
+    return name in _PLAIN or (isinstance(found, type) and issubclass(found, Exception)) if found is not None else False

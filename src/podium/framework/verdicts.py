@@ -1,25 +1,96 @@
-"""The answers of filters for many nodes at once."""
+"""Statuses and errors of plugins, and the verdicts of filters on many nodes at once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum
+from traceback import walk_tb
+from types import TracebackType
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from podium.api.errors import PodiumError
 from podium.cluster.arrays import Int64s
-from podium.framework.status import SUCCESS, Code, Status
+from podium.cluster.pods import PodRecord
+
+
+class Code(Enum):
+    """The status codes, named as kube-scheduler prints them."""
+
+    SUCCESS = "Success"
+    ERROR = "Error"
+    UNSCHEDULABLE = "Unschedulable"
+    UNSCHEDULABLE_AND_UNRESOLVABLE = "UnschedulableAndUnresolvable"
+    WAIT = "Wait"
+    SKIP = "Skip"
+    PENDING = "Pending"
+
+
+# Kept as globals, since looking up an enumeration's member takes longer than a function call.
+_SUCCESS, _STATUS_UNSCHEDULABLE = Code.SUCCESS, Code.UNSCHEDULABLE
+
+
+class Status(msgspec.Struct, frozen=True):
+    """A status with its reasons. ``plugin`` is filled in by the runner.
+
+    ``SKIP`` from PreFilter or PreScore skips the plugin's Filter or Score for this pod; ``WAIT`` from Permit delays the
+    pod; ``PENDING`` waits for something that the plugin itself will announce.
+    """
+
+    code: Code = _SUCCESS
+    reasons: tuple[str, ...] = ()
+    plugin: str = ""
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the pod may continue."""
+        return self.code is _SUCCESS
+
+    @property
+    def is_skip(self) -> bool:
+        """Whether the plugin skips the pod."""
+        return self.code is Code.SKIP
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether the pod was rejected, rather than an error having occurred."""
+        return self.code in (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING)
+
+    def by(self, plugin: str) -> Status:
+        """Return the same status, from ``plugin``."""
+        return self if self.plugin == plugin else Status(self.code, self.reasons, plugin)
+
+    @property
+    def message(self) -> str:
+        """The reasons in one line."""
+        return ", ".join(self.reasons)
+
+
+SUCCESS = Status()
+SKIP = Status(Code.SKIP)
+
+
+def unschedulable(*reasons: str) -> Status:
+    """Return a status for a pod that does not fit now, and for which preemption might help."""
+    return Status(_STATUS_UNSCHEDULABLE, reasons)
+
+
+def unresolvable(*reasons: str) -> Status:
+    """Return a status for a pod that does not fit, and for which preemption cannot help."""
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """One filter's answer for each position of a view.
+    """One filter's verdict for each position of a view.
 
     ``codes`` is ``[n]`` non-negative; 0 means that the pod fits. ``status`` turns any other code into its reasons, so
-    that text is made only for the codes that somebody looks at. Codes stay below 2**32. ``has_errors``: some of these
-    may be errors, which end the attempt, and not refusals.
+    that text is built only for codes that are looked up. Codes are below 2**32. ``has_errors``: some codes may be
+    errors, which end the attempt, rather than rejections.
     """
 
     codes: Int64s
@@ -28,17 +99,17 @@ class Verdicts:
 
     @classmethod
     def none(cls, size: int) -> Verdicts:
-        """Refuse nothing."""
+        """Return verdicts without rejections."""
         return cls(np.zeros(size, dtype=np.int64), lambda _: SUCCESS)
 
     @classmethod
     def where(cls, refused: npt.NDArray[np.bool_], status: Status) -> Verdicts:
-        """Refuse, with one status, where ``refused`` is true."""
+        """Return verdicts that reject with one status where ``refused`` is true."""
         return cls(refused.astype(np.int64), lambda _: status)
 
     @classmethod
     def choose(cls, codes: npt.NDArray[Any], statuses: tuple[Status, ...]) -> Verdicts:
-        """Code k means ``statuses[k]``; ``statuses[0]`` is success."""
+        """Return verdicts in which code k means ``statuses[k]``; ``statuses[0]`` is success."""
         return cls(codes.astype(np.int64), statuses.__getitem__)
 
 
@@ -49,9 +120,9 @@ Decoders = dict[int, tuple[str, Callable[[int], Status]]]
 
 
 class Counted:
-    """What outcomes with the same entries share: on how many rows each stands, and what was worked out of that.
+    """The shared part of outcomes with the same entries: the number of rows of each, and what was derived from it.
 
-    ``numbers`` is None where nobody has counted; then it is worked out for one outcome alone.
+    ``numbers`` is None if rows are not counted; it is then computed for one outcome alone.
     """
 
     __slots__ = ("numbers", "refusals", "statuses", "tally")
@@ -60,18 +131,18 @@ class Counted:
         self.numbers = numbers
         self.tally: list[tuple[int, int]] | None = None
         self.refusals: list[tuple[Status, int]] | None = None
-        # Answers that were asked for before, by the entry and who explains it.
+        # Statuses that were looked up before, by the entry and its decoder.
         self.statuses: dict[tuple[int, Callable[[int], Status]], Status] = {}
 
 
 class Outcome:
-    """All filters' answers together: for each position of a view, the first plugin that refused, with its reasons.
+    """The combined verdict of all filters on each position of a view.
 
-    ``refused`` is ``[n]``: 0 where the pod fits, otherwise a number that `status_of` understands. The plugin's place in
-    the profile (from 1) is its upper half, so the smallest number belongs to the first plugin that refused. `ABSENT`
-    marks rows without a node. ``position`` is a place in the log of changes to rows: where two outcomes for one pod
-    class, priority and set of filters have one, an entry differs only if its row changed between them, or if one of the
-    pods is nominated to it. It is -1 where that does not hold.
+    It is the first plugin that rejected, with its reasons. ``refused`` is ``[n]``: 0 if the pod fits, otherwise a
+    number that `status_of` decodes. The plugin's position in the profile (from 1) is its upper half, so the smallest
+    number belongs to the first plugin that rejected. `ABSENT` marks rows without a node. ``position`` is a position in
+    the log of row changes: if two outcomes for one pod class, priority and set of filters have one, an entry differs
+    only if its row changed between them, or if one of the pods is nominated to it. It is -1 if that does not hold.
     """
 
     __slots__ = ("_counted", "decoders", "has_errors", "position", "refused")
@@ -88,9 +159,9 @@ class Outcome:
 
     @classmethod
     def of(cls, refused: Int64s, decoders: Decoders, counted: Counted | None = None) -> Outcome:
-        """An outcome that was worked out before; ``counted`` is what it shares with others, if its entries are counted.
+        """Return an outcome from its entries; ``counted`` is shared with other outcomes if entries are counted.
 
-        With that, ``refused`` is not to be written to.
+        ``refused`` must then not be written to.
         """
         outcome = cls.__new__(cls)
         outcome.refused, outcome.decoders = refused, decoders
@@ -99,7 +170,7 @@ class Outcome:
         return outcome
 
     def add(self, index: int, plugin: str, verdicts: Verdicts) -> None:
-        """Take in the answer of the plugin at ``index`` (counted from 1, in the profile's order)."""
+        """Add the verdict of the plugin at ``index`` (counted from 1, in the profile's order)."""
         if not verdicts.codes.any():
             return
         self.decoders[index] = (plugin, verdicts.status)
@@ -107,28 +178,28 @@ class Outcome:
         self.merge(np.where(verdicts.codes != 0, verdicts.codes + (index << self.SHIFT), 0))
 
     def merge(self, refused: Int64s) -> None:
-        """Take in refusals that were worked out before; of two for one position the first plugin's stands."""
+        """Add rejections that were computed before; of two for one position the first plugin's is kept."""
         mine = self.refused
         np.copyto(mine, refused, where=(mine == 0) | ((refused != 0) & (refused < mine)))
 
     def override(self, positions: Int64s, other: Outcome) -> None:
-        """Where ``other``, an outcome for ``positions``, refused, its answer stands."""
+        """Replace the verdict wherever ``other``, an outcome for ``positions``, has a rejection."""
         refused = other.refused != 0
         self.refused[positions[refused]] = other.refused[refused]
         self.decoders.update(other.decoders)
         self.has_errors |= other.has_errors
 
     def refuse_all(self, status: Status, present: npt.NDArray[np.bool_]) -> None:
-        """Refuse every node that is ``present`` with one status, given before any filter was asked."""
+        """Reject every node that is ``present`` with one status, before any filter was called."""
         self.refused = np.where(present, 1, Outcome.ABSENT)
         self.decoders[0] = (status.plugin, lambda _: status)
 
     def undecided(self, index: int) -> Int64s:
-        """The positions that no plugin before ``index`` refused."""
+        """Return the positions that no plugin before ``index`` rejected."""
         return np.flatnonzero((self.refused == 0) | (self.refused >> self.SHIFT > index))
 
     def tally(self) -> list[tuple[int, int]]:
-        """Each different refusal with the number of rows that got it, in the order of plugins; worked out once."""
+        """Return each different rejection with its number of rows, in the order of plugins; computed once."""
         counted = self._counted
         if counted.tally is None:
             if counted.numbers is not None:
@@ -140,22 +211,30 @@ class Outcome:
         return counted.tally
 
     def refusals(self) -> list[tuple[Status, int]]:
-        """Each different refusal as `tally` has it, with its reasons; worked out once."""
+        """Return each different rejection as in `tally`, with its reasons; computed once."""
         counted = self._counted
         if counted.refusals is None:
             counted.refusals = [(self.status_of(refused), number) for refused, number in self.tally()]
         return counted.refusals
 
     def error(self) -> Status | None:
-        """What went wrong on the first of the nodes on which something did, by row; None where nothing did."""
+        """Return the error of the first node, by row, that has one; None if there is none."""
+        failed = self.failed
+        return self.status(failed[0]) if failed else None
+
+    @property
+    def failed(self) -> list[int]:
+        """Return the positions, ascending, where a filter failed."""
         if not self.has_errors:
-            return None
-        positions = np.flatnonzero(self.refused > 0).tolist()
-        found = (self.status(position) for position in positions)
-        return next((status for status in found if status.code is Code.ERROR), None)
+            return []
+        entries = {refused for refused, _ in self.tally() if self.status_of(refused).code is Code.ERROR}
+        return [position for position, refused in enumerate(self.refused.tolist()) if refused in entries]
 
     def resolvable(self) -> Int64s:
-        """The positions whose refusal preemption might lift, ascending: Unschedulable, and not Unresolvable."""
+        """Return the positions, ascending, whose rejection preemption might resolve.
+
+        These are Unschedulable rather than UnschedulableAndUnresolvable.
+        """
         hopeful = np.zeros(len(self.refused), dtype=np.bool_)
         for refused, _ in self.tally():
             if self.status_of(refused).code is _UNSCHEDULABLE:
@@ -163,13 +242,13 @@ class Outcome:
         return np.flatnonzero(hopeful)
 
     def is_resolvable(self, position: int) -> bool:
-        """Whether preemption might lift the refusal at a position."""
+        """Return whether preemption might resolve the rejection at a position."""
         refused: int = self.refused.item(position)
         return refused > 0 and self.status_of(refused).code is _UNSCHEDULABLE
 
     @property
     def looked_at(self) -> int:
-        """How many nodes there are at the positions."""
+        """Return how many nodes there are at the positions."""
         numbers = self._counted.numbers
         if numbers is None:
             return int((self.refused != Outcome.ABSENT).sum())
@@ -177,18 +256,18 @@ class Outcome:
 
     @property
     def feasible(self) -> Int64s:
-        """The positions where the pod fits, ascending."""
+        """Return the positions where the pod fits, ascending."""
         numbers = self._counted.numbers
         if numbers is not None and 0 not in numbers:
             return _NO_POSITIONS
         return np.flatnonzero(self.refused == 0)
 
     def status(self, position: int) -> Status:
-        """The answer at a position."""
+        """Return the status at a position."""
         return self.status_of(self.refused.item(position))
 
     def status_of(self, refused: int) -> Status:
-        """The answer that an entry of ``refused`` stands for. Raises KeyError for a row without a node."""
+        """Return the status of an entry of ``refused``. Raises KeyError for a row without a node."""
         if refused == 0:
             return SUCCESS
         _, status = self.decoders[refused >> self.SHIFT]
@@ -200,6 +279,72 @@ class Outcome:
 
 
 def decoded(refused: int, decoders: Decoders) -> Status:
-    """The answer that an entry of an outcome stands for, where that is a refusal."""
+    """Return the status of an outcome's entry that is a rejection."""
     plugin, status = decoders[refused >> Outcome.SHIFT]
     return status(refused & ((1 << Outcome.SHIFT) - 1)).by(plugin)
+
+
+# The folder of Podium's own files; this file is in a subpackage.
+_OWN = __file__.rpartition("/")[0].rpartition("/")[0] + "/"
+_NOT_PEOPLE_S = frozenset(("dist-packages", "site-packages"))
+
+
+class PluginError(PodiumError):
+    """A plugin broke its contract or failed; the message names the plugin, the extension point and the pod."""
+
+
+def is_failure(error: BaseException | None) -> bool:
+    """Return whether an exception from a plugin's code is a failure: everything but Ctrl-C.
+
+    Code that ends the program, such as `sys.exit`, has failed too: only users end the program.
+    """
+    return error is not None and not isinstance(error, KeyboardInterrupt)
+
+
+def failure(error: BaseException, plugin: str, point: str, pod: PodRecord) -> PluginError:
+    """Return an exception from a plugin's code as a PluginError."""
+    told = f"plugin {plugin} failed at {point} for pod {pod.key}: {type(error).__name__}: {error}"
+    place = place_of(error)
+    return PluginError(f"{told} ({place})" if place else told)
+
+
+def blame(error: BaseException, plugin: str, point: str, pod: PodRecord) -> None:
+    """Raise PluginError if an exception from a plugin's code is a failure."""
+    if is_failure(error) and not isinstance(error, PluginError):
+        raise failure(error, plugin, point, pod) from error
+
+
+def place_of(error: BaseException) -> str:
+    """Return the file and line that raised an error: the innermost outside Podium and libraries.
+
+    Returns "" if there is none. The file has no folders, so that an answer is the same on every machine.
+    """
+    places = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    own = [(file, line) for file, line in places if not _is_library(file)]
+    return f"{own[-1][0].rpartition('/')[2]}, line {own[-1][1]}" if own else ""
+
+
+def _is_library(file: str) -> bool:
+    """Return whether a file belongs to Podium or a library, or does not exist, as for code compiled in memory."""
+    return file.startswith((_OWN, "<")) or not _NOT_PEOPLE_S.isdisjoint(file.split("/"))
+
+
+class Calling:
+    """A context around a call of a plugin that turns exceptions into a PluginError.
+
+    The original exception is its cause.
+    """
+
+    __slots__ = ("plugin", "pod", "point")
+
+    def __init__(self, plugin: str, point: str, pod: PodRecord) -> None:
+        self.plugin = plugin
+        self.point = point
+        self.pod = pod
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> None:
+        if error is not None:
+            blame(error, self.plugin, self.point, self.pod)

@@ -1,4 +1,4 @@
-"""Pods that a Permit plugin made wait, for plugins to let go or turn down.
+"""Pods that a Permit plugin delays, for plugins to allow or reject.
 
 Source: pkg/scheduler/framework/runtime/waiting_pods_map.go.
 """
@@ -16,7 +16,7 @@ _SLACK = 32
 
 @dataclass(slots=True)
 class WaitingPod:
-    """A pod that waits. ``deadlines_ns`` maps each plugin that asked for the wait to the time when it gives up."""
+    """A waiting pod. ``deadlines_ns`` maps each plugin that requested the wait to its timeout."""
 
     pod: PodRecord
     node_name: str
@@ -27,16 +27,16 @@ class WaitingPod:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nobody makes the pod wait any longer, or it was turned down."""
+        """Whether no plugin delays the pod any longer, or it was rejected."""
         return bool(self.rejected_by) or not self.deadlines_ns
 
     def allow(self, plugin: str) -> None:
-        """Say that ``plugin`` no longer wants the pod to wait; it goes on when nobody does."""
+        """Record that ``plugin`` allows the pod; it continues when all plugins do."""
         self.deadlines_ns.pop(plugin, None)
         self._tell()
 
     def reject(self, plugin: str, message: str) -> None:
-        """Turn the pod down: it goes back to the queue."""
+        """Reject the pod: it returns to the queue."""
         if not self.rejected_by:
             self.rejected_by, self.message = plugin, message
         self._tell()
@@ -47,16 +47,19 @@ class WaitingPod:
 
 
 class WaitingPods:
-    """All pods that wait. Plugins change them at any time; the scheduler looks after every step who has settled."""
+    """All waiting pods.
+
+    Plugins change them at any time; the scheduler checks after every step which ones are settled.
+    """
 
     def __init__(self) -> None:
         # In the order in which they began to wait, each with its number in that order.
         self._pods: dict[str, tuple[int, WaitingPod]] = {}
         self.uids = self._pods.keys()
-        """Those of all that wait, as things are."""
+        """The uids of all waiting pods; a live view."""
         self._added = 0
         self._settled: set[str] = set()
-        # Deadlines, each with its pod's number; what is no longer so stays until its time has come.
+        # The deadlines, each with its pod's number; obsolete ones stay until they expire.
         self._deadlines: list[tuple[int, int, str]] = []
         self._most_kept = _SLACK
 
@@ -64,16 +67,16 @@ class WaitingPods:
         return len(self._pods)
 
     def get(self, uid: str) -> WaitingPod | None:
-        """The waiting pod of that uid, or None."""
+        """Return the waiting pod of that uid, or None."""
         found = self._pods.get(uid)
         return None if found is None else found[1]
 
     def all(self) -> list[WaitingPod]:
-        """All waiting pods, in the order in which they began to wait."""
+        """Return all waiting pods, in the order in which they began to wait."""
         return [waiting for _, waiting in self._pods.values()]
 
     def add(self, waiting: WaitingPod) -> None:
-        """Let a pod wait."""
+        """Add a waiting pod."""
         uid = waiting.pod.uid
         self.remove(uid)
         self._added += 1
@@ -86,14 +89,14 @@ class WaitingPods:
             self._settled.add(uid)
 
     def remove(self, uid: str) -> None:
-        """The pod no longer waits."""
+        """Remove a pod."""
         found = self._pods.pop(uid, None)
         if found is not None:
             found[1].on_settled = None
             self._settled.discard(uid)
 
     def settled(self, now: int) -> list[WaitingPod]:
-        """The pods that nobody makes wait any longer, that were turned down, or whose time is up (turned down now)."""
+        """Return the pods that are settled: allowed by all plugins, rejected, or timed out (rejected now)."""
         while (first := self._first()) is not None and first[0] <= now:
             waiting = self._pods[heappop(self._deadlines)[2]][1]
             late = min(name for name, deadline_ns in waiting.deadlines_ns.items() if deadline_ns <= now)
@@ -101,14 +104,14 @@ class WaitingPods:
         return [self._pods[uid][1] for uid in sorted(self._settled, key=lambda uid: self._pods[uid][0])]
 
     def next_deadline(self) -> int | None:
-        """When the first of the pods gives up; 0 if one is settled already, None if none waits."""
+        """Return the first deadline; 0 if a pod is settled already, None if none waits."""
         if self._settled:
             return 0
         first = self._first()
         return None if first is None else first[0]
 
     def _first(self) -> tuple[int, int, str] | None:
-        """The first deadline that still counts."""
+        """Return the first deadline that still counts."""
         while self._deadlines and not self._counts(*self._deadlines[0]):
             heappop(self._deadlines)
         return self._deadlines[0] if self._deadlines else None

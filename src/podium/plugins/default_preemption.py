@@ -1,15 +1,16 @@
-"""DefaultPreemption: when no node fits, make room by removing pods of lower priority.
+"""DefaultPreemption: make room for a pod without a feasible node by deleting less important pods.
 
 Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from msgspec import Meta
+from msgspec.structs import replace
 
 from podium.api.policy import NEVER_PREEMPTS
 from podium.api.times import parse_duration
@@ -17,70 +18,75 @@ from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.ranking import EqualPriorityOrder
-from podium.cluster.worlds import Worlds
-from podium.decide.preempting.costs.criteria import CriterionName
-from podium.decide.preempting.costs.protection import Protection
-from podium.decide.preempting.costs.victim_cost import VictimCost
+from podium.decide.preempting.criteria import CriterionName, VictimCost
 from podium.decide.preempting.eligibility import (
     NOT_ELIGIBLE_TERMINATING,
     NOT_ELIGIBLE_TERMINATING_ELSEWHERE,
     NOT_ELIGIBLE_YET,
+    VictimProtection,
+    below_their_groups,
     ineligible_reason,
     is_hopeful,
+    running_members,
     waits_for_victims,
 )
-from podium.decide.preempting.fair_trials import FairTrials
-from podium.decide.preempting.gang.bind_first import bound_first
-from podium.decide.preempting.gang.gang import Gang, gang_priority
-from podium.decide.preempting.gang.gang_plan import GangPlan
-from podium.decide.preempting.gang.gang_planner import plan_gang
-from podium.decide.preempting.group_priorities import below_their_groups
-from podium.decide.preempting.preemption import PreemptionOptions, plan_exchange, plan_preemption
+from podium.decide.preempting.fair_shares import FairTrials, Owners, OwnersBy
+from podium.decide.preempting.gang.gang import Gang, GangPlan, gang_priority
+from podium.decide.preempting.gang.gang_transaction import members_bound_first
+from podium.decide.preempting.preemption import PreemptionOptions, held_back_by_budgets, plan_exchange, plan_preemption
 from podium.decide.preempting.preemption_plan import PreemptionPlan
-from podium.decide.preempting.trials import Trials, VictimFilter
-from podium.decide.preempting.whole_groups import running_members
-from podium.decide.preempting.wide.potential import takeable
-from podium.decide.preempting.wide.wide_settings import WideSettings
-from podium.decide.preempting.wide.wide_trials import WideTrials
-from podium.framework.cycle_state import CycleState
-from podium.framework.events import EventToRegister
-from podium.framework.group_plugin import GroupDemand, GroupHandle, GroupPostFilterResult
-from podium.framework.handle import Handle
-from podium.framework.plugin import PluginContext, PostFilterResult
+from podium.decide.preempting.reprieve import Preemptor
+from podium.decide.preempting.trials import Trials
+from podium.decide.preempting.victims import VictimFilter, victim_pool
+from podium.framework.handle import CycleState, Handle
+from podium.framework.plugin import ActionType, EventResource, EventToRegister, PluginContext, PostFilterResult
+from podium.framework.pre_filters import GroupDemand, GroupHandle, GroupPostFilterResult
 from podium.framework.settings.arguments import Arguments, read_arguments
-from podium.framework.status import Code, Status, unschedulable
-from podium.framework.verdicts import Outcome
+from podium.framework.verdicts import Code, Outcome, Status, unschedulable
+
+if TYPE_CHECKING:
+    from podium.decide.preempting.wide.wide_search import WideTrials
+
+
+UPSTREAM_MINIMUM = (10, 100)
+"""kube-scheduler's defaults of ``minCandidateNodesPercentage`` and ``minCandidateNodesAbsolute``."""
 
 
 class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
     """Arguments.
 
-    ``minCandidateNodesPercentage`` and ``minCandidateNodesAbsolute``: how many candidates are enough; without either,
-    every node is examined, and where one is given the other has kube-scheduler's default. ``equalPriorityOrder``:
-    whether pods of equal priority are spared by start time, as kube-scheduler does, or by QoS class first, as the
-    preemption design has it. ``equalPriorityPreemption``: whether pods may take room from others of equal priority
-    where that is fair (see `podium.decide.preempting.fair_shares`). ``spareMirrorPods``: whether mirror pods are never
-    victims; kube-scheduler makes no difference, though deleting one frees nothing. ``victimCost``: how victims are
-    compared, `Upstream` or criteria in their order (`podium.decide.preempting.costs.criteria`). ``budgets``: `Count`
-    counts victims that budgets would spare, as kube-scheduler does; with `Require` there are none, and victims are
-    evicted, so that budgets are charged. ``minimumRunningTime``: pods are no victims before they have run for so long.
-    ``acrossNodes``: whether pods on other nodes may be victims, where that makes the pod fit. ``keepAffinityPartners``:
-    whether pods that the preemptor requires to be near are spared while there is another choice. ``includeDependents``:
-    whether pods whose required affinity victims alone satisfied are victims too. ``wholeGroups``: whether the pods of a
-    PodGroup with the disruption mode PodGroup are victims together or not at all; where a group preempts they are in
-    any case. ``maxSearchSteps``: after how many steps the search for such victims, and for a group's, ends (see
-    `podium.decide.preempting.wide` and `podium.decide.preempting.gang`). ``bindFirst``: whether the pod is
-    bound as soon as its victims terminate; a kubelet that waits for victims holds it until they are gone.
+    ``minCandidateNodesPercentage`` and ``minCandidateNodesAbsolute``: how many candidates suffice; without either,
+    every node is examined, unless the profile has a ``percentageOfNodesToScore``: then both have kube-scheduler's
+    defaults, as has one of them if only the other is given. ``equalPriorityOrder``:
+    whether pods of equal priority are ranked by start time, as in kube-scheduler, or by QoS class first, as in the
+    preemption design. ``equalPriorityPreemption``: whether pods may preempt others of equal priority if that is fair
+    (`podium.decide.preempting.fair_shares`). ``equalPriorityOwners``: between what it must be fair: controllers, as in
+    the design; topmost `Workload`s; `Service`s; or the values of the `Label` named by ``equalPriorityOwnerLabel``.
+    ``spareMirrorPods``: whether mirror pods are never victims; kube-scheduler does not exclude them, though deleting
+    one frees nothing. ``victimCost``: how victims are compared, `Upstream` or a list of criteria
+    (`podium.decide.preempting.criteria`). ``budgets``: `Count` counts violations, as kube-scheduler does; `Require`
+    allows none, and evicts victims so that budgets are charged. ``minimumRunningTime``: how long pods must have run to
+    be victims. ``disruptionMemory``: how long the disruption of a workload counts for the criterion `DisruptedLately`.
+    ``acrossNodes``: whether pods on other nodes may be victims if that makes the pod fit. ``keepAffinityPartners``:
+    whether to spare pods that the preemptor's affinity requires, if possible. ``includeDependents``: whether pods whose
+    required affinity only victims satisfied become victims. ``wholeGroups``: whether the pods of a PodGroup with the
+    disruption mode PodGroup are victims together or not at all; if a group preempts they always are.
+    ``maxSearchSteps``: the limit of the search for such victims, and for a group's (`podium.decide.preempting.wide`,
+    `podium.decide.preempting.gang`). ``bindFirst``: whether the pod is bound as soon as its victims terminate; a
+    kubelet that waits for victims holds it until they are gone.
     """
 
     min_candidate_nodes_percentage: Annotated[int, Meta(ge=0, le=100)] | None = None
     min_candidate_nodes_absolute: Annotated[int, Meta(ge=0)] | None = None
     equal_priority_order: EqualPriorityOrder = "StartTime"
     equal_priority_preemption: bool = False
+    equal_priority_owners: OwnersBy = "Controller"
+    equal_priority_owner_label: str = ""
     spare_mirror_pods: bool = False
     victim_cost: Literal["Upstream"] | tuple[CriterionName, ...] = "Upstream"
     budgets: Literal["Count", "Require"] = "Count"
     minimum_running_time: str = "0s"
+    disruption_memory: str = "1h"
     bind_first: bool = False
     across_nodes: bool = False
     keep_affinity_partners: bool = False
@@ -94,8 +100,12 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
                 "minCandidateNodesPercentage and minCandidateNodesAbsolute cannot both be 0; "
                 "leave both out to examine every node"
             )
+        if (self.equal_priority_owners == "Label") != bool(self.equal_priority_owner_label):
+            raise ValueError("equalPriorityOwnerLabel names a label if equalPriorityOwners is Label, and only then")
         if parse_duration(self.minimum_running_time) < 0:
             raise ValueError(f"minimumRunningTime is {self.minimum_running_time}; it must be 0s or more")
+        if parse_duration(self.disruption_memory) <= 0:
+            raise ValueError(f"disruptionMemory is {self.disruption_memory}; it must be more than 0s")
         try:
             self.cost()
         except ValueError as error:
@@ -103,103 +113,128 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
 
     @property
     def minimum_running_ns(self) -> int | None:
-        """How long pods must have run to be victims, in nanoseconds; None for no time at all."""
+        """Return how long pods must have run to be victims, in nanoseconds; None if that does not matter."""
         return parse_duration(self.minimum_running_time) or None
 
     def cost(self) -> VictimCost | None:
-        """How victims are compared; None as kube-scheduler does. Raises ValueError for no criterion, or one twice."""
+        """Return how victims are compared, None as in kube-scheduler. Raises ValueError for invalid criteria."""
         return None if self.victim_cost == "Upstream" else VictimCost.stated(self.victim_cost)
 
     @property
     def minimum_candidates(self) -> tuple[int, int] | None:
-        """The percentage and the number of nodes that are enough; None for all (SetDefaults_DefaultPreemptionArgs)."""
+        """Return the percentage and number of nodes that suffice; None for all (SetDefaults_DefaultPreemptionArgs)."""
         percentage, absolute = self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute
         if percentage is None and absolute is None:
             return None
-        return 10 if percentage is None else percentage, 100 if absolute is None else absolute
+        least, fewest = UPSTREAM_MINIMUM
+        return least if percentage is None else percentage, fewest if absolute is None else absolute
 
-    @property
-    def wide(self) -> WideSettings:
-        """Where victims are looked for beyond the pod's node."""
-        return WideSettings(
-            self.across_nodes,
-            self.keep_affinity_partners,
-            self.include_dependents,
-            self.whole_groups,
-            self.max_search_steps,
+    def wide_trials(self, cluster: Cluster, trials: Trials) -> WideTrials | None:
+        """Return the trials with victims beyond the pod's node; None if no argument asks for them."""
+        across, keeps_partners = self.across_nodes, self.keep_affinity_partners
+        if not (across or keeps_partners or self.include_dependents or self.whole_groups):
+            return None
+        from podium.decide.preempting.wide.wide_search import WideSettings, WideTrials  # noqa: PLC0415 - few need it
+
+        settings = WideSettings(
+            across, keeps_partners, self.include_dependents, self.whole_groups, self.max_search_steps
         )
+        return WideTrials(cluster, trials, settings)
 
 
 class DefaultPreemption:
-    """Plans preemption. Subclass it and override `may_disrupt` to change who can be a victim."""
+    """Plans preemption. Subclass it and override `may_disrupt` to change which pods can be victims."""
 
     name = "DefaultPreemption"
 
     def __init__(self, context: PluginContext) -> None:
         args = read_arguments(context.args, DefaultPreemptionArgs, self.name)
-        self._minimum = args.minimum_candidates
+        self._minimum = args.minimum_candidates or (UPSTREAM_MINIMUM if context.is_sampling else None)
         self._trials = Trials(context.cluster, args.equal_priority_order, spare_mirrors=args.spare_mirror_pods)
-        self._exchanges = FairTrials(context.cluster, self._trials) if args.equal_priority_preemption else None
-        self._wide = WideTrials(context.cluster, self._trials, args.wide) if args.wide else None
+        self._exchanges: FairTrials | None = None
+        if args.equal_priority_preemption:
+            owners = Owners(context.cluster, args.equal_priority_owners, args.equal_priority_owner_label)
+            self._exchanges = FairTrials(context.cluster, self._trials, owners)
+        self._wide = args.wide_trials(context.cluster, self._trials)
         self._most_steps = args.max_search_steps
         if args.across_nodes:
-            # Or else the victims' replacements take the place of the victims.
+            # Otherwise the victims' replacements could take their places again.
             context.cluster.nominations.reach_domains = True
+        if "DisruptedLately" in args.victim_cost:
+            context.cluster.disrupted.remember(parse_duration(args.disruption_memory))
         self._seed = context.seed
         self._binds_first = args.bind_first
         self._cost = args.cost()
         self._is_overridden = type(self).may_disrupt is not DefaultPreemption.may_disrupt
-        self._protection = Protection(args.minimum_running_ns, required=args.budgets == "Require")
+        self._protection = VictimProtection(args.minimum_running_ns, required=args.budgets == "Require")
+
+    @property
+    def plans(self) -> bool:
+        """Return whether `plan` reports what `post_filter` proposes, which only a subclass can change."""
+        return type(self).post_filter is DefaultPreemption.post_filter
 
     @property
     def takes_from_equals(self) -> bool:
-        """Whether pods may take room from others of equal priority."""
+        """Return whether pods may preempt others of equal priority."""
         return self._exchanges is not None
 
     @property
     def looks_beyond_nodes(self) -> bool:
-        """Whether one preemption changes who may be a victim on other nodes, or has victims there."""
+        """Return whether a preemption affects the possible victims on other nodes, or has victims there."""
         return self._protection.required or self.takes_from_equals or self._wide is not None
 
     def may_take(self, pod: PodRecord, cluster: Cluster) -> Int64s:
-        """The slots of all less important pods that ``pod`` may preempt, budgets left aside."""
+        """Return the slots of all pods that ``pod`` may preempt, regardless of budgets."""
         if pod.preemption_policy in NEVER_PREEMPTS:
             return np.empty(0, dtype=np.int64)
-        return takeable(cluster, self._trials.ranking, pod, self._may_be_victims(cluster)).slots
-
-    def prepare(self) -> None:
-        """Rank the pods of all nodes now, so that the first plan need not."""
-        self._trials.ranking.refresh()
+        return victim_pool(cluster, self._trials.ranking, pod, self._may_be_victims(cluster)).slots
 
     def post_filter(
         self, state: CycleState, pod: PodRecord, handle: Handle, cluster: Cluster, outcome: Outcome
     ) -> PostFilterResult:
-        """Nominate the node of the best candidate; clear the nomination where there is none."""
+        """Nominate the node of the best candidate; clear the nomination if there is none."""
         plan = self.plan(state, pod, handle, outcome)
+        early = self.binds_early(plan, state, pod, handle)
+        if early:
+            status = Status(reasons=(f"preemption: it is bound to {early} before its victims are gone",))
+            return PostFilterResult(status, plan=plan, binds_to=early)
         if not plan.eligible:
-            if self._binds_first and self._fits_when_all_are_gone(state, pod, handle):
-                node_name = pod.nominated_node_name
-                status = Status(reasons=(f"preemption: it is bound to {node_name} before its victims are gone",))
-                return PostFilterResult(status, plan=plan, binds_to=node_name)
             return PostFilterResult(unschedulable(f"preemption: {plan.reason}"), plan=plan)
         if plan.error:
             return PostFilterResult(Status(Code.ERROR, (f"preemption: {plan.error}",)), plan=plan)
         if plan.chosen is None:
-            retry_ns = plan.put_off.next_ns if plan.put_off else self._protection.next_ns(cluster, pod)
             nominated_node = None if plan.keeps_nomination else ""
-            return PostFilterResult(unschedulable(plan.message), nominated_node, plan=plan, retry_ns=retry_ns)
-        victims = ", ".join([victim.key for victim in plan.chosen.victims])
-        reason = f"preemption: node {plan.chosen.node_name} is nominated; victims: {victims}"
-        status = Status(reasons=(reason,), plugin=self.name)
+            return PostFilterResult(
+                unschedulable(plan.message),
+                nominated_node,
+                plan=plan,
+                retry_ns=self._retry_ns(plan, cluster, pod),
+                waits_for=(self.name,) if plan.held_back is not None else (),
+            )
         evicts = self._protection.required
         return PostFilterResult(
-            status,
+            Status(plugin=self.name),
             plan.chosen.node_name,
             plan.chosen.victims,
             plan,
             evicts=evicts,
             binds_first=self._binds_first and not plan.chosen.elsewhere,
         )
+
+    def binds_early(self, plan: PreemptionPlan, state: CycleState, pod: PodRecord, handle: Handle) -> str:
+        """Return the node to bind the pod to before its victims are gone; "" if it is not bound yet.
+
+        With ``bindFirst`` that is the node on which all its victims terminate already, for whatever reason.
+        """
+        if not self._binds_first:
+            return ""
+        node_name = pod.nominated_node_name if plan.chosen is None else plan.chosen.node_name
+        if plan.chosen is not None:
+            if plan.chosen.elsewhere or not all(victim.terminating for victim in plan.chosen.victims):
+                return ""
+        elif plan.eligible:
+            return ""
+        return node_name if self._fits_when_all_are_gone(state, pod, node_name, handle) else ""
 
     def plan(
         self,
@@ -211,9 +246,9 @@ class DefaultPreemption:
         detailed: bool = False,
         seed: int | None = None,
     ) -> PreemptionPlan:
-        """The plan behind `post_filter`; ``detailed`` lists every candidate and every rejected node.
+        """Return the plan of `post_filter`; ``detailed`` lists every candidate and rejected node.
 
-        It draws among equals by ``seed``, by the scheduler's where that is None.
+        Ties are broken by ``seed``, by default the scheduler's.
         """
         row = handle.cluster.nodes.row_of.get(pod.nominated_node_name)
         nominated = outcome.status(row) if row is not None else None
@@ -221,8 +256,8 @@ class DefaultPreemption:
         reason = ineligible_reason(handle.cluster, pod, nominated, evicts=evicts)
         if reason:
             return PreemptionPlan(False, reason)
-        wide, exchanges = self._wide, self._exchanges
-        if wide is not None and is_hopeful(nominated) and wide.awaits_victims(handle, state, pod, evicts=evicts):
+        wide, exchanges, preemptor = self._wide, self._exchanges, Preemptor(handle, state, pod)
+        if wide is not None and is_hopeful(nominated) and wide.awaits_victims(preemptor, evicts=evicts):
             return PreemptionPlan(False, NOT_ELIGIBLE_TERMINATING_ELSEWHERE)
         if exchanges is not None and waits_for_victims(handle.cluster, pod, nominated, pod.priority):
             return PreemptionPlan(False, NOT_ELIGIBLE_TERMINATING)
@@ -234,30 +269,45 @@ class DefaultPreemption:
             self._wide,
             requires_budgets=self._protection.required,
         )
-        plan = plan_preemption(handle, state, pod, outcome, self._trials, options, detailed=detailed)
-        if plan.chosen is not None or plan.put_off is not None or exchanges is None:
+        plan = plan_preemption(preemptor, outcome, self._trials, options, detailed=detailed)
+        if plan.chosen is not None or plan.put_off is not None or plan.error or plan.keeps_nomination:
             return plan
-        return plan_exchange(handle, state, pod, outcome, exchanges, options, detailed=detailed) or plan
+        if exchanges is not None:
+            exchange = plan_exchange(preemptor, outcome, exchanges, options, detailed=detailed)
+            if exchange is not None:
+                return exchange
+        elif not self._protection.required:
+            return plan
+        held = held_back_by_budgets(preemptor, outcome, self._trials, exchanges, options)
+        return plan if held is None else replace(plan, held_back=held, message=f"{plan.message}; {held}")
 
     def group_post_filter(self, demand: GroupDemand, handle: GroupHandle, cluster: Cluster) -> GroupPostFilterResult:
-        """Nominate a node for each of enough members, and name all who have to go for that; or nobody goes."""
+        """Nominate nodes for enough members and determine all victims for that; or nominate none."""
         if demand.needed > len(demand.members):
             return GroupPostFilterResult(unschedulable("preemption: there are too few members"))
         plan = self.plan_group(demand, handle)
         if not plan.eligible:
-            bound = bound_first(handle, _gang(demand, cluster)) if self._binds_first_now(plan) else ()
-            if bound:
-                placements = tuple((member, node_name) for member, node_name, _ in bound)
-                status = Status(reasons=("preemption: the members are bound before their victims are gone",))
-                states = tuple(state for _, _, state in bound)
-                return GroupPostFilterResult(status, placements, plan=plan, states=states)
+            nominated = {member.uid: member.nominated_node_name for member in demand.members}
+            bound = self._bound_early(plan, demand, handle, nominated) if self._binds_first_now(plan) else None
+            if bound is not None:
+                return bound
             status = unschedulable(f"preemption: {plan.reason}")
             return GroupPostFilterResult(status, plan=plan, keeps_nominations=plan.reason in NOT_ELIGIBLE_YET)
         if plan.chosen is None:
             most_important = max(demand.members, key=lambda member: member.priority)
-            retry_ns = plan.put_off.next_ns if plan.put_off else self._protection.next_ns(cluster, most_important)
-            return GroupPostFilterResult(unschedulable(plan.message), plan=plan, retry_ns=retry_ns)
+            return GroupPostFilterResult(
+                unschedulable(plan.message),
+                plan=plan,
+                retry_ns=self._retry_ns(plan, cluster, most_important),
+                waits_for=(self.name,) if plan.held_back is not None else (),
+            )
         chosen = plan.chosen
+        binds_first = self._binds_first and chosen.victims_by_node.keys() <= {name for _, name in chosen.placements}
+        if binds_first and chosen.victims and all(victim.terminating for victim in chosen.victims):
+            placed = {member.uid: node_name for member, node_name in chosen.placements}
+            bound = self._bound_early(plan, demand, handle, placed)
+            if bound is not None:
+                return bound
         victims = ", ".join(victim.key for victim in chosen.victims) or "none"
         where = f" in {chosen.domain}" if chosen.domain else ""
         reason = f"preemption: {len(chosen.placements)} members are nominated{where}; victims: {victims}"
@@ -268,14 +318,29 @@ class DefaultPreemption:
             chosen.domain,
             plan,
             evicts=self._protection.required,
-            binds_first=self._binds_first and chosen.victims_by_node.keys() <= {name for _, name in chosen.placements},
+            binds_first=binds_first,
         )
 
+    @staticmethod
+    def _bound_early(
+        plan: GangPlan, demand: GroupDemand, handle: GroupHandle, node_of: Mapping[str, str]
+    ) -> GroupPostFilterResult | None:
+        """Return the result that binds members before their victims are gone; None if that is not possible.
+
+        ``node_of`` has their nodes by uid. It is possible if only terminating pods are in their way.
+        """
+        bound = members_bound_first(handle, _gang(demand, handle.cluster), node_of)
+        if not bound:
+            return None
+        placements = tuple((member, node_name) for member, node_name, _ in bound)
+        status = Status(reasons=("preemption: the members are bound before their victims are gone",))
+        return GroupPostFilterResult(status, placements, plan=plan, states=tuple(state for _, _, state in bound))
+
     def plan_group(self, demand: GroupDemand, handle: GroupHandle) -> GangPlan:
-        """The plan behind `group_post_filter`. There is none where extenders are asked about some of the members."""
+        """Return the plan of `group_post_filter`; there is none if extenders are asked about members."""
         cluster = handle.cluster
         if any(handle.extenders_of(member) is not None for member in demand.members):
-            # They may turn members down that the plan counts on, when its victims are gone.
+            # Extenders might reject members after the victims are gone.
             return GangPlan(False, "not eligible since extenders are asked about its pods.")
         gang = _gang(demand, cluster)
         options = PreemptionOptions(
@@ -285,33 +350,56 @@ class DefaultPreemption:
             wide=self._wide,
             requires_budgets=self._protection.required,
         )
+        from podium.decide.preempting.gang.gang_search import plan_gang  # noqa: PLC0415 - few clusters have gangs
+
         return plan_gang(handle, gang, self._trials, options, most_steps=self._most_steps)
 
     def may_disrupt(self, pod: PodRecord, victim: PodRecord) -> bool:
-        """Whether ``pod`` may make ``victim``, which is not more important, give way. Always, unless overridden."""
+        """Return whether ``pod`` may preempt ``victim``, which is not more important; override to restrict that."""
         return True
 
     def events_to_register(self) -> Sequence[EventToRegister]:
-        """The scheduler itself brings a preemptor back when its victims' deletions are through."""
-        return ()
+        """Return the events after which budgets may allow more disruptions.
+
+        The scheduler itself retries a preemptor when its victims have been deleted.
+        """
+        if not self._protection.required and self._exchanges is None:
+            return ()
+        changes = ActionType.UPDATE_OTHER | ActionType.DELETE
+        return (
+            EventToRegister(EventResource.POD_DISRUPTION_BUDGET, changes),
+            EventToRegister(EventResource.ASSIGNED_POD, ActionType.UPDATE_POD_LABEL),
+            # Disruptions of unhealthy pods take no token of a rate.
+            EventToRegister(
+                EventResource.ASSIGNED_POD,
+                ActionType.UPDATE_POD_OTHER,
+                lambda pod, event: event.old is not None and event.old.is_healthy and not event.new.is_healthy,
+            ),
+        )
+
+    def _retry_ns(self, plan: PreemptionPlan | GangPlan, cluster: Cluster, pod: PodRecord) -> int | None:
+        """Return when time alone may allow the preemption; None if it cannot."""
+        if plan.put_off is not None:
+            return plan.put_off.next_ns
+        times = (self._protection.next_ns(cluster, pod), plan.held_back.next_ns if plan.held_back else None)
+        return min((time_ns for time_ns in times if time_ns is not None), default=None)
 
     def _binds_first_now(self, plan: GangPlan) -> bool:
-        """Whether members may be bound before the victims that they wait for are gone."""
+        """Return whether members may be bound before the terminating victims that they wait for are gone."""
         return self._binds_first and plan.reason == NOT_ELIGIBLE_TERMINATING
 
-    def _fits_when_all_are_gone(self, state: CycleState, pod: PodRecord, handle: Handle) -> bool:
-        """Whether nothing but pods that terminate there keeps a pod off the node that it is nominated to."""
+    @staticmethod
+    def _fits_when_all_are_gone(state: CycleState, pod: PodRecord, node_name: str, handle: Handle) -> bool:
+        """Return whether a pod fits a node without the pods that terminate there."""
         cluster = handle.cluster
-        row = cluster.nodes.row_of.get(pod.nominated_node_name)
+        row = cluster.nodes.row_of.get(node_name)
         if row is None:
             return False
-        leaving = [each.slot for each in cluster.pods_on(row) if each.terminating]
-        worlds = Worlds(cluster, np.array([row], dtype=np.int64))
-        worlds.remove(np.zeros(len(leaving), dtype=np.int64), np.array(leaving, dtype=np.int64))
-        return bool(leaving) and bool(handle.filter_worlds(state, pod, worlds, pod.uid).refused[0] == 0)
+        leaving = [each for each in cluster.pods_on(row) if each.terminating]
+        return bool(leaving) and handle.fits_without(state, pod, node_name, leaving)
 
     def _may_be_victims(self, cluster: Cluster) -> VictimFilter | None:
-        """Who may be a victim, None for everybody of lower priority."""
+        """Return the filter of victims, None for all pods of lower priority."""
         allowed = self._allowed(cluster) if self._is_overridden else None
         return below_their_groups(cluster, self._protection.on(cluster, allowed))
 
@@ -324,7 +412,7 @@ class DefaultPreemption:
 
 
 def _gang(demand: GroupDemand, cluster: Cluster) -> Gang:
-    """The gang that asks for places, with the priority that its group states."""
+    """Return the gang of a demand, with its group's priority."""
     group = cluster.pod_groups.by_key.get(demand.key)
     return Gang(
         demand.key,

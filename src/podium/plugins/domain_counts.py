@@ -1,4 +1,4 @@
-"""How many pods match a predicate around a node, asked about one node at a time."""
+"""Counts of matching pods in topology domains, for one node at a time."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from podium.cluster.matchers import Predicate
 from podium.cluster.view import View
 
 FEW_DOMAINS = 64
-"""Above so many domains nodes are not told apart by them."""
+"""The largest number of domains by which cells are formed."""
 
 
 class DomainCount:
-    """The pods that match a predicate in the domain of a node.
+    """The matching pods in the domain of a node.
 
-    It holds while `is_current` says so and no node changes. ``tells_apart`` is false where neither each node is a
-    domain of its own, nor the domains are few: then there is no column.
+    Valid while `is_current` and no node changes. ``tells_apart`` is false if the domains are neither few nor single
+    nodes; then there is no column.
     """
 
     def __init__(self, cluster: Cluster, predicate: Predicate, key: str) -> None:
@@ -32,50 +32,50 @@ class DomainCount:
 
     @property
     def is_current(self) -> bool:
-        """Whether the pods are still counted in the same place."""
+        """Return whether the same counters are still updated."""
         self._matcher.asked = True
         return self._matcher.is_live
 
     def domains(self) -> Int64s:
-        """``[codes]`` matching pods by domain; code 0 holds nodes without the label."""
+        """Return ``[codes]`` the matching pods by domain; code 0 is for nodes without the label."""
         return self._cluster.domain_counts(self._predicate, self.key)
 
     def code(self, row: int) -> int:
-        """The domain of a row, 0 where it lacks the label."""
+        """Return the domain of a row, 0 without the label."""
         return self._column.codes.item(row)
 
     def of(self, code: int) -> int:
-        """How many pods match in a domain."""
+        """Return the number of matching pods in a domain."""
         return self._matcher.domains[self.key].item(code)
 
     def around(self, row: int) -> int:
-        """How many pods match in the domain of a row; 0 where it has none."""
+        """Return the number of matching pods in a row's domain; 0 without the label."""
         code = self._column.codes.item(row)
         return self._matcher.domains[self.key].item(code) if code else 0
 
     def on(self, row: int) -> int:
-        """How many pods match on a row."""
+        """Return the number of matching pods on a row."""
         return self._matcher.count.item(row)
 
     def lowest(self, codes: Int64s) -> int:
-        """How many pods match in the emptiest of some domains, which are at least one."""
+        """Return the number of matching pods in the emptiest of some domains."""
         counts = self._matcher.domains[self.key]
         if len(codes) > FEW_DOMAINS:
             return int(counts[codes].min())
         return min([counts.item(code) for code in codes.tolist()])
 
     def labelled(self) -> int:
-        """How many pods match on all nodes with the label."""
+        """Return the number of matching pods on all nodes with the label."""
         return int(self.domains()[1:].sum())
 
     def column(self, view: View) -> Int64s:
-        """What tells rows apart: the domain, or the count where each node is one; -1 where the label lacks."""
+        """Return what distinguishes rows: the domain, or the count if each node is a domain; -1 without the label."""
         codes = view.codes(self.key)
         shown = view.count(self._predicate) if self.is_single else codes
         return np.where(codes != 0, shown, -1).astype(np.int64)
 
     def of_row(self, row: int) -> int:
-        """The entry of one row in the column."""
+        """Return one row's entry in the column."""
         code = self._column.codes.item(row)
         if not code:
             return -1
@@ -83,7 +83,7 @@ class DomainCount:
 
 
 class DomainCounts:
-    """Cells by several such counts. Counts by the same few domains share a column."""
+    """Cells by several counts. Counts by the same few domains share a column."""
 
     def __init__(self, counts: tuple[DomainCount, ...]) -> None:
         single = [count for count in counts if count.is_single]
@@ -92,21 +92,21 @@ class DomainCounts:
 
     @property
     def tell_apart(self) -> bool:
-        """Whether rows can be told apart by them."""
+        """Return whether rows can be divided into cells."""
         return all(count.tells_apart for count in self._telling)
 
     @property
     def are_current(self) -> bool:
-        """Whether the pods are still counted in the same places."""
+        """Return whether the same counters are still updated."""
         for count in self._counts:  # noqa: SIM110 - a loop, since this is asked for every pod
             if not count.is_current:
                 return False
         return True
 
     def columns(self, view: View) -> list[Int64s]:
-        """What tells the rows of a view apart."""
+        """Return what distinguishes the rows of a view."""
         return [count.column(view) for count in self._telling]
 
     def of_row(self, row: int) -> tuple[int, ...]:
-        """The entries of one row."""
+        """Return the entries of one row."""
         return tuple([count.of_row(row) for count in self._telling])

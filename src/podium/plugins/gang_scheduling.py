@@ -1,8 +1,8 @@
-"""GangScheduling: pods of a PodGroup are scheduled all or none.
+"""GangScheduling: the pods of a PodGroup are scheduled all or none.
 
-The scheduler makes one attempt for all pods of a group (`podium.machines.scheduling.gangs`) in profiles that enable
-this plugin; the plugin itself holds pods out of the queue until there are enough of them. It is not enabled by default,
-as the feature gates GenericWorkload and GangScheduling are not.
+In profiles with this plugin the scheduler makes one attempt for all pods of a group
+(`podium.controllers.scheduling.gangs`); the plugin itself holds pods until there are enough of them. It is not enabled
+by default, like the feature gates GenericWorkload and GangScheduling.
 
 Source: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go.
 """
@@ -16,10 +16,9 @@ from msgspec import Meta
 
 from podium.api.times import parse_duration
 from podium.cluster.pods import PodRecord
-from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
-from podium.framework.plugin import PluginContext
+from podium.framework.plugin import ActionType, ClusterEvent, EventResource, EventToRegister, PluginContext
 from podium.framework.settings.arguments import Arguments, read_arguments
-from podium.framework.status import SUCCESS, Status, unresolvable
+from podium.framework.verdicts import SUCCESS, Status, unresolvable
 
 NAME = "GangScheduling"
 TOO_FEW = "waiting for minCount pods from a gang to appear in scheduling queue"
@@ -28,12 +27,11 @@ TOO_FEW = "waiting for minCount pods from a gang to appear in scheduling queue"
 class GangSchedulingArgs(Arguments, frozen=True, kw_only=True):
     """Arguments, which are Podium's own.
 
-    ``preemption``: whether a group of which too few pods fit may have other pods go, by one plan for all of them.
-    ``scheduleTimeout``: how long pods of a gang wait for one another between their decision and their bindings, where
-    their group does not say. ``releaseAfter``: a gang of which fewer pods than minCount have a node, while others of it
-    find none for so long, gives its nodes back: those pods are evicted. ``0s`` keeps them. ``maxArrangementSteps``:
-    where too few pods of a group fit one after the other, other ways to place them are looked for within so many steps;
-    0 is for none, as in kube-scheduler.
+    ``preemption``: whether a group that does not fit may preempt, with one plan for all its pods. ``scheduleTimeout``:
+    how long pods of a gang wait for each other between decision and binding, unless their group says. ``releaseAfter``:
+    if fewer than minCount pods of a gang have nodes and others find none for so long, the pods with nodes are evicted;
+    ``0s`` keeps them. ``maxArrangementSteps``: the limit of the search for other arrangements if too few pods fit one
+    after the other; 0 is for none, as in kube-scheduler.
     """
 
     preemption: bool = True
@@ -49,7 +47,7 @@ class GangSchedulingArgs(Arguments, frozen=True, kw_only=True):
 
 
 class GangScheduling:
-    """Holds pods of a group out of the queue until the group is there, and as many pods as it wants at least."""
+    """Holds a group's pods until the group exists and has enough pods."""
 
     name = NAME
 
@@ -63,7 +61,7 @@ class GangScheduling:
         self.release_after_ns = parse_duration(args.release_after) or None
 
     def pre_enqueue(self, pod: PodRecord) -> Status:
-        """Refuse a pod whose group is not there, or does not have enough pods that could be scheduled together."""
+        """Reject a pod whose group does not exist or does not have enough pods yet."""
         key = pod.pod_class.pod_group
         if not key:
             return SUCCESS
@@ -75,9 +73,9 @@ class GangScheduling:
         return unresolvable(TOO_FEW)
 
     def events_to_register(self) -> Sequence[EventToRegister]:
-        """A node may bring a domain, for pods whose group asks for one.
+        """Return nodes that may add a domain, for groups with a topology key.
 
-        When pods of the group, or the group, come or change the scheduler itself asks again.
+        The scheduler itself asks again when the group or its pods change.
         """
         return (
             EventToRegister(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL, self._comes_into_domain),

@@ -1,4 +1,4 @@
-"""NodeAffinity: the pod's node selector and node affinity, and those that the scheduler's owner adds for all pods.
+"""NodeAffinity: the pod's node selector and node affinity, and the profile's added affinity.
 
 Source: pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go.
 """
@@ -13,21 +13,34 @@ import numpy as np
 
 from podium.api.node import Node
 from podium.api.pod import NodeAffinity as NodeAffinityFields
-from podium.api.selection import NodeSelector, NodeSelectorTerm, PreferredSchedulingTerm
-from podium.api.selectors import NodeTerm, Selector, compile_node_selector, selector_from_labels
+from podium.api.selectors import (
+    NodeSelector,
+    NodeSelectorTerm,
+    NodeTerm,
+    PreferredSchedulingTerm,
+    Selector,
+    compile_node_selector,
+    selector_from_labels,
+)
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
-from podium.cluster.node_selection import matching_rows, matching_term
-from podium.cluster.pod_class import PodClass
+from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
-from podium.cluster.view import View
-from podium.framework.cycle_state import CycleState
-from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
-from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, PreFilterResult, Scope
+from podium.cluster.view import View, matching_rows, matching_term
+from podium.framework.handle import CycleState
+from podium.framework.plugin import (
+    MAX_NODE_SCORE,
+    ActionType,
+    ClusterEvent,
+    EventResource,
+    EventToRegister,
+    PluginContext,
+    PreFilterResult,
+    Scope,
+)
 from podium.framework.scoring import default_normalize
 from podium.framework.settings.arguments import read_arguments
-from podium.framework.status import SKIP, SUCCESS, Status, unresolvable
-from podium.framework.verdicts import Verdicts
+from podium.framework.verdicts import SKIP, SUCCESS, Status, Verdicts, unresolvable
 
 _REFUSAL = unresolvable("node(s) didn't match Pod's node affinity/selector")
 _ADDED_REFUSAL = unresolvable("node(s) didn't match scheduler-enforced node affinity")
@@ -35,20 +48,20 @@ _CONFLICT = unresolvable("pod affinity terms conflict")
 
 
 class NodeAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """Arguments: ``addedAffinity`` holds for every pod of the profile, in addition to the pod's own."""
+    """Arguments: ``addedAffinity`` applies to every pod of the profile, in addition to its own."""
 
     added_affinity: NodeAffinityFields | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RequiredNodes:
-    """The nodes that a pod class needs: its node selector and any of its terms. ``terms`` None means no terms."""
+    """The nodes that a pod class requires: its node selector and any of its terms; ``terms`` None means no terms."""
 
     selector: Selector
     terms: tuple[NodeTerm, ...] | None
 
     def rows(self, view: View) -> Bools:
-        """``[n]``: where both hold."""
+        """Return ``[n]`` where both match."""
         matches = matching_term(view, NodeTerm(self.selector.requirements, ())) if self.selector.requirements else None
         if self.terms is None:
             return np.ones(len(view), dtype=np.bool_) if matches is None else matches
@@ -56,7 +69,7 @@ class RequiredNodes:
         return by_terms if matches is None else matches & by_terms
 
     def node(self, node: Node) -> bool:
-        """Whether a node matches."""
+        """Return whether a node matches."""
         labels, name = node.metadata.labels, node.metadata.name
         return self.selector.matches(labels) and (
             self.terms is None or any(term.matches(labels, name) for term in self.terms)
@@ -64,7 +77,7 @@ class RequiredNodes:
 
 
 def required_nodes(pod_class: PodClass) -> RequiredNodes:
-    """What a pod class requires of nodes, compiled once."""
+    """Return what a pod class requires of nodes, compiled once."""
     known: RequiredNodes | None = pod_class.memo.get("RequiredNodes")
     if known is None:
         spec = pod_class.spec
@@ -75,7 +88,7 @@ def required_nodes(pod_class: PodClass) -> RequiredNodes:
 
 
 def preferred_nodes(pod_class: PodClass) -> tuple[tuple[int, NodeTerm], ...]:
-    """The terms by which a pod class prefers nodes, each with its weight, compiled once."""
+    """Return the preferred terms of a pod class with their weights, compiled once."""
     known: tuple[tuple[int, NodeTerm], ...] | None = pod_class.memo.get("NodeAffinity.preferred")
     if known is None:
         affinity = pod_class.spec.affinity.node_affinity if pod_class.spec.affinity else None
@@ -84,7 +97,7 @@ def preferred_nodes(pod_class: PodClass) -> tuple[tuple[int, NodeTerm], ...]:
 
 
 class NodeAffinity:
-    """Filters by what is required, scores by what is preferred."""
+    """Filters by required affinity, scores by preferred affinity."""
 
     name = "NodeAffinity"
     scope = Scope.NODE
@@ -95,7 +108,7 @@ class NodeAffinity:
         self._added_preferred = _compile_preferred(added.preferred)
 
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> PreFilterResult | Status:
-        """Skip pods that take any node; name the nodes where every term selects by name."""
+        """Skip pods that accept any node; name the nodes if every term selects by name."""
         required = required_nodes(pod.pod_class)
         if self.never_filters(pod.pod_class):
             return SKIP
@@ -110,47 +123,39 @@ class NodeAffinity:
         return PreFilterResult(SUCCESS, frozenset(names)) if names else _CONFLICT
 
     def never_filters(self, pod_class: PodClass) -> bool:
-        """Those that take any node."""
         required = required_nodes(pod_class)
         return required.terms is None and not required.selector.requirements and self._added_required is None
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
-        """Refuse nodes that the scheduler's owner, or the pod, does not select."""
         codes = np.where(required_nodes(pod.pod_class).rows(view), 0, 2)
         if self._added_required is not None:
             codes[~matching_rows(view, self._added_required)] = 1
         return Verdicts.choose(codes, (SUCCESS, _ADDED_REFUSAL, _REFUSAL))
 
     def refused(self, pod_class: PodClass, view: View) -> Bools:
-        """`[n]`: the nodes that `filter_rows` refuses."""
+        """Return ``[n]`` the nodes that `filter_rows` rejects."""
         refused = ~required_nodes(pod_class).rows(view)
         return refused if self._added_required is None else refused | ~matching_rows(view, self._added_required)
 
     def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
-        """Skip pods without preferences."""
         return SKIP if self.never_scores(pod.pod_class) else SUCCESS
 
     def never_scores(self, pod_class: PodClass) -> bool:
-        """Those without preferences."""
         return not self._preferred(pod_class)
 
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
-        """Add up the weights of the preferred terms that match."""
         scores = np.zeros(len(view), dtype=np.int64)
         for weight, term in self._preferred(pod.pod_class):
             scores += weight * matching_term(view, term)
         return scores
 
     def normalize(self, state: CycleState, pod: PodRecord, scores: Int64s, feasible: View) -> Int64s:
-        """The most preferred node gets 100."""
         return default_normalize(scores, reverse=False)
 
     def normalize_within(self, raw: int, lowest: int, highest: int) -> int:
-        """The same for one score."""
         return MAX_NODE_SCORE * raw // highest if highest else raw
 
     def events_to_register(self) -> Sequence[EventToRegister]:
-        """A node that matches may come, or become one that does."""
         return (EventToRegister(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL, self._helps),)
 
     def _helps(self, pod: PodRecord, event: ClusterEvent) -> bool:
@@ -173,12 +178,12 @@ def _compile_preferred(terms: tuple[PreferredSchedulingTerm, ...]) -> tuple[tupl
 
 
 def compile_node_term(term: NodeSelectorTerm) -> NodeTerm:
-    """One term of a node selector, compiled."""
+    """Compile one term of a node selector."""
     return compile_node_selector(NodeSelector(node_selector_terms=(term,)))[0]
 
 
 def _named(term: NodeTerm) -> set[str] | None:
-    """The node names that a term's fields leave; None where it does not select by name."""
+    """Return the node names that a term's fields select; None if it does not select by name."""
     names: set[str] | None = None
     for requirement in term.fields:
         if requirement.key == "metadata.name" and requirement.operator == "In":

@@ -1,12 +1,12 @@
-"""NodePreferAvoidPods: a node whose avoid list names a pod's controller is liked least.
+"""NodePreferAvoidPods: a node whose avoid list names the pod's controller scores lowest.
 
-With the weight that it has by default, 10,000, all other scores together count for less. An entry that keeps the node's
-room for the replacement of another pod keeps its controller's pods off altogether, for as long as that replacement is
-awaited: else whoever was evicted to make room could take it again before.
+The default weight of 10,000 outweighs all other scores. An entry that keeps the node's room for the replacement of
+another pod excludes the node while that replacement is awaited; otherwise an evicted pod's replacement could take the
+room back first.
 
-Beside that, two things differ from the plugin of this name that kube-scheduler once had: controllers of any kind are
-avoided, not ReplicationControllers and ReplicaSets alone; and a pod whose controller has no uid, as in a manifest, is
-known by the kind and name of it.
+Differences from kube-scheduler's former plugin of this name: controllers of any kind are avoided, not only
+ReplicationControllers and ReplicaSets; and a controller without a uid, as in a manifest, is identified by kind and
+name.
 
 Source: controlled-rescheduling.md, "/evict subresource and PreferAvoidPods" ("it prevents B from rescheduling back into
 the space it vacated before A's scheduler has a chance to reschedule A there"); in kube-scheduler up to v1.23,
@@ -28,31 +28,37 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.framework.cycle_state import CycleState
-from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
-from podium.framework.kept.cells import OneCell
-from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope
-from podium.framework.status import SKIP, SUCCESS, Status, unresolvable
-from podium.framework.verdicts import Verdicts
+from podium.framework.cache.class_cache import OneCell
+from podium.framework.handle import CycleState
+from podium.framework.plugin import (
+    MAX_NODE_SCORE,
+    ActionType,
+    ClusterEvent,
+    EventResource,
+    EventToRegister,
+    PluginContext,
+    Scope,
+)
+from podium.framework.verdicts import SKIP, SUCCESS, Status, Verdicts, unresolvable
 
-# What a controller is looked up by: its uid alone, or kind and name.
+# A controller's uid, or its kind and name.
 Key = tuple[str, ...]
 
-# So long after an eviction the pod that is to follow may be asked to go.
+# The awaited pod must be evicted within this time after the first eviction.
 _FOLLOWS_NS = 60 * 10**9
 
 _NO_ENTRIES: Mapping[int, AvoidEntry] = MappingProxyType({})
 
 
 class NodePreferAvoidPods:
-    """Rates nodes with 0 where the pod's controller is on their avoid list, and with 100 elsewhere.
+    """Scores nodes 0 if the pod's controller is on their avoid list, and 100 otherwise.
 
-    Refuses those where an entry about it waits for a replacement: while the pod that is to be replaced is there, for a
-    minute, and from its eviction on until its replacement has a node, or is awaited no more.
+    Rejects those with an entry that waits for a replacement: for a minute while the pod to be replaced still exists,
+    and from its eviction until its replacement has a node or is no longer awaited.
     """
 
     name = "NodePreferAvoidPods"
-    # The pod's class does not tell its controller's uid.
+    # A pod's class does not include its controller's uid.
     scope = Scope.CLUSTER
 
     def __init__(self, context: PluginContext) -> None:
@@ -60,11 +66,9 @@ class NodePreferAvoidPods:
         self._lists = _AvoidLists(context.cluster.nodes)
 
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
-        """Skip pods whose controller no entry keeps off."""
         return SUCCESS if pod.controller and self._held(pod.controller) else SKIP
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
-        """Refuse the nodes whose room is kept for the replacement of another pod."""
         held = self._held(pod.controller) if pod.controller else {}
         rows = sorted(held)
         codes = np.zeros(len(view), dtype=np.int64)
@@ -75,11 +79,10 @@ class NodePreferAvoidPods:
         )
 
     def events_to_register(self) -> Sequence[EventToRegister]:
-        """An entry that keeps off its controller's pods may go."""
         return (EventToRegister(EventResource.NODE, ActionType.UPDATE_NODE_OTHER, _lets_in),)
 
     def _held(self, controller: OwnerReference) -> dict[int, AwaitedPod]:
-        """By row, the pods for whose replacements nodes keep room from a controller's pods."""
+        """Return the pods for whose replacements nodes keep room from a controller's pods, by row."""
         entries = self._lists.held_from(controller)
         return {
             row: entry.until_replaced
@@ -98,11 +101,10 @@ class NodePreferAvoidPods:
         return cluster.now < until_ns
 
     def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
-        """Skip pods whose controller is on no list, so that nothing changes where there are none."""
+        """Skip pods whose controller is on no list, so that the plugin has no effect without lists."""
         return SUCCESS if pod.controller and self._lists.rows_avoided_by(pod.controller) else SKIP
 
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
-        """0 or 100; 100 everywhere for a pod without a controller."""
         scores = np.full(len(view), MAX_NODE_SCORE, dtype=np.int64)
         rows = self._lists.rows_avoided_by(pod.controller) if pod.controller else ()
         if rows:
@@ -110,7 +112,7 @@ class NodePreferAvoidPods:
         return scores
 
     def score_cells(self, pod: PodRecord) -> OneCell | None:
-        """One for all nodes, where the pod's controller is on no list."""
+        """Return one cell for all nodes if the pod's controller is on no list."""
         return OneCell.of(pod, self._is_spared)
 
     def _is_spared(self, pod: PodRecord) -> bool:
@@ -118,7 +120,7 @@ class NodePreferAvoidPods:
 
 
 class _AvoidLists:
-    """The rows whose avoid list names a controller; lists are read again when their nodes have changed."""
+    """The rows whose avoid lists name a controller, updated with the nodes."""
 
     def __init__(self, nodes: NodeColumns) -> None:
         self._nodes = nodes
@@ -129,12 +131,12 @@ class _AvoidLists:
         self._held_by: dict[Key, dict[int, AvoidEntry]] = {}
 
     def rows_avoided_by(self, controller: OwnerReference) -> set[int]:
-        """The rows of the nodes that the controller's pods should keep off."""
+        """Return the rows that the controller's pods should avoid."""
         self._refresh()
         return self._rows_of.get(_key_of(controller), set())
 
     def held_from(self, controller: OwnerReference) -> Mapping[int, AvoidEntry]:
-        """By row, the entries about a controller that wait for a replacement."""
+        """Return the entries about a controller that wait for a replacement, by row."""
         self._refresh()
         return self._held_by.get(_key_of(controller), _NO_ENTRIES)
 
@@ -169,7 +171,7 @@ def _key_of(controller: OwnerReference) -> Key:
 
 
 def _by_key(node: Node) -> dict[Key, AvoidEntry]:
-    """The entries of the node's avoid list by what their controllers can be looked up by."""
+    """Return the entries of the node's avoid list by both keys of their controllers."""
     entries = avoid_entries(node.metadata.annotations.get(PREFER_AVOID_PODS, ""))
     return {
         key: entry
@@ -179,7 +181,7 @@ def _by_key(node: Node) -> dict[Key, AvoidEntry]:
 
 
 def _lets_in(pod: PodRecord, event: ClusterEvent) -> bool:
-    """Whether a node had an entry that kept the pod off, and has it no more."""
+    """Return whether a node's entry that kept the pod off is gone."""
     if pod.controller is None or event.old is None or event.new is None:
         return False
     key = _key_of(pod.controller)

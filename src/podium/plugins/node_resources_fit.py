@@ -1,4 +1,4 @@
-"""NodeResourcesFit: a node must have what the pod requests; how much is left then is the score.
+"""NodeResourcesFit: filter by the pod's requests, and score by what is left.
 
 Source: pkg/scheduler/framework/plugins/noderesources/fit.go.
 """
@@ -13,22 +13,33 @@ import numpy as np
 
 from podium.api.node import Node
 from podium.api.resource_requests import node_allocatable
+from podium.api.versions.behaviors import Behavior
 from podium.cluster.arrays import Bools, Int64s
-from podium.cluster.nodes import FIRST_RESOURCES
-from podium.cluster.pod_class import PodClass
+from podium.cluster.nodes import CPU, FIRST_RESOURCES, MEMORY, ColumnEntries, RowLoad
+from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.framework.cycle_state import CycleState
-from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
-from podium.framework.kept.row_total import total_of_row
-from podium.framework.plugin import FitsRow, PluginContext, Scope, ScoreRow, TotalOfRow, WeightedRowScore
+from podium.framework.handle import CycleState
+from podium.framework.plugin import (
+    MAX_NODE_SCORE,
+    NO_FIT,
+    ActionType,
+    ClusterEvent,
+    EventResource,
+    EventToRegister,
+    FitsRow,
+    PluginContext,
+    Scope,
+    ScoreRow,
+    TotalOfRow,
+    WeightedRowScore,
+    total_of_row,
+)
 from podium.framework.settings.arguments import read_arguments
-from podium.framework.status import Code, Status
-from podium.framework.verdicts import Verdicts
-from podium.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
-from podium.plugins.resource_rows import JoinedScores, joined_row
+from podium.framework.verdicts import Code, Status, Verdicts
 from podium.plugins.resource_scores import (
     DEFAULT_RESOURCES,
+    NodeResourcesBalancedAllocation,
     ResourceWatch,
     ScoringStrategy,
     check_strategy,
@@ -39,12 +50,12 @@ from podium.plugins.resource_scores import (
 _TOO_MANY_PODS = 1
 _UNRESOLVABLE = 1 << 31
 _MOST_BITS = 30
-# Of so many things that are lacking together the words are kept.
+# The number of combinations of missing resources whose messages are cached.
 _MOST_EXPLAINED = 256
 
 
 class NodeResourcesFitArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """Arguments: extended resources that others account for, and the scoring strategy."""
+    """Arguments: extended resources to ignore, and the scoring strategy."""
 
     ignored_resources: tuple[str, ...] = ()
     ignored_resource_groups: tuple[str, ...] = ()
@@ -52,7 +63,7 @@ class NodeResourcesFitArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
 
 
 class NodeResourcesFit:
-    """Compares requests, not use: what the pods on a node ask for is taken, whether they use it or not."""
+    """Compares requests with allocatable amounts, regardless of actual use."""
 
     name = "NodeResourcesFit"
     scope = Scope.ROW
@@ -60,13 +71,15 @@ class NodeResourcesFit:
     def __init__(self, context: PluginContext) -> None:
         self._args = read_arguments(context.args, NodeResourcesFitArgs, self.name)
         self._cluster = context.cluster
-        check_strategy(self._args.scoring_strategy, self.name)
+        release = context.cluster.release
+        check_strategy(self._args.scoring_strategy, self.name, release)
+        self._unresolvable = _UNRESOLVABLE if release.has(Behavior.TOO_SMALL_IS_UNRESOLVABLE) else 0
         self._watch = ResourceWatch(self._args.scoring_strategy.resources, with_defaults=True)
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
-        """Refuse nodes that lack something; the code has a bit for each thing lacking.
+        """Reject nodes that lack something; the code has a bit for each missing resource.
 
-        Preemption cannot help where the pod asks for more than the node has altogether.
+        Since 1.34 preemption cannot help if the pod requests more than the node has in total.
         """
         codes = (view.pod_count() + 1 > view.take(view.cluster.nodes.allowed_pods)).astype(np.int64)
         checked = self._checked(pod.pod_class)
@@ -76,15 +89,15 @@ class NodeResourcesFit:
             allocatable = view.allocatable(resource)
             lacking = wanted > allocatable - view.requested(resource)
             if self._is_backed(resource):
-                # Where a node has none of it, DynamicResources sees to it (shouldDelegateResourceToDRA).
+                # If a node has none of it, DynamicResources decides (shouldDelegateResourceToDRA).
                 lacking &= allocatable != 0
             if lacking.any():
                 codes |= lacking.astype(np.int64) << _bit(number)
-                codes |= np.where(lacking & (wanted > allocatable), _UNRESOLVABLE, 0)
+                codes |= np.where(lacking & (wanted > allocatable), self._unresolvable, 0)
         return Verdicts(codes, self.explain(pod))
 
     def filter_row(self, pod: PodRecord, row: int, gone: Sequence[PodRecord], joined: Sequence[PodRecord]) -> int:
-        """The same for one row, with some pods gone and others there."""
+        """Return the same for one row, without some pods and with others."""
         entries = self._cluster.nodes.entries
         checked = pod.pod_class.memo.get(self) or self._checked(pod.pod_class)
         offered, requested = entries.allocatable, entries.requested
@@ -98,11 +111,11 @@ class NodeResourcesFit:
                 free -= other.pod_class.requests.get(resource, 0)
             if wanted > free and (allocatable or not self._is_backed(resource)):
                 number = checked.index((resource, wanted))
-                bits |= 1 << _bit(number) | _UNRESOLVABLE * (wanted > allocatable)
+                bits |= 1 << _bit(number) | self._unresolvable * (wanted > allocatable)
         return _number(pod.pod_class, bits) if bits and len(checked) > _MOST_BITS else bits
 
     def explain(self, pod: PodRecord) -> Callable[[int], Status]:
-        """What codes mean for the pods of a class."""
+        """Return the function that translates codes to statuses for a class."""
         key = (self, "explained")
         known: Callable[[int], Status] | None = pod.pod_class.memo.get(key)
         if known is None:
@@ -114,7 +127,7 @@ class NodeResourcesFit:
         return known
 
     def row_filter(self, pod_class: PodClass) -> FitsRow:
-        """Whether one row has room for a pod, as a function."""
+        """Return a function that returns whether one row has room for a pod."""
         entries, checked = self._cluster.nodes.entries, self._checked(pod_class)
         offered, requested = entries.allocatable, entries.requested
 
@@ -137,9 +150,9 @@ class NodeResourcesFit:
         too_many_pods: Int64s,
         explain: Callable[[int], Status],
     ) -> Verdicts:
-        """The verdicts where there are more resources than bits: whatever may be lacking together gets a number.
+        """Return verdicts if there are more resources than bits: every combination that occurs gets a number.
 
-        The numbers are the class's for good, so that a code means the same whenever it is kept.
+        The numbers are kept for the class, so that cached codes stay valid.
         """
         indices, wanted = (np.array(column, dtype=np.int64) for column in zip(*checked, strict=True))
         allocatable = view.allocatable(indices)
@@ -149,23 +162,21 @@ class NodeResourcesFit:
         hopeless: Bools = np.any(lacking & (wanted[:, None] > allocatable), axis=0)
         codes = np.zeros(len(view), dtype=np.int64)
         for position in np.flatnonzero(lacking.any(axis=0) | (too_many_pods > 0)):
-            bits = int(too_many_pods[position]) | _UNRESOLVABLE * int(hopeless[position])
+            bits = int(too_many_pods[position]) | self._unresolvable * int(hopeless[position])
             bits |= sum(1 << _bit(number) for number in np.flatnonzero(lacking[:, position]).tolist())
             codes[position] = _number(pod_class, bits)
         return Verdicts(codes, explain)
 
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
-        """Rate by the configured strategy."""
         return score_by_strategy(self._args.scoring_strategy, self._watch.usage(view, pod))
 
     def row_score(self, pod_class: PodClass) -> ScoreRow:
-        """The same for one row, as a function."""
         return row_score_by_strategy(self._args.scoring_strategy, self._watch.by_row(self._cluster.nodes, pod_class))
 
     def join(
         self, pod_class: PodClass, scores: Sequence[WeightedRowScore], of_nodes: memoryview
     ) -> tuple[TotalOfRow, Sequence[WeightedRowScore]] | None:
-        """Filter and score together with NodeResourcesBalancedAllocation, where both rate cpu and memory alone."""
+        """Combine filter and score with NodeResourcesBalancedAllocation if both score cpu and memory only."""
         strategy = self._args.scoring_strategy
         own = [entry for entry in scores if entry[0] is self]
         balances = [
@@ -184,10 +195,11 @@ class NodeResourcesFit:
         taken = [*own, *balances]
         (_, fit_weight), (_, balance_weight) = taken
         how = JoinedScores(
-            strategy.type == "MostAllocated", weights["cpu"], weights["memory"], fit_weight, balance_weight
+            *(strategy.type == "MostAllocated", balances[0][0].rates_gain),
+            *(weights["cpu"], weights["memory"], fit_weight, balance_weight),
         )
 
-        # Made of the pod's class: what is kept of a class must not keep it.
+        # Created from the pod's class, since a class's cache must not refer to the class.
         made: TotalOfRow | None = None
 
         def apart(pod: PodRecord, row: int) -> int:
@@ -202,7 +214,6 @@ class NodeResourcesFit:
         return together, [entry for entry in scores if entry not in taken]
 
     def events_to_register(self) -> Sequence[EventToRegister]:
-        """Room may come with a node, with a pod that goes or asks for less, or with the pod itself asking for less."""
         return (
             EventToRegister(
                 EventResource.ASSIGNED_POD,
@@ -214,7 +225,7 @@ class NodeResourcesFit:
         )
 
     def _checked(self, pod_class: PodClass) -> list[tuple[int, int]]:
-        """The resources to compare with the amounts wanted: cpu, memory, ephemeral storage, then others by name."""
+        """Return the resources to compare: cpu, memory, ephemeral storage, then others by name."""
         known: list[tuple[int, int]] | None = pod_class.memo.get(self)
         if known is None:
             known = pod_class.memo[self] = self._sorted(pod_class)
@@ -228,7 +239,7 @@ class NodeResourcesFit:
         )
 
     def _is_backed(self, resource: int) -> bool:
-        """Whether a class of devices stands for the resource."""
+        """Return whether a device class provides the resource."""
         return self._cluster.nodes.resources[resource] in self._cluster.devices.backed
 
     def _ignored(self, name: str) -> bool:
@@ -250,14 +261,14 @@ class NodeResourcesFit:
         return lru_cache(_MOST_EXPLAINED)(status)
 
     def _frees_something_wanted(self, pod: PodRecord, event: ClusterEvent) -> bool:
-        """A pod that left frees at least its place; for a smaller one, look whether it gave back what is wanted."""
+        """Return whether the pod is gone, which frees at least its place, or released a requested resource."""
         if event.new is None:
             return True
         before, after = event.old.pod_class.requests, event.new.pod_class.requests
         return any(before.get(index, 0) > after.get(index, 0) for index in pod.pod_class.requests)
 
     def _could_hold(self, pod: PodRecord, event: ClusterEvent) -> bool:
-        """Whether the pod would fit an empty node, and, where the node only changed, whether it offers more now."""
+        """Return whether the pod would fit the empty node, and a changed node offers more than before."""
         node: Node = event.new
         amounts = node_allocatable(node.status)
         wanted = {self._cluster.nodes.resources[index]: amount for index, amount in self._checked(pod.pod_class)}
@@ -274,12 +285,12 @@ class NodeResourcesFit:
 
 
 def _by_number(explain: Callable[[int], Status], numbers: dict[int, int]) -> Callable[[int], Status]:
-    """What numbers mean, by what has been lacking together for each."""
+    """Return a function that translates the numbers of combinations."""
     return lambda number: explain(list(numbers)[number - 1])
 
 
 def _numbers(pod_class: PodClass) -> dict[int, int]:
-    """The numbers of what has been lacking together for the pods of a class."""
+    """Return the numbers of the combinations of missing resources of a class."""
     numbers: dict[int, int] = pod_class.memo.setdefault((NodeResourcesFit.name, "numbers"), {})
     return numbers
 
@@ -290,5 +301,90 @@ def _number(pod_class: PodClass, bits: int) -> int:
 
 
 def _bit(number: int) -> int:
-    """The place of a resource's bit, by its number among those compared."""
+    """Return the position of a resource's bit."""
     return number + 1 if number < _MOST_BITS else number + 2
+
+
+_HALF = MAX_NODE_SCORE // 2
+
+
+class JoinedScores(msgspec.Struct, frozen=True):
+    """The weights of resources and plugins; ``is_most``: the fullest node is best.
+
+    ``rates_gain``: as for `NodeResourcesBalancedAllocation`.
+    """
+
+    is_most: bool
+    rates_gain: bool
+    cpu_weight: int
+    memory_weight: int
+    fit_weight: int
+    balance_weight: int
+
+
+def joined_row(
+    entries: ColumnEntries,
+    pod_class: PodClass,
+    checked: Sequence[tuple[int, int]],
+    is_backed: Callable[[int], bool],
+    scores: JoinedScores,
+    of_nodes: memoryview,
+    apart: TotalOfRow,
+) -> TotalOfRow:
+    """Return a function that returns whether a row has room for a pod, and its total score.
+
+    ``of_nodes`` is added to the total by row; it is negative if the pod does not fit anyway. ``checked`` are the
+    required resources with their amounts. ``apart`` calls each plugin separately for rare rows: those without cpu or
+    memory, or with more taken than allocatable of a resource that the class does not request.
+    """
+    wanted = dict(checked)
+    cpu_wanted, memory_wanted = wanted.pop(CPU, 0), wanted.pop(MEMORY, 0)
+    others = [(entries.allocatable[index], entries.requested[index], index, amount) for index, amount in wanted.items()]
+    cpu_rated, memory_rated = pod_class.nonzero_of_containers
+    loads = entries.loads
+    is_most, cpu_weight, memory_weight = scores.is_most, scores.cpu_weight, scores.memory_weight
+    weights, fit_weight, balance_weight = cpu_weight + memory_weight, scores.fit_weight, scores.balance_weight
+    rates_gain = scores.rates_gain
+
+    def total_of_row(pod: PodRecord, row: int) -> int:
+        found: int = of_nodes[row]
+        if found < 0:
+            return NO_FIT
+        load = loads[row] or _load(entries, row)
+        has_room, cpu, memory, cpu_taken, memory_taken, cpu_used, memory_used, evenness = load
+        if not has_room:
+            return NO_FIT
+        cpu_taken += cpu_wanted
+        memory_taken += memory_wanted
+        if cpu_taken > cpu or memory_taken > memory or evenness is None:
+            return apart(pod, row) if not (cpu_wanted and memory_wanted) else NO_FIT
+        for offered, requested, index, amount in others:
+            if offered[row] - requested[row] < amount and (offered[row] or not is_backed(index)):
+                return NO_FIT
+        cpu_used += cpu_rated
+        memory_used += memory_rated
+        if is_most:
+            cpu_used = cpu - cpu_used if cpu_used < cpu else 0
+            memory_used = memory - memory_used if memory_used < memory else 0
+        liking = cpu_weight * ((cpu - cpu_used) * MAX_NODE_SCORE // cpu) if cpu_used < cpu else 0
+        if memory_used < memory:
+            liking += memory_weight * ((memory - memory_used) * MAX_NODE_SCORE // memory)
+        balance = int((1 - abs((1.0 * cpu_taken / cpu - 1.0 * memory_taken / memory) / 2)) * MAX_NODE_SCORE)
+        if rates_gain:
+            balance = _HALF + (_HALF + balance - evenness) // 2
+        return found + fit_weight * (liking // weights) + balance_weight * balance
+
+    return total_of_row
+
+
+def _load(entries: ColumnEntries, row: int) -> RowLoad:
+    """Read a row into the cache for all classes."""
+    cpu, memory = entries.allocatable[CPU][row], entries.allocatable[MEMORY][row]
+    cpu_taken, memory_taken = entries.requested[CPU][row], entries.requested[MEMORY][row]
+    evenness = None
+    if cpu and memory:
+        evenness = int((1 - abs((1.0 * cpu_taken / cpu - 1.0 * memory_taken / memory) / 2)) * MAX_NODE_SCORE)
+    cpu_rated, memory_rated = entries.nonzero_requested[CPU][row], entries.nonzero_requested[MEMORY][row]
+    has_room = entries.pod_count[row] < entries.allowed_pods[row]
+    load = entries.loads[row] = has_room, cpu, memory, cpu_taken, memory_taken, cpu_rated, memory_rated, evenness
+    return load

@@ -1,32 +1,135 @@
-"""The plugins that come with Podium, by the names that a configuration knows them by."""
+"""The in-tree plugins by name, and the smallest of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from podium.api.versions.behaviors import Behavior
+from podium.cluster.arrays import Int64s
+from podium.cluster.cluster import Cluster
+from podium.cluster.nodes import NAME_FIELD
+from podium.cluster.pods import PodRecord
+from podium.cluster.view import View
+from podium.framework.handle import CycleState
+from podium.framework.plugin import (
+    MAX_NODE_SCORE,
+    ActionType,
+    EventResource,
+    EventToRegister,
+    PluginContext,
+    Scope,
+    StatelessPlugin,
+)
 from podium.framework.settings.registry import Factory
-from podium.plugins.default_binder import DefaultBinder
+from podium.framework.verdicts import SKIP, SUCCESS, Status, Verdicts, unresolvable
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.plugins.gang_scheduling import GangScheduling
-from podium.plugins.image_locality import ImageLocality
+from podium.plugins.inter_pod_affinity import InterPodAffinity
 from podium.plugins.node_affinity import NodeAffinity
-from podium.plugins.node_declared_features import NodeDeclaredFeatures
-from podium.plugins.node_name import NodeName
-from podium.plugins.node_ports import NodePorts
+from podium.plugins.node_filters import NodeDeclaredFeatures, NodePorts, NodeUnschedulable, TaintToleration
 from podium.plugins.node_prefer_avoid_pods import NodePreferAvoidPods
-from podium.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from podium.plugins.node_resources_fit import NodeResourcesFit
-from podium.plugins.node_unschedulable import NodeUnschedulable
-from podium.plugins.pod_affinity.inter_pod_affinity import InterPodAffinity
-from podium.plugins.priority_sort import PrioritySort
-from podium.plugins.scheduling_gates import SchedulingGates
-from podium.plugins.spreading.pod_topology_spread import PodTopologySpread
-from podium.plugins.taint_toleration import TaintToleration
+from podium.plugins.pod_topology_spread import PodTopologySpread
+from podium.plugins.resource_scores import NodeResourcesBalancedAllocation
 from podium.plugins.volumes.binding import VolumeBinding
+from podium.plugins.volumes.filters import VolumeRestrictions, VolumeZone
 from podium.plugins.volumes.limits import NodeVolumeLimits
-from podium.plugins.volumes.restrictions import VolumeRestrictions
-from podium.plugins.volumes.zone import VolumeZone
+
+
+class DefaultBinder(StatelessPlugin):
+    """Requests an ordinary binding."""
+
+    name = "DefaultBinder"
+
+    def bind(self, state: CycleState, pod: PodRecord, node_name: str) -> Status:
+        """Return success, on which the scheduler posts the binding."""
+        return SUCCESS
+
+
+_MEGABYTE = 1024 * 1024
+_MINIMUM_BYTES = 23 * _MEGABYTE
+_MAXIMUM_BYTES_A_CONTAINER = 1000 * _MEGABYTE
+
+
+class ImageLocality:
+    """Sums the sizes of a pod's images on a node, each in proportion to the share of nodes that have it."""
+
+    name = "ImageLocality"
+    scope = Scope.NODE
+
+    def __init__(self, context: PluginContext) -> None:
+        self._counts_volumes = context.cluster.release.has(Behavior.IMAGE_VOLUMES_SCORED)
+
+    def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
+        """Score 0 up to 23 MB, 100 from 1000 MB for each container, and linearly in between."""
+        containers = pod.spec.init_containers + pod.spec.containers
+        nodes = view.cluster.nodes
+        names = [container.image for container in containers]
+        if self._counts_volumes:
+            names += [volume.image.reference for volume in pod.spec.volumes if volume.image is not None]
+        found = [nodes.images.find(_with_tag(name)) for name in names]
+        images = [image for image in found if image is not None]
+        maximum = _MAXIMUM_BYTES_A_CONTAINER * len(containers)
+        if not images or maximum <= _MINIMUM_BYTES:
+            return np.zeros(len(view), dtype=np.int64)
+        sizes = np.zeros(nodes.capacity, dtype=np.int64)
+        for image in images:
+            sizes[list(image.rows)] += int(image.size_bytes * (len(image.rows) / len(nodes)))
+        counted = np.clip(view.take(sizes), _MINIMUM_BYTES, maximum)
+        scores: Int64s = MAX_NODE_SCORE * (counted - _MINIMUM_BYTES) // (maximum - _MINIMUM_BYTES)
+        return scores
+
+
+def _with_tag(image: str) -> str:
+    """Return the image's name with its tag, by default `latest`."""
+    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
+
+
+_REFUSAL = unresolvable("node(s) didn't match the requested node name")
+
+
+class NodeName(StatelessPlugin):
+    """Compares `spec.nodeName` with the node; the name is the pod's, not its class's, so that nothing is cached."""
+
+    name = "NodeName"
+    scope = Scope.CLUSTER
+
+    def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
+        return SUCCESS if pod.node_name else SKIP
+
+    def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
+        wanted = np.array([value == pod.node_name for value in view.cluster.nodes.labels(NAME_FIELD).values])
+        return Verdicts.where(~wanted[view.codes(NAME_FIELD)], _REFUSAL)
+
+    def events_to_register(self) -> Sequence[EventToRegister]:
+        return (EventToRegister(EventResource.NODE, ActionType.ADD),)
+
+
+class SchedulingGates(StatelessPlugin):
+    """Holds a pod until its last gate is removed."""
+
+    name = "SchedulingGates"
+
+    def pre_enqueue(self, pod: PodRecord) -> Status:
+        if not pod.gates:
+            return SUCCESS
+        return unresolvable(f"waiting for scheduling gates: [{' '.join(pod.gates)}]")
+
+    def events_to_register(self) -> Sequence[EventToRegister]:
+        return (EventToRegister(EventResource.POD, ActionType.UPDATE_POD_SCHEDULING_GATES),)
+
+
+class PrioritySort(StatelessPlugin):
+    """Orders the active queue by falling priority, then time of entry."""
+
+    name = "PrioritySort"
+
+    def sort_key(self, pod: PodRecord, queued_ns: int) -> tuple[int, ...]:
+        return (-pod.priority, queued_ns)
+
 
 IN_TREE: Mapping[str, Factory] = {
     "SchedulingGates": SchedulingGates,

@@ -1,7 +1,7 @@
-"""How full a node would be with the pod on it, and what each scoring strategy makes of that.
+"""Scores by requested resources: the scoring strategies of NodeResourcesFit, and NodeResourcesBalancedAllocation.
 
 Source: pkg/scheduler/framework/plugins/noderesources (resource_allocation.go, least_allocated.go, most_allocated.go,
-requested_to_capacity_ratio.go).
+requested_to_capacity_ratio.go, balanced_allocation.go).
 """
 
 from __future__ import annotations
@@ -15,21 +15,26 @@ from typing import Literal
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
-from podium.cluster.arrays import Int64s
+from podium.api.versions.behaviors import Behavior
+from podium.api.versions.release import Release
+from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.nodes import CPU, FIRST_RESOURCES, MEMORY, NodeColumns
-from podium.cluster.pod_class import PodClass
+from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.framework.errors import PluginError
-from podium.framework.plugin import MAX_NODE_SCORE, ScoreRow
+from podium.framework.handle import CycleState
+from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope, ScoreRow
+from podium.framework.settings.arguments import read_arguments
+from podium.framework.verdicts import SKIP, SUCCESS, PluginError, Status
 
 _MAX_UTILIZATION = 100
 _MAX_SHAPE_SCORE = 10
 
 
 class ResourceSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A resource that counts in the score, with its weight."""
+    """A scored resource and its weight."""
 
     name: str
     weight: int = 1
@@ -39,20 +44,20 @@ DEFAULT_RESOURCES = (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))
 
 
 class UtilizationShapePoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The score (0 to 10) of a utilization (0 to 100); scores between points lie on a line."""
+    """The score (0 to 10) of a utilization (0 to 100), with linear interpolation between points."""
 
     utilization: int
     score: int
 
 
 class RequestedToCapacityRatio(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The points of the function from utilization to score."""
+    """The function from utilization to score."""
 
     shape: tuple[UtilizationShapePoint, ...] = ()
 
 
 class ScoringStrategy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """Which nodes NodeResourcesFit likes: the emptiest, the fullest, or as a function says."""
+    """Which nodes NodeResourcesFit prefers: the emptiest, the fullest, or by a function."""
 
     type: Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"] = "LeastAllocated"
     resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
@@ -60,8 +65,8 @@ class ScoringStrategy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, r
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
-    """What nodes have of some resources, and what is taken without and with the pod: ``[resources, n]`` each.
+class ResourceUsage:
+    """Allocatable and requested amounts without and with the pod, ``[resources, n]``.
 
     ``weights`` is ``[resources, 1]``.
     """
@@ -73,34 +78,35 @@ class Usage:
 
 
 RowUsage = tuple[list[memoryview], list[memoryview], int, int, int]
-"""Of a resource: what nodes have and what is taken there, both by resource and row; its place, its weight, and how much
-of it the class wants."""
+"""For one resource: allocatable and requested amounts by resource and row; its index, its weight, and the class's
+request.
+"""
 
 
 class ResourceWatch:
-    """Resources that count in a score, looked up once for each pod class.
+    """Scored resources, looked up once for each pod class.
 
-    ``with_defaults`` counts cpu and memory of containers that request none, and then, as kube-scheduler v1.36 does, not
-    the pod's own pod-level requests. A resource other than cpu, memory and ephemeral storage counts only for pods that
-    request it.
+    ``with_defaults`` uses default amounts for containers that request no cpu or memory and, as kube-scheduler v1.36
+    does, ignores pod-level requests then. Other resources than cpu, memory and ephemeral storage count only for pods
+    that request them.
     """
 
     def __init__(self, resources: Sequence[ResourceSpec], *, with_defaults: bool) -> None:
         self._resources = tuple(resources)
         self._with_defaults = with_defaults
 
-    def usage(self, view: View, pod: PodRecord) -> Usage:
-        """The use of the resources over the rows of a view."""
+    def usage(self, view: View, pod: PodRecord) -> ResourceUsage:
+        """Return the usage on the rows of a view."""
         watched = self._watched(view.cluster.nodes, pod.pod_class)
         indices, weights, wanted = watched.indices, watched.weights, watched.wanted
         before = view.requested(indices)
         if self._with_defaults:
             defaulted = indices <= MEMORY
             before[defaulted] = view.nonzero_requested(indices[defaulted])
-        return Usage(weights, view.allocatable(indices), before, before + wanted)
+        return ResourceUsage(weights, view.allocatable(indices), before, before + wanted)
 
     def by_row(self, nodes: NodeColumns, pod_class: PodClass) -> tuple[RowUsage, ...]:
-        """The resources, for whoever looks at the nodes one by one; right for as long as the class lives."""
+        """Return the usage for single rows; valid as long as the class."""
         entries, watched = nodes.entries, self._watched(nodes, pod_class)
         defaulted = entries.nonzero_requested if self._with_defaults else entries.requested
         return tuple(
@@ -128,9 +134,9 @@ class ResourceWatch:
 
 @dataclass(frozen=True, slots=True)
 class _Watched:
-    """What is watched for a class, when there were so many ``resources``.
+    """The scored resources of a class, compiled when there were so many ``resources``.
 
-    Indices of the resources (``[n]``), their weights, and what the class wants of them (``[n, 1]``).
+    ``indices`` is ``[n]``; ``weights`` and ``wanted`` are ``[n, 1]``.
     """
 
     resources: int
@@ -139,8 +145,8 @@ class _Watched:
     wanted: Int64s
 
 
-def score_by_strategy(strategy: ScoringStrategy, used: Usage) -> Int64s:
-    """``[n]`` scores 0..100: the weighted mean over the resources that a node has at all."""
+def score_by_strategy(strategy: ScoringStrategy, used: ResourceUsage) -> Int64s:
+    """Return ``[n]`` scores from 0 to 100: the weighted mean over the resources that a node has."""
     capacity = np.maximum(used.allocatable, 1)
     after = np.minimum(used.after, capacity)
     counts = used.allocatable > 0
@@ -152,7 +158,7 @@ def score_by_strategy(strategy: ScoringStrategy, used: Usage) -> Int64s:
         scores = (capacity - after) * MAX_NODE_SCORE // capacity
     else:
         scores = after * MAX_NODE_SCORE // capacity
-    # Where all nodes have all of them, one divisor is all nodes'.
+    # If all nodes have all resources, the divisor is the same for all.
     weights = used.weights if counts.all() else counts * used.weights
     total = (scores * weights).sum(axis=0)
     weight = np.maximum(weights.sum(axis=0), 1)
@@ -164,7 +170,7 @@ def score_by_strategy(strategy: ScoringStrategy, used: Usage) -> Int64s:
 
 
 def row_score_by_strategy(strategy: ScoringStrategy, each: Sequence[RowUsage]) -> ScoreRow:
-    """As `score_by_strategy` for one node, as a function."""
+    """Return `score_by_strategy` for one node, as a function."""
     if strategy.type == "LeastAllocated":
         return _least_allocated_row(each)
     is_most = strategy.type == "MostAllocated"
@@ -191,7 +197,7 @@ def row_score_by_strategy(strategy: ScoringStrategy, each: Sequence[RowUsage]) -
 
 
 def _least_allocated_row(each: Sequence[RowUsage]) -> ScoreRow:
-    """The same by the strategy that nearly all have."""
+    """Return the same for the most common strategy."""
 
     def score_row(_: PodRecord, row: int) -> int:
         total = weights = 0
@@ -207,10 +213,13 @@ def _least_allocated_row(each: Sequence[RowUsage]) -> ScoreRow:
     return score_row
 
 
-def check_strategy(strategy: ScoringStrategy, plugin: str) -> None:
-    """Refuse what upstream's validation refuses; raises PluginError with the field at fault."""
+def check_strategy(strategy: ScoringStrategy, plugin: str, release: Release) -> None:
+    """Raise PluginError with the field for settings that upstream's validation refuses."""
     check_resources(strategy.resources, plugin, "scoringStrategy.resources")
     if strategy.type != "RequestedToCapacityRatio":
+        if strategy.requested_to_capacity_ratio is not None and release.has(Behavior.CAPACITY_RATIO_CHECKED):
+            where = f"{plugin}: scoringStrategy.requestedToCapacityRatio"
+            raise PluginError(f"{where}: Forbidden: must be nil when type is not RequestedToCapacityRatio")
         return
     shape = strategy.requested_to_capacity_ratio.shape if strategy.requested_to_capacity_ratio else ()
     where = f"{plugin}: scoringStrategy.requestedToCapacityRatio.shape"
@@ -225,7 +234,7 @@ def check_strategy(strategy: ScoringStrategy, plugin: str) -> None:
 
 
 def check_resources(resources: Sequence[ResourceSpec], plugin: str, path: str) -> None:
-    """Refuse weights outside 1..100 and resources named twice."""
+    """Raise PluginError for weights outside 1..100 and duplicate resources."""
     for spec in resources:
         if not 1 <= spec.weight <= MAX_NODE_SCORE:
             raise PluginError(f"{plugin}: {path}: weight of {spec.name} is {spec.weight}; it must be within 1 and 100")
@@ -235,7 +244,7 @@ def check_resources(resources: Sequence[ResourceSpec], plugin: str, path: str) -
 
 @lru_cache(maxsize=64)
 def _shape_scores(strategy: ScoringStrategy) -> tuple[int, ...]:
-    """The score of each whole utilization, scaled to 0..100; division truncates toward zero as in Go."""
+    """Return the score of each integer utilization, scaled to 0..100; division truncates as in Go."""
     shape = strategy.requested_to_capacity_ratio.shape if strategy.requested_to_capacity_ratio else ()
     scale = MAX_NODE_SCORE // _MAX_SHAPE_SCORE
     points = [(point.utilization, point.score * scale) for point in shape]
@@ -254,3 +263,100 @@ def _between(left: tuple[int, int], right: tuple[int, int], utilization: int) ->
     rise = (right[1] - left[1]) * (utilization - left[0])
     run = right[0] - left[0]
     return left[1] + (abs(rise) // run if rise >= 0 else -(abs(rise) // run))
+
+
+Fractions = npt.NDArray[np.float64]
+
+
+class NodeResourcesBalancedAllocationArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Arguments: the resources to balance; their weights must be 1."""
+
+    resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
+
+
+class NodeResourcesBalancedAllocation:
+    """Compares how balanced the requested resources are with and without the pod; before 1.36 with it only.
+
+    ``rates_gain`` says which.
+    """
+
+    name = "NodeResourcesBalancedAllocation"
+    scope = Scope.ROW
+
+    def __init__(self, context: PluginContext) -> None:
+        self._resources = read_arguments(context.args, NodeResourcesBalancedAllocationArgs, self.name).resources
+        check_resources(self._resources, self.name, "resources")
+        self._cluster = cluster = context.cluster
+        self.rates_gain = cluster.release.has(Behavior.BALANCE_GAIN_SCORED)
+        self._scores_without_requests = not cluster.release.has(Behavior.BALANCE_NEEDS_REQUESTS)
+        self._watch = ResourceWatch(self._resources, with_defaults=False)
+        self.rates_cpu_and_memory = self._resources == DEFAULT_RESOURCES
+
+    def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
+        return SKIP if self.never_scores(pod.pod_class) else SUCCESS
+
+    def never_scores(self, pod_class: PodClass) -> bool:
+        index_of = self._cluster.nodes.resource_index
+        has_requests = any(pod_class.requests.get(index_of.get(spec.name, -1), 0) for spec in self._resources)
+        return not has_requests and not self._scores_without_requests
+
+    def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
+        """Score 50 if the pod changes nothing, more if it improves the balance, less if it worsens it."""
+        used = self._watch.usage(view, pod)
+        exists, capacity = used.allocatable > 0, np.maximum(used.allocatable, 1)
+        after = _evenness(used.after, capacity, exists)
+        if not self.rates_gain:
+            return after
+        gain = after - _evenness(used.before, capacity, exists)
+        return MAX_NODE_SCORE // 2 + (MAX_NODE_SCORE // 2 + gain) // 2
+
+    def row_score(self, pod_class: PodClass) -> ScoreRow:
+        each, rates_gain = self._watch.by_row(self._cluster.nodes, pod_class), self.rates_gain
+
+        def score(_: PodRecord, row: int) -> int:
+            before: list[float] = []
+            after: list[float] = []
+            for offered, requested, index, _weight, wanted in each:
+                allocatable = offered[index][row]
+                if allocatable > 0:
+                    taken = requested[index][row]
+                    before.append(float(taken) / allocatable if taken < allocatable else 1.0)
+                    taken += wanted
+                    after.append(float(taken) / allocatable if taken < allocatable else 1.0)
+            if not rates_gain:
+                return _evenness_of(after) if len(after) > 1 else MAX_NODE_SCORE
+            gain = _evenness_of(after) - _evenness_of(before) if len(before) > 1 else 0
+            return MAX_NODE_SCORE // 2 + (MAX_NODE_SCORE // 2 + gain) // 2
+
+        return score
+
+
+def _evenness_of(fractions: list[float]) -> int:
+    """Return 100 minus the standard deviation in percent; of two fractions that is half their distance."""
+    if len(fractions) == 2:
+        deviation = abs((fractions[0] - fractions[1]) / 2)
+    else:
+        mean = sum(fractions) / len(fractions)
+        deviation = math.sqrt(sum((fraction - mean) ** 2 for fraction in fractions) / len(fractions))
+    return int((1 - deviation) * MAX_NODE_SCORE)
+
+
+def _evenness(taken: Int64s, capacity: Int64s, exists: Bools) -> Int64s:
+    """Return ``[n]`` 100 minus the standard deviation of the resources' used fractions, in percent."""
+    fractions = np.minimum(taken / capacity, 1.0)
+    return ((1 - _deviation(fractions, exists)) * MAX_NODE_SCORE).astype(np.int64)
+
+
+def _deviation(fractions: Fractions, exists: Bools) -> Fractions:
+    """Return ``[n]`` the standard deviation over existing resources; of two it is half their distance."""
+    if len(fractions) == 2:
+        distance: Fractions = np.abs((fractions[0] - fractions[1]) / 2)
+        return np.where(exists[0] & exists[1], distance, 0.0)
+    count = exists.sum(axis=0)
+    fractions = np.where(exists, fractions, 0.0)
+    highest = np.max(np.where(exists, fractions, 0.0), axis=0, initial=0.0)
+    lowest = np.min(np.where(exists, fractions, 1.0), axis=0, initial=1.0)
+    mean = fractions.sum(axis=0) / np.maximum(count, 1)
+    squares = np.where(exists, (fractions - mean) ** 2, 0.0).sum(axis=0)
+    many = np.sqrt(squares / np.maximum(count, 1))
+    return np.select([count == 2, count > 2], [(highest - lowest) / 2, many], 0.0)

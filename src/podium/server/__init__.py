@@ -1,1 +1,1 @@
-"""The API server's HTTP."""
+"""The API server over HTTP."""

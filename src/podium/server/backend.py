@@ -1,35 +1,60 @@
-"""What the server of the API stands on."""
+"""The interface between the HTTP server and the API server behind it."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
 
-from podium.requests.request import Request, Response
+import msgspec
+
+from podium.apirequests.request import Request, Response
 from podium.store.api_resources import APIResources
 
 
 class Backend(Protocol):
-    """An API server without HTTP: what it serves, and its answers. All of it is called on the event loop's thread."""
+    """An API server without HTTP: the served kinds, and responses.
+
+    All methods are called on the event loop's thread.
+    """
 
     @property
-    def resources(self) -> APIResources:
-        """The kinds that are served."""
-        ...
+    def resources(self) -> APIResources: ...
 
     def answer(self, request: Request) -> Response:
-        """Do what a request asks for, at once. A refusal is an answer. Nobody may be told of it before it `is_kept`."""
-        ...
+        """Answer a request immediately. A refusal is a response. Send no response before it `is_kept`."""
 
     @property
     def is_kept(self) -> bool:
-        """Whether all that was answered is kept, as well as anything is."""
+        """Whether all answered writes are durable."""
         return True
 
     def keep(self) -> None:
-        """Return when all that was answered is kept. Raises PodiumError where it cannot be."""
+        """Return when all answered writes are durable. Raises PodiumError if they cannot be persisted."""
         if not self.is_kept:
             raise NotImplementedError("a backend that keeps something later has to say how")
 
     def now(self) -> int:
-        """The time, in nanoseconds since 1970."""
-        ...
+        """Return the time in nanoseconds since 1970."""
+
+
+class DocumentRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request for a path without stored objects.
+
+    `body` is decoded, None for no body; `user` is the name of the user.
+    """
+
+    method: str
+    path: str
+    query: Sequence[tuple[str, str]] = ()
+    accept: str = ""
+    body: Any = None
+    user: str = ""
+
+
+class ServedDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """A prepared response; `etag` identifies its content, "" if it must not be cached."""
+
+    body: bytes
+    content_type: str = "application/json"
+    code: int = 200
+    etag: str = ""

@@ -1,81 +1,126 @@
-"""What happened, event by event, and the story of each pod."""
+"""The events and disruptions of a run, and the timeline of each pod."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, avoid_list, entry_in_words
+from podium.api.disruption_policy import SCHEDULER
+from podium.api.left_behind import EVICTED
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import TERMINAL_PHASES, Pod
 from podium.api.replacements import replacement_in_words
 from podium.api.times import parse_time
-from podium.machines.actions import Record
-from podium.machines.kubelets.container_statuses import read_restarts
-from podium.sim.backlog import MOST, Backlog, Write
-from podium.sim.pod_story import PodStory, note_disruption
-from podium.sim.sim_event import SimEvent, again, is_failure, is_repeated, seconds, subject_of
-from podium.store.log.watch_event import WatchEvent
+from podium.cluster.pods import PREEMPTED
+from podium.controllers.actions import Record
+from podium.controllers.kubelets.kubelet_reports import read_restarts
+from podium.controllers.ledger.disruption import Disruption, FollowUp
 from podium.store.stored import Stored
+from podium.store.watch_log import WatchEvent
 
-# What the store's own log tells better: it also knows of bindings whose answer was lost.
-_TOLD_BY_THE_STORE = frozenset(("Scheduled",))
+Write = tuple[WatchEvent, int, str, str]
+"""A write: event, time, author, message."""
+
+MOST = 256
+"""The largest number of waiting writes."""
 
 
-# A write to a pod is told as its binding or nomination, a restart, its killing and another phase at most.
+class Backlog:
+    """Writes that wait to be recorded and measured in batches.
+
+    Recording a batch takes two thirds of the time that single writes take, since caches stay warm. Every query
+    processes the waiting writes first.
+    """
+
+    __slots__ = ("_takers", "_waiting")
+
+    def __init__(self) -> None:
+        self._takers: list[Callable[[Sequence[Write]], None]] = []
+        self._waiting: list[Write] = []
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def join(self, take_in: Callable[[Sequence[Write]], None]) -> None:
+        """Add a consumer of all writes from now on, after the earlier consumers."""
+        self._takers.append(take_in)
+
+    def put(self, event: WatchEvent, now: int, by: str, message: str) -> None:
+        self._waiting.append((event, now, by, message))
+        if len(self._waiting) >= MOST:
+            self.clear()
+
+    def clear(self) -> None:
+        """Process the waiting writes."""
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            for take_in in self._takers:
+                take_in(waiting)
+
+
+# The store's log reports these better: it includes bindings whose answer was lost.
+_IN_STORE_LOG = frozenset(("Scheduled",))
+
+
+# A write to a pod makes at most four events: binding or nomination, restart, killing, and phase.
 _MOST_EVENTS_WAIT = 4 * MOST
 
 
-class History:
-    """Takes in every write, with who made it, and every Event that a scheduler records."""
+class EventHistory:
+    """Records every write with its author, and the Events that schedulers record."""
 
     def __init__(self, start_ns: int, backlog: Backlog, most_events: int) -> None:
         self._start_ns = start_ns
         self._backlog = backlog
         self._backlog.join(self._take_in)
-        # The time as last seen, and the seconds from the start until then.
+        # The last time seen, also as seconds since the start.
         self._now, self._time = start_ns, seconds(0)
         self._events: list[SimEvent] = []
-        # How often something happened that was told as an event before.
+        # How many events repeat an earlier one.
         self._repeats = 0
-        # With fewer events than this, and whatever waits, there are not too many.
+        # Below this number of events there cannot be too many, whatever waits.
         self._few = most_events - _MOST_EVENTS_WAIT
         self._on_many: Callable[[], None] | None = None
-        # By the key of a pod, or the name of a workload whose pods could not be made, the place of its last event where
-        # that is a failure.
+        # By pod key, or workload whose pods could not be created, the index of its last event if that is a failure.
         self._failed: dict[str, int] = {}
-        # Since something failed first, how often something was written that others may look at; and how often that was
-        # when a subject's last failure was told.
+        # Since the first failure, the number of relevant writes; and that number at each subject's last failure.
         self._has_failures = False
         self._changes = 0
         self._changes_at: dict[str, int] = {}
-        # By kind and key, what exists or has existed.
+        # By kind and key, what exists or existed.
         self._named: set[tuple[str, str]] = set()
-        # The keys of what quotas and bounds have kept from being created.
+        # The keys of objects that quotas or bounds refused.
         self._refused: set[str] = set()
-        self._stories: dict[str, PodStory] = {}
+        self._timelines: dict[str, PodTimeline] = {}
+        self.disruptions: dict[int, Disruption] = {}
+        """The records of disruptions, by number."""
+        # The uids of preempted pods.
+        self._preempted: set[str] = set()
 
     @property
     def events(self) -> list[SimEvent]:
-        """What happened, in order."""
+        """Return all events, in order."""
         self._backlog.clear()
         return self._events
 
     @property
-    def stories(self) -> dict[str, PodStory]:
-        """By uid, the story of each pod that was ever there."""
+    def timelines(self) -> dict[str, PodTimeline]:
         self._backlog.clear()
-        return self._stories
+        return self._timelines
 
     @property
     def happened(self) -> int:
-        """How often something happened: the events with what they count."""
+        """Return the number of events with repetitions."""
         return len(self.events) + self._repeats
 
     def add(self, now: int, reason: str, pod: str | None, node: str | None, by: str | None, message: str = "") -> None:
         """Add an event; "" stands for None."""
         self._backlog.clear()
-        time = self._time_at(now)
+        time = self.seconds_at(now)
         event = SimEvent(time, reason, pod or None, node or None, by or None, message, 1, time)
         if is_failure(event):
             self._add_failure(event)
@@ -85,7 +130,7 @@ class History:
         self._count()
 
     def watch_number(self, on_many: Callable[[], None]) -> None:
-        """Have somebody called once more may have happened than is allowed; `happened` says how much has."""
+        """Call ``on_many`` once when there may be more events than allowed; `happened` has the exact number."""
         self._on_many = on_many
         self._count()
 
@@ -94,55 +139,62 @@ class History:
             self._on_many()
             self._on_many = None
 
-    def _time_at(self, now: int) -> int | float:
-        """The seconds from the start; much happens at one time."""
+    def seconds_at(self, now: int) -> int | float:
+        """Return the seconds since the start, cached for the last time."""
         if now != self._now:
             self._now, self._time = now, seconds(now - self._start_ns)
         return self._time
 
     def _add_failure(self, event: SimEvent) -> None:
-        """Add what may be the same once more."""
+        """Add a failure, or count it if it repeats the last one."""
         self._has_failures = True
-        if subject := subject_of(event):
+        if subject := event_subject(event):
             place = self._failed.get(subject)
             nothing_changed = self._changes_at.get(subject) == self._changes
             if place is not None and nothing_changed and is_repeated(self._events[place], event):
-                self._events[place] = again(self._events[place], event)
+                self._events[place] = merged(self._events[place], event)
                 self._repeats += 1
                 return
             self._failed[subject] = len(self._events)
             self._changes_at[subject] = self._changes
         self._events.append(event)
 
-    def elapsed(self, now: int) -> int | float:
-        """The seconds from the start."""
-        return seconds(now - self._start_ns)
+    def keep(self, record: Disruption, trail: FollowUp | None) -> None:
+        """Keep the record of a disruption; see `DisruptionLedger`."""
+        self.disruptions[record.id] = record
 
     def has_seen(self, kind: str, key: str) -> bool:
-        """Whether there is or was an object of that kind and key."""
+        """Return whether an object of that kind and key exists or existed."""
         self._backlog.clear()
         return (kind, key) in self._named
 
     def refuse(self, key: str) -> None:
-        """Take note of an object that a quota or a bound has kept from being created."""
+        """Record that a quota or bound refused an object."""
         self._refused.add(key)
 
     def was_refused(self, key: str) -> bool:
-        """Whether an object of that key was ever kept from being created."""
+        """Return whether an object of that key was ever refused."""
         return key in self._refused
 
     def record(self, action: Record, by: str, now: int) -> None:
-        """Take in an Event that a component records."""
-        if self.tells(action):
+        """Record a component's Event.
+
+        Several preemptors may delete a victim before its deletion is observed; only the first has preempted it.
+        """
+        if action.reason == "Preempted":
+            if action.uid in self._preempted:
+                return
+            self._preempted.add(action.uid)
+        if self.adds_information(action):
             whose = action.related or action.workload or by
             self.add(now, action.reason, action.pod, action.node_name, whose, action.message)
 
-    def tells(self, action: Record) -> bool:
-        """Whether an Event that a component records says what the store's log does not."""
-        return action.reason not in _TOLD_BY_THE_STORE
+    def adds_information(self, action: Record) -> bool:
+        """Return whether a component's Event adds information to the store's log."""
+        return action.reason not in _IN_STORE_LOG
 
     def begin(self, event: WatchEvent, now: int) -> None:
-        """Take in an object that was there before the run."""
+        """Record an object that existed before the run."""
         stored, pod = event.stored, event.stored.object
         self._named.add((stored.kind, stored.key))
         if isinstance(pod, Pod):
@@ -151,8 +203,8 @@ class History:
     def _take_in(self, writes: Sequence[Write]) -> None:
         for event, now, by, message in writes:
             stored = event.stored
-            time, object_ = self._time if now == self._now else self._time_at(now), stored.object
-            if self._has_failures and not _is_mere_report(event):
+            time, object_ = self._time if now == self._now else self.seconds_at(now), stored.object
+            if self._has_failures and not _changes_status_only(event):
                 self._changes += 1
             if event.type == "ADDED":
                 self._named.add((stored.resource.name, stored.key))
@@ -161,90 +213,93 @@ class History:
                     self._pod_changed(object_, event, time, now, by)
                 elif event.type == "ADDED":
                     self._begin(object_, stored.key, now, now)
-                    self._tell(time, "Created", stored.key, object_.spec.node_name, by, message)
+                    self._add_pod_event(time, "Created", stored.key, object_.spec.node_name, by, message)
                 else:
                     self._pod_gone(object_, stored.key, time, now, by, message)
             elif isinstance(object_, Node):
                 what = {"ADDED": "NodeAdded", "MODIFIED": "NodeChanged", "DELETED": "NodeRemoved"}[event.type]
-                words = message or _avoided_anew(event, object_)
+                words = message or _avoid_list_changes(event, object_)
                 self._events.append(SimEvent(time, what, None, object_.metadata.name, by or None, words, 1, time))
         self._count()
 
-    def _tell(self, time: int | float, reason: str, pod: str, node: str, by: str, message: str = "") -> None:
-        """Add what happened to a pod."""
+    def _add_pod_event(self, time: int | float, reason: str, pod: str, node: str, by: str, message: str = "") -> None:
         if self._failed:
             self._failed.pop(pod, None)
         self._events.append(SimEvent(time, reason, pod, node or None, by or None, message, 1, time))
 
     def _begin(self, pod: Pod, key: str, created_ns: int, now: int) -> None:
-        """Begin the story of a pod, which may be running already."""
+        """Begin the timeline of a pod, which may be running already."""
         uid, node, phase = pod.metadata.uid, pod.spec.node_name, pod.status.phase
         nominated = "" if node else pod.nominated_node_name
-        story = PodStory(key, uid, pod.priority, phase, node, nominated, created_ns)
+        timeline = PodTimeline(key, uid, pod.priority, phase, node, nominated, created_ns)
         if pod.metadata.owner_references:
-            story.made_by = _maker(pod)
+            timeline.made_by = _maker(pod)
         if node and phase != "Pending":
-            story.started_ns = parse_time(pod.status.start_time) if pod.status.start_time else now
-            story.scheduled_ns = story.started_ns
-        self._stories[uid] = story
+            timeline.started_ns = parse_time(pod.status.start_time) if pod.status.start_time else now
+            timeline.scheduled_ns = timeline.started_ns
+        self._timelines[uid] = timeline
 
     def _pod_changed(self, pod: Pod, event: WatchEvent, time: int | float, now: int, by: str) -> None:
         previous, key = event.previous, event.stored.key
         if previous is None or not isinstance(previous.object, Pod):
             return
-        old, story = previous.object, self._stories[pod.metadata.uid]
+        old, timeline = previous.object, self._timelines[pod.metadata.uid]
         meta, node, status = pod.metadata, pod.spec.node_name, pod.status
         if meta.deletion_timestamp is not None or status.phase == "Failed":
-            note_disruption(story, pod, by)
+            note_disruption(timeline, pod, by)
         if node and not old.spec.node_name:
-            story.node, story.nominated_node, story.scheduled_ns, story.bound_in_run = node, "", now, True
-            self._tell(time, "Scheduled", key, node, by, f"Successfully assigned {key} to {node}")
+            timeline.node, timeline.nominated_node, timeline.scheduled_ns, timeline.bound_in_run = node, "", now, True
+            self._add_pod_event(time, "Scheduled", key, node, by, f"Successfully assigned {key} to {node}")
         elif (
             status.nominated_node_name != old.status.nominated_node_name
             or meta.annotations is not old.metadata.annotations
         ):
-            self._nominated(story, pod, old, time, by)
+            self._nominated(timeline, pod, old, time, by)
         if status.container_statuses or meta.deletion_timestamp is not None:
             self._containers_changed(pod, event.stored, previous, time, by)
         if status.phase != old.status.phase:
-            self._phase_changed(story, status.phase, event.stored.raw["status"], time, now, by)
+            self._phase_changed(timeline, status.phase, event.stored.raw["status"], time, now, by)
 
-    def _nominated(self, story: PodStory, pod: Pod, old: Pod, time: int | float, by: str) -> None:
+    def _nominated(self, timeline: PodTimeline, pod: Pod, old: Pod, time: int | float, by: str) -> None:
         nominated, before = pod.nominated_node_name, old.nominated_node_name
         if nominated != before:
-            story.nominated_node = "" if pod.spec.node_name else nominated
-            self._tell(time, "Nominated" if nominated else "NominationCleared", story.pod, nominated or before, by)
+            timeline.nominated_node = "" if pod.spec.node_name else nominated
+            self._add_pod_event(
+                time, "Nominated" if nominated else "NominationCleared", timeline.pod, nominated or before, by
+            )
 
     def _containers_changed(self, pod: Pod, stored: Stored, previous: Stored, time: int | float, by: str) -> None:
-        """Containers were started again, or are being killed."""
+        """Record restarts and the start of termination."""
         key, node, meta = stored.key, pod.spec.node_name, pod.metadata
         if pod.status.container_statuses:
             restarts = read_restarts(stored.raw).count
             if restarts and restarts > read_restarts(previous.raw).count:
-                self._tell(time, "Restarted", key, node, by, f"restart {restarts}")
+                self._add_pod_event(time, "Restarted", key, node, by, f"restart {restarts}")
         grace = meta.deletion_grace_period_seconds
         if meta.deletion_timestamp is not None and grace != previous.object.metadata.deletion_grace_period_seconds:
-            self._tell(time, "Killing", key, node, by, f"grace period {grace}s")
+            self._add_pod_event(time, "Killing", key, node, by, f"grace period {grace}s")
 
-    def _phase_changed(self, story: PodStory, phase: str, status: Raw, time: int | float, now: int, by: str) -> None:
-        story.phase = phase
+    def _phase_changed(
+        self, timeline: PodTimeline, phase: str, status: Raw, time: int | float, now: int, by: str
+    ) -> None:
+        timeline.phase = phase
         if phase == "Running":
-            story.started_ns = now
-            self._tell(time, "Started", story.pod, story.node, by)
+            timeline.started_ns = now
+            self._add_pod_event(time, "Started", timeline.pod, timeline.node, by)
         elif phase in TERMINAL_PHASES:
-            story.ended_ns = now
+            timeline.ended_ns = now
             reason = "Finished" if phase == "Succeeded" else "Failed"
             message = ": ".join([str(status[name]) for name in ("reason", "message") if status.get(name)])
-            self._tell(time, reason, story.pod, story.node, by, message)
+            self._add_pod_event(time, reason, timeline.pod, timeline.node, by, message)
 
     def _pod_gone(self, pod: Pod, key: str, time: int | float, now: int, by: str, message: str) -> None:
-        story, has_ended = self._stories[pod.metadata.uid], pod.is_terminal
-        note_disruption(story, pod, by, is_gone=not has_ended)
-        story.nominated_node = ""
+        timeline, has_ended = self._timelines[pod.metadata.uid], pod.is_terminal
+        note_disruption(timeline, pod, by, is_gone=not has_ended)
+        timeline.nominated_node = ""
         was_alive = bool(pod.spec.node_name) and not has_ended
         if not has_ended:
-            story.phase, story.ended_ns = "Terminated", now
-        self._tell(time, "Terminated" if was_alive else "Deleted", key, pod.spec.node_name, by, message)
+            timeline.phase, timeline.ended_ns = "Terminated", now
+        self._add_pod_event(time, "Terminated" if was_alive else "Deleted", key, pod.spec.node_name, by, message)
 
 
 def _maker(pod: Pod) -> str:
@@ -252,8 +307,8 @@ def _maker(pod: Pod) -> str:
     return "" if controller is None else f"{controller.kind} {pod.metadata.namespace}/{controller.name}"
 
 
-def _is_mere_report(event: WatchEvent) -> bool:
-    """Whether nothing was written but what is said about a pod that waits."""
+def _changes_status_only(event: WatchEvent) -> bool:
+    """Return whether only the reported status of a pending pod changed."""
     pod, before = event.stored.object, event.previous.object if event.previous is not None else None
     if event.type != "MODIFIED" or not isinstance(pod, Pod) or not isinstance(before, Pod):
         return False
@@ -267,8 +322,8 @@ def _is_mere_report(event: WatchEvent) -> bool:
     )
 
 
-def _avoided_anew(event: WatchEvent, node: Node) -> str:
-    """Who has come on the node's avoid list, and what was left there for replacements, in words; "" for nothing."""
+def _avoid_list_changes(event: WatchEvent, node: Node) -> str:
+    """Return the node's new avoid list entries and what was left for replacements, in words; "" if none."""
     if event.type != "MODIFIED":
         return ""
     previous = event.previous.object if event.previous is not None else None
@@ -284,3 +339,106 @@ def _avoided_anew(event: WatchEvent, node: Node) -> str:
     if left:
         parts.append(f"left behind: {', '.join(left)}")
     return "; ".join(parts)
+
+
+_BY_KUBELET = "TerminationByKubelet"
+
+
+class PodTimeline(msgspec.Struct):
+    """The timeline of one pod; times in nanoseconds, None for what has not happened.
+
+    `phase` is Terminated if the pod was deleted before it ended. `disruption` is the reason of its condition
+    DisruptionTarget, such as PreemptionByScheduler, if it ended for that, else "". `evicted_by` is the component that
+    evicted it, or "". `made_by` is its controller, such as `ReplicaSet default/web`, or "".
+    """
+
+    pod: str
+    uid: str
+    priority: int
+    phase: str
+    node: str
+    nominated_node: str
+    created_ns: int
+    scheduled_ns: int | None = None
+    started_ns: int | None = None
+    ended_ns: int | None = None
+    bound_in_run: bool = False
+    disruption: str = ""
+    evicted_by: str = ""
+    made_by: str = ""
+
+    @property
+    def was_preempted(self) -> bool:
+        """Return whether it was deleted to make room for another pod."""
+        return self.disruption == PREEMPTED
+
+
+def note_disruption(timeline: PodTimeline, pod: Pod, by: str, *, is_gone: bool = False) -> None:
+    """Record why a terminating pod was disrupted, and by which component. A preemption is never overwritten."""
+    target = pod.status.condition("DisruptionTarget")
+    if target is None or target.status != "True" or timeline.was_preempted:
+        return
+    # The kubelet ends a pod without deleting it; others mark the pods that they delete.
+    ends_by_kubelet = pod.status.phase == "Failed" and target.reason == _BY_KUBELET
+    if pod.is_terminating or is_gone or ends_by_kubelet:
+        if not timeline.disruption and target.reason == EVICTED:
+            # For a preemptor, which is a pod, its scheduler acts.
+            timeline.evicted_by = SCHEDULER if "/" in by else by
+        timeline.disruption = target.reason
+
+
+# Failures that are retried and may repeat unchanged.
+_REPEATED = frozenset(("FailedScheduling", "FailedCreate"))
+_SECOND = 10**9
+
+
+def seconds(ns: int) -> int | float:
+    """Return seconds, as an int if whole."""
+    return ns // _SECOND if ns % _SECOND == 0 else ns / _SECOND
+
+
+class SimEvent(msgspec.Struct, frozen=True, rename="camel"):
+    """An event `time` seconds after the start.
+
+    `pod` is a key, `node` a name, and `by` the author: a component, a preemptor, or a workload such as `ReplicaSet
+    default/web`; None without one. A failure that repeats the one before while nothing changed is counted, as in
+    Kubernetes' Events: `count` is the number, `last_time` the time of the last one.
+    """
+
+    time: int | float
+    reason: str
+    pod: str | None
+    node: str | None
+    by: str | None
+    message: str
+    count: int
+    last_time: int | float
+
+    def to_dict(self) -> dict[str, Any]:
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return found
+
+
+def event_subject(event: SimEvent) -> str | None:
+    """Return the pod of an event, or the workload whose pods could not be created; None if neither."""
+    return event.pod or (event.by if event.reason in _REPEATED else None)
+
+
+def merged(before: SimEvent, event: SimEvent) -> SimEvent:
+    """Return two equal events as one."""
+    return msgspec.structs.replace(before, count=before.count + event.count, last_time=event.last_time)
+
+
+def is_failure(event: SimEvent) -> bool:
+    """Return whether the event is a failure that will be retried."""
+    return event.reason in _REPEATED
+
+
+def is_repeated(before: SimEvent, event: SimEvent) -> bool:
+    """Return whether an event repeats the one before."""
+    return event.reason in _REPEATED and (event.reason, event.node, event.by, event.message) == (
+        before.reason,
+        before.node,
+        before.by,
+        before.message,
+    )

@@ -1,7 +1,7 @@
-"""Why pods are where they are: what schedulers went by when they placed them, taken down while they do.
+"""Why pods are where they are: the grounds of schedulers' placements.
 
-Each attempt is decided once more beforehand, in full, which changes nothing and takes its time: so much is taken down
-and no more.
+Each attempt is decided once more beforehand, in full and without side effects. That takes time, so the number is
+limited.
 """
 
 from __future__ import annotations
@@ -11,27 +11,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from podium.cluster.view import View
+from podium.controllers.scheduling.pod_reports import reasons_of
+from podium.controllers.scheduling.queue.queued_pod import QueuedPod
 from podium.decide.placement import Placement, place, tried_first
-from podium.framework.errors import PluginError
 from podium.framework.runner import Runner
 from podium.framework.scoring import Score
-from podium.machines.scheduling.fit_error import reasons_of
-from podium.machines.scheduling.queue.queued_pod import QueuedPod
+from podium.framework.verdicts import PluginError
 
 MOST_PLACEMENTS = 5_000
-"""So many attempts are taken down at most."""
+"""The number of attempts that are recorded."""
 
 MOST_ROWS = 2_500_000
-"""So many nodes are looked at for that at most, those of one attempt after the other added up."""
+"""The number of nodes that are evaluated for that, summed over the attempts."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementGrounds:
-    """Why a pod went to a `node`: it fitted `fitting` of `nodes`, the others refused it for the `reasons`.
+    """Why a pod went to a `node`: it fitted `fitting` of `nodes`; the others refused it for the `reasons`.
 
-    `fitting` is None where the node was tried first, its room being the pod's, and no other was looked at. `total` is
-    the node's sum of weighted scores, None where nothing had to be compared; `next_node` is the best of the others, ""
-    for none, with its own sum. `scores` are there where nodes were rated.
+    `fitting` is None if the node was tried first, as reserved for the pod, and no other was. `total` is the node's
+    weighted score, None if nothing had to be compared; `next_node` is the best of the others, or "", with its total.
+    `scores` are empty if nodes were not scored.
     """
 
     node: str
@@ -45,7 +45,7 @@ class PlacementGrounds:
 
 
 class PlacementLog:
-    """The grounds of the first placements of a run, by uid; `left_out` counts attempts that were not taken down."""
+    """The grounds of a run's first placements, by uid; `left_out` counts attempts that were not recorded."""
 
     def __init__(self, seed: int = 0) -> None:
         self.found: dict[str, PlacementGrounds] = {}
@@ -55,7 +55,7 @@ class PlacementLog:
         self._rows = 0
 
     def attempted(self, queued: QueuedPod, runner: Runner) -> None:
-        """An attempt at a pod begins."""
+        """Record the attempt at a pod that is about to begin."""
         pod, nodes = queued.record, len(runner.cluster.nodes)
         if self._attempts >= MOST_PLACEMENTS or self._rows + nodes > MOST_ROWS:
             self.left_out += 1
@@ -68,7 +68,7 @@ class PlacementLog:
                 return
             self.found[pod.uid] = _grounds(runner, placement, placement.row)
         except PluginError:
-            # The attempt itself says what went wrong.
+            # The attempt itself reports the error.
             return
 
 
@@ -78,8 +78,9 @@ def _grounds(runner: Runner, placement: Placement, row: int) -> PlacementGrounds
     if name in tried_first(runner.cluster, placement.pod) and placement.pre_filter.rows is None and totals is None:
         return PlacementGrounds(name, len(nodes), None, "")
     reasons = ", ".join(reasons_of(placement, len(nodes)))
+    fitting = len(placement.outcome.feasible)
     if totals is None:
-        return PlacementGrounds(name, len(nodes), len(feasible), reasons)
+        return PlacementGrounds(name, len(nodes), fitting, reasons)
     taken = int(np.flatnonzero(feasible == row)[0])
     others = totals.copy()
     others[taken] = -1
@@ -87,4 +88,4 @@ def _grounds(runner: Runner, placement: Placement, row: int) -> PlacementGrounds
     next_node = min(nodes.name(int(feasible[place])) for place in np.flatnonzero(others == best))
     rated = runner.scoring.rated(placement.state, placement.pod, View(runner.cluster, feasible))
     scores = tuple(each.at(taken) for each in rated)
-    return PlacementGrounds(name, len(nodes), len(feasible), reasons, int(totals[taken]), next_node, int(best), scores)
+    return PlacementGrounds(name, len(nodes), fitting, reasons, int(totals[taken]), next_node, int(best), scores)

@@ -1,96 +1,67 @@
-"""From objects to a result: one simulation from its beginning to its end."""
+"""Runs of simulations, from objects to a result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any
 
 import msgspec
 
-from podium.api.basis import Caveat, basis_of
+from podium.api.basis import Caveat, basis_of, caveat_of
 from podium.api.collector import collector_paused
-from podium.api.input.codec import Document, Input, Reader
+from podium.api.errors import InputError
+from podium.api.input.codec import Document, Input
+from podium.api.node import Node
+from podium.api.pod import Pod
 from podium.api.present import present_time
+from podium.api.storage import PersistentVolumeClaim, StorageClass
 from podium.api.times import MAX_TIME_NS
+from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.cluster.pod_classes import claim_names
+from podium.controllers.scheduling.attempts import OnAttempt
+from podium.controllers.scheduling.queue.queued_pod import QueuedPod
+from podium.controlplane.component_names import SCHEDULER
+from podium.controlplane.components import autoscaler, rescheduler, scheduler
+from podium.decide.sampling import nodes_to_find
+from podium.framework.extenders import without_extenders
 from podium.framework.runner import Runner
-from podium.framework.settings.configuration import Configuration, default_configuration
-from podium.framework.settings.departures import departures
-from podium.framework.settings.extenders import without_extenders
-from podium.framework.settings.feature_gates import FeatureGates
-from podium.machines.scheduling.attempts import OnAttempt
-from podium.machines.scheduling.queue.queued_pod import QueuedPod
-from podium.sim.limits import Limits
+from podium.framework.settings.configuration import (
+    Configuration,
+    ProfileConfiguration,
+    default_configuration,
+    sampling_as_upstream,
+    upstream_departures,
+)
+from podium.runtime.component import Component
 from podium.sim.placement_log import PlacementLog
-from podium.sim.recording.comparison import Comparison, compare
+from podium.sim.recording.comparison import RecordingComparison, compare
 from podium.sim.recording.tape import recordings_of, termination_of
 from podium.sim.results.result import Result, result_of
-from podium.sim.results.unbound_claims import unbound_claims
-from podium.sim.run_options import Duration, RunOptions, run_options
-from podium.sim.scenario.changes import Apply
+from podium.sim.run_options import RunOptions
 from podium.sim.scenario.scenario import Scenario, split_documents
-from podium.sim.scenario_components import components_of
-from podium.sim.simulation import Settings, Simulation
+from podium.sim.scenario.steps import Apply
+from podium.sim.simulation import InitialState, Simulation, SimulationSettings
+from podium.store.store import Store
 
 Progress = Callable[[float, int], None]
-"""Is told the share of the run that is done, from 0 to 1, and the virtual time since the start in nanoseconds."""
-
-
-def simulate(  # noqa: PLR0913 - each is an option that people set on its own
-    objects: Input | Sequence[Document] | Sequence[dict[str, Any]],
-    *,
-    until: Duration | None = None,
-    seed: int = 0,
-    start: str | None = None,
-    start_delay: Duration = 0,
-    bind_delay: Duration = 0,
-    termination: Duration | None = None,
-    configuration: Configuration | None = None,
-    feature_gates: FeatureGates | None = None,
-    limits: Limits | None = None,
-    ignore_extenders: bool = False,
-    priority_cutoff: int | None = None,
-    progress: Progress | None = None,
-) -> Result:
-    """Play what happens to a cluster in virtual time.
-
-    `objects` are an input or documents of `podium.api.input.codec`, or Kubernetes objects as dictionaries, with at most
-    one Scenario among them. The run starts at `start` (RFC 3339), or the newest time in the objects. It ends `until`
-    after the start, which overrides the scenario's, or when nothing is left to happen. A pod starts `start_delay` after
-    it is bound, and a binding takes `bind_delay`. A deleted pod takes `termination` to end, at most its grace period;
-    without it as long as in a recording among the objects, or all of that. To the scenario's autoscaler pods below
-    `priority_cutoff` are nothing, whatever the scenario says. The same arguments give the same result. Raises
-    InputError for what is wrong with them, and LimitError for a run that takes more than `limits` allow.
-    """
-    options = run_options(
-        until=until,
-        seed=seed,
-        start=start,
-        start_delay=start_delay,
-        bind_delay=bind_delay,
-        termination=termination,
-        limits=limits,
-        priority_cutoff=priority_cutoff,
-    )
-    options = replace(
-        options,
-        configuration=configuration,
-        feature_gates=feature_gates or FeatureGates(),
-        ignore_extenders=ignore_extenders,
-    )
-    return play(objects if isinstance(objects, Input) else _input(objects), options, progress)
+"""Receives the share of the run that is done (0 to 1), and the virtual time since the start in nanoseconds."""
 
 
 def play(found: Input, options: RunOptions, progress: Progress | None = None) -> Result:
-    """The result of one run of an input. Raises as `simulate` does."""
+    """Return the result of a run of an input.
+
+    Equal arguments give equal results. Raises InputError for invalid arguments, and LimitError beyond the limits.
+    """
     with collector_paused():
         return result_of_run(found, played(found, options, progress), options)
 
 
-def played(found: Input, options: RunOptions, progress: Progress | None = None) -> Simulation:
-    """The simulation of an input, at its end. Raises as `simulate` does."""
-    simulation = simulation_of(found.documents, options)
+def played(
+    found: Input, options: RunOptions, progress: Progress | None = None, beginning: InitialState | None = None
+) -> Simulation:
+    """Return the finished simulation of an input. Raises as `play` does."""
+    simulation = simulation_of(found.documents, options, beginning=beginning)
     play_on(simulation, progress)
     return simulation
 
@@ -103,78 +74,101 @@ def play_on(simulation: Simulation, progress: Progress | None = None) -> None:
 
 
 def result_of_run(found: Input, simulation: Simulation, options: RunOptions) -> Result:
-    """The result of a simulation of an input as far as it has come."""
-    basis = (*rests_on(found, simulation.scenario, options), *unbound_claims(simulation.store))
+    """Return the result of a simulation so far."""
+    basis = (*caveats_of(found, simulation.scenario, options), *unbound_claims(simulation.store))
     return result_of(simulation, basis, compared(found, simulation))
 
 
-def simulation_of(documents: Sequence[Document], options: RunOptions, *, holds_steps: bool = False) -> Simulation:
-    """The simulation of documents, at its beginning. Raises InputError for what is wrong with them.
+def simulation_of(
+    documents: Sequence[Document],
+    options: RunOptions,
+    *,
+    holds_steps: bool = False,
+    beginning: InitialState | None = None,
+) -> Simulation:
+    """Return a simulation of documents at its beginning. Raises InputError if they are invalid.
 
-    With ``holds_steps`` the scenario's steps come when they are added (`Simulation.add_steps`).
+    With ``holds_steps`` the scenario's steps start with `Simulation.add_steps`. Simulations of the same objects share a
+    ``beginning``.
     """
     _without_extenders(options)
+    release, _ = options.release.for_documents(documents)
     objects, scenario = split_documents(documents)
     start_ns = present_time(documents, objects) if options.start_ns is None else options.start_ns
-    settings = Settings(
+    given_ns = scenario.latency_ns if options.latency_ns is None else options.latency_ns
+    latency_ns = options.usual_latency_ns if given_ns is None else given_ns
+    until_ns = scenario.until_ns if options.until_ns is None else options.until_ns
+    settings = SimulationSettings(
         seed=options.seed,
         start_ns=start_ns,
-        until_ns=_within_time(start_ns, scenario.until_ns if options.until_ns is None else options.until_ns),
+        # Bounded by the last valid time.
+        until_ns=None if until_ns is None else min(until_ns, MAX_TIME_NS - start_ns),
         start_delay_ns=options.start_delay_ns,
         bind_delay_ns=options.bind_delay_ns,
+        latency_ns=latency_ns,
+        latency_seed=options.draw_seed,
         termination_ns=termination_of(documents) if options.termination_ns is None else options.termination_ns,
         limits=options.limits,
-        feature_gates=options.feature_gates,
+        holds_steps=holds_steps,
+        release=release,
     )
     log = PlacementLog(options.scheduler_seed) if options.tells_placements else None
     if log is not None:
-        options = replace(options, on_attempt=_shown_to(log.attempted, options.on_attempt))
-    components = components_of(scenario, options)
-    return Simulation(
-        objects, scenario, settings=settings, components=components, placements=log, holds_steps=holds_steps
-    )
+        options = replace(options, on_attempt=_both(log.attempted, options.on_attempt))
+    components = components_of(scenario, options, release)
+    return Simulation(objects, scenario, settings=settings, components=components, placements=log, beginning=beginning)
 
 
-def compared(found: Input, simulation: Simulation) -> Comparison | None:
-    """What was recorded held against what a simulation made of it; None where nothing was recorded."""
+def compared(found: Input, simulation: Simulation) -> RecordingComparison | None:
+    """Return the comparison of a recording with its simulation; None without a recording."""
     for recording, _ in recordings_of(found.documents):
         objects = [document.object for document in found.documents if document.object is not None]
         return compare(recording, objects, simulation)
     return None
 
 
-def rests_on(found: Input, scenario: Scenario, options: RunOptions) -> tuple[Caveat, ...]:
-    """What a run of the input cannot know or does not do."""
+def caveats_of(found: Input, scenario: Scenario, options: RunOptions) -> tuple[Caveat, ...]:
+    """Return the caveats of a run."""
     profiles = (options.configuration or default_configuration()).profiles
     names = [scheduler.name for scheduler in scenario.schedulers] or [profile.scheduler_name for profile in profiles]
     applied = list(
         chain.from_iterable(step.change.warnings for step in scenario.steps if isinstance(step.change, Apply))
     )
-    further = (*_without_extenders(options), *departures(options.configuration or default_configuration()))
+    release, of_release = options.release.for_documents(found.documents)
+    of_release += tuple(options.release.dropped(found.documents, release))
+    departures = upstream_departures(options.configuration or default_configuration())
+    further = (*_without_extenders(options), *departures, *of_release, *_of_search(found, profiles))
     return basis_of(found, names, simulates=True, warnings=applied, further=further).caveats()
 
 
-def _within_time(start_ns: int, until_ns: int | None) -> int | None:
-    """How long the run may be: no longer than up to the last time that there is."""
-    return None if until_ns is None else min(until_ns, MAX_TIME_NS - start_ns)
+def _of_search(found: Input, profiles: Sequence[ProfileConfiguration]) -> Iterator[Caveat]:
+    """Yield the caveat about searches for nodes that end before all are examined."""
+    number = sum(isinstance(document.object, Node) for document in found.documents)
+    wanted = min(nodes_to_find(profile.percentage_of_nodes_to_score or 0, number) for profile in profiles)
+    if wanted < number:
+        message = (
+            f"as kube-scheduler does, schedulers examine the {number:,} nodes until {wanted:,} fit; the seed decides "
+            "where they begin. percentageOfNodesToScore: 100 examines all"
+        )
+        yield Caveat("nodes-examined", message, number - wanted)
 
 
 def _without_extenders(options: RunOptions) -> tuple[Caveat, ...]:
-    """What is to be said of a configuration's extenders. Raises InputError where they are not to be ignored."""
+    """Return the caveats about a configuration's extenders. Raises InputError unless they are to be ignored."""
     configuration = options.configuration or default_configuration()
     return without_extenders(configuration.extenders, configuration.source, ignore=options.ignore_extenders)
 
 
 def share_done(simulation: Simulation) -> float:
-    """The time that has passed of the run's, or the steps played where it has no end."""
+    """Return the share of the time that has passed, or of the steps if the run has no end."""
     until_ns = simulation.settings.until_ns
     if until_ns:
         return simulation.elapsed_ns / until_ns
     return simulation.steps_played / len(simulation.scenario.steps) if simulation.scenario.steps else 0.0
 
 
-def _shown_to(first: OnAttempt, second: OnAttempt | None) -> OnAttempt:
-    """Both are shown each pod."""
+def _both(first: OnAttempt, second: OnAttempt | None) -> OnAttempt:
+    """Return a callback that calls both."""
     if second is None:
         return first
 
@@ -185,14 +179,92 @@ def _shown_to(first: OnAttempt, second: OnAttempt | None) -> OnAttempt:
     return shown
 
 
-def _input(objects: Sequence[Document] | Sequence[dict[str, Any]]) -> Input:
-    plain = [item for item in objects if not isinstance(item, Document)]
-    with Reader() as reader:
-        for document in objects:
-            if isinstance(document, Document):
-                reader.add(document)
-        if plain:
-            # Read as a file would be, so that the same mistakes are found.
-            text = msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": plain})
-            reader.read_text(text, "objects")
-        return reader.input()
+def unbound_claims(store: Store) -> Iterator[Caveat]:
+    """Yield a caveat if pods wait for claims that only the persistent volume controller binds."""
+    pods = (stored.object for stored in store.objects("Pod"))
+    waiting = [pod for pod in pods if isinstance(pod, Pod) and pod.waits_for_node]
+    mounted = {f"{pod.metadata.namespace}/{name}" for pod in waiting for name in claim_names(pod.metadata, pod.spec)}
+    keys = [key for key in sorted(mounted) if _is_left(store, key)]
+    if keys:
+        count = f"{len(keys):,} claim{'' if len(keys) == 1 else 's'}"
+        message = (
+            f"{count} stay unbound: their class binds immediately or does not exist, which Podium does not simulate"
+        )
+        yield caveat_of("claims-unbound", message, keys)
+
+
+def _is_left(store: Store, key: str) -> bool:
+    stored = store.find("PersistentVolumeClaim", key)
+    if stored is None or not isinstance(claim := stored.object, PersistentVolumeClaim) or claim.status.phase == "Bound":
+        return False
+    found = store.find("StorageClass", claim.class_name)
+    binds_late = isinstance(of := found and found.object, StorageClass) and of.volume_binding_mode != "Immediate"
+    return not binds_late or bool(claim.spec.volume_name)
+
+
+def components_of(scenario: Scenario, options: RunOptions, release: Release = DEFAULT_RELEASE) -> list[Component]:
+    """Return all components of a scenario. Raises InputError if they are invalid."""
+    return [
+        *schedulers_of(scenario, options, release),
+        *autoscalers_of(scenario, options, release),
+        *reschedulers_of(scenario, options, release),
+    ]
+
+
+def schedulers_of(scenario: Scenario, options: RunOptions, release: Release = DEFAULT_RELEASE) -> list[Component]:
+    """Return the scenario's schedulers, each a component, or the single one of the configuration.
+
+    Each uses the profile of its name, or the default one without a configuration. Raises InputError if there is none.
+    """
+    if not scenario.schedulers:
+        return [_scheduler(SCHEDULER, options, release)]
+    return [
+        _scheduler(
+            *(named.name, replace(options, configuration=configuration_of(named.name, options.configuration)), release)
+        )
+        for named in scenario.schedulers
+    ]
+
+
+def autoscalers_of(scenario: Scenario, options: RunOptions, release: Release = DEFAULT_RELEASE) -> list[Component]:
+    """Return the scenario's cluster autoscaler, if any. Raises InputError for a cut-off without one."""
+    wanted, cutoff = scenario.autoscaling, options.priority_cutoff
+    if wanted is None:
+        if cutoff is not None:
+            raise InputError("a priority cut-off is given, and the scenario has no autoscaler")
+        return []
+    settings = wanted.settings if cutoff is None else replace(wanted.settings, priority_cutoff=cutoff)
+    return [autoscaler(wanted.groups, settings, options.configuration, seed=options.seed, release=release)]
+
+
+def reschedulers_of(scenario: Scenario, options: RunOptions, release: Release = DEFAULT_RELEASE) -> list[Component]:
+    """Return the scenario's rescheduler, if any, with the profiles of all schedulers."""
+    if scenario.rescheduling is None:
+        return []
+    configuration = options.configuration or default_configuration()
+    if scenario.schedulers:
+        named = [configuration_of(found.name, options.configuration) for found in scenario.schedulers]
+        configuration = replace(configuration, profiles=tuple(chain.from_iterable(one.profiles for one in named)))
+    return [rescheduler(scenario.rescheduling, configuration, seed=options.seed, release=release)]
+
+
+def configuration_of(name: str, configuration: Configuration | None) -> Configuration:
+    """Return the configuration of one scheduler: the profile of that name, or the default one under it."""
+    if configuration is None:
+        plain = default_configuration()
+        return replace(plain, profiles=(msgspec.structs.replace(plain.profiles[0], scheduler_name=name),))
+    profiles = tuple(profile for profile in configuration.profiles if profile.scheduler_name == name)
+    if not profiles:
+        problem = f'the scenario has a scheduler "{name}", and the configuration no profile of that name'
+        raise InputError(problem, source=configuration.source)
+    return replace(configuration, profiles=profiles)
+
+
+def _scheduler(name: str, options: RunOptions, release: Release) -> Component:
+    return scheduler(
+        name,
+        sampling_as_upstream(options.configuration or default_configuration()),
+        seed=options.scheduler_seed,
+        release=release,
+        on_attempt=options.on_attempt,
+    )

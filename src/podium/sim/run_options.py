@@ -1,15 +1,109 @@
-"""What a run is told beside its objects."""
+"""Options and limits of a run."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, TypedDict, Unpack
 
-from podium.api.errors import InputError
-from podium.api.times import parse_duration, parse_time
+from podium.api.errors import InputError, PodiumError
+from podium.api.meta import Kubernetes
+from podium.api.times import format_duration, parse_duration, parse_time
+from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice
+from podium.api.workloads import Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
+from podium.controllers.scheduling.attempts import OnAttempt
 from podium.framework.settings.configuration import Configuration
-from podium.framework.settings.feature_gates import FeatureGates
-from podium.machines.scheduling.attempts import OnAttempt
-from podium.sim.limits import Limits
+from podium.runtime.component import CallCount, Component
+from podium.sim.history import EventHistory
+
+_Replicated = Deployment | ReplicaSet | ReplicationController | StatefulSet
+
+
+class LimitError(PodiumError):
+    """A simulation reached one of its limits."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationLimits:
+    """The limits of a simulation; each can be raised.
+
+    ``objects`` bounds the objects created in the run that exist at once, ``events`` the events, ``calls`` the calls of
+    components. An object takes about 7 kB, an event 200 bytes, a call 10 microseconds.
+    """
+
+    objects: int = 500_000
+    events: int = 5_000_000
+    calls: int = 30_000_000
+
+    @classmethod
+    def raised(cls, objects: int | None, events: int | None, calls: int | None) -> SimulationLimits:
+        """Return the default limits with the given ones replaced. Raises LimitError for one below 1."""
+        given = {"objects": objects, "events": events, "calls": calls}
+        return cls(**{name: most for name, most in given.items() if most is not None})
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            if getattr(self, each.name) < 1:
+                raise LimitError(f"the limit of {each.name} is {getattr(self, each.name)}; it must be 1 or more")
+
+
+class LimitMeter(CallCount):
+    """Counts what a simulation takes. Its methods raise LimitError beyond the limits."""
+
+    def __init__(self, limits: SimulationLimits, history: EventHistory, elapsed_ns: Callable[[], int]) -> None:
+        """`elapsed_ns` returns the time since the start."""
+        super().__init__(limits.calls)
+        self._limits = limits
+        self._history = history
+        self._elapsed_ns = elapsed_ns
+        self._objects: set[str] = set()
+        history.watch_number(self._check_all)
+
+    def wanted(self, object_: Kubernetes) -> None:
+        """Check the number of pods that a written object asks for."""
+        pods = pods_wanted(object_)
+        if pods > self._limits.objects:
+            raise self._reached("objects", self._limits.objects, f"{object_.kind} {object_.key} wants {pods:,} pods")
+
+    def made(self, uid: str, what: str, by: str) -> None:
+        """Count a created object; ``what`` is its kind and key, ``by`` its author."""
+        self._objects.add(uid)
+        if len(self._objects) > self._limits.objects:
+            raise self._reached("objects", self._limits.objects, f"{by or 'the scenario'} makes {what}")
+
+    def gone(self, uid: str) -> None:
+        """Stop counting a deleted object."""
+        self._objects.discard(uid)
+
+    def check(self, components: Sequence[Component]) -> None:
+        """Check the limits before these components are called."""
+        limits = self._limits
+        if self.calls > limits.calls:
+            name = components[len(components) + limits.calls - self.calls].name
+            raise self._reached("calls", limits.calls, f"{name} is called upon once more")
+        if self._history.happened > limits.events:
+            name = components[0].name
+            raise self._reached("events", limits.events, f"there is one more event before {name} acts")
+
+    def _check_all(self) -> None:
+        self.unchecked = 0
+
+    def _reached(self, limit: str, most: int, problem: str) -> LimitError:
+        return LimitError(
+            f"at +{format_duration(self._elapsed_ns())} {problem}, which is beyond the limit of {most:,} {limit}; "
+            f"--max-{limit} raises it, and an earlier end (--until) may do without"
+        )
+
+
+def pods_wanted(object_: Kubernetes) -> int:
+    """Return how many pods a workload asks for at once; 0 for kinds that ask for none or for one on each node."""
+    if isinstance(object_, Job):
+        most = object_.spec.parallelism
+        return most if object_.spec.completions is None else min(most, object_.spec.completions)
+    if isinstance(object_, _Replicated):
+        return object_.spec.replicas
+    return 0
+
 
 Duration = str | int | float
 """Text such as "90s" or "1h30m", or seconds."""
@@ -17,14 +111,16 @@ Duration = str | int | float
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What a run is told beside its objects; times in nanoseconds.
+    """Options of a run; times in nanoseconds.
 
-    `start_ns` None stands for the newest time in the objects, `until_ns` None for the scenario's end, `configuration`
-    None for that of a default kube-scheduler, and `priority_cutoff` None for that of the scenario's autoscaler. A
-    configuration with extenders is refused unless they are to be ignored. Schedulers draw among equals by `draw_seed`,
-    by `seed` where that is None; `on_attempt` is shown each pod right before their attempt at it. A deleted pod takes
-    `termination_ns` to end, at most its grace period; None stands for what a recording among the objects says, and for
-    all of that. With `tells_placements` the result says why pods are where they are (`podium.sim.placement_log`).
+    `start_ns` defaults to the newest time in the objects, `until_ns` to the scenario's end, `configuration` to
+    kube-scheduler's default, `release` to the objects' version, `priority_cutoff` to the scenario's autoscaler. A
+    configuration with extenders is refused unless `ignore_extenders`. Schedulers draw among equals by `draw_seed`
+    (default `seed`); `on_attempt` is called before each attempt. A deleted pod takes `termination_ns` to end, at most
+    its grace period; the default is that of a recording, else the whole period. Requests take `latency_ns`
+    (`podium.sim.latencies`), drawn by `draw_seed` if set; the default is the scenario's, else `usual_latency_ns`. With
+    `tells_placements` the result says why pods are where
+    they are (`podium.sim.placement_log`).
     """
 
     seed: int = 0
@@ -32,10 +128,12 @@ class RunOptions:
     until_ns: int | None = None
     start_delay_ns: int = 0
     bind_delay_ns: int = 0
+    latency_ns: int | None = None
+    usual_latency_ns: int = 0
     termination_ns: int | None = None
     configuration: Configuration | None = None
-    feature_gates: FeatureGates = field(default_factory=FeatureGates)
-    limits: Limits = field(default_factory=Limits)
+    release: ReleaseChoice = CLUSTER_RELEASE
+    limits: SimulationLimits = field(default_factory=SimulationLimits)
     ignore_extenders: bool = False
     priority_cutoff: int | None = None
     tells_placements: bool = False
@@ -44,36 +142,52 @@ class RunOptions:
 
     @property
     def scheduler_seed(self) -> int:
-        """By what schedulers draw among equals."""
+        """Return the seed by which schedulers draw among equals."""
         return self.seed if self.draw_seed is None else self.draw_seed
 
 
-def run_options(  # noqa: PLR0913 - each is an option that people set on its own
-    *,
-    until: Duration | None = None,
-    seed: int = 0,
-    start: str | None = None,
-    start_delay: Duration = 0,
-    bind_delay: Duration = 0,
-    termination: Duration | None = None,
-    limits: Limits | None = None,
-    priority_cutoff: int | None = None,
-) -> RunOptions:
-    """The options of a run as people write them: see `simulate`. Raises InputError for what is no time or duration."""
-    return RunOptions(
-        seed=seed,
-        start_ns=None if start is None else _start(start),
-        until_ns=None if until is None else duration_ns_of("until", until),
-        start_delay_ns=duration_ns_of("start_delay", start_delay),
-        bind_delay_ns=duration_ns_of("bind_delay", bind_delay),
-        termination_ns=None if termination is None else duration_ns_of("termination", termination),
-        limits=limits or Limits(),
-        priority_cutoff=priority_cutoff,
-    )
+class RunArguments(TypedDict, total=False):
+    """The arguments of a run, for `podium.simulate`, `podium.plan` and `podium.sweep`; durations are text or seconds.
+
+    The run starts at `start` (RFC 3339; default: the newest time in the objects). It ends `until` after the start,
+    which overrides the scenario's, or when nothing is left to do. A pod starts `start_delay` after it is bound, and a
+    binding takes `bind_delay`. Requests take `latency` (`podium.sim.latencies`; default: the scenario's). A deleted pod
+    takes `termination` to end, at most its grace period (default: that of a recording, or the whole period). The
+    scenario's autoscaler ignores pods below `priority_cutoff`.
+    """
+
+    until: Duration | None
+    start: str | None
+    start_delay: Duration
+    bind_delay: Duration
+    latency: Duration | None
+    termination: Duration | None
+    limits: SimulationLimits | None
+    priority_cutoff: int | None
+
+
+class SeededRunArguments(RunArguments, total=False):
+    """The arguments of one run; `seed` chooses uids, and between equal nodes."""
+
+    seed: int
+
+
+DURATIONS = ("until", "start_delay", "bind_delay", "latency", "termination")
+"""The arguments that are durations; `RunOptions` has them in nanoseconds."""
+
+
+def run_options(**given: Unpack[SeededRunArguments]) -> RunOptions:
+    """Return the options of a run. Raises InputError for invalid times and durations."""
+    found: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    for name in (name for name in DURATIONS if name in found):
+        found[f"{name}_ns"] = duration_ns_of(name, found.pop(name))
+    if "start" in found:
+        found["start_ns"] = _start(found.pop("start"))
+    return RunOptions(**found)
 
 
 def duration_ns_of(name: str, duration: Duration) -> int:
-    """A duration as people write it. Raises InputError, with the name of what it is for, for one that is none."""
+    """Return a duration in nanoseconds. Raises InputError with the option's name if it is invalid."""
     try:
         duration_ns = parse_duration(duration)
     except ValueError as error:

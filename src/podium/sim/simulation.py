@@ -1,84 +1,98 @@
-"""A cluster in virtual time: the store, and the components around it."""
+"""A cluster in virtual time: the store and the components around it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-from podium.api.input.codec import Document
+from podium.api.errors import InputError, PodiumError
+from podium.api.input.codec import Document, refuse_empty_pods
+from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.times import MAX_TIME_NS
-from podium.driver.component import Component
-from podium.driver.driver import Driver
-from podium.driver.transport import Asked
-from podium.framework.settings.feature_gates import FeatureGates
-from podium.machines.actions import Bind, Evict
-from podium.machines.kubelets.kubelet_settings import KubeletSettings
-from podium.machines.machine import does_watch
-from podium.machines.observations import Answered, Changed, Observation
-from podium.machines.parts.agenda import Agenda
-from podium.machines.parts.deadlines import earliest
-from podium.plane.initial import create_objects
-from podium.requests.observations import aspects_of, observation_of
+from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.apirequests.observations import aspects_of, observation_of
+from podium.controllers.actions import Bind, Evict, Record
+from podium.controllers.controller import watches_kind
+from podium.controllers.deadlines import Agenda, earliest
+from podium.controllers.ledger.ledger import DisruptionLedger
+from podium.controllers.observations import Answered, Changed, Observation
+from podium.controlplane.assembly import create_objects, located
+from podium.runtime.component import Component, RequestedAction
+from podium.runtime.runtime import Runtime
 from podium.sim.api_server import APIServer
-from podium.sim.backlog import Backlog
-from podium.sim.control_plane import ControlPlane
-from podium.sim.faulty.faults import Faults
-from podium.sim.faulty.informers import Informers
-from podium.sim.history import History
-from podium.sim.limits import Limits, Meter
+from podium.sim.faults import Faults, Informers
+from podium.sim.history import Backlog, EventHistory
+from podium.sim.latencies import RequestsInFlight, step_times
 from podium.sim.placement_log import PlacementLog
-from podium.sim.playable import check_objects
-from podium.sim.playing.player import Player
-from podium.sim.results.account import Account
+from podium.sim.player import Player, SimulatedControlPlane
 from podium.sim.results.measures import Meters
-from podium.sim.scenario.changes import NodeDown, NodeUp
+from podium.sim.run_options import LimitMeter, SimulationLimits
 from podium.sim.scenario.scenario import Scenario
-from podium.sim.scenario.steps import Step
-from podium.sim.standstill import Standstill
-from podium.store.log.watch_event import WatchEvent
+from podium.sim.scenario.steps import FAILING, Apply, ScenarioStep, SetPower, check_end, check_played, is_endless
+from podium.store.revisions import RevisionsState
 from podium.store.store import Store
+from podium.store.watch_log import WatchEvent
 
-# At one time, the scenario's steps go before what is on its way to or from the API server.
+# At one instant, steps precede requests and answers in flight.
 _STEP, _ON_ITS_WAY = range(2)
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """How a simulation is run; times in nanoseconds. `until_ns` after the start it ends, None: when all is quiet."""
+class SimulationSettings:
+    """How a simulation runs.
+
+    Times in nanoseconds. It ends `until_ns` after the start, None: when nothing is left to do.
+
+    Requests take effect a multiple of `latency_ns` after they are sent (`podium.sim.latencies`), drawn by
+    `latency_seed` unless that is None; those in flight at the end take effect then. With `holds_steps` no step is
+    played before `Simulation.add_steps`.
+    """
 
     seed: int = 0
     start_ns: int = 0
     until_ns: int | None = None
     start_delay_ns: int = 0
     bind_delay_ns: int = 0
+    latency_ns: int = 0
+    latency_seed: int | None = None
     termination_ns: int | None = None
-    limits: Limits = field(default_factory=Limits)
-    feature_gates: FeatureGates = FeatureGates()  # noqa: RUF009 - an immutable value
+    limits: SimulationLimits = field(default_factory=SimulationLimits)
+    holds_steps: bool = False
+    release: Release = DEFAULT_RELEASE
 
 
-@dataclass(frozen=True, slots=True)
-class _Hear:
-    """An answer that arrives later."""
+class InitialState:
+    """The initial cluster, created once and shared by simulations of the same objects.
 
-    asked: Asked
-    answered: Answered
+    Creating the objects takes nearly half of the time before the first step.
+    """
 
+    def __init__(self) -> None:
+        self._state: RevisionsState | None = None
+        # What the state depends on besides the objects.
+        self._made_for: tuple[int, int] | None = None
 
-@dataclass(frozen=True, slots=True)
-class _Restart:
-    """A component that crashed comes back."""
-
-    component: Component
+    def fill(self, store: Store, documents: Sequence[Document], settings: SimulationSettings) -> None:
+        """Create the objects in an empty store, or restore them from the first simulation with the same settings."""
+        made_for = settings.seed, settings.start_ns
+        if self._state is not None and self._made_for == made_for:
+            store.restore(self._state)
+            return
+        create_objects(store, documents, settings.start_ns)
+        self._state, self._made_for = store.state(), made_for
 
 
 class Simulation:
     """Plays a scenario on a cluster.
 
-    At one instant, steps go first, then actions and answers that were on their way. Each comes alone, as calls to an
-    API server do, which take longer than a scheduler's attempt: it is followed by what kubelets and controllers make of
-    it, and then by what schedulers do. Without faults, whatever is written reaches everyone at once.
+    At one instant, steps precede requests and answers in flight. They are processed one at a time, as API calls are:
+    after each, kubelets and controllers act first, then schedulers. Without faults every write reaches all components
+    at once. With a latency, requests take effect later, so that schedulers decide before controllers have changed
+    anything.
     """
 
     def __init__(
@@ -86,86 +100,118 @@ class Simulation:
         documents: Sequence[Document],
         scenario: Scenario,
         *,
-        settings: Settings,
+        settings: SimulationSettings,
         components: Iterable[Component],
         faults: Faults | None = None,
         placements: PlacementLog | None = None,
-        holds_steps: bool = False,
+        beginning: InitialState | None = None,
     ) -> None:
-        """Create the cluster; raises InputError where that cannot be played.
+        """Create the cluster. Raises InputError if it cannot be played.
 
-        `documents` are of known kinds. `components` are those that differ from one simulation to another: schedulers,
-        and an autoscaler. `placements` is where the schedulers among them tell why pods are where they are. With
-        `holds_steps` the scenario's steps are not played before `add_steps`.
+        `components` are schedulers, autoscaler and rescheduler. `placements` records why pods are where they are.
         """
         self.scenario = scenario
         self.placements = placements
         self.settings = settings
         self.now = settings.start_ns
         self.store = Store(seed=settings.seed)
+        self.store.serve_as(settings.release)
         self._backlog = Backlog()
-        self.history = History(self.now, self._backlog, settings.limits.events)
-        self._meter = Meter(settings.limits, self.history, lambda: self.elapsed_ns)
+        self.history = EventHistory(self.now, self._backlog, settings.limits.events)
+        self._meter = LimitMeter(settings.limits, self.history, lambda: self.elapsed_ns)
         self.meters = Meters(self.now, self.store, self._backlog)
         self.bind_attempts = 0
         self.steps_played = 0
-        self.account = Account(self.store, self.now)
-        self._open_disruptions = self.account.ledger.open
-        self.server = APIServer(self.store, self.history, self._note, self.account.ledger)
-        self.driver = Driver(self, self._meter)
+        self.ledger = DisruptionLedger(self.history.keep, self._find, start_ns=self.now)
+        self.server = APIServer(self.store, self.history, self._distribute, self.ledger)
+        self.driver = Runtime(self, self._meter)
         self._faults = faults
-        self._informers = None if faults is None else Informers(self.store, faults, self.driver)
-        self._agenda: Agenda[Step | Asked | _Hear | _Restart] = Agenda()
+        self._informers = None if faults is None else faults.informers(self.store, self.driver)
+        self._agenda: Agenda[Callable[[], None]] = Agenda()
+        self._in_flight = RequestsInFlight(settings.latency_ns, settings.latency_seed)
+        # The cluster exists already: what controllers still have to write is written at the start.
+        self._takes_time = False
+        # When the garbage collector runs next; None if no write requires it.
+        self._collects_ns: int | None = None
         self._standstill = Standstill(self.store.count)
         check_objects(documents, scenario, settings.until_ns is not None)
-        create_objects(self.store, documents, self.now)
+        (beginning or InitialState()).fill(self.store, documents, settings)
         nodes = {stored.uid: stored.object for stored in self.store.objects("Node") if isinstance(stored.object, Node)}
-        self.control_plane = ControlPlane(scenario, _kubelets(scenario, settings), nodes, self.now)
+        kubelets = replace(
+            scenario.kubelets,
+            start_delay_ns=settings.start_delay_ns,
+            termination_ns=settings.termination_ns,
+            release=settings.release,
+        )
+        self.control_plane = SimulatedControlPlane(scenario, kubelets, nodes, self.now)
         self._player = Player(self.server, self.control_plane, self.history, self._add, is_lenient=scenario.is_recorded)
         self._begin([*self.control_plane.components, *components])
-        if not holds_steps:
+        if not settings.holds_steps:
             self.add_steps()
         self._settle()
+        self._takes_time = settings.latency_ns > 0
 
     @property
     def elapsed_ns(self) -> int:
-        """The virtual time since the start."""
+        """Return the virtual time since the start."""
         return self.now - self.settings.start_ns
 
     @property
     def components(self) -> list[Component]:
-        """All components, in the order in which they go at one instant."""
+        """Return all components, in the order in which they act at one instant."""
         return self.driver.components
 
     def add_steps(self) -> None:
-        """Let the scenario's steps be played when their time comes."""
-        for step in self.scenario.steps:
-            self._agenda.add(self.settings.start_ns + step.at_ns, step, _STEP)
+        steps, start_ns = self.scenario.steps, self.settings.start_ns
+        times = step_times([step.at_ns for step in steps], self.settings.latency_ns, self.settings.until_ns)
+        for time_ns, step in zip(times, steps, strict=True):
+            self._agenda.add(start_ns + time_ns, partial(self._play, step), _STEP)
 
-    def come_to_rest(self) -> bool:
-        """Let all happen that happens at this instant; whether nothing happens after it, however much time passes."""
+    def end_after(self, until_ns: int) -> None:
+        """End the run so long after its start, whatever its settings say."""
+        self.settings = replace(self.settings, until_ns=until_ns)
+
+    def quiet_until(self) -> int | None:
+        """Finish the present instant and return the time of the next event; None if there is none.
+
+        With faults the present time is returned, since events in flight cannot be foreseen.
+        """
         while self.driver.has_mail or self.driver.first_due(self.now, waits=True) is not None:
             self.step()
-        return self._informers is None and self._agenda.next_time() is None and self.driver.next_time(self.now) is None
+        if self._informers is not None:
+            return self.now
+        return earliest(
+            (
+                self._agenda.next_time(),
+                self._in_flight.next_time(),
+                self._collects_ns,
+                self.driver.next_time(self.now),
+            )
+        )
 
     def step(self) -> bool:
-        """Let the next thing happen, and everything that follows from it at once; False when nothing is left."""
+        """Process the next event with its immediate effects; return False if nothing is left."""
         driver = self.driver
         if driver.has_mail:
-            # Somebody has asked the API server for something between two steps.
+            # A caller sent requests between two steps.
             self._settle()
             return True
         if (component := driver.first_due(self.now, waits=True)) is not None:
             self._wake(component)
-        elif (item := self._agenda.take_due(self.now)) is not None:
-            self._happen(item)
+        elif (happen := self._agenda.take_due(self.now)) is not None:
+            happen()
+        elif (asked := self._in_flight.take_due(self.now)) is not None:
+            # Effects arrive later, so that all requests that arrive now may be processed first.
+            while asked is not None:
+                self._carry_out(asked)
+                asked = self._in_flight.take_due(self.now)
         elif not self._pass_time():
             return False
         self._settle()
         return True
 
     def start(self, component: Component) -> None:
-        """Begin a component's life: it is told of everything that exists."""
+        """Start a component: send it everything that exists."""
         self._standstill.show(component.name)
         self.driver.begin(component, self.control_plane.news(component))
         if self._informers is not None:
@@ -175,92 +221,101 @@ class Simulation:
         for one in seen:
             self.driver.tell(component, one)
 
-    def send(self, asked: Asked, now: int) -> None:
-        """Carry out an action of a component, now or when its time has come; the component may crash over it."""
+    def send(self, asked: RequestedAction, now: int) -> None:
+        """Process a component's action, now or later; the component may crash over it."""
         has_faults = self._faults is not None
         if has_faults and self._crashes(asked, is_done=False):
             return
         action = asked.action
-        if type(action) is Bind and (delay_ns := self._bind_delay_ns(action)):
-            self._agenda.add(now + delay_ns, asked, _ON_ITS_WAY)
+        delay_ns = self._bind_delay_ns(action) if type(action) is Bind else 0
+        if self._takes_time:
+            delay_ns += self._in_flight.volume_wait_ns(action, now)
+        if delay_ns:
+            self._agenda.add(now + delay_ns, partial(self._carry_out, asked), _ON_ITS_WAY)
+        elif self._takes_time and type(action) is not Record:
+            self._in_flight.send(asked, now)
         else:
             self._carry_out(asked)
         if has_faults:
             self._crashes(asked, is_done=True)
 
     def _begin(self, components: Iterable[Component]) -> None:
-        initial = self._there_at_first()
+        initial = self._initial_events()
         for event in initial:
             self.history.begin(event, self.now)
             self._meter.wanted(event.stored.object)
-            self.account.begin(event)
+            if isinstance(event.stored.object, Pod):
+                self.ledger.known(event.stored.object)
         self.meters.start(initial)
         for component in components:
             self._add(component)
 
-    def _there_at_first(self) -> list[WatchEvent]:
-        """What there is, in the order in which it was written, however much more that is than the store's log holds."""
+    def _initial_events(self) -> list[WatchEvent]:
+        """Return the existing objects as events, by version, even if the store's log no longer has them."""
         kinds = (kind.name for kind in self.store.resources.all())
         objects = sorted((stored for kind in kinds for stored in self.store.objects(kind)), key=lambda one: one.version)
         return [WatchEvent("ADDED", stored, None) for stored in objects]
 
     def _add(self, component: Component) -> None:
-        """Take in one more component."""
         self.driver.add(component)
         self.start(component)
 
     def _listed(self, component: Component) -> Iterator[Changed]:
-        """All that there is and a component watches."""
+        """Yield all objects of the kinds that a component watches."""
         for kind in self.store.resources.all():
-            if component.machine is not None and does_watch(component.machine, kind.name):
+            if component.machine is not None and watches_kind(component.machine, kind.name):
                 yield from (Changed(stored.object, stored.raw) for stored in self.store.objects(kind.name))
 
-    def _happen(self, item: Step | Asked | _Hear | _Restart) -> None:
-        if isinstance(item, Step):
-            for component, news in self._player.play(item, self.now):
-                self._standstill.show(component.name)
-                self.driver.tell(component, news)
-            if isinstance(item.change, NodeDown | NodeUp):
-                self.meters.power(item.change.node, self.now, is_up=isinstance(item.change, NodeUp))
-            self.steps_played += 1
-        elif isinstance(item, Asked):
-            self._carry_out(item)
-        elif isinstance(item, _Restart):
-            self.start(item.component)
-        else:
-            self.driver.answer(item.asked, item.answered)
+    def _play(self, step: ScenarioStep) -> None:
+        for component, observation in self._player.play(step, self.now):
+            self._standstill.show(component.name)
+            self.driver.tell(component, observation)
+        if isinstance(step.change, SetPower):
+            self.meters.power(step.change.key, self.now, is_up=step.change.is_up)
+        self.steps_played += 1
 
     def _wake(self, component: Component) -> None:
-        """Let a component do what is due."""
         self._standstill.act(component.name, self.store.version)
         self.driver.wake(component, self.now)
 
     def _pass_time(self) -> bool:
-        """Go on to the next time at which something happens; False when there is none, or it is after the end."""
+        """Advance to the time of the next event; return False if there is none, or only after the end."""
         until_ns = self.settings.until_ns
         planned = self._agenda.next_time()
-        # What is put down for after the last time that there is never happens.
+        # Times beyond the last valid time never come.
         next_ns = None if planned is None or planned > MAX_TIME_NS else planned
         arrival_ns = None if self._informers is None else self._informers.next_time(self.now)
-        is_over = until_ns is None and next_ns is None and arrival_ns is None
+        landing_ns = earliest((self._in_flight.next_time(), self._collects_ns))
+        is_over = until_ns is None and next_ns is None and arrival_ns is None and landing_ns is None
         if not is_over or self.driver.expects_news(self.now):
-            next_ns = earliest((next_ns, arrival_ns, self.driver.next_time(self.now)))
+            next_ns = earliest((next_ns, arrival_ns, landing_ns, self.driver.next_time(self.now)))
         end = None if until_ns is None else self.settings.start_ns + until_ns
         if next_ns is None or next_ns > (MAX_TIME_NS if end is None else end):
             self.now = self.now if end is None else end
-            return False
+            return self._finish_requests()
         if next_ns > self.now:
             self.now = next_ns
-            self._standstill.pass_time()
+            # Requests that only cause each other make no progress, even if they take time.
+            if next_ns != landing_ns:
+                self._standstill.pass_time()
+        return True
+
+    def _finish_requests(self) -> bool:
+        """Process the requests in flight at the end; return whether there were any."""
+        if not self._in_flight:
+            return False
+        self._takes_time = False
+        while (asked := self._in_flight.take()) is not None:
+            self._carry_out(asked)
         return True
 
     def _settle(self) -> None:
-        """Deliver what was written and answered, and let kubelets and controllers act on it, until all are quiet."""
+        """Deliver writes and answers, and let kubelets and controllers act on them, until all are idle."""
         driver, server = self.driver, self.server
         while True:
             driver.deliver(self.now)
-            # Objects go whose owners are gone, before anybody else acts.
-            if server.may_collect and server.collect_garbage(self.now):
+            # Objects whose owners are gone are collected before other components act.
+            if server.may_collect and self._is_time_to_collect() and server.collect_garbage(self.now):
                 continue
             if self._informers is not None and self._receive(self._informers):
                 continue
@@ -276,14 +331,24 @@ class Simulation:
             self._player.drain_ended(component, self.now)
             self.driver.remove(component)
 
+    def _is_time_to_collect(self) -> bool:
+        """Return whether the garbage collector runs now; it takes as long as other controllers."""
+        if self._takes_time:
+            if self._collects_ns is None:
+                self._collects_ns = self.now + self._in_flight.controller_ns
+            if self._collects_ns > self.now:
+                return False
+        self._collects_ns = None
+        return True
+
     def _receive(self, informers: Informers) -> bool:
-        """Take in what has arrived by watches that lag; whether there was anything."""
+        """Deliver events of lagging watches; return whether there were any."""
         for component, seen in informers.take(self.now):
             self._standstill.show(component.name)
             self.driver.tell(component, seen)
         return self.driver.has_mail
 
-    def _crashes(self, asked: Asked, *, is_done: bool) -> bool:
+    def _crashes(self, asked: RequestedAction, *, is_done: bool) -> bool:
         component = asked.component
         outage_ns = self._faults.outage_ns(component.name, asked.action, is_done=is_done) if self._faults else None
         if outage_ns is None:
@@ -292,29 +357,29 @@ class Simulation:
         if self._informers is not None:
             self._informers.end(component)
         self.driver.stop(component)
-        self._agenda.add(self.now + outage_ns, _Restart(component), _ON_ITS_WAY)
+        self._agenda.add(self.now + outage_ns, partial(self.start, component), _ON_ITS_WAY)
         return True
 
     def _bind_delay_ns(self, bind: Bind) -> int:
-        """How long the binding takes: what its scheduler's settings say, or those of all."""
+        """Return how long the binding takes, by its scheduler's settings or the common ones."""
         if not self.scenario.schedulers:
             return self.settings.bind_delay_ns
         name = self.server.scheduler_of(bind)
         own = (scheduler.bind_delay_ns for scheduler in self.scenario.schedulers if scheduler.name == name)
         return next((delay_ns for delay_ns in own if delay_ns is not None), self.settings.bind_delay_ns)
 
-    def _carry_out(self, asked: Asked) -> None:
-        """Carry out an action, as often as the faults have it, and answer it."""
+    def _carry_out(self, asked: RequestedAction) -> None:
+        """Process an action as often as the faults determine, and answer it."""
         component, action, server = asked.component, asked.action, self.server
-        # A scheduler goes by the name that its pods give it.
+        # A scheduler is identified by the `schedulerName` of its pods.
         by, delay_ns, written = "" if component.waits else component.name, 0, server.written
         if self._faults is None:
             answered = server.carry_out(action, self.now, by)
         else:
-            fate = self._faults.fate(component.name, action)
-            came = [server.carry_out(action, self.now, by) for _ in range(fate.times)]
-            answered = came[0] if came and fate.problem is None else Answered(action, fate.problem)
-            delay_ns = fate.delay_ns
+            outcome = self._faults.outcome(component.name, action)
+            came = [server.carry_out(action, self.now, by) for _ in range(outcome.times)]
+            answered = came[0] if came and outcome.problem is None else Answered(action, outcome.problem)
+            delay_ns = outcome.delay_ns
         if server.written != written:
             self._standstill.write(component.name, server.written - written)
         if type(action) is Bind:
@@ -322,20 +387,22 @@ class Simulation:
         elif type(action) is Evict:
             self.meters.answered(action, answered.problem, self.now)
         if delay_ns:
-            self._agenda.add(self.now + delay_ns, _Hear(asked, answered), _ON_ITS_WAY)
+            self._agenda.add(self.now + delay_ns, partial(self.driver.answer, asked, answered), _ON_ITS_WAY)
         else:
             self.driver.answer(asked, answered)
 
-    def _note(self, event: WatchEvent, now: int, by: str, message: str) -> None:
-        """Something was written: tell everybody."""
+    def _distribute(self, event: WatchEvent, now: int, by: str, message: str) -> None:
+        """Distribute a write to all components."""
         object_ = event.stored.object
         if event.type != "MODIFIED":
             self._count_object(event, by)
         if type(object_) is Pod:
-            is_ending = object_.metadata.deletion_timestamp is not None or event.type == "DELETED"
-            # Of pods that are not disrupted the account learns nothing, while nobody waits for what becomes of others.
-            if is_ending or object_.status.phase == "Failed" or self._open_disruptions:
-                self.account.observe(event, now)
+            is_ending = object_.metadata.deletion_timestamp is not None
+            # The ledger needs pods that are not disrupted only while disruptions are open.
+            if event.type == "DELETED":
+                self.ledger.gone(object_, now)
+            elif is_ending or object_.status.phase == "Failed" or self.ledger.open:
+                self.ledger.changed(object_, now, is_added=event.type == "ADDED")
         elif event.type != "DELETED":
             self._meter.wanted(object_)
         self._backlog.put(event, now, by, message)
@@ -347,19 +414,96 @@ class Simulation:
     def _is_node(self, name: str) -> bool:
         return self.store.find("Node", name) is not None
 
+    def _find(self, kind: str, key: str) -> Kubernetes | None:
+        stored = self.store.find(kind, key)
+        return None if stored is None else stored.object
+
     def _count_object(self, event: WatchEvent, by: str) -> None:
-        """See to it that what is made stays within the limits."""
+        """Check created objects against the limits."""
         stored = event.stored
         if event.type == "ADDED":
             self._meter.made(stored.uid, f"{stored.kind} {stored.key}", by)
         else:
             self._meter.gone(stored.uid)
+            self._in_flight.forget(stored.uid)
 
 
-def _kubelets(scenario: Scenario, settings: Settings) -> KubeletSettings:
-    return replace(
-        scenario.kubelets,
-        start_delay_ns=settings.start_delay_ns,
-        termination_ns=settings.termination_ns,
-        honors_policy=settings.feature_gates.non_preempting_priority,
-    )
+def check_objects(documents: Iterable[Document], scenario: Scenario, has_end: bool) -> None:
+    """Raise InputError for what cannot be played: empty pods, invalid annotations, and objects without end."""
+    documents = list(documents)
+    refuse_empty_pods(documents)
+    for document in documents:
+        if document.object is not None:
+            try:
+                check_played(document.read_raw, document.object)
+                if not has_end:
+                    check_end(document.object)
+            except InputError as error:
+                raise located(error, document) from None
+    for step in scenario.steps:
+        if is_endless(step.change) and not has_end:
+            raise step.error(f"{FAILING} for ever; say when to stop with `until`")
+        if isinstance(step.change, Apply) and not has_end:
+            try:
+                check_end(step.change.object)
+            except InputError as error:
+                raise step.error(f"{error.path}: {error.problem}") from None
+
+
+# How often a component may act without effect: a base number plus some for each object, since a queue of all pods may
+# be processed at one instant.
+_SPARE_TICKS = 1_000
+_TICKS_AN_OBJECT = 4
+# How many writes are allowed at one instant.
+_SPARE_WRITES = 100_000
+_WRITES_AN_OBJECT = 200
+
+
+class Standstill:
+    """Detects endless activity at one instant. Much activity is not an error; activity without progress is.
+
+    A component acts without effect if nothing was written or delivered to it since it last acted. Far more writes than
+    objects mean that objects are overwritten again and again. ``count_objects`` is called only on suspicion.
+    """
+
+    def __init__(self, count_objects: Callable[[], int]) -> None:
+        self._count_objects = count_objects
+        # By component, the store's version when it last acted, and how often it has acted without effect since.
+        self._seen: dict[str, int] = {}
+        self._in_vain: Counter[str] = Counter()
+        # By component, its number of writes.
+        self._writes: dict[str, int] = {}
+        self._written = 0
+
+    def show(self, component: str) -> None:
+        """Record that a component receives news."""
+        self._seen.pop(component, None)
+
+    def act(self, component: str, version: int) -> None:
+        """Record that a component acts. Raises PodiumError if it did so without effect too often."""
+        if self._seen.get(component) != version:
+            self._seen[component] = version
+            if self._in_vain:
+                self._in_vain.pop(component, None)
+            return
+        vain = self._in_vain[component] = self._in_vain[component] + 1
+        if vain > _SPARE_TICKS and vain > _SPARE_TICKS + _TICKS_AN_OBJECT * self._count_objects():
+            raise PodiumError(f"{component} goes on for ever at one instant: it acted {vain} times and nothing changed")
+
+    def write(self, component: str, count: int) -> None:
+        """Record writes of a component. Raises PodiumError if there are too many at one instant."""
+        self._writes[component] = self._writes.get(component, 0) + count
+        self._written += count
+        if self._written > _SPARE_WRITES and self._written > _SPARE_WRITES + _WRITES_AN_OBJECT * self._count_objects():
+            most = max(self._writes, key=lambda name: (self._writes[name], name))
+            raise PodiumError(
+                f"{most} goes on for ever at one instant: {self._writes[most]} of {self._written} writes are its own"
+            )
+
+    def pass_time(self) -> None:
+        """Reset all counts as time advances."""
+        self._seen.clear()
+        self._in_vain.clear()
+        if self._written:
+            self._writes.clear()
+            self._written = 0

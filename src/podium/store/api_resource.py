@@ -13,9 +13,9 @@ _CHANGED = ("get", "patch", "update")
 
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """A part of objects that is asked for by itself: its name, what can be asked, and the kind of what is carried.
+    """A subresource: its name, its verbs, and the kind of object that requests to it carry.
 
-    `api_version` and `kind` are "" where it carries the object itself.
+    `api_version` and `kind` are "" if it carries the object itself.
     """
 
     name: str
@@ -30,7 +30,7 @@ SCALE = Subresource("scale", _CHANGED, "autoscaling/v1", "Scale")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalePaths:
-    """Where a custom kind has what its scale tells, as the names of nested fields; no selector is ()."""
+    """The paths of a custom kind's scale values, as the names of nested fields; () if there is no selector."""
 
     spec_replicas: tuple[str, ...]
     status_replicas: tuple[str, ...]
@@ -39,17 +39,17 @@ class ScalePaths:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class APIResource:
-    """One kind: its group and version, how its objects are named, and which subresources they have.
+    """A kind: its group and version, how its objects are named, and its subresources.
 
-    `name` is what the store calls it: the kind alone for what is built in, `Widget.example.com` for a custom resource.
-    With `has_generation` the changes of what an object asks for are counted.
-    `type` reads what Podium reads of an object; plain Kubernetes reads the metadata alone. `version` is the one that is
-    stored, `served` are the `apiVersion`s in which the objects are served, the preferred one first; None is the stored
-    one alone. `selectable` are the fields that field selectors may name beside name and namespace, each with the value
-    that stands for an absent one. `subresources` are the parts of its objects that can be asked for, by name.
+    `name` identifies it in the store: the kind alone for built-in kinds, `Widget.example.com` for a custom resource.
+    With `has_generation`, `metadata.generation` counts the changes of the desired state. `type` is the typed reading of
+    an object; plain Kubernetes reads only the metadata. `version` is the storage version. `served` are the
+    `apiVersion`s in which the objects are served, the preferred one first; None means only the storage version.
+    `selectable` are the fields that field selectors support besides name and namespace, each with the value for an
+    absent field. `subresources` are the subresources by name.
 
-    Of custom kinds there is more to say: the names that their definition gives them, where their scale is, and by
-    `apiVersion` the columns of tables (additionalPrinterColumns) and what people are warned of who use that version.
+    Custom kinds have more fields: the names from their definition, the paths of their scale, and by `apiVersion` the
+    table columns (additionalPrinterColumns) and deprecation warnings.
     """
 
     group: str
@@ -86,7 +86,7 @@ class APIResource:
 
     @property
     def api_version(self) -> str:
-        """Group and version as objects carry them: `v1`, `apps/v1`."""
+        """The group and version as objects state them: `v1`, `apps/v1`."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
@@ -100,13 +100,13 @@ class APIResource:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def subresource(self, name: str) -> Subresource | None:
-        """The subresource of that name; None where there is none."""
+        """Return the subresource of that name, or None."""
         for subresource in self.subresources:
             if subresource.name == name:
                 return subresource
         return None
 
     def served_as(self, api_version: str) -> APIResource:
-        """The same kind as those see it who ask for it in that version."""
+        """Return the kind as served in that version."""
         group, _, version = api_version.rpartition("/")
         return self if api_version == self.api_version else replace(self, group=group, version=version)

@@ -1,4 +1,4 @@
-"""The kinds that a store holds: those built in, and custom resources that are added."""
+"""The registry of kinds: built-in ones and custom resources."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from podium.api.structural.structural import Structural
 from podium.store.api_resource import APIResource, Subresource
 from podium.store.errors import unknown_kind
 
-# The field labels of pkg/registry: what each kind's objects can be selected by, and what stands for an absent field.
+# The field labels of pkg/registry: the selectable fields of each kind, and the values for absent fields.
 _SELECTABLE = {
     "Event": (
         ("involvedObject.kind", ""),
@@ -43,7 +43,7 @@ _SELECTABLE = {
     "ReplicationController": (("status.replicas", "0"),),
     "Secret": (("type", ""),),
 }
-# The parts of objects that are asked for by themselves, beside their status and scale.
+# The subresources besides status and scale.
 _FURTHER = {
     "Namespace": (Subresource("finalize", ("update",)),),
     "Pod": (
@@ -80,9 +80,9 @@ POD_GROUP = BUILT_IN["scheduling.k8s.io", "PodGroup"]
 
 
 class APIResources:
-    """The built-in kinds, and custom ones that are added; the version of an object's `apiVersion` does not matter.
+    """The built-in and the custom kinds; lookups ignore the version in an object's `apiVersion`.
 
-    `version` counts the changes: whoever keeps what follows from the kinds, such as discovery, keeps it with that.
+    `version` counts the changes, so that callers can invalidate what they derive from the kinds, such as discovery.
     """
 
     def __init__(self, custom: Iterable[APIResource] = ()) -> None:
@@ -96,26 +96,26 @@ class APIResources:
             self.add(resource)
 
     def add(self, resource: APIResource, schema: Raw | None = None) -> None:
-        """Serve one more kind, with the structural schema of its objects where there is one.
+        """Serve another kind, with the structural schema of its objects if it has one.
 
-        Raises ValueError for one that is served already.
+        Raises ValueError for a kind that is served already.
         """
         if (resource.group, resource.kind) in self._by_kind or resource.name in self._by_name:
             raise ValueError(f"there is a kind {resource.kind} in {resource.group or 'the core'} already")
         self._set(resource, schema, {})
 
     def define(self, resource: APIResource, schema: Raw, structurals: Mapping[str, Structural]) -> None:
-        """Serve a custom kind as its definition has it, which may be served in another way so far.
+        """Serve a custom kind as its definition says, replacing how it was served before.
 
-        `schema` is that of the version that is stored, `structurals` are those of all versions by `apiVersion`. Raises
-        ValueError for one of Kubernetes' own.
+        `schema` is that of the storage version; `structurals` are those of all versions by `apiVersion`. Raises
+        ValueError for a built-in kind.
         """
         if resource.name in self._by_name and not self._is_custom(resource.name):
             raise ValueError(f"{resource.name} is a kind of Kubernetes'")
         self._set(resource, schema, structurals)
 
     def remove(self, name: str) -> None:
-        """Serve a custom kind no longer. Raises ValueError for one that is not served."""
+        """Stop serving a custom kind. Raises ValueError for a kind that is not served."""
         if not self._is_custom(name):
             raise ValueError(f"there is no custom kind {name}")
         resource = self._by_name.pop(name)
@@ -124,28 +124,28 @@ class APIResources:
         self._index()
 
     def defaulted(self, resource: APIResource, raw: Raw) -> Raw:
-        """An object of a custom kind with the defaults of its schema; those of other kinds are admission's."""
+        """Return an object of a custom kind with the defaults of its schema; admission defaults other kinds."""
         type_ = self.schemas.of(resource.group, resource.kind) if resource.is_custom else None
         return raw if type_ is None else self.schemas.defaulted(raw, type_)
 
     def structural(self, resource: APIResource, api_version: str = "") -> Structural | None:
-        """The schema of a custom kind in a version, "" is the one that is stored; None where there is none."""
+        """Return the schema of a custom kind in a version, or None; "" is the storage version."""
         versions = self._structurals.get(resource.name) if resource.is_custom else None
         return versions.get(api_version or self._by_name[resource.name].api_version) if versions else None
 
     def all(self) -> list[APIResource]:
-        """All kinds, by name."""
+        """Return all kinds, by name."""
         return [resource for _, resource in sorted(self._by_name.items())]
 
     def named(self, name: str) -> APIResource:
-        """The kind of that name. Raises StoreError 404."""
+        """Return the kind of that name. Raises StoreError 404."""
         resource = self._by_name.get(name)
         if resource is None:
             raise unknown_kind(name)
         return resource
 
     def of(self, raw: Raw) -> APIResource:
-        """The kind of an object. Raises StoreError 404."""
+        """Return the kind of an object. Raises StoreError 404."""
         try:
             return self._by_written[raw["apiVersion"], raw["kind"]]
         except (KeyError, TypeError):
@@ -158,7 +158,7 @@ class APIResources:
         return found
 
     def served_at(self, api_version: str, plural: str) -> APIResource | None:
-        """The kind whose objects have that name in the paths of that version; None where there is none."""
+        """Return the kind with that plural in the API paths of that version, or None."""
         return self._by_path.get((api_version, plural))
 
     def _set(self, resource: APIResource, schema: Raw | None, structurals: Mapping[str, Structural]) -> None:
@@ -171,13 +171,13 @@ class APIResources:
         self._index()
 
     def _index(self) -> None:
-        """Let kinds be found by what objects say, in whichever version, and by paths."""
+        """Index the kinds by the `apiVersion` and kind of objects, in every version, and by API path."""
         self.version += 1
         self._by_kind: dict[tuple[str, str], APIResource] = {}
-        # By `apiVersion` and kind as most objects have them.
+        # By the most common `apiVersion` and kind of objects.
         self._by_written: dict[tuple[str, str], APIResource] = {}
         self._by_path: dict[tuple[str, str], APIResource] = {}
-        # Kubernetes' own come last: another version of one of them may have a definition, too, and is not custom.
+        # Built-in kinds come last: another version of one may also have a definition, but is not custom.
         for resource in sorted(self._by_name.values(), key=lambda resource: not resource.is_custom):
             self._by_kind[resource.group, resource.kind] = resource
             self._by_written[resource.api_version, resource.kind] = resource

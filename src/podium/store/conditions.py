@@ -9,16 +9,16 @@ from podium.api.times import format_time
 
 
 def with_condition(conditions: Sequence[Raw], condition: Raw, now: int) -> list[Raw]:
-    """The conditions with `condition` in place of the one of its type, or at the end.
+    """Return the conditions with `condition` in place of the one of its type, or appended.
 
-    `lastTransitionTime` moves to `now` only when the condition's status changes (pkg/api/v1/pod/util.go,
+    `lastTransitionTime` becomes `now` only if the condition's status changes (pkg/api/v1/pod/util.go,
     UpdatePodCondition).
     """
     return with_conditions(conditions, (condition,), now)
 
 
 def with_conditions(conditions: Sequence[Raw], changed: Iterable[Raw], now: int) -> list[Raw]:
-    """The same with one condition after the other."""
+    """Return the conditions with each changed condition applied in turn."""
     result = list(conditions)
     time = format_time(now)
     for condition in changed:

@@ -1,38 +1,230 @@
-"""How objects are created, and what some of them bring along."""
+"""The creation of objects, and of the objects that some of them bring along."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TypeVar
+
+from msgspec.structs import replace
+
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes, Raw
-from podium.api.times import parse_time
+from podium.api.pod import Pod
+from podium.api.qos import qos_class
+from podium.api.quota import ResourceQuota
+from podium.api.storage import PersistentVolume, PersistentVolumeClaim, PersistentVolumeStatus
+from podium.api.times import format_time, parse_time
+from podium.api.workloads import Job
 from podium.store.admission.admission_control import Admission
-from podium.store.admission.priority_levels import missing_classes
+from podium.store.admission.priorities import check_rule_classes, missing_classes
+from podium.store.admission.quotas import QuotaAccounting
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
-from podium.store.commits import Commits
-from podium.store.definitions.definition import KIND as DEFINITION
-from podium.store.definitions.definitions import Definitions
-from podium.store.errors import already_exists, invalid
-from podium.store.revisions import NOTHING, Revisions
-from podium.store.stored import Stored
-from podium.store.verbs.creation import as_new, read_with_metadata, with_first_status, with_metadata, with_uid
-from podium.store.verbs.namespaces import account_of, as_new_namespace, check_namespace
-from podium.store.verbs.readings import decoded, rereading, shared_spec_of
-from podium.store.verbs.replacement import key_of
+from podium.store.custom_kinds import DEFINITION, DEFINITION_FINALIZER, CustomKinds
+from podium.store.errors import already_exists, bad_request, invalid, not_found
+from podium.store.field_ownership import FieldWriter
+from podium.store.listing import ListOptions, ListPage, ObjectSelector, check_version, list_page, read_object_selector
+from podium.store.revisions import NO_OBJECTS, Revisions
+from podium.store.stored import Stored, reread
+from podium.store.verbs.deletion import (
+    as_new_namespace,
+    check_namespace,
+    check_preconditions,
+    default_service_account,
+    deletion_metadata,
+    has_namespace_finalizers,
+    is_due,
+)
+from podium.store.verbs.readings import decoded, identity, key_of, rereading, shared_spec_of, with_generated_selector
+from podium.store.watch import Watch, open_watch
+from podium.store.watch_log import WatchEvent
 
-# The kinds of which an object that is created brings others along, or a kind.
+DEFAULT_LIST_OPTIONS = ListOptions()
+
+
+class ReadableStore:
+    """Objects of the kinds in `resources`, each at its newest version, and the log of their changes."""
+
+    def __init__(self, resources: APIResources, revisions: Revisions) -> None:
+        self.resources = resources
+        self.log = revisions.log
+        """The log of committed writes."""
+        self._revisions = revisions
+        self._objects = revisions.objects
+
+    @property
+    def version(self) -> int:
+        """The last committed version; 0 before the first."""
+        return self._revisions.version
+
+    @property
+    def oldest_version(self) -> int:
+        """The version after which all events are known."""
+        return self.log.oldest
+
+    def get(self, kind: str, key: str) -> Stored:
+        """Return the object. Raises StoreError 404."""
+        try:
+            return self._objects[kind][key]
+        except KeyError:
+            raise not_found(self.resources.named(kind), key) from None
+
+    def find(self, kind: str, key: str) -> Stored | None:
+        """Return the object, or None."""
+        return self._objects.get(kind, NO_OBJECTS).get(key)
+
+    def objects(self, kind: str, namespace: str = "") -> list[Stored]:
+        """Return the objects of a kind in a namespace (all for ""), by key.
+
+        Raises StoreError 404 for an unknown kind.
+        """
+        self.resources.named(kind)
+        return self._revisions.in_order(kind, namespace)
+
+    def changes(self, kind: str) -> int:
+        """Return a counter of the changes of a kind's objects; undone changes count twice."""
+        return self._revisions.changes(kind)
+
+    def count(self) -> int:
+        """Return the number of objects, of all kinds."""
+        return sum(len(self._revisions.of(kind)) for kind in self._revisions.kinds())
+
+    def check_version(self, text: str) -> None:
+        """Raise StoreError 400 for a malformed version, 504 for one in the future."""
+        check_version(self._revisions, text)
+
+    def page(self, kind: str, namespace: str = "", options: ListOptions = DEFAULT_LIST_OPTIONS) -> ListPage:
+        """Return a page of a kind's objects, of one namespace (all for ""). Raises StoreError as `list_page` does."""
+        return list_page(self._revisions, self._selector(kind, namespace, options), options)
+
+    def watch(self, kind: str, namespace: str = "", options: ListOptions = DEFAULT_LIST_OPTIONS) -> Watch:
+        """Return a watch of a kind's objects from now or a version on. Raises StoreError as `open_watch` does."""
+        return open_watch(self._revisions, self._selector(kind, namespace, options), options)
+
+    def events_since(self, version: int, kind: str = "") -> list[WatchEvent]:
+        """Return the events after `version`, of one kind (all for ""), in order.
+
+        Raises StoreError 410 and 504 as `WatchLog.check` does.
+        """
+        return self.log.since(version, kind)
+
+    def compact(self, version: int) -> None:
+        """Drop the events up to `version`: lists and watches of earlier versions are answered with 410."""
+        self.log.compact(version)
+
+    def _selector(self, kind: str, namespace: str, options: ListOptions) -> ObjectSelector:
+        return read_object_selector(
+            self.resources.named(kind), namespace, options.label_selector, options.field_selector
+        )
+
+
+_TOPOLOGY = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
+
+
+def with_topology(raw: Raw, pod: Pod, node: Stored | None) -> tuple[Raw, Pod]:
+    """Return both forms of the pod with the labels of its node's zone and region, if the node exists and has them.
+
+    Source: plugin/pkg/admission/podtopologylabels.
+    """
+    of_node = {} if node is None else node.object.metadata.labels
+    added = {key: of_node[key] for key in _TOPOLOGY if key in of_node}
+    labels = pod.metadata.labels
+    if all(labels.get(key) == value for key, value in added.items()):
+        return raw, pod
+    labels = {**labels, **added}
+    metadata = {**raw["metadata"], "labels": labels}
+    return {**raw, "metadata": metadata}, replace(pod, metadata=replace(pod.metadata, labels=labels))
+
+
+# The kinds whose creation also creates other objects or a kind.
 _BRINGING = frozenset(("DisruptionPolicy", "Namespace", DEFINITION))
 
 
-class Creations(Commits):
-    """Objects that are read, written and created; with ``require_namespaces``, in existing namespaces alone."""
+class WritableStore(ReadableStore):
+    """Read, write and create access to objects; with `require_namespaces`, only in existing namespaces."""
 
     def __init__(self, resources: APIResources, revisions: Revisions, *, require_namespaces: bool) -> None:
         super().__init__(resources, revisions)
         self._admission = Admission(revisions)
-        self._definitions = Definitions(revisions, resources)
+        self._labels_pods = True
+        self._quotas = QuotaAccounting(revisions)
+        self._definitions = CustomKinds(revisions, resources)
         self._definitions.follow()
         self._require_namespaces = require_namespaces
+        self._writer: FieldWriter | None = None
+
+    def transaction(self, *, dry_run: bool = False) -> AbstractContextManager[None]:
+        """Publish the writes within together, or none of them after an error.
+
+        A dry run performs them, so that they raise and return what they would, and then undoes them.
+        """
+        return self._revisions.transaction(dry_run=dry_run)
+
+    @contextmanager
+    def written_by(self, writer: FieldWriter) -> Iterator[None]:
+        """Maintain the managed fields of the object that is written within."""
+        self._writer = writer
+        try:
+            yield
+        finally:
+            self._writer = None
+
+    def commit(self, resource: APIResource, previous: Stored | None, raw: Raw, object_: Kubernetes) -> Stored:
+        """Write `raw`, whose reading is `object_`, at the next version.
+
+        Return the previous object if nothing changes.
+        """
+        metadata, is_gone = raw["metadata"], False
+        if "deletionTimestamp" in metadata:
+            is_gone = previous is not None and is_due(metadata) and not has_namespace_finalizers(resource, raw)
+        if self._writer is not None and self._writer.writes(resource):
+            raw = self._writer.recorded(None if previous is None else previous.raw, raw)
+        if resource.type is ResourceQuota and isinstance(object_, ResourceQuota) and not is_gone:
+            counted = self._quotas.counted(Stored(raw, object_, 0, resource, object_.key), object_)
+            raw, object_ = counted, rereading(resource, object_, raw, counted)
+        if previous is not None and not is_gone and raw == previous.raw:
+            return previous
+        if not self._objects.get("ResourceQuota") and not (is_gone and resource.is_custom):
+            return self._revisions.write(resource, previous, raw, object_, is_gone=is_gone)
+        with self.transaction():
+            self._quotas.charge(previous, None if is_gone else Stored(raw, object_, 0, resource, object_.key))
+            stored = self._revisions.write(resource, previous, raw, object_, is_gone=is_gone)
+            if is_gone and resource.is_custom:
+                self._remove_definition(resource)
+            return stored
+
+    def terminate(self, previous: Stored, raw: Raw, grace_seconds: int | None, now: int) -> Stored | None:
+        """Write `raw` as deleted; return None if that removes the object."""
+        metadata = deletion_metadata(previous.object, raw["metadata"], grace_seconds, now)
+        after = {**raw, "metadata": metadata}
+        object_ = rereading(previous.resource, previous.object, previous.raw, after)
+        committed = self.commit(previous.resource, previous, after, object_)
+        return self.find(previous.kind, previous.key) and committed
+
+    def _expect(self, kind: str, key: str, uid: str, resource_version: str = "") -> Stored:
+        stored = self.get(kind, key)
+        if uid or resource_version:
+            check_preconditions(stored, uid, resource_version)
+        return stored
+
+    def _precondition(self, raw: Raw) -> Stored:
+        resource = self.resources.of(raw)
+        return self._expect(resource.name, *identity(resource, raw))
+
+    def _remove_definition(self, resource: APIResource) -> None:
+        """Remove the terminating definition of a kind when the last object of the kind is gone."""
+        definition = self._definitions.of_kind(resource)
+        if definition is None or self.objects(resource.name):
+            return
+        finalizers = definition.object.metadata.finalizers
+        if DEFINITION_FINALIZER not in finalizers or definition.object.metadata.deletion_timestamp is None:
+            return
+        left = [finalizer for finalizer in finalizers if finalizer != DEFINITION_FINALIZER]
+        raw = {**definition.raw, "metadata": {**definition.raw["metadata"], "finalizers": left}}
+        object_ = rereading(definition.resource, definition.object, definition.raw, raw)
+        self.commit(definition.resource, definition, raw, object_)
+        self._definitions.follow()
 
     def create(
         self,
@@ -43,13 +235,13 @@ class Creations(Commits):
         is_new: bool = False,
         was_there: bool = False,
     ) -> Stored:
-        """Add an object.
+        """Create an object.
 
-        Objects come from dumps too: a uid, times and a status that are given stay, but for one that `is_new`, as
-        clients of the API create them. One with a uid, or that `was_there`, was in a cluster before: budgets that are
-        stricter than they may be are let in then. `reading` is the typed reading of `raw` where the caller has it. A
-        DisruptionPolicy brings along the PriorityClasses that its levels lack. Raises StoreError 409 for a key that is
-        taken, and what admission and validation raise.
+        Objects may come from dumps: a uid, times and a status are kept, except for an object that `is_new`, as API
+        clients create them. An object with a uid, or that `was_there`, existed before: budgets that are stricter than
+        allowed are then accepted. `reading` is the typed reading of `raw` if the caller has it. A DisruptionPolicy also
+        creates the PriorityClasses that its levels lack. Raises StoreError 409 for a key that is taken, and what
+        admission and validation raise.
         """
         resource = self.resources.of(raw)
         if resource.name in _BRINGING:
@@ -68,7 +260,7 @@ class Creations(Commits):
     def _create(
         self, resource: APIResource, raw: Raw, now: int, reading: Kubernetes | None, *, is_new: bool, was_there: bool
     ) -> Stored:
-        """Add the object alone. The identities that are drawn for it remain so, whatever becomes of it."""
+        """Create only the object itself. Identities that are drawn for it are not reused if the creation fails."""
         named = with_metadata(as_new(raw, resource) if is_new else raw, resource, now, self._free_name)
         is_special = resource.is_custom or resource.name in _BRINGING
         if is_special:
@@ -86,26 +278,32 @@ class Creations(Commits):
         if resource.namespaced:
             namespace, must_exist = object_.metadata.namespace, self._require_namespaces
             check_namespace(self._revisions, resource, namespace, key, must_exist=must_exist)
-        if key in self._objects.get(resource.name, NOTHING):
+        if key in self._objects.get(resource.name, NO_OBJECTS):
             raise already_exists(resource, key)
         raw, object_ = self._admission.admit(resource, named, object_, shared, was_there=was_there)
         if is_new:
-            raw, object_ = with_first_status(raw, object_)
+            raw, object_ = self._completed(*with_first_status(raw, object_))
         if not uid:
             raw, object_ = with_uid(raw, object_, self._revisions.identities.uid())
         elif not self._revisions.identities.give(uid):
             raise invalid(resource, key, f"the uid {uid} was used before", "metadata.uid")
         return self.commit(resource, None, raw, object_)
 
+    def _completed(self, raw: Raw, object_: Kubernetes) -> tuple[Raw, Kubernetes]:
+        """Return both forms of a new object, of a pod on a node with the node's labels."""
+        if not (self._labels_pods and isinstance(object_, Pod) and object_.spec.node_name):
+            return raw, object_
+        return with_topology(raw, object_, self.find("Node", object_.spec.node_name))
+
     def _shaped(self, resource: APIResource, named: Raw, *, is_new: bool) -> Raw:
-        """An object that is to be created, with what follows from its kind alone."""
+        """Return an object to be created, with the defaults of its kind alone."""
         if resource.is_custom:
             self._definitions.check_creation(resource)
             return self._definitions.shaped(resource, named)
         return as_new_namespace(named) if is_new and resource.name == "Namespace" else named
 
     def _judged(self, resource: APIResource, named: Raw, now: int) -> Raw:
-        """The same with what its definition, or what it defines, makes of it. Raises StoreError for what is wrong."""
+        """Return the object after the checks by its definition, or by the kind that it defines. Raises StoreError."""
         if resource.is_custom:
             self._definitions.check(resource, named, None)
         elif resource.name == DEFINITION:
@@ -113,22 +311,110 @@ class Creations(Commits):
         return named
 
     def _bring_along(self, stored: Stored, now: int, *, is_new: bool) -> None:
-        """Create what an object that was created brings along, and serve the kind that it defines."""
+        """Create the objects that a new object brings along, and serve the kind that it defines."""
         self._complete_levels(stored)
         if is_new and stored.kind == "Namespace":
-            self.create(account_of(stored.key), now=now, is_new=True)
+            self.create(default_service_account(stored.key), now=now, is_new=True)
         if stored.kind == DEFINITION:
             self._definitions.follow()
 
     def _complete_levels(self, stored: Stored) -> None:
-        """Create the PriorityClasses that a DisruptionPolicy lacks."""
+        """Create the PriorityClasses that a DisruptionPolicy lacks, and check the classes that its rules name."""
         if isinstance(stored.object, DisruptionPolicy):
             created = parse_time(stored.raw["metadata"]["creationTimestamp"])
             for raw in missing_classes(stored.object, self._admission.priority_classes()):
                 self.create(raw, now=created)
+            check_rule_classes(stored.object, self._admission.priority_classes())
 
     def _free_name(self, kind: str, namespace: str, base: str) -> str:
         while True:
             name = self._revisions.identities.name(base)
             if self.find(kind, key_of({"namespace": namespace, "name": name})) is None:
                 return name
+
+
+# The client that registers a node reports its status in the same request.
+_REPORTED_AT_CREATION = frozenset(("Node",))
+_PENDING = "Pending"
+Reading = TypeVar("Reading", bound=Kubernetes)
+# Fields of a new object that only the API server sets.
+_GIVEN = (
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generation",
+    "resourceVersion",
+    "uid",
+)
+
+
+def as_new(raw: Raw, resource: APIResource) -> Raw:
+    """Return the object without fields that clients cannot set on creation: identity, times and status."""
+    metadata = raw.get("metadata")
+    if isinstance(metadata, dict):
+        raw = {**raw, "metadata": {name: value for name, value in metadata.items() if name not in _GIVEN}}
+    if resource.has_status and resource.name not in _REPORTED_AT_CREATION:
+        raw = {name: value for name, value in raw.items() if name != "status"}
+    return raw
+
+
+def with_first_status(raw: Raw, object_: Kubernetes) -> tuple[Raw, Kubernetes]:
+    """Return both forms of a new object with its initial status.
+
+    Source: the strategies of pkg/registry/core (pod, persistentvolume, persistentvolumeclaim).
+    """
+    if isinstance(object_, Pod):
+        return {**raw, "status": {**raw["status"], "qosClass": qos_class(object_.spec)}}, object_
+    if isinstance(object_, PersistentVolume):
+        object_ = replace(object_, status=PersistentVolumeStatus(phase=_PENDING))
+        return {**raw, "status": {"phase": _PENDING}}, object_
+    if isinstance(object_, PersistentVolumeClaim):
+        return {**raw, "status": {"phase": _PENDING}}, object_
+    return raw, object_
+
+
+def with_uid(raw: Raw, object_: Kubernetes, uid: str) -> tuple[Raw, Kubernetes]:
+    """Return both forms of an object with its uid; a Job also gets the selector that follows from the uid.
+
+    The object's metadata must come from `with_metadata`.
+    """
+    raw["metadata"]["uid"] = uid
+    object_ = replace(object_, metadata=replace(object_.metadata, uid=uid))
+    if isinstance(object_, Job):
+        selecting = with_generated_selector(raw, object_.metadata.name, uid)
+        return selecting, reread(object_, raw, selecting)
+    return raw, object_
+
+
+def read_with_metadata(reading: Reading, raw: Raw) -> Reading:
+    """Return the reading of an object from `with_metadata`, derived from the reading before."""
+    given = raw["metadata"]
+    metadata = replace(
+        reading.metadata,
+        name=given.get("name", ""),
+        namespace=given.get("namespace", ""),
+        generation=given.get("generation", 0),
+        creation_timestamp=given["creationTimestamp"],
+    )
+    return replace(reading, metadata=metadata)
+
+
+def with_metadata(raw: Raw, resource: APIResource, now: int, free_name: Callable[[str, str, str], str]) -> Raw:
+    """Return the object with creationTimestamp, name, and, if its kind needs them, namespace and generation.
+
+    `free_name` generates a name from the kind, the namespace and the base. Raises StoreError 400 for malformed
+    metadata.
+    """
+    given = raw.get("metadata", {})
+    if not isinstance(given, dict):
+        raise bad_request("metadata is not an object")
+    metadata = {"creationTimestamp": format_time(now), **given}
+    if resource.has_generation:
+        metadata.setdefault("generation", 1)
+    if resource.namespaced:
+        metadata["namespace"] = given.get("namespace") or "default"
+    if not metadata.get("name"):
+        base = metadata.get("generateName")
+        if isinstance(base, str) and base:
+            metadata["name"] = free_name(resource.name, str(metadata.get("namespace", "")), base)
+    return {**raw, "metadata": metadata}

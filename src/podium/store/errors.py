@@ -1,4 +1,4 @@
-"""What the store answers when it refuses: a Kubernetes Status (meta/v1) with its code, reason, message and details."""
+"""The store's refusals: a Kubernetes Status (meta/v1) with code, reason, message and details."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from podium.api.errors import InputError, MalformedError, PodiumError, escape
-from podium.api.validation.finding import Finding
+from podium.api.validation.findings import Finding
 from podium.store.api_resource import APIResource
 
 _MAX_MESSAGE = 2_000
@@ -15,9 +15,9 @@ _MAX_MESSAGE = 2_000
 class StoreError(PodiumError):
     """A refused request; nothing was written.
 
-    `code` is the HTTP status, `reason` the Status reason, `message` is for people, `details` say which object it is
-    about, with the causes by field. `status_message` is what stands in the Status where kube-apiserver has words of its
-    own, which clients of the API show; "" is the message.
+    `code` is the HTTP status, `reason` the Status reason, `message` is for people, `details` name the object, with the
+    causes by field. `status_message` is the message in the Status if kube-apiserver has its own wording, which API
+    clients show; "" means `message`.
     """
 
     def __init__(
@@ -37,13 +37,13 @@ class StoreError(PodiumError):
         self.status_message = "\n".join(lines) or self.message
 
     def reworded(self, words: Callable[[str], str]) -> StoreError:
-        """The same refusal, with its fields named in other words."""
+        """Return the same refusal with its field names replaced by `words`."""
         causes = [{name: words(text) for name, text in cause.items()} for cause in self.details.get("causes", ())]
         details = {**self.details, "causes": causes} if causes else self.details
         return StoreError(self.code, self.reason, words(self.message), details, words(self.status_message))
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as the API gives it."""
+        """Return the refusal as a Status object."""
         status: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -58,31 +58,31 @@ class StoreError(PodiumError):
 
 
 def not_found(resource: APIResource, key: str) -> StoreError:
-    """No object of that kind and key."""
+    """Return the refusal for an object that does not exist."""
     said = f"{_named(resource, key)} not found"
     return StoreError(404, "NotFound", f"{resource.kind} {key} not found", _about(resource, key), said)
 
 
 def unknown_kind(name: str) -> StoreError:
-    """No such kind, or no such subresource of it."""
+    """Return the refusal for a kind, or a subresource of a kind, that does not exist."""
     said = "the server could not find the requested resource"
     return StoreError(404, "NotFound", f"kind {name} not found", status_message=said)
 
 
 def already_exists(resource: APIResource, key: str) -> StoreError:
-    """The name is taken."""
+    """Return the refusal for a name that is taken."""
     said = f"{_named(resource, key)} already exists"
     return StoreError(409, "AlreadyExists", f"{resource.kind} {key} already exists", _about(resource, key), said)
 
 
 def conflict(resource: APIResource, key: str, problem: str, said: str = "") -> StoreError:
-    """The object is not what the writer thinks it is; `said` is how kube-apiserver would put it."""
+    """Return the refusal of a write whose preconditions do not hold; `said` is kube-apiserver's wording."""
     told = f"Operation cannot be fulfilled on {_named(resource, key)}: {said or problem}"
     return StoreError(409, "Conflict", f"{resource.kind} {key}: {problem}", _about(resource, key), told)
 
 
 def forbidden(resource: APIResource, key: str, problem: str, cause: str = "") -> StoreError:
-    """Admission does not let the object in; `cause` is the reason of the one cause, "" for none."""
+    """Return a refusal by admission; `cause` is the reason of its one cause, "" for none."""
     details = _about(resource, key)
     if cause:
         details["causes"] = [{"reason": cause, "message": problem}]
@@ -93,7 +93,10 @@ def forbidden(resource: APIResource, key: str, problem: str, cause: str = "") ->
 def invalid(
     resource: APIResource, key: str, problem: str, path: str = "", cause: str = "FieldValueInvalid"
 ) -> StoreError:
-    """The object breaks a rule of its kind, in the field at `path` (`.spec.replicas`); "" is the object itself."""
+    """Return the refusal of an object that is invalid in the field at `path` (`.spec.replicas`).
+
+    The path "" stands for the object itself.
+    """
     field = path.removeprefix(".")
     details = {
         "name": _name(key),
@@ -107,7 +110,7 @@ def invalid(
 
 
 def invalid_fields(resource: APIResource, key: str, findings: Sequence[Finding]) -> StoreError:
-    """The object breaks rules of its kind: all of them, each with its field."""
+    """Return the refusal of an invalid object with all findings, each with its field."""
     details = {
         "name": _name(key),
         "group": resource.group,
@@ -124,19 +127,19 @@ def invalid_fields(resource: APIResource, key: str, findings: Sequence[Finding])
 
 
 def unreadable(resource: APIResource, key: str, error: InputError) -> StoreError:
-    """What reading and validation found: 400 for a value that cannot be read, 422 for one that is not right."""
+    """Return the refusal for an error of reading (400) or validation (422)."""
     if isinstance(error, MalformedError):
         return bad_request(str(error.located(object=f"{resource.kind} {key}")))
     return invalid(resource, key, error.problem, error.path)
 
 
 def bad_request(problem: str) -> StoreError:
-    """The request cannot be understood."""
+    """Return the refusal of a malformed request."""
     return StoreError(400, "BadRequest", problem)
 
 
 def invalid_options(kind: str, field: str, problem: str, cause: str = "FieldValueForbidden") -> StoreError:
-    """The request's options contradict one another; `kind` is that of the options, such as ListOptions."""
+    """Return the refusal of contradictory options; `kind` is that of the options, such as ListOptions."""
     causes = [{"reason": cause, "message": problem, "field": field}]
     details = {"group": "meta.k8s.io", "kind": kind, "causes": causes}
     return StoreError(422, "Invalid", f"{kind} is invalid: {field}: {problem}", details)
@@ -145,10 +148,13 @@ def invalid_options(kind: str, field: str, problem: str, cause: str = "FieldValu
 def too_many_requests(
     resource: APIResource, key: str, problem: str, cause: str, retry_after_seconds: int = 0
 ) -> StoreError:
-    """The object cannot be disrupted now; `cause` is what is used up, and 0 seconds leave open when it will not be."""
+    """Return the refusal of a disruption that is not possible now.
+
+    `cause` names the exhausted limit; 0 seconds mean that the time of the next try is unknown.
+    """
     details = _about(resource, key)
     details |= {"causes": [{"reason": cause, "message": problem}], "retryAfterSeconds": retry_after_seconds}
-    # What kubectl drain shows; the budget stands in the cause.
+    # kubectl drain shows this message; the cause names the budget.
     is_budget = cause == "DisruptionBudget"
     said = "Cannot evict pod as it would violate the pod's disruption budget." if is_budget else ""
     message = f"{resource.kind} {key} cannot be disrupted now: {problem}"
@@ -156,12 +162,12 @@ def too_many_requests(
 
 
 def expired(version: int, oldest: int) -> StoreError:
-    """What happened after `version` is no longer known in full; `oldest` is the first version of which it is."""
+    """Return the refusal for a version whose later events are incomplete; `oldest` is the first complete version."""
     return StoreError(410, "Expired", f"too old resource version: {version} ({oldest})")
 
 
 def too_large(version: int, current: int) -> StoreError:
-    """The version is still to come (storage.NewTooLargeResourceVersionError)."""
+    """Return the refusal of a version in the future (storage.NewTooLargeResourceVersionError)."""
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     details = {"causes": [cause], "retryAfterSeconds": 1}
     return StoreError(504, "Timeout", f"too large resource version: {version}, current: {current}", details)
@@ -172,7 +178,7 @@ def _about(resource: APIResource, key: str) -> dict[str, Any]:
 
 
 def _named(resource: APIResource, key: str) -> str:
-    """The object as kube-apiserver names it in its messages: `pods "web"`, `deployments.apps "web"`."""
+    """Return the object as kube-apiserver names it in messages: `pods "web"`, `deployments.apps "web"`."""
     return f"{resource.qualified} {_quoted(key)}"
 
 

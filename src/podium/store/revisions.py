@@ -1,36 +1,133 @@
-"""All objects at their newest versions, and the way there."""
+"""All objects at their newest versions, and the log of writes."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from hashlib import blake2b
 from types import MappingProxyType
-from typing import Protocol
+from typing import Literal, Protocol
 
 from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes, Raw
 from podium.store.api_resource import APIResource
-from podium.store.identities import Identities
-from podium.store.log.watch_event import WatchEvent
-from podium.store.log.watch_log import WatchLog
-from podium.store.sorted_keys import SortedKeys
 from podium.store.stored import Stored
+from podium.store.watch_log import WatchEvent, WatchLog
 
-NOTHING: Mapping[str, Stored] = MappingProxyType({})
-"""The objects of a kind of which there are none."""
+# The alphabet of apimachinery's util/rand: without vowels, so that no words arise.
+_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX_LENGTH = 5
+_MAX_BASE_LENGTH = 58
 
 
-class Recorder(Protocol):
-    """Keeps the writes beyond the process (`podium.store.journal.journal`)."""
+class Identities:
+    """A sequence of identities that depends only on the seed; `count` of them have been drawn."""
+
+    def __init__(self, seed: int) -> None:
+        # The prefix of the hash input; uids and names use different digest sizes.
+        self._uids = blake2b(f"{seed}:".encode(), digest_size=16)
+        self._names = blake2b(f"{seed}:".encode(), digest_size=8)
+        self.count = 0
+        self._given: dict[str, None] = {}
+
+    def uid(self) -> str:
+        """Return the next uid, in the form of a UUID, that no object brought along."""
+        while True:
+            text = self._next(self._uids).hex()
+            uid = f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+            if uid not in self._given:
+                return uid
+
+    def name(self, base: str) -> str:
+        """Return a name for `metadata.generateName`: the base, truncated if needed, and five letters or digits."""
+        drawn = int.from_bytes(self._next(self._names))
+        suffix = ""
+        for _ in range(_SUFFIX_LENGTH):
+            drawn, index = divmod(drawn, len(_ALPHABET))
+            suffix += _ALPHABET[index]
+        return base[:_MAX_BASE_LENGTH] + suffix
+
+    def give(self, uid: str) -> bool:
+        """Record a uid that an object brought along; return False if another object had it, even if deleted since."""
+        if uid in self._given:
+            return False
+        self._given[uid] = None
+        return True
+
+    def was_given(self, uid: str) -> bool:
+        """Return whether an object brought this uid along."""
+        return uid in self._given
+
+    def copied(self) -> Identities:
+        """Return a sequence that goes on as this one does, and knows the same uids."""
+        copied = copy(self)
+        copied._given = self._given.copy()
+        return copied
+
+    def mark(self) -> tuple[int, int]:
+        """Return a savepoint for `rewind`."""
+        return self.count, len(self._given)
+
+    def rewind(self, mark: tuple[int, int]) -> None:
+        """Undo all draws and records since the savepoint."""
+        self.count, given = mark
+        while len(self._given) > given:
+            self._given.popitem()
+
+    def _next(self, begun: blake2b) -> bytes:
+        self.count += 1
+        drawn = begun.copy()
+        drawn.update(str(self.count).encode())
+        return drawn.digest()
+
+
+NO_OBJECTS: Mapping[str, Stored] = MappingProxyType({})
+"""The empty set of objects of a kind."""
+
+
+EventType = Literal["ADDED", "MODIFIED", "DELETED"]
+
+
+@dataclass(frozen=True, slots=True)
+class JournalContent:
+    """A state of the objects at `version`, and the events since; each object with the name of its kind.
+
+    `identities` is the number that were drawn, and `given_uids` are those that objects brought along.
+    """
+
+    version: int
+    objects: Sequence[tuple[str, Raw]]
+    events: Sequence[tuple[EventType, str, Raw]]
+    identities: int
+    given_uids: Sequence[str]
+
+
+class Journal(Protocol):
+    """A durable log of every write, in order (`podium.store.durable_journal`)."""
 
     def append(self, events: Sequence[WatchEvent], identities: Identities) -> None:
-        """Keep the writes of one transaction. What this raises undoes the transaction."""
+        """Persist the writes of one transaction, all or none. An exception undoes the transaction."""
+        ...
+
+    def load(self) -> JournalContent:
+        """Return the content so far."""
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class RevisionsState:
+    """All writes since a store was empty, and the identities that were drawn and given for them."""
+
+    events: Sequence[WatchEvent]
+    identities: Identities
+
+
 class Transaction:
-    """Writes that take place together (`Revisions.transaction`)."""
+    """Writes that are committed together (`Revisions.transaction`)."""
 
     __slots__ = ("_begun", "_dry_run", "_revisions")
 
@@ -46,44 +143,44 @@ class Transaction:
 
 
 class Revisions:
-    """The objects of each kind by key, and the log of the writes that led to them.
+    """The objects of each kind by key, and the log of writes.
 
-    Each write makes one version, the next number. Those of a transaction become known together, or not at all.
+    Each write creates one version, the next number. The writes of a transaction are published together, or not at all.
     """
 
-    def __init__(self, log: WatchLog, identities: Identities, recorder: Recorder | None = None) -> None:
+    def __init__(self, log: WatchLog, identities: Identities, journal: Journal | None = None) -> None:
         self.log = log
         self.identities = identities
-        self._recorder = recorder
+        self._journal = journal
         self.objects: dict[str, dict[str, Stored]] = {}
-        """The objects of those kinds of which there are any, or were, by key, in no order that means anything."""
+        """The objects of all kinds that have, or had, objects, by key, in no particular order."""
         self._keys: dict[str, SortedKeys] = {}
         self._changes: defaultdict[str, int] = defaultdict(int)
         self._told: dict[str, Callable[[WatchEvent], None]] = {}
-        # The last version, that of the transaction under way if there is one.
+        # The last version, including that of the current transaction.
         self.version = log.version
-        # The writes of the transaction under way.
+        # The writes of the current transaction.
         self._staged: list[WatchEvent] = []
         self._depth = 0
 
     def of(self, resource: str) -> Mapping[str, Stored]:
-        """The objects of a kind by key, in no order that means anything."""
-        return self.objects.get(resource, NOTHING)
+        """Return the objects of a kind by key, in no particular order."""
+        return self.objects.get(resource, NO_OBJECTS)
 
     def changes(self, resource: str) -> int:
-        """How often an object of a kind has come, changed or gone, what was taken back counted twice."""
+        """Return a counter of the changes of a kind's objects; undone changes count twice."""
         return self._changes.get(resource, 0)
 
     def changes_of(self, resources: Iterable[str]) -> tuple[int | None, ...]:
-        """The same of several kinds; None for those that there never were."""
+        """Return the change counters of several kinds; None for kinds that never had objects."""
         return tuple(map(self._changes.get, resources))
 
     def keys(self, resource: str) -> SortedKeys:
-        """The keys of the objects of a kind, in order."""
+        """Return the keys of the objects of a kind, in order."""
         return self._keys.get(resource) or SortedKeys()
 
     def in_order(self, resource: str, namespace: str = "") -> list[Stored]:
-        """The objects of a kind in a namespace, or for "" in all, by key."""
+        """Return the objects of a kind in a namespace (all for ""), by key."""
         objects = self.objects.get(resource)
         if not objects:
             return []
@@ -91,15 +188,15 @@ class Revisions:
         return [objects[key] for key in keys.between(*keys.span(namespace))]
 
     def in_namespace(self, resource: str, namespace: str) -> list[Stored]:
-        """The objects of a kind in a namespace, by key; none for "", which is no namespace."""
+        """Return the objects of a kind in a namespace, by key; none for "", which is no namespace."""
         return self.in_order(resource, namespace) if namespace else []
 
     def kinds(self) -> list[str]:
-        """The kinds of which there are objects, or were."""
+        """Return the kinds that have, or had, objects."""
         return sorted(self.objects)
 
     def changed_since(self, resource: str, version: int) -> dict[str, Stored | None]:
-        """Those objects of a kind that changed after a version, as they were then; None for what was not there.
+        """Return the objects of a kind that changed after a version, in their state then; None for absent objects.
 
         Raises StoreError 410 and 504 as `WatchLog.check` does.
         """
@@ -108,12 +205,24 @@ class Revisions:
             was.setdefault(event.stored.key, event.previous)
         return was
 
+    def state(self) -> RevisionsState | None:
+        """Return what `restore` needs to repeat all writes so far; None if the log no longer has all of them."""
+        return None if self.log.oldest else RevisionsState(self.log.since(0), self.identities.copied())
+
+    def restore(self, state: RevisionsState) -> None:
+        """Repeat the writes of other revisions in these, which are empty. The two share the objects."""
+        if self.version:
+            raise ValueError(f"there were {self.version} writes already")
+        for event in state.events:
+            self.replay(event)
+        self.identities = state.identities.copied()
+
     def put(self, stored: Stored) -> None:
-        """Take in an object that was there before the log begins."""
+        """Add an object that existed before the log begins."""
         self._set(stored.resource.name, stored.key, stored)
 
     def replay(self, event: WatchEvent) -> None:
-        """Take in a write that was recorded before."""
+        """Apply a write from a journal."""
         self._set(event.stored.resource.name, event.stored.key, None if event.type == "DELETED" else event.stored)
         self.log.append(event)
         self.version = event.version
@@ -121,7 +230,7 @@ class Revisions:
     def write(
         self, resource: APIResource, previous: Stored | None, raw: Raw, object_: Kubernetes, *, is_gone: bool
     ) -> Stored:
-        """Make the next version: the object as `raw` and `object_` say, or its removal where it `is_gone`."""
+        """Create the next version: the object as `raw` and `object_` say, or its removal if it `is_gone`."""
         name, version = resource.name, self.version + 1
         key = object_.key if previous is None else previous.key
         stored = _at_version(version, resource, raw, object_, key)
@@ -133,17 +242,17 @@ class Revisions:
             self._changes[name] += 1
             event = WatchEvent("MODIFIED", stored, previous)
         self.version = version
-        if self._depth or self._recorder is not None or name in self._told:
+        if self._depth or self._journal is not None or name in self._told:
             self._stage(event)
         else:
-            # Nothing that follows can fail.
+            # Nothing after this can fail.
             self.log.append(event)
             if self.log.woken:
                 self._wake()
         return stored
 
     def _stage(self, event: WatchEvent) -> None:
-        """Let a write become known with the transaction under way, or with those whom it has to be told first."""
+        """Publish a write, or stage it for the end of the current transaction."""
         self._staged.append(event)
         if self._depth:
             return
@@ -156,27 +265,27 @@ class Revisions:
             self._wake()
 
     def tell(self, resource: str, told: Callable[[WatchEvent], None]) -> None:
-        """Have somebody told of each write of a kind once it is known, before those who wait for it are."""
+        """Call `told` for each published write of a kind, before the waiters are woken."""
         self._told[resource] = told
 
     def forget(self, resource: str) -> None:
-        """Keep nothing of a kind of which there are no objects any more, and let its watches end."""
+        """End the watches of a kind, and drop its data if it has no objects."""
         self.log.end(resource)
         if not self.objects.get(resource):
             for kept in (self.objects, self._keys, self._changes):
                 kept.pop(resource, None)
 
     def transaction(self, *, dry_run: bool = False) -> Transaction:
-        """Let the writes within take place together; those of a dry run, or before an error, leave no trace."""
+        """Commit the writes within together; those of a dry run, or before an error, are undone."""
         return Transaction(self, dry_run=dry_run)
 
     def begin(self) -> tuple[int, tuple[int, int]]:
-        """Begin a transaction, perhaps within another; returns where it began."""
+        """Begin a transaction, possibly nested; return its savepoint."""
         self._depth += 1
         return len(self._staged), self.identities.mark()
 
     def end(self, begun: tuple[int, tuple[int, int]], *, keeps: bool) -> None:
-        """End the transaction that began there; its writes become known with the outermost one, or were never made."""
+        """End the transaction that began there; keep its writes for the outermost transaction, or undo them."""
         mark, identities = begun
         try:
             if keeps and self._depth == 1:
@@ -195,8 +304,8 @@ class Revisions:
     def _publish(self) -> None:
         if not self._staged:
             return
-        if self._recorder is not None:
-            self._recorder.append(self._staged, self.identities)
+        if self._journal is not None:
+            self._journal.append(self._staged, self.identities)
         for event in self._staged:
             self.log.append(event)
             told = self._told.get(event.stored.resource.name)
@@ -205,7 +314,7 @@ class Revisions:
         self._staged.clear()
 
     def _wake(self) -> None:
-        """Call those who wait for what was published; they may come back with the next thing to wait for."""
+        """Call the waiters of published events; they may register again."""
         woken, self.log.woken = self.log.woken, []
         for wake in woken:
             wake()
@@ -231,13 +340,87 @@ class Revisions:
 
 
 def _at_version(version: int, resource: APIResource, raw: Raw, object_: Kubernetes, key: str) -> Stored:
-    """The object with that version in both of its forms."""
+    """Return the object with that version in both of its forms."""
     text = str(version)
     after, written = raw.copy(), raw["metadata"].copy()
     after["metadata"] = written
     written["resourceVersion"] = text
     metadata = replace(object_.metadata, resource_version=text)
     reading = replace(object_, metadata=metadata)
-    # All versions have one and the same text, that dictionaries find at a glance.
+    # All versions share one key string, so dictionary lookups succeed by identity.
     reading.__dict__["key"] = key
     return Stored(after, reading, version, resource, key)
+
+
+_FEW = 64
+"""The maximum number of changes that are inserted one by one; more are merged by sorting."""
+
+
+class SortedKeys:
+    """Keys in string order, so that those of a namespace are contiguous.
+
+    An added or removed key is only recorded, and sorted in when the order is needed: writes cost nothing if nothing
+    lists.
+    """
+
+    __slots__ = ("_added", "_gone", "_sorted")
+
+    def __init__(self) -> None:
+        self._sorted: list[str] = []
+        # The changes since the last sort: keys to add and keys to remove.
+        self._added: dict[str, None] = {}
+        self._gone: set[str] = set()
+
+    def add(self, key: str) -> None:
+        """Add a key that is absent."""
+        if key in self._gone:
+            self._gone.remove(key)
+        else:
+            self._added[key] = None
+
+    def remove(self, key: str) -> None:
+        """Remove a key that is present."""
+        if key in self._added:
+            del self._added[key]
+        else:
+            self._gone.add(key)
+
+    def span(self, namespace: str = "", after: str = "") -> tuple[int, int]:
+        """Return the range of positions of a namespace's keys (all for ""), excluding keys up to `after`."""
+        keys = self._settled()
+        if not namespace:
+            return bisect_right(keys, after) if after else 0, len(keys)
+        first = bisect_left(keys, f"{namespace}/")
+        # "0" is the character after "/".
+        end = bisect_left(keys, f"{namespace}0", first)
+        return max(first, bisect_right(keys, after, first, end)) if after else first, end
+
+    def between(self, begin: int, end: int) -> list[str]:
+        """Return the keys in a range of positions from `span`."""
+        return self._settled()[begin:end]
+
+    def walk(self, begin: int, end: int) -> Iterator[str]:
+        """Yield the keys in a range lazily, for callers that may stop early. Keys must not change meanwhile."""
+        keys = self._settled()
+        return (keys[index] for index in range(begin, min(end, len(keys))))
+
+    def _settled(self) -> list[str]:
+        if self._added or self._gone:
+            self._settle()
+        return self._sorted
+
+    def _settle(self) -> None:
+        keys = self._sorted
+        if len(self._added) + len(self._gone) <= _FEW:
+            for key in self._gone:
+                del keys[bisect_left(keys, key)]
+            for key in self._added:
+                keys.insert(bisect_left(keys, key), key)
+        else:
+            if self._gone:
+                keys = [key for key in keys if key not in self._gone]
+            keys.extend(self._added)
+            keys.sort()
+            self._sorted = keys
+        self._added.clear()
+        self._gone.clear()

@@ -5,34 +5,44 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
+from msgspec import convert
+from msgspec.structs import replace
+
 from podium.api.avoid_list import AvoidFor
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.left_behind import Wishes
-from podium.api.meta import Raw
-from podium.api.pod import Pod
+from podium.api.meta import Kubernetes, Raw
+from podium.api.pod import Pod, PodCondition
+from podium.api.reading import read
 from podium.api.replacements import ForReplacement
-from podium.store.api_resource import APIResource
+from podium.api.times import format_time, parse_time
+from podium.api.versions.behaviors import Behavior
+from podium.api.versions.gates import Gate
+from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.store.admission.admission_control import Admission
+from podium.store.admission.defaults import KUBERNETES_ADDRESS
 from podium.store.api_resources import APIResources
-from podium.store.conversion.conversion import as_stored, converted
-from podium.store.creations import Creations
-from podium.store.definitions.definition import KIND as DEFINITION
-from podium.store.definitions.lives import DefinitionLives
-from podium.store.errors import unknown_kind
-from podium.store.journal.journal import Journal, revisions_of
-from podium.store.patches.made_patch import MadePatch
-from podium.store.patches.patching import PatchType, patched
-from podium.store.reads.listing import ListOptions, Page
+from podium.store.conditions import with_condition
+from podium.store.creations import DEFAULT_LIST_OPTIONS, WritableStore, with_topology
+from podium.store.custom_kinds import DEFINITION, as_terminating, register
+from podium.store.errors import StoreError, conflict, unknown_kind
+from podium.store.listing import ListOptions, ListPage
+from podium.store.patching import PatchType, StatusPatch, patched
+from podium.store.revisions import Identities, Journal, Revisions, RevisionsState
 from podium.store.stored import Stored
-from podium.store.stored_objects import EVERYTHING
-from podium.store.verbs.binding import bound, check_binding
-from podium.store.verbs.deletion import Propagation, check_mortal, check_preconditions, with_propagation
-from podium.store.verbs.disruptions import Disruptions
-from podium.store.verbs.eviction import marked
-from podium.store.verbs.immutable import check_update
-from podium.store.verbs.namespaces import terminating
-from podium.store.verbs.readings import decoded, rereading, shared_spec_of, with_status
-from podium.store.verbs.replacement import replaced
+from podium.store.verbs.deletion import (
+    Propagation,
+    as_terminating_namespace,
+    check_deletable,
+    check_preconditions,
+    with_propagation,
+)
+from podium.store.verbs.eviction import DisruptionAccounting, with_disruption_target
+from podium.store.verbs.readings import decoded, key_of, replaced, rereading, shared_spec_of, with_status
 from podium.store.verbs.scale import SCALE, scale_of, scaled
+from podium.store.verbs.updates import JobRules, check_update
+from podium.store.version_conversion import as_stored, converted
+from podium.store.watch_log import WatchEvent, WatchLog
 
 Subresource = Literal["", "status", "scale"]
 _UNSAID = object()
@@ -42,15 +52,15 @@ def _as_it_is(raw: Raw) -> Raw:
     return raw
 
 
-class Store(Creations):
-    """Objects of the kinds in `resources`, each at its newest version, and the log of what happened to them.
+class Store(WritableStore):
+    """Objects of the kinds in `resources`, each at its newest version, and the log of their changes.
 
     Every write that changes something commits one version, the next number, and one more for each quota that counts it;
-    a write that changes nothing commits none. A refused write raises StoreError and changes nothing. Objects handed in
-    and out are shared, and nobody changes them. Time comes in as `now`, in nanoseconds; uids follow from the seed.
+    a write that changes nothing commits none. A refused write raises StoreError and changes nothing. Objects passed in
+    and out are shared and must not be mutated. Time is passed in as `now`, in nanoseconds; uids follow from the seed.
 
-    With a `journal` the store begins with what it keeps, and everything goes there first. `require_namespaces` lets
-    objects be created in existing namespaces alone. `log_capacity` is how many of the last events are known.
+    With a `journal` the store starts from its content, and persists each write there first. `require_namespaces` allows
+    the creation of objects only in existing namespaces. `log_capacity` is the number of events that are kept.
     """
 
     def __init__(
@@ -63,22 +73,42 @@ class Store(Creations):
         require_namespaces: bool = False,
     ) -> None:
         resources = resources or APIResources()
-        revisions = revisions_of(journal, resources, seed, log_capacity)
-        super().__init__(resources, revisions, require_namespaces=require_namespaces)
-        self._disruptions = Disruptions(self._revisions)
-        self._definition_lives = DefinitionLives(self._definitions, self)
+        super().__init__(
+            resources, revisions_of(journal, resources, seed, log_capacity), require_namespaces=require_namespaces
+        )
+        self.serve_as(DEFAULT_RELEASE)
+
+    def serve_as(self, release: Release) -> None:
+        """Follow the rules of the API server of a version from now on."""
+        by_condition = release.has(Behavior.EVICTION_CAUSE_BY_CONDITION)
+        self._disruptions = DisruptionAccounting(self._revisions, by_condition=by_condition)
+        self._admission = Admission(self._revisions, release)
+        self._clears_nominations = release.enabled(Gate.CLEARED_NOMINATION)
+        self._labels_pods = release.enabled(Gate.TOPOLOGY_LABELS)
+        self._job_rules = JobRules(
+            release.enabled(Gate.MUTABLE_JOB_DIRECTIVES), release.enabled(Gate.MUTABLE_JOB_RESOURCES)
+        )
+
+    def state(self) -> RevisionsState | None:
+        """Return what `restore` needs to repeat all writes so far; None if the log no longer has all of them."""
+        return self._revisions.state()
+
+    def restore(self, state: RevisionsState) -> None:
+        """Repeat the writes of another store in this one, which is empty. The two share the objects."""
+        self._revisions.restore(state)
+        self._definitions.follow()
 
     def update(self, raw: Raw) -> Stored:
-        """Replace an object but for its status and what the server alone writes.
+        """Replace an object, except for its status and fields that only the server writes.
 
-        A `resourceVersion` in `raw` is a condition, and so is a `uid`. When the last finalizer of a deleted object
-        goes, so does the object. A DisruptionPolicy brings along what `create` says, as old as itself. Raises
-        StoreError 400, 404, 409 and 422.
+        A `resourceVersion` or a `uid` in `raw` is a precondition. An update that removes the last finalizer of a
+        deleted object removes the object. A DisruptionPolicy also creates its missing PriorityClasses, as `create`
+        describes, with the policy's own creation time. Raises StoreError 400, 404, 409 and 422.
         """
         return self._replace(self._precondition(raw), raw)
 
     def _replace(self, previous: Stored, raw: Raw) -> Stored:
-        """Write `raw` but for its status and what the server alone writes."""
+        """Write `raw`, except for its status and fields that only the server writes."""
         resource = previous.resource
         if self._writer is not None:
             self._writer.given = raw["metadata"].get("managedFields")
@@ -87,23 +117,23 @@ class Store(Creations):
         if resource.is_custom:
             self._definitions.check(resource, updated, previous.raw)
         elif resource.name == DEFINITION:
-            return self._definition_lives.update(previous, updated, object_)
-        check_update(previous, updated, object_)
+            return self._update_definition(previous, updated, object_)
+        check_update(previous, updated, object_, self._job_rules)
         self._admission.check_update(previous, object_)
         if isinstance(object_, DisruptionPolicy) and isinstance(previous.object, DisruptionPolicy):
             return self._update_policy(previous, previous.object, updated, object_)
         return self.commit(previous.resource, previous, updated, object_)
 
     def update_status(self, raw: Raw) -> Stored:
-        """Replace an object's status and nothing else; conditions and errors as of `update`.
+        """Replace only an object's status; preconditions and errors as of `update`.
 
-        A pod that has ended never changes its phase (422). Kinds without a status have no such subresource (404).
+        A pod that has ended cannot change its phase (422). Kinds without a status have no such subresource (404).
         """
         previous = self._precondition(raw)
         return self._replace_status(previous, raw.get("status", _UNSAID))
 
     def _replace_status(self, previous: Stored, status: Any) -> Stored:
-        """Write the status, where one is given."""
+        """Write the status, if one is given."""
         resource = previous.resource
         if not resource.has_status:
             raise unknown_kind(f"{resource.name}/status")
@@ -116,9 +146,9 @@ class Store(Creations):
         return self.commit(resource, previous, updated, with_status(previous, updated))
 
     def update_part(self, raw: Raw, part: Callable[[Stored, Raw], Raw]) -> Stored:
-        """Replace a part of an object that no other update changes; `part` makes of `raw` what is to be written.
+        """Replace a part of an object that no other update changes; `part` returns the object to write.
 
-        Conditions as of `update`. Raises StoreError 400, 404, 409 and 422.
+        Preconditions as of `update`. Raises StoreError 400, 404, 409 and 422.
         """
         previous = self._precondition(raw)
         updated = replaced(previous, part(previous, raw))
@@ -135,13 +165,13 @@ class Store(Creations):
         api_version: str = "",
         complete: Callable[[Raw], Raw] = _as_it_is,
     ) -> Stored:
-        """Change an object, its status or its scale by a patch, in which null stands for nothing.
+        """Patch an object, its status or its scale; null means absent.
 
-        The patch is one of the object in that version of its kind, "" for the one that is stored. An object is written
-        as `complete` makes it. Raises StoreError as `patched` and `complete` do, and as the update of the result does.
+        The patch is in that version of the kind, "" for the storage version. `complete` transforms the result before it
+        is written. Raises StoreError as `patched` and `complete` do, and as the update of the result does.
         """
         stored = self.get(kind, key)
-        if subresource == "status" and isinstance(patch, MadePatch) and patch.before is stored.raw:
+        if subresource == "status" and isinstance(patch, StatusPatch) and patch.before is stored.raw:
             return self._replace_status(stored, patch.after)
         if subresource == "scale":
             return self.update(scaled(stored, patched(SCALE, scale_of(stored), patch, type_)))
@@ -155,11 +185,11 @@ class Store(Creations):
         return self._replace(stored, complete(result))
 
     def scale(self, kind: str, key: str) -> Raw:
-        """The autoscaling/v1 Scale of a workload. Raises StoreError 404, also for a kind that has none."""
+        """Return the autoscaling/v1 Scale of a workload. Raises StoreError 404, also for a kind that has none."""
         return scale_of(self.get(kind, key))
 
     def update_scale(self, kind: str, key: str, scale: Raw) -> Stored:
-        """Let a workload have as many pods as the scale says. Raises StoreError as `scaled` and `update` do."""
+        """Set a workload's replicas from the scale. Raises StoreError as `scaled` and `update` do."""
         return self.update(scaled(self.get(kind, key), scale))
 
     def delete(
@@ -173,20 +203,20 @@ class Store(Creations):
         uid: str = "",
         resource_version: str = "",
     ) -> Stored | None:
-        """Delete an object; returns it while it is only terminating, None when it is gone.
+        """Delete an object; return it while it is terminating, None if it is gone.
 
-        A bound pod that has not ended gets `grace_seconds`, or its own period for None; all else goes at once, but for
-        what has finalizers. `uid` and `resource_version` are preconditions where given. What limits how often pods are
-        disrupted counts the deletion of one. Raises StoreError 404, 409, 422 for a propagation that there is not, and
-        403 for a namespace or a PriorityClass that every cluster has.
+        A bound pod that has not ended gets `grace_seconds`, or its own period if that is None; other objects are
+        removed immediately unless they have finalizers. `uid` and `resource_version` are preconditions if given. The
+        deletion of a pod counts against disruption rates and caps. Raises StoreError 404, 409, 422 for an unknown
+        propagation, and 403 for a namespace or a PriorityClass that every cluster has.
         """
         previous = self._expect(kind, key, uid, resource_version)
-        check_mortal(previous)
+        check_deletable(previous)
         if kind == DEFINITION:
-            return self._definition_lives.delete(previous, now)
+            return self._delete_definition(previous, now)
         raw = {**previous.raw, "metadata": with_propagation(previous.raw["metadata"], propagation)}
         if previous.kind == "Namespace":
-            raw = terminating(raw, is_empty=self._is_empty(previous.key))
+            raw = as_terminating_namespace(raw, is_empty=self._is_empty(previous.key))
         if not isinstance(previous.object, Pod):
             return self.terminate(previous, raw, grace_seconds, now)
         with self.transaction():
@@ -207,15 +237,15 @@ class Store(Creations):
         for_replacement: ForReplacement = ForReplacement(),  # noqa: B008 - an immutable value
         dry_run: bool = False,
     ) -> Stored | None:
-        """Delete a pod if the budgets over it allow it, and debit them (POST pods/eviction); returns as `delete` does.
+        """Delete a pod if its budgets allow it, and debit them (POST pods/eviction); return as `delete` does.
 
-        `component` is whose cap on disruptions counts, "" for none. `avoid_node` puts the pod's controller on the avoid
-        list of its node, `avoid_for` as long as that says; `for_replacement` is left there, too. All of that takes
-        place together, or nothing does; a dry run leaves no trace.
+        `component` is the component whose disruption cap counts, "" for none. `avoid_node` adds the pod's controller to
+        the avoid list of its node for the duration of `avoid_for`; `for_replacement` is recorded there, too. All of
+        that happens together or not at all; a dry run leaves no trace.
 
-        Raises StoreError: 404; 409 for a precondition that is not met; 429 for a budget, a rate or a cap that is used
-        up, with the seconds to wait in `details["retryAfterSeconds"]`; 403 for a budget whose status is out of hand;
-        500 for a pod with several budgets, unless the DisruptionPolicy requires them all.
+        Raises StoreError: 404; 409 for a precondition that is not met; 429 for a budget, a rate or a cap that is
+        exhausted, with the seconds to wait in `details["retryAfterSeconds"]`; 403 for a budget whose status is out of
+        bounds; 500 for a pod with several budgets, unless the DisruptionPolicy requires them all.
         """
         with self.transaction(dry_run=dry_run):
             previous = self._expect("Pod", key, uid, resource_version)
@@ -224,19 +254,19 @@ class Store(Creations):
             wishes = Wishes(avoid_node=avoid_node, avoid_for=avoid_for, for_replacement=for_replacement)
             if wishes:
                 self._disruptions.leave_behind(pod, component, wishes, grace_seconds, now)
-            return self.terminate(previous, marked(previous.raw, pod, now), grace_seconds, now)
+            return self.terminate(previous, with_disruption_target(previous.raw, pod, now), grace_seconds, now)
 
     def delete_collection(
         self,
         kind: str,
         namespace: str = "",
-        options: ListOptions = EVERYTHING,
+        options: ListOptions = DEFAULT_LIST_OPTIONS,
         *,
         now: int,
         grace_seconds: int | None = None,
         propagation: Propagation = "",
-    ) -> Page:
-        """Delete the objects that `page` finds; returns that list. Raises as `page` and `delete`."""
+    ) -> ListPage:
+        """Delete the objects that `page` finds; return that list. Raises as `page` and `delete`."""
         page = self.page(kind, namespace, options)
         with self.transaction():
             for stored in page.items:
@@ -253,9 +283,10 @@ class Store(Creations):
         resource_version: str = "",
         target_kind: str = "Node",
     ) -> Stored:
-        """Bind a pod to a node: nodeName, PodScheduled=True and no nomination, in one version (POST pods/binding).
+        """Bind a pod to a node: nodeName and PodScheduled=True, in one version (POST pods/binding).
 
-        The node need not exist. `uid` and `resource_version` are preconditions where given. Raises StoreError 404, 409,
+        Newer versions also end the pod's nomination, and copy the node's zone and region to its labels. The node need
+        not exist. `uid` and `resource_version` are preconditions if given. Raises StoreError 404, 409,
         and as `check_binding` does.
         """
         previous = self.get("Pod", key)
@@ -263,21 +294,49 @@ class Store(Creations):
         if uid != pod.metadata.uid or resource_version:
             check_preconditions(previous, uid, resource_version)
         check_binding(previous, pod, target_kind, node_name)
-        return self.commit(previous.resource, previous, *bound(pod, previous.raw, node_name, now))
+        written = bound(pod, previous.raw, node_name, now, clears_nomination=self._clears_nominations)
+        if self._labels_pods:
+            written = with_topology(*written, self.find("Node", node_name))
+        return self.commit(previous.resource, previous, *written)
 
     def follow_definitions(self) -> None:
-        """Serve custom kinds as their definitions say by now: those that were not made after all go again."""
+        """Serve custom kinds as their definitions currently say, and remove those whose creation was undone."""
         self._definitions.follow()
 
-    def _let_go(self, resource: APIResource) -> None:
-        self._definition_lives.let_go(resource)
+    def _update_definition(self, previous: Stored, raw: Raw, object_: Kubernetes) -> Stored:
+        """Write a definition, and serve its kind accordingly. Raises StoreError 422 as `Definitions.judged` does."""
+        created = parse_time(raw["metadata"]["creationTimestamp"])
+        raw = self._definitions.judged(previous.resource, raw, previous.raw, created)
+        stored = self.commit(previous.resource, previous, raw, object_)
+        self._definitions.follow()
+        return stored
+
+    def _delete_definition(self, previous: Stored, now: int) -> Stored | None:
+        """Delete a definition with all objects of its kind; return it while objects remain, None if it is gone.
+
+        Definitions of the same group whose names become free by that are established.
+        """
+        kind = self._definitions.kind_of(previous)
+        with self.transaction():
+            for stored in self.objects(kind) if kind else ():
+                if stored.object.metadata.deletion_timestamp is None:
+                    self.delete(kind, stored.key, now=now)
+            has_objects = bool(kind and self.objects(kind))
+            raw = as_terminating(previous.raw, now) if has_objects else previous.raw
+            remaining = self.terminate(previous, raw, None, now)
+        self._definitions.follow()
+        for stored in self._definitions.waiting(previous.raw["spec"]["group"]):
+            raw = self._definitions.judged(stored.resource, stored.raw, stored.raw, now)
+            self.commit(stored.resource, stored, raw, stored.object)
+        self._definitions.follow()
+        return remaining
 
     def _is_empty(self, namespace: str) -> bool:
         kinds = (apiresource.name for apiresource in self.resources.all() if apiresource.namespaced)
         return not any(self.objects(kind, namespace) for kind in kinds)
 
     def _update_policy(self, previous: Stored, before: DisruptionPolicy, raw: Raw, policy: DisruptionPolicy) -> Stored:
-        """Write a DisruptionPolicy and the PriorityClasses that it lacks; what was used of its caps still counts."""
+        """Write a DisruptionPolicy and its missing PriorityClasses; the usage of its caps is kept."""
         if before.status.caps:
             updated = {**raw, "status": policy.status_carried_over(before)}
             raw, policy = updated, rereading(previous.resource, policy, raw, updated)
@@ -291,3 +350,134 @@ def _pod(stored: Stored) -> Pod:
     if not isinstance(stored.object, Pod):
         raise TypeError(f"{stored.kind} {stored.key} is not a Pod")
     return stored.object
+
+
+_CONDITIONS = tuple[PodCondition, ...]
+_SCHEDULED = {"type": "PodScheduled", "status": "True"}
+_READ_SCHEDULED = convert([_SCHEDULED], _CONDITIONS)
+
+
+def check_binding(stored: Stored, pod: Pod, target_kind: str, node_name: str) -> None:
+    """Raise StoreError for a pod that cannot be bound there (pkg/registry/core/pod/storage, setPodNodeAndMetadata).
+
+    409 for a pod that is bound, terminating or gated; 500 for a target that is not a node, as the API server does.
+    """
+    if target_kind not in ("", "Node") or not node_name:
+        raise StoreError(500, "", f"a pod is bound to a Node with a name, not to {target_kind} {node_name}")
+    problem = ""
+    if pod.metadata.deletion_timestamp is not None:
+        problem = "is being deleted, cannot be assigned to a host"
+    elif pod.spec.node_name:
+        problem = f"is already assigned to node {pod.spec.node_name}"
+    elif pod.spec.scheduling_gates:
+        problem = "has non-empty .spec.schedulingGates"
+    if problem:
+        raise conflict(stored.resource, stored.key, problem)
+
+
+def bound(pod: Pod, raw: Raw, node_name: str, now: int, *, clears_nomination: bool) -> tuple[Raw, Pod]:
+    """Return both forms of the pod with its node and PodScheduled=True, and without its nomination if that ends."""
+    metadata, spec, status = raw["metadata"].copy(), raw["spec"].copy(), raw["status"].copy()
+    generation = metadata["generation"] = metadata["generation"] + 1
+    spec["nodeName"] = node_name
+    if clears_nomination:
+        status.pop("nominatedNodeName", None)
+    read = _READ_SCHEDULED
+    if before := status.get("conditions"):
+        status["conditions"] = with_condition(before, _SCHEDULED, now)
+        read = convert(status["conditions"], _CONDITIONS)
+    else:
+        status["conditions"] = [{**_SCHEDULED, "lastTransitionTime": format_time(now)}]
+    # The changed fields are known, so nothing else is read again.
+    on_node = replace(
+        pod,
+        metadata=replace(pod.metadata, generation=generation),
+        spec=replace(pod.spec, node_name=node_name),
+        status=replace(pod.status, nominated_node_name=status.get("nominatedNodeName", ""), conditions=read),
+    )
+    return {**raw, "metadata": metadata, "spec": spec, "status": status}, on_node
+
+
+NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+_CLASSES = (
+    ("system-cluster-critical", 2_000_000_000, "Used for system critical pods that must run in the cluster."),
+    ("system-node-critical", 2_000_001_000, "Used for system critical pods that must not be moved from their node."),
+)
+
+
+def create_initial_objects(store: Store, *, now: int) -> None:
+    """Create the missing ones: namespaces with their service accounts, the system PriorityClasses, one Service."""
+    for raw in initial_objects():
+        if store.find(raw["kind"], key_of(raw["metadata"])) is None:
+            store.create(raw, now=now, is_new=True)
+
+
+def initial_objects() -> list[Raw]:
+    """Return the objects in creation order; service accounts follow from their namespaces."""
+    namespaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES]
+    classes = [
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+            "globalDefault": False,
+            "description": description,
+            "preemptionPolicy": "PreemptLowerPriority",
+        }
+        for name, value, description in _CLASSES
+    ]
+    service: Raw = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"component": "apiserver", "provider": "kubernetes"},
+        },
+        "spec": {
+            "type": "ClusterIP",
+            "clusterIP": KUBERNETES_ADDRESS,
+            "clusterIPs": [KUBERNETES_ADDRESS],
+            "sessionAffinity": "None",
+            "ipFamilies": ["IPv4"],
+            "ipFamilyPolicy": "SingleStack",
+            "internalTrafficPolicy": "Cluster",
+            "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": 6443}],
+        },
+    }
+    return [*namespaces, *classes, service]
+
+
+def revisions_of(journal: Journal | None, resources: APIResources, seed: int, log_capacity: int) -> Revisions:
+    """Return the revisions that a journal holds, or those of an empty store.
+
+    Raises StoreError 404 for objects of kinds that are not in `resources`, InputError for unreadable objects.
+    """
+    identities = Identities(seed)
+    if journal is None:
+        return Revisions(WatchLog(log_capacity), identities)
+    saved = journal.load()
+    for uid in saved.given_uids:
+        identities.give(uid)
+    identities.count = saved.identities
+    revisions = Revisions(WatchLog(log_capacity, saved.version), identities, journal)
+    # Custom kinds are read after their definitions.
+    made = {register(resources, raw) for name, raw in saved.objects if name == DEFINITION}
+    for name, raw in saved.objects:
+        revisions.put(_stored(name, raw, resources))
+    for type_, name, raw in saved.events:
+        if name == DEFINITION:
+            made.add(register(resources, raw))
+        stored = _stored(name, raw, resources)
+        revisions.replay(WatchEvent(type_, stored, revisions.of(name).get(stored.key)))
+    defined = {register(resources, stored.raw) for stored in revisions.of(DEFINITION).values()}
+    for name in sorted(made - defined - {""}):
+        resources.remove(name)
+    return revisions
+
+
+def _stored(name: str, raw: Raw, resources: APIResources) -> Stored:
+    resource = resources.named(name)
+    object_ = read(raw, resource.type)
+    return Stored(raw, object_, int(raw["metadata"]["resourceVersion"]), resource, object_.key)

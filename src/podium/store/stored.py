@@ -1,9 +1,11 @@
-"""An object at one version: its wire form beside its typed reading."""
+"""An object at one version: its wire form and its typed reading."""
 
 from __future__ import annotations
 
 import builtins
+import json
 from collections import deque
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Final, TypeVar
 
@@ -11,18 +13,18 @@ import msgspec
 
 from podium.api.meta import Kubernetes, Raw
 from podium.store.api_resource import APIResource
-from podium.store.conversion.conversion import converted
-from podium.store.encoding import encoded
+from podium.store.version_conversion import converted
 
 Reading = TypeVar("Reading", bound=Kubernetes)
 
+_MISSING = object()
 _SECTIONS = frozenset(("metadata", "spec", "status"))
 
 
 class Stored(msgspec.Struct, eq=False):
-    """An object as the store holds it from `version` on; both forms say the same and neither is ever changed.
+    """An object as the store holds it from `version` on; both forms have the same content and are never mutated.
 
-    `key` is that of the object: `namespace/name`, or the name alone for kinds without namespaces.
+    `key` identifies the object: `namespace/name`, or the name alone for cluster-scoped kinds.
     """
 
     raw: Final[Raw]
@@ -31,11 +33,11 @@ class Stored(msgspec.Struct, eq=False):
     resource: Final[APIResource]
     key: Final[str]
     _encoded: bytes | None = None
-    _left: LeftVersions | None = None
+    _left: EncodedVersionCache | None = None
     _others: dict[str, Stored] | None = None
 
     def __eq__(self, other: builtins.object) -> bool:
-        """Whether both are the same object at the same version."""
+        """Return whether both are the same object at the same version."""
         if self is other:
             return True
         if not isinstance(other, Stored):
@@ -45,25 +47,25 @@ class Stored(msgspec.Struct, eq=False):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        """The kind, the key and the version."""
+        """Return the kind, the key and the version."""
         return f"<{self.kind} {self.key} at {self.version}>"
 
     @property
     def kind(self) -> str:
-        """What the store calls the kind, such as Pod."""
+        """The kind's name in the store, such as Pod."""
         return self.resource.name
 
     @property
     def uid(self) -> str:
-        """The object's identity; a namesake that comes later has another."""
+        """The object's uid; a later object of the same name has another."""
         return self.object.metadata.uid
 
     @property
     def encoded(self) -> bytes:
-        """The wire form as JSON, made when it is first asked for and kept for lists, watches and reads to share.
+        """The wire form as JSON, computed on first use and cached for lists, watches and reads.
 
-        It takes about as many bytes as the object has in a file. The newest version keeps it; those that have left,
-        for watchers that have yet to see them, as long as `LeftVersions` says.
+        It takes about as many bytes as the object has in a file. The newest version keeps it; superseded versions keep
+        it for slow watchers for as long as `EncodedVersionCache` allows.
         """
         if self._encoded is None:
             self._encoded = encoded(self.raw)
@@ -72,9 +74,9 @@ class Stored(msgspec.Struct, eq=False):
         return self._encoded
 
     def served_as(self, api_version: str) -> Stored:
-        """The object as those see it who ask for it in that version of its kind; "" is the one that is stored.
+        """Return the object in that version of its kind; "" is the storage version.
 
-        What is made for one of them is kept for the others as long as the object is.
+        The result is cached for as long as the object exists.
         """
         if api_version in ("", self.raw["apiVersion"]):
             return self
@@ -84,19 +86,19 @@ class Stored(msgspec.Struct, eq=False):
             others[api_version] = Stored(raw, self.object, self.version, self.resource.served_as(api_version), self.key)
         return others[api_version]
 
-    def leave(self, left: LeftVersions) -> None:
-        """Be the newest version no longer."""
+    def leave(self, left: EncodedVersionCache) -> None:
+        """Record that a newer version has superseded this one."""
         self._left = left
         if self._encoded is not None or self._others is not None:
             left.keep(self)
 
     def let_bytes_go(self) -> None:
-        """Keep no bytes; who asks for them again has them made."""
+        """Drop the cached bytes; they are computed again on demand."""
         self._encoded = self._others = None
 
 
-class LeftVersions:
-    """Those of the versions that are the newest no longer which have encoded bytes: at most `most` keep them."""
+class EncodedVersionCache:
+    """The superseded versions that keep encoded bytes: at most `most` of them."""
 
     __slots__ = ("_kept",)
 
@@ -104,7 +106,7 @@ class LeftVersions:
         self._kept: deque[Stored] = deque(maxlen=most)
 
     def keep(self, stored: Stored) -> None:
-        """Let a version keep its bytes, in the place of the one that has kept them longest."""
+        """Let a version keep its bytes, and evict the one that has kept them longest."""
         kept = self._kept
         if len(kept) == kept.maxlen:
             kept[0].let_bytes_go()
@@ -112,23 +114,54 @@ class LeftVersions:
 
 
 def reread(object_: Reading, old: Raw, new: Raw) -> Reading:
-    """The reading of `new`, where `object_` is that of `old` and they differ in metadata, spec and status at most.
+    """Return the reading of `new`; `object_` is that of `old`, and they differ at most in metadata, spec and status.
 
-    Only what is not the same dictionary in both is read again. Raises msgspec.ValidationError.
+    Only sections whose values are not the same objects in both are read again. Raises msgspec.ValidationError.
     """
     changed = {}
     for name, type_ in _sections(type(object_)):
-        if new.get(name) is not old.get(name):
+        if not is_copy(new.get(name), old.get(name)):
             changed[name] = msgspec.convert(new.get(name, {}), type_)
     return msgspec.structs.replace(object_, **changed) if changed else object_
 
 
+def is_copy(new: Any, old: Any) -> bool:
+    """Return whether two sections are one dictionary, or a dictionary and its copy, in whatever order."""
+    if new is old:
+        return True
+    if type(new) is not dict or type(old) is not dict or len(new) != len(old):
+        return False
+    return all(new.get(name, _MISSING) is value for name, value in old.items())
+
+
 @cache
 def status_type(type_: type[Kubernetes]) -> Any:
-    """What reads the status of such objects; None where it is not read."""
+    """Return the type of the status of such objects; None if it is not read."""
     return dict(_sections(type_)).get("status")
 
 
 @cache
 def _sections(type_: type[Kubernetes]) -> tuple[tuple[str, Any], ...]:
     return tuple((field.name, field.type) for field in msgspec.structs.fields(type_) if field.name in _SECTIONS)
+
+
+_ENCODER = msgspec.json.Encoder()
+
+
+def encoded(raw: Raw) -> bytes:
+    """Return the object as JSON."""
+    try:
+        return _ENCODER.encode(raw)
+    except UnicodeEncodeError:
+        # A lone surrogate, which JSON can only represent as an escape.
+        return json.dumps(raw, separators=(",", ":")).encode()
+
+
+def spliced(head: Mapping[str, object], field: str, items: Iterable[bytes]) -> bytes:
+    """Return the JSON of an object with the fields of `head` (at least one) and last a list of encoded items."""
+    return b'%b,"%b":[%b]}' % (_ENCODER.encode(head)[:-1], field.encode(), b",".join(items))
+
+
+def framed(type_: str, item: bytes) -> bytes:
+    """Return the JSON of a watch event: its type and the encoded object."""
+    return b'{"type":"%b","object":%b}' % (type_.encode(), item)

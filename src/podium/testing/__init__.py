@@ -1,4 +1,4 @@
-"""For people who test what they wrote for Kubernetes: a control plane for each test."""
+"""Test support for software for Kubernetes: a control plane for each test."""
 
 from podium.testing.control_plane import ControlPlane, RefusedError
 

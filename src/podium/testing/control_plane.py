@@ -1,4 +1,4 @@
-"""A control plane for a test: fresh in a few milliseconds, in virtual time or real, without a network or with one."""
+"""A control plane for tests: created in milliseconds, in virtual or real time, with or without a network."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, TypeVar
 
+import msgspec
+
 from podium.api.errors import PodiumError
+from podium.api.input.codec import Document, Reader
 from podium.api.meta import Raw
 from podium.api.present import DEFAULT_START_NS
 from podium.api.times import format_duration, parse_duration, parse_time
-from podium.driver.clock import SystemClock
+from podium.api.versions.choice import read_choice
+from podium.apirequests.context import RequestRules
+from podium.apirequests.request import Request, Response
+from podium.controllers.kubelets.host import KubeletSettings
+from podium.controlplane.assembly import DEFAULT_TEMPLATE, InitialContent, assemble, check_template, open_store
+from podium.controlplane.component_names import SWITCHABLE
+from podium.controlplane.components import ControlPlaneSettings
 from podium.framework.rescheduling.configuration import load_rescheduler, read_settings
-from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.framework.settings.configuration import Configuration, load_configuration
-from podium.framework.settings.feature_gates import read_feature_gates
-from podium.machines.kubelets.kubelet_settings import KubeletSettings
-from podium.plane.assembly import Beginning, assemble, open_store
-from podium.plane.component_names import SWITCHABLE
-from podium.plane.nodes import DEFAULT_TEMPLATE, check_template
-from podium.plane.plane_settings import PlaneSettings
-from podium.plane.virtual_clock import VirtualClock
-from podium.requests.answering.rules import Rules
-from podium.requests.request import Request, Response
-from podium.store.reads.listing import ListOptions
-from podium.testing.objects import Objects, read_objects
+from podium.runtime.clock import SystemClock, VirtualClock
+from podium.store.api_resource import APIResource
+from podium.store.listing import ListOptions
 from podium.testing.served import Served
 
 Duration = str | int | float
 """Text such as "90s" or "1h30m", or seconds."""
 
 _SECOND = 10**9
-# As whom a test asks.
+# The field manager of tests.
 _NAME = "podium-testing"
-# How often a condition is looked at that comes about by itself.
+# The polling interval of a condition in real time.
 _LOOK_SECONDS = 0.005
-# So long nothing has to be written until clients are taken to have done all that they do at an instant.
+# Clients count as idle after so long without writes.
 _QUIET_SECONDS = 0.05
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -48,7 +48,7 @@ Result = TypeVar("Result")
 def _there(
     method: Callable[Concatenate[ControlPlane, Given], Result],
 ) -> Callable[Concatenate[ControlPlane, Given], Result]:
-    """Let a method run on the thread to which the plane belongs."""
+    """Run a method on the thread that owns the control plane."""
 
     @wraps(method)
     def run(self: ControlPlane, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
@@ -61,7 +61,7 @@ def _there(
 
 
 class RefusedError(PodiumError):
-    """The API server does not do what a test asked for; `code` and `reason` are those of its Status."""
+    """A request that the API server refused, with the `code` and `reason` of its Status."""
 
     def __init__(self, code: int, reason: str, message: str) -> None:
         super().__init__(message)
@@ -70,18 +70,18 @@ class RefusedError(PodiumError):
 
 
 class ControlPlane:
-    """A Kubernetes control plane with simulated nodes, to test operators, plugins and configurations with.
+    """A Kubernetes control plane with simulated nodes, for tests of operators, plugins and configurations.
 
-    Time is virtual: it stands still but for `advance` and `run_until`, and what components have to do at one instant
-    they have done when a method returns. The same calls come to the same end. In `real_time` it passes by itself,
-    `speed` times as fast as the clock; then the control plane runs on a thread of its own, and is served over HTTP.
+    Time is virtual: it passes only in `advance` and `run_until`, and components have done everything that is due when a
+    method returns. Equal calls give equal results. In `real_time` it passes by itself, `speed` times as fast as the
+    clock; then the control plane runs on its own thread and is served over HTTP.
 
-    `nodes` are made by `node_template`, a Node without a name; `objects` are there from the start, pods with a node
-    running. `configuration` is a KubeSchedulerConfiguration or its file, and with `rescheduler`, the fields of a
-    ReschedulerConfiguration or its file, there is a rescheduler. `without` names components that are left out, such as
-    "scheduler" (`podium.plane.component_names.SWITCHABLE`). A pod starts `start_delay` after it is bound, and takes
-    `termination` to end when it is deleted, at most its grace period. With `evict_on_delete` people who delete a pod
-    evict it; a test is one of them.
+    `nodes` are created from `node_template`, a Node without a name; `objects` exist from the start, with bound pods
+    running. `configuration` is a KubeSchedulerConfiguration or its file. `rescheduler`, the fields of a
+    ReschedulerConfiguration or its file, enables a rescheduler. `without` names components to leave out, such as
+    "scheduler" (`podium.controlplane.component_names.SWITCHABLE`). A pod starts `start_delay` after it is bound, and
+    takes `termination` to end when it is deleted, at most its grace period. With `evict_on_delete`, deleting a pod
+    evicts it.
     """
 
     def __init__(  # noqa: PLR0913 - each is an option that people set on its own
@@ -96,31 +96,35 @@ class ControlPlane:
         seed: int = 0,
         configuration: Configuration | str | Path | None = None,
         rescheduler: Raw | str | Path | None = None,
+        kubernetes_version: str = "",
         feature_gates: str = "",
         without: Iterable[str] = (),
         start_delay: Duration = 0,
         termination: Duration = "1s",
         evict_on_delete: bool = False,
     ) -> None:
-        """Begin. Raises PodiumError for what is wrong with the objects or the configuration."""
+        """Start the control plane. Raises PodiumError for invalid objects or configurations."""
         start_ns = DEFAULT_START_NS if start is None else parse_time(start)
         self._clock: VirtualClock | SystemClock = SystemClock(speed) if real_time else VirtualClock(start_ns)
         self._served: Served | None = None
         if isinstance(configuration, str | Path):
             configuration = load_configuration(str(configuration))
-        settings = PlaneSettings(
+        rescheduling = read_settings(rescheduler) if isinstance(rescheduler, dict) else None
+        if isinstance(rescheduler, str | Path):
+            rescheduling = load_rescheduler(str(rescheduler)).settings
+        settings = ControlPlaneSettings(
             seed=seed,
             configuration=configuration,
-            feature_gates=read_feature_gates(feature_gates),
+            release=read_choice(kubernetes_version, feature_gates).of(),
             kubelets=KubeletSettings(
                 start_delay_ns=parse_duration(start_delay), termination_ns=parse_duration(termination)
             ),
-            rescheduling=None if rescheduler is None else _rescheduling(rescheduler),
+            rescheduling=rescheduling,
             without=_known(without),
-            rules=Rules(deletes_by_eviction=evict_on_delete),
+            rules=RequestRules(deletes_by_eviction=evict_on_delete),
         )
         template = DEFAULT_TEMPLATE if node_template is None else check_template(node_template, "node_template")
-        beginning = Beginning(read_objects(objects), nodes, template)
+        beginning = InitialContent(read_objects(objects), nodes, template)
         self.plane = assemble(open_store(seed), self._clock, settings, beginning).plane
         self.settle()
 
@@ -139,7 +143,7 @@ class ControlPlane:
 
     @contextmanager
     def serve(self) -> Iterator[Served]:
-        """Serve it over HTTP meanwhile, for kubectl, operators and other clients; virtual time stands still as ever."""
+        """Serve the control plane over HTTP for clients such as kubectl and operators; virtual time does not pass."""
         if self._served is not None:
             yield self._served
             return
@@ -150,29 +154,27 @@ class ControlPlane:
             self._served = None
             served.stop()
 
-    # Time
-
     @property
     def now_ns(self) -> int:
-        """The time, in nanoseconds since 1970."""
+        """Return the time in nanoseconds since 1970."""
         return self._clock.now()
 
     @_there
     def settle(self) -> None:
-        """Let components do everything that is due by now."""
+        """Let components do everything that is due now."""
         while (next_ns := self.plane.turn()) is not None and next_ns <= self._clock.now():
             pass
 
     def advance(self, duration: Duration) -> None:
-        """Let time pass, with all that happens meanwhile."""
+        """Let time pass."""
         end_ns = self._clock.now() + parse_duration(duration)
         while self._pass_time(end_ns):
             pass
 
     def run_until(self, condition: Callable[[], object], within: Duration = "10m") -> float:
-        """Let time pass until a condition holds; the seconds that it took. Raises TimeoutError where it does not.
+        """Let time pass until a condition holds; return the seconds. Raises TimeoutError.
 
-        While clients are served, virtual time waits for them until they have written nothing for 50 ms.
+        While clients are served, virtual time waits until they have written nothing for 50 ms.
         """
         begun_ns = self._clock.now()
         end_ns = begun_ns + parse_duration(within)
@@ -187,7 +189,7 @@ class ControlPlane:
         return (self._clock.now() - begun_ns) / _SECOND
 
     def _pass_time(self, end_ns: int) -> bool:
-        """Go on to the next time at which something is due, or to the end; False where that has come."""
+        """Advance to the next due time, at most ``end_ns``; return False if that is reached."""
         clock = self._clock
         if clock.now() >= end_ns:
             return False
@@ -204,7 +206,7 @@ class ControlPlane:
         self.settle()
 
     def _is_used(self, condition: Callable[[], object]) -> bool:
-        """Whether clients bring a condition about, while the virtual time stands still."""
+        """Return whether clients make a condition true while the virtual time stands still."""
         if isinstance(self._clock, SystemClock):
             return False
         version, since = self.plane.store.version, time.monotonic()
@@ -216,13 +218,11 @@ class ControlPlane:
                 version, since = self.plane.store.version, time.monotonic()
         return False
 
-    # Objects
-
     @_there
     def apply(self, objects: Objects) -> list[Raw]:
-        """Create objects, or bring those that are there to what is given; what they are then.
+        """Create or update objects, and return their new state.
 
-        Raises InputError for what cannot be read, and RefusedError.
+        Raises InputError for invalid objects, and RefusedError.
         """
         applied = [self._apply(document.raw) for document in read_objects(objects)]
         self.settle()
@@ -230,37 +230,44 @@ class ControlPlane:
 
     @_there
     def get(self, kind: str, name: str, namespace: str = "default") -> Raw | None:
-        """An object as it is now; None where there is none."""
-        stored = self.plane.store.find(kind, self._key(kind, name, namespace))
+        """Return an object; None if there is none. Raises RefusedError for an unknown kind.
+
+        Here and below, `kind` is a kind such as "Pod" or, for a custom resource, "Widget"; if it is ambiguous,
+        "Widget.example.com".
+        """
+        resource = self._resource(kind)
+        stored = self.plane.store.find(resource.name, _key(resource, name, namespace))
         return None if stored is None else stored.raw
 
     @_there
     def objects(
         self, kind: str, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
     ) -> list[Raw]:
-        """The objects of a kind, of one namespace or of all, by key. Raises RefusedError."""
+        """Return the objects of a kind, of one namespace or all, by key. Raises RefusedError."""
         options = ListOptions(label_selector=label_selector, field_selector=field_selector)
+        kind = self._resource(kind).name
         return self.request(Request(verb="list", kind=kind, namespace=namespace, options=options)).objects()
 
     def pods(self, namespace: str = "", *, label_selector: str = "") -> list[Raw]:
-        """The pods, of one namespace or of all, by key."""
+        """Return the pods of one namespace or all, by key."""
         return self.objects("Pod", namespace, label_selector=label_selector)
 
     def node_of(self, pod: str, namespace: str = "default") -> str:
-        """The node to which a pod is bound; "" for none, and for a pod that is not there."""
+        """Return the node that a pod is bound to; "" if there is none."""
         raw = self.get("Pod", pod, namespace)
         return "" if raw is None else str(raw["spec"].get("nodeName", ""))
 
     def events(self, reason: str = "") -> list[Raw]:
-        """The Events, of one reason or of all, by the time at which they last happened."""
+        """Return the Events of one reason or all, by the time of their last occurrence."""
         found = [event for event in self.objects("Event") if reason in ("", event.get("reason"))]
         return sorted(found, key=lambda event: (event.get("lastTimestamp", ""), event["metadata"]["name"]))
 
     @_there
     def patch(self, kind: str, name: str, patch: Raw, namespace: str = "default", subresource: str = "") -> Raw:
-        """Change an object by a merge patch; what it is then. Raises RefusedError."""
-        key = self._key(kind, name, namespace)
-        answer = self.request(Request(verb="patch", kind=kind, key=key, body=patch, subresource=subresource))
+        """Apply a merge patch to an object, and return its new state. Raises RefusedError."""
+        resource = self._resource(kind)
+        key = _key(resource, name, namespace)
+        answer = self.request(Request(verb="patch", kind=resource.name, key=key, body=patch, subresource=subresource))
         self.settle()
         return answer.object or {}
 
@@ -268,13 +275,14 @@ class ControlPlane:
     def delete(self, kind: str, name: str, namespace: str = "default", *, grace_seconds: int | None = None) -> None:
         """Delete an object. Raises RefusedError."""
         body = {} if grace_seconds is None else {"gracePeriodSeconds": grace_seconds}
-        key = self._key(kind, name, namespace)
-        self.request(Request(verb="delete", kind=kind, key=key, body=body, field_manager=_NAME))
+        resource = self._resource(kind)
+        key = _key(resource, name, namespace)
+        self.request(Request(verb="delete", kind=resource.name, key=key, body=body, field_manager=_NAME))
         self.settle()
 
     @_there
     def evict(self, pod: str, namespace: str = "default") -> None:
-        """Delete a pod if its disruption budgets allow it. Raises RefusedError, with code 429 where they do not."""
+        """Evict a pod. Raises RefusedError, with code 429 if a disruption budget does not allow it."""
         key = f"{namespace}/{pod}"
         metadata = {"name": pod, "namespace": namespace}
         body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
@@ -283,51 +291,58 @@ class ControlPlane:
 
     @_there
     def request(self, request: Request) -> Response:
-        """Ask the API server for anything. What follows from it comes with `settle` or when time passes.
+        """Send a request to the API server.
 
-        Raises RefusedError.
+        Its effects follow with `settle` or when time passes. Raises RefusedError.
         """
         response = self.plane.answer(request)
         if response.error is not None:
             raise RefusedError(response.error.code, response.error.reason, response.error.message)
         return response
 
-    # What no request says
-
     @_there
     def stop_node(self, name: str) -> None:
-        """A node's machine stops, with all that runs there. Nobody is told but by the heartbeats that stay away."""
+        """Stop a node's machine, with everything on it; only missing heartbeats show that."""
         self.plane.stop_node(name)
         self.settle()
 
     @_there
     def start_node(self, name: str) -> None:
-        """A node's machine that had stopped runs again."""
+        """Start a stopped node's machine."""
         self.plane.start_node(name)
         self.settle()
 
     @_there
     def finish_pod(self, name: str, namespace: str = "default") -> None:
-        """The containers of a pod exit by themselves, with success."""
+        """Let the containers of a pod exit with success."""
         self.plane.finish_pod(f"{namespace}/{name}")
         self.settle()
 
     def _apply(self, raw: Raw) -> Raw:
         resource = self.plane.resources.of(raw)
         metadata: Raw = raw.get("metadata", {})
-        key = self._key(resource.name, str(metadata.get("name", "")), str(metadata.get("namespace") or "default"))
+        key = _key(resource, str(metadata.get("name", "")), str(metadata.get("namespace") or "default"))
         if metadata.get("name") and self.plane.store.find(resource.name, key) is not None:
             request = Request(verb="patch", kind=resource.name, key=key, body=raw, patch_type="merge")
         else:
             request = Request(verb="create", kind=resource.name, body=raw)
         return self.request(request).object or {}
 
-    def _key(self, kind: str, name: str, namespace: str) -> str:
-        return f"{namespace}/{name}" if self.plane.resources.named(kind).namespaced else name
+    def _resource(self, kind: str) -> APIResource:
+        """Return the resource of a kind: built-in, or custom by name or kind."""
+        resources = self.plane.resources.all()
+        found = [each for each in resources if each.name == kind] or [each for each in resources if each.kind == kind]
+        if len(found) > 1:
+            raise RefusedError(
+                400, "BadRequest", f"{kind} may be {' or '.join(each.name for each in found)}; say which"
+            )
+        if not found:
+            raise RefusedError(404, "NotFound", f"the kind {kind} is not served; apply its CustomResourceDefinition")
+        return found[0]
 
 
-def _rescheduling(given: Raw | str | Path) -> ReschedulerSettings:
-    return read_settings(given) if isinstance(given, dict) else load_rescheduler(str(given)).settings
+def _key(resource: APIResource, name: str, namespace: str) -> str:
+    return f"{namespace}/{name}" if resource.namespaced else name
 
 
 def _known(names: Iterable[str]) -> frozenset[str]:
@@ -335,3 +350,26 @@ def _known(names: Iterable[str]) -> frozenset[str]:
     if unknown := sorted(found - frozenset(SWITCHABLE)):
         raise PodiumError(f"there is no component {unknown[0]}; there are {', '.join(SWITCHABLE)}")
     return found
+
+
+Objects = str | Path | Raw | Iterable[Raw]
+"""Kubernetes objects: one or several dictionaries, YAML or JSON text, or the path of a file or directory."""
+
+
+def read_objects(objects: Objects) -> list[Document]:
+    """Return the objects, validated like a file's. Raises InputError."""
+    with Reader() as reader:
+        if isinstance(objects, Path):
+            reader.read_files(objects)
+        elif isinstance(objects, str):
+            if "\n" in objects or objects.lstrip().startswith("{"):
+                reader.read_text(objects, "objects")
+            else:
+                reader.read_files(objects)
+        else:
+            listed = [objects] if isinstance(objects, dict) else list(objects)
+            if listed:
+                # Read like a file, to find the same mistakes.
+                text = msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": listed})
+                reader.read_text(text, "objects")
+        return reader.input().documents

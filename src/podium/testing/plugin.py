@@ -13,13 +13,13 @@ from podium.testing.control_plane import ControlPlane
 
 @pytest.fixture
 def podium_cluster(podium_clusters: Callable[..., ControlPlane]) -> ControlPlane:
-    """A control plane with three nodes, fresh for each test, in virtual time."""
+    """Return a new control plane with three nodes, in virtual time."""
     return podium_clusters(nodes=3)
 
 
 @pytest.fixture
 def podium_clusters() -> Iterator[Callable[..., ControlPlane]]:
-    """Makes control planes, with the arguments of `ControlPlane`; they end with the test."""
+    """Return a function that creates control planes, with the arguments of `ControlPlane`; they end with the test."""
     with ExitStack() as stack:
 
         def make(**settings: Any) -> ControlPlane:

@@ -1,4 +1,4 @@
-"""A control plane that clients reach over HTTP, on a thread of its own, beside the test that looks at it."""
+"""A control plane served over HTTP on its own thread."""
 
 from __future__ import annotations
 
@@ -9,24 +9,21 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-from podium.app.serving.kubeconfig import Access, write_kubeconfig
-from podium.plane.control_plane import ControlPlane
-from podium.plane.runner import Pace, Runner
+from podium.app.serving.serving import Access, write_kubeconfig
+from podium.controlplane.control_plane import ControlPlane, ControlPlaneRunner, Pace
 from podium.server.http.server import Server
-from podium.server.http.settings import Settings
-from podium.server.kubernetes_documents import KubernetesDocuments
 
 Result = TypeVar("Result")
 
 
 class Served:
-    """A server that listens on loopback until it is stopped. ``url`` is where, ``kubeconfig`` a file that says so.
+    """A server on loopback until it is stopped; ``url`` is its address, ``kubeconfig`` a file for clients.
 
-    The plane belongs to the server's thread: `call` has something done there.
+    The control plane belongs to the server's thread; `call` runs functions there.
     """
 
     def __init__(self, plane: ControlPlane, pace: Pace) -> None:
-        """Begin to listen; returns when clients can come."""
+        """Start the server; return when it accepts clients."""
         self._plane = plane
         self._pace = pace
         self._loop = asyncio.new_event_loop()
@@ -44,11 +41,11 @@ class Served:
 
     @property
     def is_here(self) -> bool:
-        """Whether it is asked from the server's own thread."""
+        """Return whether the caller is on the server's thread."""
         return threading.current_thread() is self._thread
 
     def call(self, work: Callable[[], Result]) -> Result:
-        """Do something on the server's thread, and give what comes of it. Raises what that raises."""
+        """Run a function on the server's thread, and return its result or raise its error."""
 
         async def done() -> Result:
             return work()
@@ -56,16 +53,16 @@ class Served:
         return self._await(done())
 
     def stop(self) -> None:
-        """End: watches, connections, and the thread. Raises what the control plane has ended with, if it has."""
+        """Stop the server and its thread. Raises the control plane's error if it has failed."""
         try:
             self._await(self._stop())
         finally:
             self._end_loop()
 
     async def _start(self) -> tuple[Server, asyncio.Task[None]]:
-        server = Server(self._plane, KubernetesDocuments(self._plane), Settings())
+        server = Server(self._plane)
         await server.start()
-        return server, asyncio.ensure_future(Runner(self._plane, self._pace).run())
+        return server, asyncio.ensure_future(ControlPlaneRunner(self._plane, self._pace).run())
 
     async def _stop(self) -> None:
         await self._server.stop()

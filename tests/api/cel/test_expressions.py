@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from podium.api.cel import MAX_LENGTH
 from podium.api.cel.compiler import Declaration
 from podium.api.cel.program import compile_expression
-from podium.api.cel.syntax import MAX_DEPTH, MAX_LENGTH
+from podium.api.cel.syntax import MAX_DEPTH
 from podium.api.cel.values import CompileError, EvaluationError, Quantity, Semver, WithDefault
 
 MANY = 10**6

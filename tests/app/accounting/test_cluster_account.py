@@ -13,7 +13,7 @@ from podium.api.times import format_time
 from podium.app.accounting.account import Account
 from podium.app.accounting.cluster import retold_account
 from podium.app.console.command import podium as command
-from podium.machines.ledger.disruption import Disruption, Replacement
+from podium.controllers.ledger.disruption import Disruption, ReplacementPod
 from tests.app.snapshots.fake_api_server import FakeAPIServer, serving
 from tests.store.objects import Raw
 
@@ -118,7 +118,7 @@ def test_a_preemption_of_which_only_events_are_left_is_told_with_what_became_of_
     assert (record.priority, record.node, record.loss.lost, record.loss.work) == (7, "n", 50, {"cpu": 100})
     assert record.beneficiary is not None
     assert (record.beneficiary.pod, record.beneficiary.outcome) == ("shop/high", "placed")
-    assert record.replacement == Replacement(
+    assert record.replacement == ReplacementPod(
         pod="shop/web-b", uid="uid-web-b", node="m", placed_after=1, ready_after=15
     )
     assert [caveat.about for caveat in found.caveats] == ["events"]
@@ -328,7 +328,7 @@ def test_a_dump_of_pods_and_events_is_read_as_a_cluster_is() -> None:
 
     answer = json.loads(done.output)
     assert [(found["pod"], found["beneficiary"]["pod"]) for found in answer["records"]] == [("shop/low", "shop/high")]
-    assert [caveat["about"] for caveat in answer["restsOn"]] == ["events", "guessed"]
+    assert [caveat["about"] for caveat in answer["caveats"]] == ["events", "guessed"]
 
 
 def test_beside_a_cluster_there_is_no_run() -> None:
@@ -336,7 +336,7 @@ def test_beside_a_cluster_there_is_no_run() -> None:
 
     done = CliRunner().invoke(command, ["ledger", "-f", "-", "--context", "x"], input=run)
 
-    assert done.exit_code == 2
+    assert done.exit_code == 1
     assert "A run has no dates" in done.output
 
 
@@ -357,6 +357,18 @@ def test_a_cluster_is_asked_for_no_more_than_is_needed_and_says_what_may_not_be_
     }
 
 
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_no_disruptions_are_claimed_where_events_may_not_be_listed(tmp_path: Path, form: str) -> None:
+    server = FakeAPIServer([{"apiVersion": "v1", **pod("a", 59, "n")}], forbidden=["Event"])
+
+    with serving(server, tmp_path) as file:
+        done = CliRunner().invoke(command, ["ledger", "--kubeconfig", file, "-o", form])
+
+    assert done.exit_code == 1
+    assert "no disruptions are known, but Event may not be listed" in done.output or form == "json"
+    assert "Event may not be listed: " in done.output
+
+
 def test_where_events_may_not_be_seen_the_pods_tell_what_they_can(tmp_path: Path) -> None:
     target = condition("DisruptionTarget", 60, reason="EvictionByEvictionAPI")
     server = FakeAPIServer([terminating(pod("a", 0, "n"), 60, target)], forbidden=["Event"])
@@ -366,7 +378,7 @@ def test_where_events_may_not_be_seen_the_pods_tell_what_they_can(tmp_path: Path
 
     answer = json.loads(done.output)
     assert [found["cause"] for found in answer["records"]] == ["eviction"]
-    assert [caveat["about"] for caveat in answer["restsOn"]] == ["hidden"]
+    assert [caveat["about"] for caveat in answer["caveats"]] == ["hidden"]
 
 
 @pytest.mark.parametrize(
@@ -404,3 +416,13 @@ def test_whoever_asks_kubectl_means_the_current_cluster(tmp_path: Path, monkeypa
         done = CliRunner().invoke(command, ["ledger"], prog_name="kubectl podium")
 
     assert done.output.startswith("1 disruption: 1 preemption")
+
+
+def test_of_a_cluster_the_pods_that_run_count_as_used_since_they_were_scheduled() -> None:
+    raws = {"Pod": [pod("a", 0, "n1"), pod("b", 1_800, "n1"), pod("c", 0), pod("d", 0, "n1", phase="Succeeded")]}
+
+    account = retold_account(raws, "test", (_BEGAN + 3_601) * _SECOND)
+
+    assert sum(used.requested["cpu"] for used in account.usage) == pytest.approx(2 * 1.5)
+    assert {(used.namespace, used.priority) for used in account.usage} == {("shop", 7)}
+    assert [caveat.about for caveat in account.usage_caveats] == ["usage-of-the-present"]

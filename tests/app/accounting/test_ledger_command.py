@@ -13,13 +13,11 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from podium.app.accounting.account import Account
-from podium.app.accounting.chains import MOST_LINKS, chains_of, in_words
+from podium.app.accounting.account import MOST_LINKS, Account, Asked, Grouping, chains_of, in_words
 from podium.app.accounting.command import ledger
-from podium.app.accounting.question import Asked, Grouping
 from podium.app.console.command import podium as command
-from podium.machines.ledger.disruption import Beneficiary, Cause, Disruption, Loss, Replacement
-from podium.plane.ledger_file import LedgerFile
+from podium.controllers.ledger.disruption import Beneficiary, Cause, Disruption, Loss, ReplacementPod
+from podium.controlplane.ledger_file import LedgerFile
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 TEXT = """\
@@ -46,7 +44,9 @@ def ask(*arguments: str, given: str | None = None) -> Result:
 @pytest.fixture(scope="module")
 def drained() -> str:
     """What the simulation of a drain printed."""
-    found = CliRunner().invoke(command, ["simulate", "-f", str(EXAMPLES / "drain.yaml"), "-o", "json"])
+    found = CliRunner().invoke(
+        command, ["simulate", "-f", str(EXAMPLES / "drain.yaml"), "--latency", "0", "-o", "json"]
+    )
     assert found.exit_code == 0
     return found.output
 
@@ -59,7 +59,9 @@ def test_whatever_may_be_asked_for_is_offered(option: str, values: tuple[str, ..
     assert tuple(found.type.choices) == values
 
 
-def record(number: int, *, whom: str = "", came: str = "", cause: Cause = "preemption", **rest: Any) -> Disruption:
+def record(
+    number: int, *, beneficiary: str = "", came: str = "", cause: Cause = "preemption", **rest: Any
+) -> Disruption:
     """A disruption of the pod `default/p<number>` at that second."""
     return Disruption(
         id=number,
@@ -68,8 +70,8 @@ def record(number: int, *, whom: str = "", came: str = "", cause: Cause = "preem
         uid=f"p{number}",
         node="n",
         cause=cause,
-        beneficiary=Beneficiary(pod=f"default/{whom}", uid=whom, room="n") if whom else None,
-        replacement=Replacement(pod=f"default/{came}", uid=came) if came else None,
+        beneficiary=Beneficiary(pod=f"default/{beneficiary}", uid=beneficiary, room="n") if beneficiary else None,
+        replacement=ReplacementPod(pod=f"default/{came}", uid=came) if came else None,
         **rest,
     )
 
@@ -111,7 +113,7 @@ def test_each_limit_leaves_out_what_it_says(asked: Asked, numbers: list[int]) ->
         record(2, pod="shop/web-1", owner="Deployment shop/web"),
         record(3, cause="drain", priority=5, owner="ReplicaSet default/x"),
     )
-    back = Replacement(pod="default/x-2", uid="x-2", node="n")
+    back = ReplacementPod(pod="default/x-2", uid="x-2", node="n")
     account = Account("", (*records[:2], Disruption(**{**_fields(records[2]), "replacement": back})), 100)
 
     assert [one.id for one in asked.of(account)] == numbers
@@ -119,10 +121,10 @@ def test_each_limit_leaves_out_what_it_says(asked: Asked, numbers: list[int]) ->
 
 def test_chains_lead_from_the_most_important_pod_to_the_last_that_had_to_go() -> None:
     records = [
-        record(1, whom="high", came="p1-again"),
-        record(2, whom="p1-again"),
-        record(3, whom="p2"),
-        record(4, whom="alone"),
+        record(1, beneficiary="high", came="p1-again"),
+        record(2, beneficiary="p1-again"),
+        record(3, beneficiary="p2"),
+        record(4, beneficiary="alone"),
     ]
 
     assert [in_words(chain) for chain in chains_of(records)] == [
@@ -131,8 +133,10 @@ def test_chains_lead_from_the_most_important_pod_to_the_last_that_had_to_go() ->
 
 
 def test_pods_that_take_turns_make_a_chain_that_ends() -> None:
-    records = [record(number, whom=f"p{number - 1}", came=f"p{number + 1}") for number in range(1, 2 * MOST_LINKS)]
-    turns = [record(1, whom="b", came="a"), record(2, whom="a", came="b")]
+    records = [
+        record(number, beneficiary=f"p{number - 1}", came=f"p{number + 1}") for number in range(1, 2 * MOST_LINKS)
+    ]
+    turns = [record(1, beneficiary="b", came="a"), record(2, beneficiary="a", came="b")]
 
     assert max(len(chain) for chain in chains_of(records)) == MOST_LINKS
     assert [len(chain) for chain in chains_of(turns)] == [2]
@@ -181,7 +185,7 @@ def test_a_run_without_disruptions_says_so() -> None:
 def test_one_thing_is_read(arguments: tuple[str, ...]) -> None:
     found = ask(*arguments)
 
-    assert (found.exit_code, "Name one thing to read" in found.output) == (2, True)
+    assert (found.exit_code, "Name one thing to read" in found.output) == (1, True)
 
 
 def test_times_that_cannot_be_read_are_refused(drained: str) -> None:
@@ -208,3 +212,59 @@ def test_names_from_outside_do_nothing_to_a_terminal() -> None:
 
 def _fields(found: Disruption) -> dict[str, Any]:
     return {name: getattr(found, name) for name in found.__struct_fields__}
+
+
+@pytest.fixture(scope="module")
+def charged() -> str:
+    """What a simulation with quotas by priority printed."""
+    arguments = ["simulate", "-f", str(EXAMPLES / "quota-by-priority.yaml"), "--latency", "0", "-o", "json"]
+    found = CliRunner().invoke(command, arguments)
+    assert found.exit_code == 0
+    return found.output
+
+
+def test_usage_is_what_each_namespace_requested_by_priority(charged: str) -> None:
+    answer = json.loads(ask("-f", "-", "--usage", "-o", "json", given=charged).output)
+
+    # Four pods of 1 cpu from 1m5s to 5m in shop, from 2m5s in search, and in crawler eight before that.
+    assert {total["namespace"]: total["requested"]["cpu"] for total in answer["totals"]} == {
+        "crawler": pytest.approx((8 * 65 + 4 * 60) / 3_600),
+        "search": pytest.approx(4 * 175 / 3_600),
+        "shop": pytest.approx(4 * 235 / 3_600),
+    }
+    assert [hour["priorityClass"] for hour in answer["hours"]] == ["preemptible", "critical", "critical"]
+
+
+def test_usage_can_be_limited_and_is_a_table(charged: str) -> None:
+    shown = ask("-f", "-", "--usage", "-n", "shop", given=charged).output
+    assert shown.splitlines()[0] == "requested by the pods of 1 namespace within 1 hour"
+    assert shown.splitlines()[3].split() == ["shop", "critical", "666666667", "0.26", "0.26", "0.00"]
+    assert "preemptible" not in ask("-f", "-", "--usage", "--min-priority", "500000000", given=charged).output
+
+    rows = list(csv.DictReader(io.StringIO(ask("-f", "-", "--usage", "-o", "csv", given=charged).output)))
+    assert rows[0] == {
+        "hour": "0",
+        "namespace": "crawler",
+        "priorityClass": "preemptible",
+        "priority": "333333334",
+        "resource": "cpu",
+        "resourceHours": "0.211111111",
+    }
+
+
+def test_usage_goes_without_questions_about_disruptions(charged: str) -> None:
+    found = ask("-f", "-", "--usage", "--in-vain", given=charged)
+
+    assert found.exit_code == 1
+    assert "--usage goes without --owner, --cause, --in-vain and -o html" in found.output
+
+
+def test_a_run_of_which_no_usage_was_kept_says_so(drained: str) -> None:
+    raw = json.loads(drained)
+    del raw["usage"]
+
+    assert "nobody kept account" in ask("-f", "-", "--usage", given=json.dumps(raw)).output
+    raw["usage"] = [{"hour": "one"}]
+    refused = ask("-f", "-", "--usage", given=json.dumps(raw))
+    assert refused.exit_code != 0
+    assert "is no list of what namespaces used" in str(refused.exception) + refused.output

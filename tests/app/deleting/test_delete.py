@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from podium.apirequests.request import Request, Response
+from podium.apirequests.router import Router
 from podium.app.console.command import podium
 from podium.app.deleting import deletion
-from podium.requests.request import Request, Response
-from podium.requests.router import Router
 from podium.server.backend import Backend as ServerBackend
 from podium.server.http.server import Server
 from podium.store.api_resources import APIResources
@@ -216,7 +216,7 @@ def test_a_namesake_that_came_since_is_another_pod(delete: Delete) -> None:
 def test_what_is_no_pod_is_wrong_usage(arguments: list[str], said: str) -> None:
     result = CliRunner().invoke(podium, ["delete", *arguments])
 
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert said in result.output
 
 

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from podium.app.console.command import podium
-from podium.app.examples import copying
+from podium.app.examples import command
 from tests.docs.blocks import ROOT
 
 
@@ -49,7 +49,7 @@ def test_they_may_go_into_another_folder_and_never_over_what_is_there() -> None:
 
 
 def test_a_copy_without_them_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(copying, "_PACKAGE", tmp_path / "a" / "b")
+    monkeypatch.setattr(command, "_PACKAGE", tmp_path / "a" / "b")
 
     assert (
         ask("examples").output == "podium: error: this copy of Podium has no examples; they are in its source archive\n"

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 from podium.app.live.health import HealthSettings
+from podium.app.live.live_program import LiveSettings
 from podium.app.live.live_scheduler import LiveScheduler
 from podium.app.live.logs import Log
-from podium.app.live.settings import LiveSettings
-from podium.client.access.cluster_access import ClusterAccess
-from podium.client.leading.leader_election import LeaseSettings
+from podium.client.credentials import ClusterAccess
+from podium.client.leader_election import LeaseSettings
 from podium.framework.settings.configuration import default_configuration
 from tests.client.api_server import NOW, APIServer
 from tests.store.objects import SECOND, node

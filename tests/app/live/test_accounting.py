@@ -10,11 +10,11 @@ from podium.api.meta import OwnerReference
 from podium.api.pod import Pod, PodCondition
 from podium.api.times import format_time
 from podium.app.live.accounting import AccountedMachine, LiveAccount
-from podium.machines.actions import Action
-from podium.machines.machine import UNMOVED
-from podium.machines.observations import Changed, Gone, Observation, Tick
-from podium.machines.parts.deadlines import NEVER, Deadline
-from podium.plane.ledger_file import read_ledger
+from podium.controllers.actions import Action
+from podium.controllers.controller import NO_CHANGE
+from podium.controllers.deadlines import NEVER, Deadline
+from podium.controllers.observations import Changed, Gone, Observation, Tick
+from podium.controlplane.ledger_file import read_ledger
 from tests.builders import pod
 
 _SECOND = 10**9
@@ -28,7 +28,7 @@ class Onlooker:
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """See `Machine`."""
-        return UNMOVED
+        return NO_CHANGE
 
     def deadline(self) -> Deadline:
         """See `Machine`."""

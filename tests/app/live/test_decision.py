@@ -16,8 +16,8 @@ from podium.app.live.decision import find_decision
 from podium.app.live.decisions import DecisionFile, DecisionRecorder, grouped
 from podium.app.live.metrics import Metrics
 from podium.app.live.observed import ObservedScheduler
-from podium.machines.observations import Changed, Tick
-from podium.machines.scheduling.scheduler import Scheduler
+from podium.controllers.observations import Changed, Tick
+from podium.controllers.scheduling.scheduler import Scheduler
 from tests.builders import node, pod
 
 WEB = pod("web", cpu=3, priority=100)

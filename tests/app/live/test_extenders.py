@@ -13,8 +13,8 @@ from aiohttp import web
 
 from podium.api.errors import InputError
 from podium.app.live.decision import find_decision
+from podium.app.live.live_program import LiveSettings
 from podium.app.live.live_scheduler import check_settings
-from podium.app.live.settings import LiveSettings
 from podium.framework.extenders import EXTENDER
 from podium.framework.settings.configuration import API_VERSION, KIND, read_configuration
 from tests.app.live.running import ACCESS, LEASE, SETTINGS, Running, is_going, node_of

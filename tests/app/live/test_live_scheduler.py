@@ -8,11 +8,11 @@ import pytest
 
 from podium.api.disruption_rate import DISRUPTION_RATE
 from podium.api.errors import InputError
+from podium.apirequests.request import Request
 from podium.app.live.live_scheduler import check_settings
-from podium.client.access.cluster_access import ClusterAccess
+from podium.client.credentials import ClusterAccess
+from podium.controlplane.ledger_file import read_ledger
 from podium.framework.settings.configuration import API_VERSION, KIND, read_configuration
-from podium.plane.ledger_file import read_ledger
-from podium.requests.request import Request
 from tests.app.live.running import LEASE, SETTINGS, Running, is_going, node_of, play
 from tests.client.api_server import NOW, APIServer
 from tests.store.objects import budget, node, pod, priority_class, running

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import podium
-from podium.app.planning.deciding.causes import blocked
+from podium.app.planning.deciding.capacity import shapes_of
+from podium.app.planning.deciding.causes import blocked_pods
 from podium.app.planning.deciding.decisions import Decisions
-from podium.app.planning.deciding.search import helping
-from podium.app.planning.deciding.shapes import shapes_of
+from podium.app.planning.deciding.search import helpful_changes
 from podium.app.planning.questions.pending import pending_answer
 from tests.app.planning.small import Raw, budget, node, pod, priority_class
 
@@ -95,10 +95,10 @@ def test_a_change_that_is_made_lets_in_as_many_as_it_is_told_to(seed: int) -> No
     bound = [with_node(item, {fate["pod"]: fate["node"] for fate in data_of(answer, "placed")}) for item in objects]
 
     for change in data_of(answer, "changes"):
-        making = MAKING.get(change["sort"])
+        making = MAKING.get(change["type"])
         if making is not None and " nodes" not in change["change"]:
             left = pending_answer(podium.load([making(deepcopy(item), change["change"]) for item in bound]))
-            assert sum(cause["pods"] for cause in data_of(left, "causes")) == waiting - change["freed"], change
+            assert sum(cause["pods"] for cause in data_of(left, "causes")) == waiting - change["placed"], change
 
 
 def data_of(answer: Any, name: str) -> Any:
@@ -141,11 +141,13 @@ MAKING = {"taint": without_taint, "toleration": tolerating, "label": labelled, "
 
 def test_the_best_changes_come_first() -> None:
     decisions = Decisions(podium.load(some_cluster(Random(3))))
-    with decisions.supposing():
-        settled = decisions.settle(decisions.pending)
-        found, untried = helping(decisions, blocked(decisions, settled), shapes_of(decisions.cluster, settled.waiting))
+    with decisions.what_if():
+        result = decisions.schedule(decisions.pending)
+        found, untried = helpful_changes(
+            decisions, blocked_pods(decisions, result), shapes_of(decisions.cluster, result.waiting)
+        )
 
     assert untried == 0
     assert len(found) > 1
     assert found == sorted(found, key=lambda each: each.order)
-    assert all(each.freed for each in found)
+    assert all(each.placed for each in found)

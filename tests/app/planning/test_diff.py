@@ -135,14 +135,14 @@ def test_pods_keep_the_priority_of_a_class_that_changes_unless_it_is_renewed(tmp
     kept = told("diff", "-f", cluster, "--after", after)
     renewed = told("diff", "-f", cluster, "--after", after, "--renew-priorities")
 
-    assert "priorities-kept" in [caveat["about"] for caveat in kept["restsOn"]]
+    assert "priorities-kept" in [caveat["about"] for caveat in kept["caveats"]]
     assert found(kept) == {"Pod default/web": "loses", "ReplicaSet default/old": "gains"}, (
         "the next pod is of the class"
     )
     assert kept["result"]["summary"]["preempted"] == 1
     assert found(renewed) == {"Pod default/web": "loses", "ReplicaSet default/old": "gains"}
     assert renewed["result"]["summary"]["preempted"] == 0
-    assert "priorities-kept" not in [caveat["about"] for caveat in renewed["restsOn"]]
+    assert "priorities-kept" not in [caveat["about"] for caveat in renewed["caveats"]]
 
 
 @pytest.mark.parametrize(("before", "after", "gains"), [(10, 1_000, "web"), (1_000, 10, "old")])
@@ -170,7 +170,7 @@ def test_a_class_whose_pods_state_their_priority_in_no_cluster_is_made_anew(tmp_
 
     answer = told("diff", "-f", cluster, "--after", setting)
 
-    assert "priorities-kept" in [caveat["about"] for caveat in answer["restsOn"]]
+    assert "priorities-kept" in [caveat["about"] for caveat in answer["caveats"]]
     assert found(answer) == {}
 
 
@@ -237,4 +237,4 @@ def test_what_is_no_setting_is_named(tmp_path: Path) -> None:
     says = ask("diff", "-f", cluster, "--after", old, code=1).output
     assert "a Scenario is no setting that a run has unless its apiVersion is podium.dev/v1alpha1" in says
     assert "twice on one side" in ask("diff", "-f", cluster, "--after", str(both), code=1).output
-    assert "give its files with --after" in ask("diff", "-f", cluster, code=2).output
+    assert "give its files with --after" in ask("diff", "-f", cluster, code=1).output

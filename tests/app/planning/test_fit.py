@@ -1,4 +1,4 @@
-"""`podium plan fit`: how many pods fit, where, and what ends it."""
+"""`podium plan fit`: how many pods fit, where, and limit."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import podium
-from podium.app.planning.bounds import MOST_PLACED
-from podium.app.planning.deciding.capacity import MOST_ON_A_NODE, capacity_of
+from podium.app.planning.constants import MAX_PLACED_PODS
+from podium.app.planning.deciding.capacity import MAX_PER_NODE, capacity_of
 from podium.app.planning.deciding.decisions import Decisions
 from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, told, written
 
@@ -33,18 +33,37 @@ def test_the_first_screen_tells_how_many_fit_by_shape_and_what_ends_it(tmp_path:
     )
 
     assert ask("-f", cluster, "fit", "-f", asked(tmp_path, pod("web"))).stdout == (
-        "13 of Pod default/web fit, on 3 of 4 nodes; what ends it: Insufficient cpu\n"
+        "13 of Pod default/web fit, on 3 of 4 nodes; limit: Insufficient cpu\n"
         "\n"
         "Where  by shape of node\n"
-        "  fit  nodes  on each  like                                what ends it\n"
+        "  fit  nodes  on each  like                                limit\n"
         "  8    1      8        cpu 8, memory 16Gi                  Insufficient cpu\n"
         "  5    2      1 to 4   cpu 4, memory 16Gi                  Insufficient cpu\n"
         "  0    1      0        cpu 4, memory 16Gi, taint gpu=true  taint gpu=true:NoSchedule\n"
         "\n"
-        "What ends it\n"
+        "Limits\n"
         "  3 nodes  Insufficient cpu: a, b, c\n"
         "  1 node   taint gpu=true:NoSchedule: d\n"
     )
+
+
+def test_headline_and_sections_count_the_same_nodes_for_a_reason(tmp_path: Path) -> None:
+    """Insufficient cpu ends it on three nodes; one of them takes no pod at all."""
+    narrow = node("narrow", "8")
+    narrow["status"]["allocatable"]["memory"] = "2Gi"
+    cluster = written(tmp_path, node("a"), node("b"), node("full", "2"), narrow, pod("old", "2", on="full"))
+    new = pod("web")
+    new["spec"]["containers"][0]["resources"]["requests"]["memory"] = "1Gi"
+
+    answer = told("-f", cluster, "fit", "-f", asked(tmp_path, new))
+
+    assert answer["headline"].endswith("on 3 of 4 nodes; limit on 3 nodes: Insufficient cpu")
+    assert {end["why"]: len(end["nodes"]) for end in answer["limits"]} == {
+        "Insufficient cpu": 3,
+        "Insufficient memory": 1,
+    }
+    by_shape = [end for shape in answer["shapes"] for end in shape["limits"] if end["why"] == "Insufficient cpu"]
+    assert sum(end["nodes"] for end in by_shape) == 3
 
 
 def test_a_workload_is_asked_about_by_the_pod_that_it_makes(tmp_path: Path) -> None:
@@ -142,12 +161,10 @@ def test_so_many_are_placed_one_after_another_with_whom_they_preempt(tmp_path: P
     cluster = written(tmp_path, node("a"), pod("old-0", "2", on="a", owner="old"), pod("old-1", on="a", owner="old"))
     question = ("-f", cluster, "fit", "-f", asked(tmp_path, pod("web", "2", priority=5)), "--replicas", "3")
 
-    assert told(*question)["headline"] == (
-        "0 of 3 of Pod default/web get a node; what ends it: 1 node: Insufficient cpu"
-    )
+    assert told(*question)["headline"] == ("0 of 3 of Pod default/web get a node; limit: 1 node: Insufficient cpu")
     answer = told(*question, "--preempt")
     assert answer["headline"] == (
-        "2 of 3 of Pod default/web get a node, 2 of them by preempting 2 pods; what ends it: 1 node: Insufficient cpu"
+        "2 of 3 of Pod default/web get a node, 2 of them by preempting 2 pods; limit: 1 node: Insufficient cpu"
     )
     assert answer["placed"] == [{"node": "a", "pods": 2}]
     assert answer["victims"] == {"ReplicaSet default/old": 2}
@@ -159,7 +176,7 @@ def test_pods_that_are_pending_take_room_first_where_that_is_asked_for(tmp_path:
     question = ("-f", cluster, "fit", "-f", asked(tmp_path, pod("web")))
 
     assert told(*question)["fit"]["fits"] == 4
-    assert "pending" in [caveat["about"] for caveat in told(*question)["restsOn"]]
+    assert "pending" in [caveat["about"] for caveat in told(*question)["caveats"]]
     assert told(*question, "--after-pending")["fit"]["fits"] == 2
 
 
@@ -171,7 +188,7 @@ def test_pods_that_keep_apart_are_placed_one_after_another(tmp_path: Path) -> No
     answer = told("-f", cluster, "fit", "-f", asked(tmp_path, pod("web", affinity=apart)))
 
     assert answer["fit"]["fits"] == 2
-    assert answer["ends"] == [{"why": "node(s) didn't match pod anti-affinity rules", "nodes": ["a", "b"]}]
+    assert answer["limits"] == [{"why": "node(s) didn't match pod anti-affinity rules", "nodes": ["a", "b"]}]
 
 
 def test_what_keeps_a_pod_off_every_node_is_told(tmp_path: Path) -> None:
@@ -189,7 +206,7 @@ def test_a_node_that_takes_pods_without_end_is_filled_so_far_and_no_further(tmp_
 
     answer = told("-f", written(tmp_path, endless, node("b", "3")), "fit", "-f", asked(tmp_path, pod("web")))
 
-    assert answer["headline"].startswith(f"at least {MOST_ON_A_NODE + 3:,} of Pod default/web fit, on 2 of 2 nodes")
+    assert answer["headline"].startswith(f"at least {MAX_PER_NODE + 3:,} of Pod default/web fit, on 2 of 2 nodes")
     assert answer["fit"]["atLeast"] is True
 
 
@@ -212,7 +229,7 @@ def test_the_table_has_a_row_for_each_node(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("b"), node("a", unschedulable=True))
 
     assert ask("-f", cluster, "fit", "-f", asked(tmp_path, pod("web")), "-o", "csv").stdout == (
-        "node,fits,withPreemption,whatEndsIt\na,0,,cordoned\nb,4,,Insufficient cpu\n"
+        "node,fits,withPreemption,limit\na,0,,cordoned\nb,4,,Insufficient cpu\n"
     )
 
 
@@ -222,7 +239,7 @@ def test_a_file_has_one_object_that_makes_pods(tmp_path: Path) -> None:
     told_of = ask("-f", cluster, "fit", "-f", asked(tmp_path, pod("web"), pod("api")), code=1).output
     assert "the files hold 2 objects that make pods" in told_of
     assert "hold 0 objects" in ask("-f", cluster, "fit", "-f", asked(tmp_path, budget("x")), code=1).output
-    assert "give its file with -f" in ask("-f", cluster, "fit", code=2).output
+    assert "give its file with -f" in ask("-f", cluster, "fit", code=1).output
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -236,15 +253,15 @@ def test_as_many_fit_as_can_be_placed_one_after_another(seed: int) -> None:
 
     found = capacity_of(decisions, record)
 
-    with decisions.supposing():
-        placed = decisions.settle(decisions.copies(record, 200))
+    with decisions.what_if():
+        placed = decisions.schedule(decisions.copies(record, 200))
     by_node: dict[str, int] = {}
-    for fate in placed.fates:
+    for fate in placed.placed:
         by_node[fate.node] = by_node.get(fate.node, 0) + 1
     names = decisions.cluster.nodes.names_by_row()
     assert {names[row]: count for row, count in found.counts.items() if count} == by_node
-    assert found.total == len(placed.fates) < MOST_PLACED
-    assert not decisions.scratch.mark()
+    assert found.total == len(placed.placed) < MAX_PLACED_PODS
+    assert not decisions.scratch.savepoint()
 
 
 def some_cluster(random: Random) -> list[dict[str, Any]]:

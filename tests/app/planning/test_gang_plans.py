@@ -25,10 +25,10 @@ def test_a_gang_of_which_too_few_fit_waits_as_a_whole_for_what_the_others_lack(t
     answer = pending(tmp_path, node("a"), group("training", 3), *members)
 
     assert answer["headline"] == (
-        "3 of 3 pending pods get no node; Pod default/w0 and 2 like it requests.cpu 2 -> 1300m lets 3 in"
+        "3 of 3 pending pods get no node; Pod default/w0 and 2 like it requests.cpu 2 -> 1300m places 3"
     )
     assert "one more node like a" in [change["change"] for change in answer["changes"]]
-    assert [(cause["cause"], cause["pods"], cause["freed"]) for cause in answer["causes"]] == [
+    assert [(cause["cause"], cause["pods"], cause["placed"]) for cause in answer["causes"]] == [
         ("1 node: Insufficient cpu", 3, 3)
     ]
     assert answer["placed"] == []
@@ -50,7 +50,7 @@ def test_so_many_nodes_are_named_as_a_gang_lacks_where_one_more_lets_nobody_in(t
 
     answer = pending(tmp_path, node("a"), group("training", 4), *members)
 
-    assert ("3 more nodes like a", 4) in [(change["change"], change["freed"]) for change in answer["changes"]]
+    assert ("3 more nodes like a", 4) in [(change["change"], change["placed"]) for change in answer["changes"]]
 
 
 def test_a_quota_is_raised_for_whole_gangs(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_quota_is_raised_for_whole_gangs(tmp_path: Path) -> None:
     answer = pending(tmp_path, node("a", "12"), quota, group("red", 3), group("blue", 3), *owners, *made)
 
     (change,) = answer["changes"]
-    assert (change["change"], change["freed"]) == ("ResourceQuota default/q pods 4 -> 6", 6)
+    assert (change["change"], change["placed"]) == ("ResourceQuota default/q pods 4 -> 6", 6)
     assert [(left["workload"], left["pods"]) for left in answer["notMade"]] == [
         ("ReplicaSet default/blue", 1),
         ("ReplicaSet default/red", 1),
@@ -130,7 +130,7 @@ def test_as_many_pods_of_a_gang_fit_as_get_nodes_together(tmp_path: Path) -> Non
     alone = fit(tmp_path, nodes, asked)
 
     assert whole["fit"]["fits"] == 4
-    assert [end["why"] for end in whole["ends"]] == ["Insufficient cpu"]
+    assert [end["why"] for end in whole["limits"]] == ["Insufficient cpu"]
     assert in_part["fit"]["fits"] == 0
     assert in_part["fit"]["why"] == "its gang waits: 4 of the 5 that it needs would fit; 3 nodes: Insufficient cpu"
     assert alone["fit"]["why"] == 'waiting for pod\'s pod group "red" to appear in scheduling queue'

@@ -1,14 +1,15 @@
-"""`podium plan ... --outcomes`: how chance may have a plan come out, by who suffers."""
+"""`podium plan ... --outcomes`: the outcomes that a plan may have by chance, by the workloads that lose pods."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import podium
-from podium.app.planning.chances.draws import Draws
-from podium.app.planning.chances.stories import Story, Suffering, outcomes_of
+from podium.app.planning.outcomes import SampledRun, TieBreaks, WorkloadLoss, sampled
+from podium.framework.runner import Runner
 from tests.app.planning.small import (
     PLACES_GROUPS,
     Raw,
@@ -45,78 +46,78 @@ def urgent(folder: Path, name: str = "urgent") -> str:
     return written(folder, pod(name, "3", priority=100, priorityClassName="high"), name="urgent.json")
 
 
-def suffering(answer: Raw) -> dict[str, int]:
-    """By who suffers, in how many stories."""
+def losses(answer: Raw) -> dict[str, int]:
+    """Return the number of runs by the workloads that lose pods."""
     return {
-        ", ".join(each["workload"] for each in ending["suffering"]): ending["stories"]
-        for ending in answer["outcomes"]["endings"]
+        ", ".join(each["workload"] for each in outcome["losses"]): outcome["samples"]
+        for outcome in answer["outcomes"]["outcomes"]
     }
 
 
-def test_a_story_is_told_again_for_each_way_in_which_its_draws_could_have_come_out(tmp_path: Path) -> None:
-    answer = told("-f", two_full(tmp_path), "deploy", "-f", urgent(tmp_path), "--outcomes", "--stories", "2")
+def test_samples_cover_each_outcome_of_a_tie(tmp_path: Path) -> None:
+    answer = told("-f", two_full(tmp_path), "deploy", "-f", urgent(tmp_path), "--outcomes", "--samples", "2")
 
-    assert suffering(answer) == {"ReplicaSet default/web": 1, "ReplicaSet default/sum": 1}
-    chance = answer["leftToChance"]
-    assert (chance["decisions"], chance["deciding"], chance["notFollowed"]) == (1, 1, 0)
-    (draw,) = chance["named"]
-    assert (draw["time"], draw["pod"]) == (0, "default/urgent")
-    assert [(each["nodes"][0]["node"], each["followed"]) for each in draw["outcomes"]] == [("b", True), ("a", True)]
-
-
-def test_what_no_story_follows_is_said(tmp_path: Path) -> None:
-    question = ("-f", two_full(tmp_path), "deploy", "-f", urgent(tmp_path), "--outcomes", "--stories", "1")
-
-    assert told(*question)["leftToChance"]["notFollowed"] == 1
-    assert "1 outcome in no story" in ask(*question).stdout
+    assert losses(answer) == {"ReplicaSet default/web": 1, "ReplicaSet default/sum": 1}
+    ties = answer["ties"]
+    assert (ties["decisions"], ties["deciding"], ties["notSampled"]) == (1, 1, 0)
+    (tie,) = ties["named"]
+    assert (tie["time"], tie["pod"]) == (0, "default/urgent")
+    assert [(each["nodes"][0]["node"], each["sampled"]) for each in tie["outcomes"]] == [("b", True), ("a", True)]
 
 
-def test_where_nothing_is_left_to_chance_one_story_is_enough(tmp_path: Path) -> None:
+def test_outcomes_that_no_run_had_are_counted(tmp_path: Path) -> None:
+    question = ("-f", two_full(tmp_path), "deploy", "-f", urgent(tmp_path), "--outcomes", "--samples", "1")
+
+    assert told(*question)["ties"]["notSampled"] == 1
+    assert "1 outcome in no run" in ask(*question).stdout
+
+
+def test_a_plan_without_ties_is_run_once(tmp_path: Path) -> None:
     answer = told("-f", two_full(tmp_path), "drain", "a", "--outcomes")
 
-    assert answer["outcomes"]["stories"] == 1
-    assert suffering(answer) == {"ReplicaSet default/web": 1}
+    assert answer["outcomes"]["samples"] == 1
+    assert losses(answer) == {"ReplicaSet default/web": 1}
 
 
-def test_nothing_is_told_again_unless_that_is_asked_for(tmp_path: Path) -> None:
+def test_outcomes_are_sampled_only_on_request(tmp_path: Path) -> None:
     answer = told("-f", two_full(tmp_path), "deploy", "-f", urgent(tmp_path))
 
     assert "outcomes" not in answer
-    assert "leftToChance" not in answer
+    assert "ties" not in answer
 
 
-def test_nodes_that_are_equal_at_nobodys_cost_are_counted_alone(tmp_path: Path) -> None:
+def test_ties_without_victims_are_only_counted(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("a"), node("b"))
-    question = ("-f", cluster, "deploy", "-f", urgent(tmp_path), "--outcomes", "--stories", "3")
+    question = ("-f", cluster, "deploy", "-f", urgent(tmp_path), "--outcomes", "--samples", "3")
 
     answer = told(*question)
 
-    assert suffering(answer) == {"": 3}
-    assert (answer["leftToChance"]["decisions"], answer["leftToChance"]["named"]) == (1, [])
-    assert "1 decision between nodes that are equal, at nobody's cost" in ask(*question).stdout
+    assert losses(answer) == {"": 3}
+    assert (answer["ties"]["decisions"], answer["ties"]["named"]) == (1, [])
+    assert "1 decision between equal nodes, without victims" in ask(*question).stdout
 
 
-def test_pods_that_are_pending_are_decided_about_again(tmp_path: Path) -> None:
+def test_decisions_about_pending_pods_are_sampled(tmp_path: Path) -> None:
     waiting = pod("urgent", "3", priority=100)
-    answer = told("-f", two_full(tmp_path, waiting), "pending", "--outcomes", "--stories", "2")
+    answer = told("-f", two_full(tmp_path, waiting), "pending", "--outcomes", "--samples", "2")
 
-    assert suffering(answer) == {"ReplicaSet default/web": 1, "ReplicaSet default/sum": 1}
+    assert losses(answer) == {"ReplicaSet default/web": 1, "ReplicaSet default/sum": 1}
 
 
-def test_so_many_pods_are_placed_again(tmp_path: Path) -> None:
-    question = ("-f", two_full(tmp_path), "fit", "-f", urgent(tmp_path), "--preempt", "--outcomes", "--stories", "2")
+def test_placements_of_replicas_are_sampled(tmp_path: Path) -> None:
+    question = ("-f", two_full(tmp_path), "fit", "-f", urgent(tmp_path), "--preempt", "--outcomes", "--samples", "2")
 
     answer = told(*question, "--replicas", "1")
 
-    assert suffering(answer) == {"ReplicaSet default/web": 1, "ReplicaSet default/sum": 1}
-    assert "say how many with --replicas" in ask(*question, code=2).stderr
+    assert losses(answer) == {"ReplicaSet default/web": 1, "ReplicaSet default/sum": 1}
+    assert "give a number with --replicas" in ask(*question, code=1).stderr
 
 
-def test_every_question_that_plays_something_has_it(tmp_path: Path) -> None:
+def test_every_played_question_samples_outcomes(tmp_path: Path) -> None:
     cluster, high = two_full(tmp_path), written(tmp_path, priority_class("other", 5), name="after.json")
     patch = tmp_path / "patch.json"
     patch.write_text(json.dumps(replica_set("web", 2, "3")))
-    few = ("--outcomes", "--stories", "2")
+    few = ("--outcomes", "--samples", "2")
     for question in (
         ("fail", "a"),
         ("set", "replicaset/web", "replicas=2"),
@@ -127,84 +128,84 @@ def test_every_question_that_plays_something_has_it(tmp_path: Path) -> None:
         assert "outcomes" in told("-f", cluster, *question, *few), question
 
 
-def test_programs_ask_for_so_many_stories(tmp_path: Path) -> None:
-    answer = podium.plan(two_full(tmp_path), stories=2).deploy(urgent(tmp_path))
+def test_the_library_samples_outcomes(tmp_path: Path) -> None:
+    answer = podium.plan(two_full(tmp_path), samples=2).deploy(urgent(tmp_path))
 
-    assert suffering(answer.to_dict()) == {"ReplicaSet default/web": 1, "ReplicaSet default/sum": 1}
-
-
-# What is counted
+    assert losses(answer.to_dict()) == {"ReplicaSet default/web": 1, "ReplicaSet default/sum": 1}
 
 
-def drawn(*names: str, seed: int = 0) -> Draws:
-    """The draws of one decision: which of the pods on full nodes are preempted."""
+# Which ties are counted
+
+
+def recorded(*names: str, seed: int = 0) -> TieBreaks:
+    """Return the ties of one decision: which of the pods on full nodes is preempted."""
     objects: list[Any] = []
     for name in names:
         objects += [typed_node(name, cpu=1), typed_pod(f"on-{name}", on=name, cpu=1)]
     cluster = cluster_of(*objects)
-    draws = Draws(seed)
-    draws.note(plain_runner(cluster), cluster.read(typed_pod("p", priority=9, cpu=1)))
-    return draws
+    ties = TieBreaks(seed)
+    ties.record(plain_runner(cluster), cluster.read(typed_pod("p", priority=9, cpu=1)))
+    return ties
 
 
-def test_seeds_are_looked_for_that_lead_to_what_no_story_follows() -> None:
+def test_seeds_are_chosen_for_outcomes_that_no_run_had() -> None:
     names = [f"n{number:02}" for number in range(40)]
-    draws = drawn(*names)
-    (draw,) = draws.named
-    asked: list[int] = []
+    ties = recorded(*names)
+    (tie,) = ties.named
+    seeds: list[int] = []
 
-    def tell(seed: int) -> Story:
-        asked.append(seed)
-        node_name = draw.drawn(seed)
-        return Story((Suffering(f"Pod default/on-{node_name}", 1, 0),), frozenset({("default/p", node_name)}))
+    def run(seed: int) -> SampledRun:
+        seeds.append(seed)
+        node_name = tie.node_by(seed)
+        return SampledRun((WorkloadLoss(f"Pod default/on-{node_name}", 1, 0),), frozenset({("default/p", node_name)}))
 
-    found = outcomes_of(tell(0), draws, tell, 100, 0)
+    found = sampled(run(0), ties, run, 100, 0)
 
-    assert len(found.endings) == 40
-    assert found.not_followed == 0
-    assert len(asked) == len(set(asked)) == 100
-
-
-def test_no_more_stories_are_told_than_were_asked_for_nor_than_a_hundred() -> None:
-    draws = drawn("a", "b")
-
-    def tell(seed: int) -> Story:
-        return Story((), frozenset())
-
-    for most, played in ((1, 1), (7, 7), (1_000, 100)):
-        assert outcomes_of(tell(0), draws, tell, most, 0).played == played
+    assert len(found.counts) == 40
+    assert found.not_sampled == 0
+    assert len(seeds) == len(set(seeds)) == 100
 
 
-def test_a_pod_of_a_gang_is_not_said_to_preempt_by_itself(tmp_path: Path) -> None:
+def test_a_plan_is_run_as_often_as_asked_but_at_most_a_hundred_times() -> None:
+    ties = recorded("a", "b")
+
+    def run(seed: int) -> SampledRun:
+        return SampledRun((), frozenset())
+
+    for samples, runs in ((1, 1), (7, 7), (1_000, 100)):
+        assert sampled(run(0), ties, run, samples, 0).runs == runs
+
+
+def test_a_pod_of_a_gang_does_not_preempt_by_itself(tmp_path: Path) -> None:
     traits: dict[str, Any] = {"priority": 100, "priorityClassName": "high", "schedulingGroup": {"podGroupName": "g"}}
     members = written(tmp_path, *(pod(f"g-{place}", "3", **traits) for place in range(2)), name="members.json")
-    question = ("-f", two_full(tmp_path, group("g", 2)), "deploy", "-f", members, "--outcomes", "--stories", "2")
+    question = ("-f", two_full(tmp_path, group("g", 2)), "deploy", "-f", members, "--outcomes", "--samples", "2")
 
     answer = told(*question, "--config", written(tmp_path, PLACES_GROUPS, name="scheduler.json"))
 
-    assert list(suffering(answer)) == ["ReplicaSet default/sum, ReplicaSet default/web"]
-    assert answer.get("leftToChance", {}).get("deciding", 0) == 0
+    assert list(losses(answer)) == ["ReplicaSet default/sum, ReplicaSet default/web"]
+    assert answer.get("ties", {}).get("deciding", 0) == 0
 
 
-def test_where_a_gang_goes_among_equals_decides_who_suffers_next(tmp_path: Path) -> None:
-    """`urgent` may not preempt the gang, so that it takes the room of whoever runs where that is not."""
+def test_the_node_of_a_gang_decides_which_workload_is_preempted_next(tmp_path: Path) -> None:
+    """`urgent` may not preempt the gang, so that it preempts the pod on the node without the gang."""
     answer = told(
         *beside_a_gang(tmp_path, gang_member("g-0", "2")),
         "--config",
         written(tmp_path, PLACES_GROUPS, name="scheduler.json"),
     )
 
-    assert suffering(answer).keys() == {"ReplicaSet default/web", "ReplicaSet default/sum"}
+    assert losses(answer).keys() == {"ReplicaSet default/web", "ReplicaSet default/sum"}
 
 
-def test_each_member_of_a_gang_draws_beside_those_before_it(tmp_path: Path) -> None:
+def test_ties_of_a_gang_member_consider_the_members_before_it(tmp_path: Path) -> None:
     first = gang_member("g-0", "1", nodeSelector={"name": "c"})
     question = beside_a_gang(tmp_path, first, gang_member("g-1", "2"), node("c", labels={"name": "c"}, cpu="1"))
 
     answer = told(*question, "--config", written(tmp_path, PLACES_GROUPS, name="scheduler.json"))
 
-    assert suffering(answer).keys() == {"ReplicaSet default/web", "ReplicaSet default/sum"}
-    assert answer["leftToChance"]["decisions"] == 1
+    assert losses(answer).keys() == {"ReplicaSet default/web", "ReplicaSet default/sum"}
+    assert answer["ties"]["decisions"] == 1
 
 
 def gang_member(name: str, cpu: str, **spec: Any) -> Raw:
@@ -225,4 +226,17 @@ def beside_a_gang(folder: Path, *members: Raw) -> tuple[str, ...]:
         *members,
         pod("urgent", "3", priority=100, priorityClassName="high"),
     )
-    return "-f", cluster, "pending", "--outcomes", "--stories", "8"
+    return "-f", cluster, "pending", "--outcomes", "--samples", "8"
+
+
+def test_a_plan_for_a_large_cluster_is_sampled_even_without_ties() -> None:
+    ties = TieBreaks(0)
+    cluster = cluster_of(*(typed_node(f"n{number:03}", cpu=1 if number else 9) for number in range(101)))
+    runner = plain_runner(cluster)
+    for percentage, samples in ((None, 1), (0, 5)):
+        runner = Runner(replace(runner.profile, percentage_of_nodes_to_score=percentage), cluster)
+        ties.record(runner, cluster.read(typed_pod("p", cpu=1)))
+        found = sampled(SampledRun((), frozenset()), ties, lambda seed: SampledRun((), frozenset()), 5, 0)
+
+        assert (found.ties, found.runs) == (0, samples)
+        assert ("begins searches at any node" in str(found.sections()[0].rest)) == (samples == 5)

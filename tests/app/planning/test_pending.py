@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 import podium
-from podium.app.planning.deciding import quotas
-from podium.app.planning.deciding.decisions import Decisions
-from podium.app.planning.deciding.fates import kind_of
-from podium.store.admission.usage import Amounts, usage_of
+from podium.app.planning.deciding import causes as causes_module
+from podium.app.planning.deciding.decisions import Decisions, kind_of
+from podium.store.admission.quotas import Amounts, usage_of
 from podium.store.stored import Stored
 from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, told, written
 
@@ -18,11 +17,11 @@ GPU = {"key": "gpu", "value": "true", "effect": "NoSchedule"}
 
 
 def causes(answer: Raw) -> list[tuple[str, int, str | None, int]]:
-    return [(cause["cause"], cause["pods"], cause["change"], cause["freed"]) for cause in answer["causes"]]
+    return [(cause["cause"], cause["pods"], cause["change"], cause["placed"]) for cause in answer["causes"]]
 
 
 def change_of(sort: str, answer: Raw) -> Raw:
-    found: Raw = next(change for change in answer["changes"] if change["sort"] == sort)
+    found: Raw = next(change for change in answer["changes"] if change["type"] == sort)
     return found
 
 
@@ -36,25 +35,25 @@ def test_the_first_screen_tells_each_cause_once_and_what_helps_most(tmp_path: Pa
     )
 
     assert ask("pending", "-f", cluster).stdout == (
-        "4 of 5 pending pods get no node; label disk=ssd on a lets 1 in\n"
+        "4 of 5 pending pods get no node; label disk=ssd on a places 1\n"
         "\n"
         "Why they wait  each cause once\n"
         "  pods  of                      why\n"
         "  2     ReplicaSet default/web  1 node: Insufficient cpu; 1 node: taint gpu=true:NoSchedule\n"
-        "                                -> taint gpu=true:NoSchedule taken off b lets 1 in\n"
+        "                                -> removal of taint gpu=true:NoSchedule from b places 1\n"
         "  2     ReplicaSet default/ssd  1 node: does not match disk=ssd\n"
-        "                                -> label disk=ssd on a lets 1 in\n"
+        "                                -> label disk=ssd on a places 1\n"
         "\n"
-        "What would let them in  each decided again\n"
+        "Changes that would place them  each decided again\n"
         "  1 of 4  label disk=ssd on a\n"
-        "  1 of 4  taint gpu=true:NoSchedule taken off b\n"
+        "  1 of 4  removal of taint gpu=true:NoSchedule from b\n"
         "  1 of 4  a toleration of gpu=true:NoSchedule for 2 pods\n"
         "  1 of 4  ReplicaSet default/web requests.cpu 3 -> 1\n"
         "  1 of 4  ReplicaSet default/ssd without its disk=ssd\n"
         "  1 of 4  one more node like a\n"
         "  2 of 4  2 more nodes like a\n"
         "\n"
-        "Get a node  as things are, one after the other\n"
+        "Get a node  without a change, one after the other\n"
         "  1  ReplicaSet default/web  on a\n"
     )
 
@@ -64,7 +63,7 @@ def test_pods_that_would_get_a_node_are_no_cause(tmp_path: Path) -> None:
 
     answer = told("pending", "-f", cluster)
 
-    assert answer["headline"] == "the one pending pod gets a node as things are"
+    assert answer["headline"] == "the one pending pod gets a node without a change"
     assert (answer["causes"], answer["changes"], answer["findings"]) == ([], [], [])
     assert answer["placed"] == [{"pod": "default/web", "node": "a", "victims": []}]
     assert told("pending", "-f", written(tmp_path, node("a")))["headline"] == "no pod is pending"
@@ -73,12 +72,12 @@ def test_pods_that_would_get_a_node_are_no_cause(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("sort", "change", "spec"),
     [
-        ("gate", "scheduling gate example.com/wait removed", {"schedulingGates": [{"name": "example.com/wait"}]}),
+        ("gate", "removal of scheduling gate example.com/wait", {"schedulingGates": [{"name": "example.com/wait"}]}),
         ("scheduler", "schedulerName default-scheduler in place of mine", {"schedulerName": "mine"}),
         ("label", "label disk=ssd on a", {"nodeSelector": {"disk": "ssd"}}),
         (
             "claim",
-            "PersistentVolumeClaim default/data created, and bound to a volume",
+            "PersistentVolumeClaim default/data created and bound to a volume",
             {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]},
         ),
     ],
@@ -90,9 +89,9 @@ def test_what_keeps_pods_off_is_told_with_the_change_that_takes_it_away(
 
     answer = told("pending", "-f", cluster)
 
-    assert [(cause["pods"], cause["change"], cause["freed"]) for cause in answer["causes"]] == [(4, change, 4)]
-    assert (change_of(sort, answer)["change"], change_of(sort, answer)["freed"]) == (change, 4)
-    assert answer["headline"] == f"4 of 4 pending pods get no node; {change} lets 4 in"
+    assert [(cause["pods"], cause["change"], cause["placed"]) for cause in answer["causes"]] == [(4, change, 4)]
+    assert (change_of(sort, answer)["change"], change_of(sort, answer)["placed"]) == (change, 4)
+    assert answer["headline"] == f"4 of 4 pending pods get no node; {change} places 4"
 
 
 def test_a_cordoned_node_is_uncordoned(tmp_path: Path) -> None:
@@ -100,7 +99,7 @@ def test_a_cordoned_node_is_uncordoned(tmp_path: Path) -> None:
 
     answer = told("pending", "-f", cluster)
 
-    assert causes(answer) == [("2 nodes: cordoned", 1, "uncordon a", 1)]
+    assert causes(answer) == [("2 nodes: cordoned", 1, "uncordoning of a", 1)]
 
 
 def test_a_request_is_lowered_to_what_fits_for_all_or_for_one(tmp_path: Path) -> None:
@@ -108,7 +107,7 @@ def test_a_request_is_lowered_to_what_fits_for_all_or_for_one(tmp_path: Path) ->
 
     answer = told("pending", "-f", cluster)
 
-    requests = [(change["change"], change["freed"]) for change in answer["changes"] if change["sort"] == "request"]
+    requests = [(change["change"], change["placed"]) for change in answer["changes"] if change["type"] == "request"]
     assert requests == [
         ("ReplicaSet default/web requests.cpu 5 -> 2", 4),
         ("ReplicaSet default/web requests.cpu 5 -> 4", 2),
@@ -123,8 +122,8 @@ def test_what_preempts_others_is_told_and_comes_behind_what_does_not(tmp_path: P
 
     answer = told("pending", "-f", cluster)
 
-    wanted = {"sort": "priority", "change": "priorityClassName high (1000) for Pod default/web"}
-    assert answer["changes"][-1] == {**wanted, "freed": 1, "preempted": 1, "objects": 1}
+    wanted = {"type": "priority", "change": "priorityClassName high (1000) for Pod default/web"}
+    assert answer["changes"][-1] == {**wanted, "placed": 1, "preempted": 1, "objects": 1}
     assert answer["causes"][0]["change"] == "Pod default/web requests.cpu 3 -> 1"
 
 
@@ -134,7 +133,7 @@ def test_a_higher_class_is_that_of_the_whole_workload_whose_pods_do_not_preempt_
     waiting = pod("web-1", "3", owner="web")
     cluster = written(tmp_path, *classes, node("a"), node("b"), replica_set("web", 2, "3"), *running, waiting)
 
-    changes = [change for change in told("pending", "-f", cluster)["changes"] if change["sort"] == "priority"]
+    changes = [change for change in told("pending", "-f", cluster)["changes"] if change["type"] == "priority"]
 
     assert [change["change"] for change in changes] == ["priorityClassName high (1000) for ReplicaSet default/web"]
 
@@ -145,7 +144,7 @@ def test_pods_that_preempt_get_a_node_and_that_is_found(tmp_path: Path) -> None:
 
     answer = told("pending", "-f", cluster)
 
-    assert answer["headline"] == "the one pending pod gets a node as things are, and 1 pod is preempted for that"
+    assert answer["headline"] == "the one pending pod gets a node without a change, and 1 pod is preempted for that"
     assert answer["placed"] == [{"pod": "default/web", "node": "a", "victims": ["default/old"]}]
     assert [finding["code"] for finding in answer["findings"]] == ["preempt"]
     ask("pending", "-f", cluster, "--fail-on", "preempt", code=2)
@@ -169,7 +168,7 @@ def test_a_cap_that_puts_preemption_off_is_a_cause(tmp_path: Path) -> None:
 
     assert answer["causes"][0]["cause"].startswith("preemption is put off: the cap of 1/1h on component scheduler")
     change = change_of("cap", answer)
-    assert (change["change"], change["freed"], change["preempted"]) == (
+    assert (change["change"], change["placed"], change["preempted"]) == (
         "DisruptionPolicy default without a cap on schedulers",
         1,
         1,
@@ -186,7 +185,7 @@ def test_a_pod_whose_victims_have_yet_to_end_waits_for_them(tmp_path: Path) -> N
 
     answer = told("pending", "-f", written(tmp_path, node("a"), ending, waiting))
 
-    assert answer["causes"][0]["cause"] == "the pods that it preempted on a have yet to end"
+    assert answer["causes"][0]["cause"] == "the pods that it preempted on a still terminate"
 
 
 def test_without_nodes_a_node_is_what_is_missing(tmp_path: Path) -> None:
@@ -222,7 +221,7 @@ def test_a_namespace_narrows_the_answer_and_csv_has_a_row_for_each_workload(tmp_
 
     assert told("pending", "-n", "team", "-f", cluster)["causes"][0]["examples"] == ["team/other"]
     assert ask("pending", "-n", "team", "-f", cluster, "-o", "csv").stdout == (
-        "workload,pods,cause,change,freedByIt\n"
+        "workload,pods,cause,change,placed\n"
         "Pod team/other,1,1 node: asks for more cpu than the node has,Pod team/other requests.cpu 9 -> 4,1\n"
     )
 
@@ -248,7 +247,7 @@ def test_pods_that_a_quota_refuses_are_told_with_what_it_would_have_to_allow(tmp
 
     assert answer["headline"] == (
         "no pod is pending, and 3 pods are not made because of a quota; "
-        "ResourceQuota default/compute requests.cpu 3 -> 6 lets 1 in"
+        "ResourceQuota default/compute requests.cpu 3 -> 6 places 1"
     )
     why = "ResourceQuota default/compute: requests.cpu 3 of 3 used, 1 asked"
     assert answer["notMade"] == [{"workload": "ReplicaSet default/web", "pods": 3, "why": why}]
@@ -271,9 +270,9 @@ def test_what_is_used_of_a_quota_is_counted_once_however_many_it_refuses(monkeyp
         asked.append(stored)
         return usage_of(stored)
 
-    monkeypatch.setattr(quotas, "usage_of", counted)
+    monkeypatch.setattr(causes_module, "usage_of", counted)
 
-    assert len(quotas.Quotas(decisions).unmade()) == len(sets)
+    assert len(causes_module.QuotaRefusals(decisions).refused()) == len(sets)
     assert len(asked) == len(running) + len(sets)
 
 

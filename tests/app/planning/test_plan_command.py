@@ -14,8 +14,9 @@ import yaml
 import podium
 from tests.app.planning.dumps import as_list, cloud_name, dump
 from tests.app.planning.small import ask, told
+from tests.app.processes import START, run
 from tests.docs.blocks import ROOT
-from tests.store.objects import replicated
+from tests.store.objects import budget, node, replicated, running
 
 Raw = dict[str, Any]
 
@@ -43,6 +44,22 @@ def deployment(name: str, replicas: int, cpu: str, level: str = "standard") -> R
     container = {"name": "main", "image": "registry.example/main:1", "resources": {"requests": requests}}
     spec = {"priorityClassName": level, "containers": [container]}
     return replicated("Deployment", name, replicas, spec)
+
+
+@pytest.mark.parametrize("question", ["fit", "pending", "survive"])
+def test_a_question_that_plays_nothing_does_not_load_the_simulator(
+    cluster: Path, tmp_path: Path, question: str
+) -> None:
+    loaded = f"""
+import atexit, sys
+atexit.register(lambda: print("podium.sim.simulation" in sys.modules, file=sys.stderr))
+{START}
+"""
+    file = written(tmp_path, deployment("web", 2, "1"))
+    options = {"fit": ["-f", file], "pending": [], "survive": ["deploy/app-0000", "-n", "team-0"]}[question]
+    ended = run("plan", "-f", str(cluster), question, *options, code=loaded)
+
+    assert (ended.returncode, ended.stderr.splitlines()[-1]) == (0, "False"), ended.stderr
 
 
 def test_a_drain_tells_how_long_it_takes_and_what_each_workload_goes_through(cluster: Path) -> None:
@@ -99,6 +116,29 @@ def test_a_drain_that_a_budget_holds_says_which_and_whom_and_how_to_unblock_it(c
     assert "is blocked" in told("drain", cloud_name(2), "-f", str(cluster))["headline"]
 
 
+def test_a_drain_that_a_rate_holds_says_which_pods_used_it_up(tmp_path: Path) -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "rs", "controller": True}
+    template = {"containers": [{"name": "main", "image": "web"}]}
+    web = replicated("ReplicaSet", "web", 1, template, uid="rs")
+    rate = {
+        "max": "1/1h",
+        "available": 0,
+        "fullTime": "2026-01-01T00:50:00Z",
+        "lastDisruptions": ["pod web-0 was deleted at 2025-12-31T23:50:00Z"],
+    }
+    limited = budget("web", allowed=1, rate="1/1h", spec={"maxUnavailable": 1}, status={"disruptionRate": rate})
+    pod = running("web-1", node="n1", cpu=1, metadata={"uid": "p", "ownerReferences": [owner]})
+    file = written(tmp_path, node("n1"), node("n2"), web, pod, limited)
+
+    answer = told("drain", "n1", "-f", file, "--start", "2026-01-01T00:00:00Z")
+
+    (finding,) = [finding for finding in answer["findings"] if finding["code"] == "budget"]
+    assert finding["message"].startswith(
+        "budget default/web holds default/web-1: the disruption budget web allows 1/1h disruptions, and they are used "
+        "up (pod web-0 was deleted at 2025-12-31T23:50:00Z); the next is allowed at 2026-01-01T00:50:00Z, in "
+    )
+
+
 def test_what_is_found_and_named_ends_with_two(cluster: Path) -> None:
     drain = ("drain", cloud_name(1), "-f", str(cluster))
 
@@ -106,8 +146,8 @@ def test_what_is_found_and_named_ends_with_two(cluster: Path) -> None:
     ask(*drain, "--fail-on", "any", code=2)
     ask(*drain, "--fail-on", "unschedulable,any", code=2)
     ask(*drain, "--fail-on", "preempt,unschedulable")
-    assert "names no code" in ask(*drain, "--fail-on", " ,", code=2).output
-    assert "is no code" in ask(*drain, "--fail-on", "evicted", code=2).output
+    assert "names no code" in ask(*drain, "--fail-on", " ,", code=1).output
+    assert "is not a code" in ask(*drain, "--fail-on", "evicted", code=1).output
 
 
 def test_a_saved_plan_is_a_scenario_that_gives_the_same(cluster: Path, tmp_path: Path) -> None:
@@ -247,7 +287,7 @@ def test_the_first_screen_is_headline_impact_nodes_and_what_it_rests_on(cluster:
     titles = [line.split("  ")[0] for line in first.splitlines() if line[:1].isupper()]
 
     assert first.splitlines()[0].startswith(f"drain of {cloud_name(1)} takes ")
-    assert titles == ["Drains", "Impact", "Held", "Nodes", "This rests on"]
+    assert titles == ["Drains", "Impact", "Held", "Nodes", "Caveats"]
     more = ask(*drain, "--timeline", "--pods", "--nodes").stdout
     assert all(title in more for title in ("Timeline", "Pods", "All nodes"))
 
@@ -264,7 +304,7 @@ def test_where_no_node_is_meant_that_is_told(cluster: Path) -> None:
     assert "no node is named" in ask("drain", *file, code=1).output
     assert "did you mean" in ask("drain", cloud_name(1)[:-1], *file, code=1).output
     assert "no node of 5 has these labels" in ask("fail", "-l", "a=b", *file, code=1).output
-    assert "Nothing to read" in ask("drain", "n", code=2).output
+    assert "Nothing to read" in ask("drain", "n", code=1).output
 
 
 def test_a_later_file_takes_the_place_of_what_was_read(cluster: Path, tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_a_field_is_taken_away_by_none() -> None:
         (lambda plans: plans.drain("nowhere"), "no node nowhere"),
         (lambda plans: plans.drain(NODE, timeout="soon"), "timeout: "),
         (lambda plans: plans.fail(NODE, for_=-1), "for_: is negative"),
-        (lambda plans: plans.nodes(add=2), "say which with like"),
+        (lambda plans: plans.nodes(add=2), "say which nodes are added, with like"),
         (lambda plans: plans.nodes(like=NODE), "say with add how many"),
         (lambda plans: plans.nodes(add=-1), "negative"),
         (lambda plans: plans.nodes(add=10**9, like=NODE), "1,000,000,000 nodes are added; a plan adds 10,000 at most"),

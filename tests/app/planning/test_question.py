@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+from weakref import ReferenceType, ref
 
 import pytest
 
 from podium.api.input.codec import Document, Input, decode
 from podium.app.planning import question as questions
-from podium.app.planning.question import Question, play_question, step
+from podium.app.planning.question import PlanQuestion, can_fork, play_question
+from podium.app.planning.scenarios import step, with_scenario
 from podium.app.simulating.simulation_result import SimulationResult, play_shown
+from podium.controlplane.assembly import create_objects
+from podium.sim import run
+from podium.sim import simulation as simulations
+from podium.sim.run import simulation_of
 from podium.sim.run_options import RunOptions
+from podium.sim.simulation import Simulation
+from podium.store.store import Store
 from tests.app.planning.small import Raw, budget, node, pod, replica_set
 
-DRAIN = Question("drain", (step("drain", {"name": "a", "force": True}),))
-LATER = Question("fail", (step("nodeDown", {"name": "a"}, "30s"), step("nodeUp", {"name": "a"}, "10m")))
+DRAIN = PlanQuestion("drain", (step("drain", {"name": "a", "force": True}),))
+LATER = PlanQuestion("fail", (step("nodeDown", {"name": "a"}, "30s"), step("nodeUp", {"name": "a"}, "10m")))
 SCENARIO = {
     "apiVersion": "podium.dev/v1alpha1",
     "kind": "Scenario",
@@ -40,7 +51,7 @@ def cluster(*more: Raw) -> Input:
 
 
 def all_of(result: SimulationResult) -> dict[str, Any]:
-    return {**result.to_dict(), "restsOn": [], "lives": result.measures.nodes, "lasts": result.measures.end_ns}
+    return {**result.to_dict(), "caveats": [], "lives": result.measures.nodes, "lasts": result.measures.end_ns}
 
 
 @pytest.mark.parametrize("question", [DRAIN, LATER])
@@ -57,7 +68,7 @@ def all_of(result: SimulationResult) -> dict[str, Any]:
 )
 @pytest.mark.parametrize("options", [RunOptions(), RunOptions(until_ns=3600 * 10**9, seed=3)])
 def test_what_happens_anyway_is_what_a_run_without_the_steps_comes_to(
-    question: Question, more: tuple[Raw, ...], options: RunOptions
+    question: PlanQuestion, more: tuple[Raw, ...], options: RunOptions
 ) -> None:
     given = cluster(*more)
 
@@ -69,21 +80,95 @@ def test_what_happens_anyway_is_what_a_run_without_the_steps_comes_to(
     assert played.baseline.placement == alone.placement
 
 
-def test_a_cluster_in_which_nothing_happens_is_played_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(not can_fork(), reason="the platform does not fork processes")
+@pytest.mark.parametrize("question", [DRAIN, LATER])
+@pytest.mark.parametrize("options", [RunOptions(), RunOptions(until_ns=3600 * 10**9, seed=3, tells_placements=True)])
+def test_a_forked_copy_plays_the_same_baseline(question: PlanQuestion, options: RunOptions) -> None:
+    given = cluster(pod("big", "3", priority=5), pod("never", "30"), replica_set("short", 2))
+
+    forked = play_question(given, question, options, forks=True)
+
+    plain = play_question(given, question, options)
+    for ours, theirs in ((forked.baseline, plain.baseline), (forked.result, plain.result)):
+        assert all_of(ours) == all_of(theirs)
+        assert (ours.told_more is None) == (theirs.told_more is None)
+    assert forked.impact == plain.impact
+
+
+@pytest.mark.skipif(not can_fork(), reason="the platform does not fork processes")
+def test_the_baseline_is_played_here_if_the_forked_copy_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = cluster(pod("never", "30"))
+    plain = play_question(given, LATER, RunOptions())
+
+    def killed(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr(Simulation, "end_after", killed)
+
+    assert all_of(play_question(given, LATER, RunOptions(), forks=True).baseline) == all_of(plain.baseline)
+
+
+def test_the_run_without_steps_is_played_only_if_something_happens_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[Input] = []
 
-    def counted(given: Input, options: RunOptions, progress: Any = None) -> SimulationResult:
+    def counted(given: Input, options: RunOptions, *others: Any) -> SimulationResult:
         runs.append(given)
-        return play_shown(given, options, progress)
+        return play_shown(given, options, *others)
 
     monkeypatch.setattr(questions, "play_shown", counted)
 
     play_question(cluster(), DRAIN, RunOptions())
     assert not runs
 
-    play_question(cluster(pod("never", "30")), DRAIN, RunOptions())
+    # The scheduler tries the pod again after 5 minutes; the drain has ended by then.
+    waiting = cluster(pod("never", "30"))
+    play_question(waiting, DRAIN, RunOptions())
+    assert not runs
+
+    play_question(waiting, LATER, RunOptions())
+    assert len(runs) == 1
     play_question(cluster(SCENARIO), DRAIN, RunOptions())
     assert len(runs) == 2
+
+
+def test_two_simulations_are_never_in_memory_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[ReferenceType[Simulation]] = []
+
+    def noted(*args: Any, **options: Any) -> Simulation:
+        assert [reference() for reference in made] == [None] * len(made)
+        simulation = simulation_of(*args, **options)
+        made.append(ref(simulation))
+        return simulation
+
+    monkeypatch.setattr(questions, "simulation_of", noted)
+    monkeypatch.setattr(run, "simulation_of", noted)
+
+    play_question(cluster(SCENARIO), DRAIN, RunOptions())
+
+    assert len(made) == 2
+
+
+def test_the_objects_are_created_once_for_both_runs_and_all_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    creations: list[int] = []
+
+    def counted(store: Store, documents: Sequence[Document], now: int) -> None:
+        creations.append(now)
+        create_objects(store, documents, now)
+
+    monkeypatch.setattr(simulations, "create_objects", counted)
+
+    play_question(cluster(SCENARIO), DRAIN, RunOptions(), samples=2)
+    assert len(creations) == 1
+
+    # A question that begins with other objects is compared with a run of those that were read.
+    other = replace(DRAIN, begins_with=tuple(read(node("a", cpu="1")).documents))
+    played = play_question(cluster(SCENARIO), other, RunOptions())
+    assert len(creations) == 3
+    assert all_of(played.baseline) == all_of(
+        play_shown(
+            cluster(SCENARIO), RunOptions(until_ns=played.result.measures.end_ns - played.result.measures.start_ns)
+        )
+    )
 
 
 def test_it_is_the_same_run_whether_its_steps_come_at_once_or_are_added() -> None:
@@ -91,5 +176,5 @@ def test_it_is_the_same_run_whether_its_steps_come_at_once_or_are_added() -> Non
 
     played = play_question(given, DRAIN, RunOptions())
 
-    whole = play_shown(questions.with_scenario(given, played.scenario), RunOptions())
+    whole = play_shown(with_scenario(given, played.scenario), RunOptions())
     assert all_of(played.result) == all_of(whole)

@@ -8,13 +8,11 @@ import pytest
 import yaml
 
 import podium
-from podium.app.planning.deciding.causes import blocked
+from podium.app.planning.deciding.capacity import shapes_of
+from podium.app.planning.deciding.causes import QuotaRefusals, blocked_pods
 from podium.app.planning.deciding.decisions import Decisions
-from podium.app.planning.deciding.quotas import Quotas, raised
-from podium.app.planning.deciding.search import helping
-from podium.app.planning.deciding.shapes import shapes_of
-from podium.app.planning.deciding.sparing import Sparing
-from podium.app.planning.deciding.writing import remedy_of
+from podium.app.planning.deciding.protection import Protection
+from podium.app.planning.deciding.search import helpful_changes, raised_quotas, remedy_of
 from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, told, written
 
 GPU = {"key": "gpu", "value": "true", "effect": "NoSchedule"}
@@ -50,20 +48,20 @@ def test_each_change_that_lets_pods_in_does_so_when_it_is_written_and_played(tmp
     cluster = podium.load(waiting(tmp_path))
     decisions = Decisions(cluster)
     names = {each.key for each in decisions.pending}
-    with decisions.supposing():
-        settled = decisions.settle(decisions.pending, preempts=True)
-        held = blocked(decisions, settled)
-        found, _ = helping(decisions, held, shapes_of(decisions.cluster, settled.waiting))
-        remedies = [(each, remedy_of(decisions, each.change, settled.waiting)) for each in found]
+    with decisions.what_if():
+        result = decisions.schedule(decisions.pending, preempts=True)
+        held = blocked_pods(decisions, result)
+        found, _ = helpful_changes(decisions, held, shapes_of(decisions.cluster, result.waiting))
+        remedies = [(each, remedy_of(decisions, each.change, result.waiting)) for each in found]
     before = placed(cluster, names)
 
     assert {"node", "taint", "toleration", "cordon", "label", "claim", "gate", "scheduler", "request", "priority"} <= {
-        each.change.sort for each, _ in remedies
+        each.change.type for each, _ in remedies
     }
     for each, remedy in remedies:
         assert remedy is not None, each.change.text
         after = placed(cluster.with_(*remedy.objects), names)
-        assert {fate.pod.key for fate in each.settled.fates} <= after - before, each.change.text
+        assert {fate.pod.key for fate in each.result.placed} <= after - before, each.change.text
 
 
 def test_each_change_that_spares_pods_does_so_when_it_is_written_and_played(tmp_path: Path) -> None:
@@ -85,12 +83,12 @@ def test_each_change_that_spares_pods_does_so_when_it_is_written_and_played(tmp_
     cluster = podium.load(file)
     decisions = Decisions(cluster)
     targets = decisions.workloads.placed("ReplicaSet default/old")
-    with decisions.supposing():
-        settled = decisions.settle(decisions.pending, preempts=True, comes_back=True)
-    changes = Sparing(decisions, tuple(targets), "ReplicaSet default/old", settled).changes(
+    with decisions.what_if():
+        result = decisions.schedule(decisions.pending, preempts=True, replaces=True)
+    changes = Protection(decisions, tuple(targets), "ReplicaSet default/old", result).changes(
         shapes_of(decisions.cluster, decisions.pending)
     )
-    remedies = {each.change.sort: remedy_of(decisions, each.change, decisions.pending) for each in changes}
+    remedies = {each.change.type: remedy_of(decisions, each.change, decisions.pending) for each in changes}
 
     assert {"policy", "priority", "request"} <= set(remedies)
     assert [event["pod"] for event in _preempted(cluster)] == ["default/old-1"]
@@ -115,7 +113,7 @@ def test_a_quota_is_raised_in_the_file_that_raises_it(tmp_path: Path) -> None:
     }
     cluster = podium.load(written(tmp_path, quota, node("a"), replica_set("web", 3), pod("web-0", on="a", owner="web")))
     decisions = Decisions(cluster)
-    (found,) = raised(decisions, Quotas(decisions).unmade())
+    (found,) = raised_quotas(decisions, QuotaRefusals(decisions).refused())
 
     remedy = remedy_of(decisions, found.change, ())
 
@@ -190,7 +188,7 @@ def test_of_what_fits_that_many_get_nodes_when_it_is_played(
     ],
 )
 def test_what_a_question_has_no_more_of_is_refused_with_what_to_use(asked: tuple[str, ...], told_instead: str) -> None:
-    output = " ".join(ask(*asked, code=2).output.split())
+    output = " ".join(ask(*asked, code=1).output.split())
 
     assert told_instead in output
 
@@ -206,8 +204,9 @@ def test_each_pod_and_each_node_is_shown_where_that_is_asked_for(tmp_path: Path)
         "  default/ssd  0         waits: 1 node: Insufficient cpu -> Pod default/ssd requests.cpu 2 -> 1\n"
     )
     assert (
-        "default/old  0         a     goes for default/web\n" in ask("survive", "old", "-f", cluster, "--pods").stdout
+        "default/old  0         a     preempted for default/web\n"
+        in ask("survive", "old", "-f", cluster, "--pods").stdout
     )
-    assert "All nodes\n  node  fit  what ends it\n  a     1    Insufficient cpu\n" in (
+    assert "All nodes\n  node  fit  limit\n  a     1    Insufficient cpu\n" in (
         ask("-f", cluster, "fit", "-f", small, "--nodes").stdout
     )

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import podium
+from podium.api.meta import plain
+from podium.api.pod import Pod
+from podium.api.policy import preemption_policy
+from podium.app.planning.deciding.protection import _with_policy
+from podium.store.admission.pod_admission import admit_pod
 from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, told, written
 
 
@@ -30,54 +36,55 @@ def threatened(folder: Path, *more: Raw) -> str:
 
 
 def changes(answer: Raw) -> dict[str, str]:
-    return {change["change"]: change["sort"] for change in answer["changes"]}
+    return {change["change"]: change["type"] for change in answer["changes"]}
 
 
-def test_the_first_screen_tells_who_takes_it_and_what_would_spare_it(tmp_path: Path) -> None:
+def test_the_first_screen_has_the_preemptors_and_what_would_protect_it(tmp_path: Path) -> None:
     assert ask("survive", "rs/old", "-f", threatened(tmp_path)).stdout == (
         "1 of 2 pods of ReplicaSet default/old does not survive: Pod default/web preempts it; ReplicaSet\n"
-        "  default/old requests.cpu 3 -> 1 would spare them\n"
+        "  default/old requests.cpu 3 -> 1 would protect them\n"
         "\n"
-        "Preempted  if all that is pending is decided about, in the order of the queue\n"
+        "Preempted  if all pending pods are decided about, in queue order\n"
         "  default/old-1  priority 10  for default/web  priority 1000  on b\n"
         "\n"
-        "Who could  of what is pending, each by itself\n"
+        "Possible preemptors  pending pods, each by itself\n"
         "  1  Pod default/web  priority 1000  would, on the node that is best for it\n"
         "\n"
-        "What would spare them  the smallest change of each sort, decided again\n"
+        "Changes that would protect it  the smallest change of each type, decided again\n"
         "  request   ReplicaSet default/old requests.cpu 3 -> 1\n"
-        "            -> nobody goes or waits for it\n"
+        "            -> no other pod is preempted or waits\n"
         "  request   Pod default/web requests.cpu 3 -> 1\n"
-        "            -> nobody goes or waits for it\n"
-        "  policy    preemptionPolicy NonPreemptible for ReplicaSet default/old\n"
+        "            -> no other pod is preempted or waits\n"
+        "  policy    a PriorityClass of the same value with preemptionPolicy NonPreemptible for ReplicaSet\n"
+        "            default/old\n"
         "            -> 1 of Pod default/web waits\n"
-        "  policy    preemptionPolicy Never for Pod default/web\n"
+        "  policy    a PriorityClass of the same value with preemptionPolicy Never for Pod default/web\n"
         "            -> 1 of Pod default/web waits\n"
         "  priority  priority 1000 for ReplicaSet default/old (PriorityClass high has 1000)\n"
         "            -> 1 of Pod default/web waits\n"
         "  node      one more node like a\n"
-        "            -> nobody goes or waits for it\n"
+        "            -> no other pod is preempted or waits\n"
         "\n"
-        "Priority classes  what a pod of each priority class would do that came now\n"
-        "  class    value  a pod like it   any pod of it\n"
-        "  patient  2000   finds no node   none can\n"
-        "  high     1000   takes it, on a  can, if it is large enough\n"
-        "  mid      100    takes it, on a  can, if it is large enough\n"
-        "  low      10     finds no node   none can\n"
+        "Priority classes  what a new pod of each priority class would do\n"
+        "  class    value  a pod like it      any pod of it\n"
+        "  patient  2000   finds no node      cannot\n"
+        "  high     1000   preempts it, on a  can, if it is large enough\n"
+        "  mid      100    preempts it, on a  can, if it is large enough\n"
+        "  low      10     finds no node      cannot\n"
     )
 
 
 def test_a_pod_beside_the_one_that_is_taken_survives(tmp_path: Path) -> None:
     answer = told("survive", "old-0", "-f", threatened(tmp_path))
 
-    assert answer["headline"] == "Pod default/old-0 survives: 1 pending pod could take it, and takes others"
-    assert (answer["survives"], answer["taken"], answer["changes"], answer["findings"]) == (True, [], [], [])
-    assert answer["takers"] == [
+    assert answer["headline"] == "Pod default/old-0 survives: 1 pending pod could preempt it, and preempts others"
+    assert (answer["survives"], answer["preempted"], answer["changes"], answer["findings"]) == (True, [], [], [])
+    assert answer["preemptors"] == [
         {
             "pods": ["default/web"],
             "workload": "Pod default/web",
             "priority": 1000,
-            "taking": "may take",
+            "effect": "may-preempt",
             "victims": ["default/old-1"],
         }
     ]
@@ -89,8 +96,8 @@ def test_each_change_is_told_with_what_happens_instead(tmp_path: Path) -> None:
     assert changes(answer) == {
         "ReplicaSet default/old requests.cpu 3 -> 1": "request",
         "Pod default/web requests.cpu 3 -> 1": "request",
-        "preemptionPolicy NonPreemptible for ReplicaSet default/old": "policy",
-        "preemptionPolicy Never for Pod default/web": "policy",
+        "a PriorityClass of the same value with preemptionPolicy NonPreemptible for ReplicaSet default/old": "policy",
+        "a PriorityClass of the same value with preemptionPolicy Never for Pod default/web": "policy",
         "priority 1000 for ReplicaSet default/old (PriorityClass high has 1000)": "priority",
         "one more node like a": "node",
     }
@@ -103,14 +110,14 @@ def test_each_change_is_told_with_what_happens_instead(tmp_path: Path) -> None:
         ([], "a budget for ReplicaSet default/old with maxUnavailable 0"),
         ([budget("old", maxUnavailable=1)], "budget default/old maxUnavailable 1 -> 0"),
         ([budget("old", minAvailable=1)], "budget default/old minAvailable 1 -> 2"),
-        ([budget("old", maxUnavailable="50%")], "budget default/old so that 0 may go, not 1"),
+        ([budget("old", maxUnavailable="50%")], "budget default/old allowing 0 disruptions, not 1"),
     ],
 )
 def test_a_budget_spares_pods_where_others_can_go(tmp_path: Path, budgets: list[Raw], wanted: str) -> None:
     """The other pod is the more important one, and is taken only where budgets would have to be violated."""
     cluster = threatened(tmp_path, node("c"), pod("else", "3", on="c", priority=11), *budgets)
 
-    (found,) = [change for change in told("survive", "rs/old", "-f", cluster)["changes"] if change["sort"] == "budget"]
+    (found,) = [change for change in told("survive", "rs/old", "-f", cluster)["changes"] if change["type"] == "budget"]
 
     assert (found["change"], found["preempted"]) == (wanted, 1)
 
@@ -122,7 +129,7 @@ def test_a_budget_is_no_help_where_the_other_comes_back_and_takes_them(tmp_path:
     assert "budget" not in changes(told("survive", "rs/old", "-f", cluster)).values()
 
 
-def test_nobody_takes_pods_whose_policy_forbids_it(tmp_path: Path) -> None:
+def test_no_pod_preempts_pods_whose_policy_forbids_it(tmp_path: Path) -> None:
     cluster = written(
         tmp_path,
         priority_class("high", 1000),
@@ -133,9 +140,9 @@ def test_nobody_takes_pods_whose_policy_forbids_it(tmp_path: Path) -> None:
 
     answer = told("survive", "old", "-f", cluster)
 
-    assert answer["headline"] == "Pod default/old survives: none of 1 pending pod takes it"
+    assert answer["headline"] == "Pod default/old survives: none of 1 pending pod preempts it"
     assert [(threat["priorityClass"], threat["canPreempt"], threat["like"]) for threat in answer["classes"][-1:]] == [
-        ("high", False, "cannot")
+        ("high", False, "unschedulable")
     ]
 
 
@@ -154,13 +161,13 @@ def test_one_that_comes_in_the_place_of_another_victim_may_take_it(tmp_path: Pat
     answer = told("survive", "low", "-f", cluster)
 
     assert answer["headline"].startswith("Pod default/low does not survive: ReplicaSet default/mid preempts it; ")
-    assert answer["takers"] == [], "nobody that is pending takes it by itself"
+    assert answer["preemptors"] == [], "no pending pod preempts it by itself"
     ask("survive", "low", "-f", cluster, "--fail-on", "preempt", code=2)
 
 
 def test_the_table_has_a_row_for_each_pod(tmp_path: Path) -> None:
     assert ask("survive", "rs/old", "-f", threatened(tmp_path), "-o", "csv").stdout == (
-        "pod,node,priority,survives,preemptedFor\ndefault/old-0,a,10,yes,\ndefault/old-1,b,10,no,default/web\n"
+        "pod,node,priority,survives,preemptor\ndefault/old-0,a,10,yes,\ndefault/old-1,b,10,no,default/web\n"
     )
 
 
@@ -168,7 +175,7 @@ def test_the_table_has_a_row_for_each_pod(tmp_path: Path) -> None:
     ("target", "told_of"),
     [
         ("old-3", "pod default/old-3 is not in the input; did you mean default/old-1 or default/old-0"),
-        ("web", "pod default/web is pending, and nobody can preempt it; podium explain says what becomes of it"),
+        ("web", "pod default/web is pending, and cannot be preempted; podium explain says what becomes of it"),
         ("rs/odl", "ReplicaSet default/odl is not in the input; there is: default/old"),
         ("rs/new", "ReplicaSet default/new has no pod with a node, and so none that could be preempted"),
     ],
@@ -198,7 +205,17 @@ def test_pods_may_be_taken_by_their_equals_where_the_scheduler_allows_that(tmp_p
     assert told("survive", "rs/old", "-f", cluster)["survives"] is True
     answer = told("survive", "rs/old", "-f", cluster, "--config", config)
 
-    assert [taken["preemptorWorkload"] for taken in answer["taken"]] == ["ReplicaSet default/new"] * 2
-    assert [(taker["taking"], len(taker["pods"])) for taker in answer["takers"]] == [("takes", 4)]
+    assert [taken["preemptorWorkload"] for taken in answer["preempted"]] == ["ReplicaSet default/new"] * 2
+    assert [(taker["effect"], len(taker["pods"])) for taker in answer["preemptors"]] == [("preempts", 4)]
     assert "priority 6 for ReplicaSet default/old" in changes(answer)
-    assert len(podium.load(cluster, config).explain("old-3").to_dict()["placed"]["takers"]) == 4
+    assert len(podium.load(cluster, config).explain("old-3").to_dict()["placed"]["preemptors"]) == 4
+
+
+def test_admission_accepts_pods_of_a_class_as_a_policy_change_writes_them() -> None:
+    low = podium.load([priority_class("low", 10)]).read.documents[0].object
+    raw = pod("old", priorityClassName="low")
+    written_pod = _with_policy(msgspec.convert(raw, Pod), "NonPreemptible")
+
+    admitted = admit_pod({**raw, **plain(written_pod)}, "default/old", {"low": low})  # type: ignore[dict-item]
+
+    assert preemption_policy(msgspec.convert(admitted, Pod)) == "NonPreemptible"

@@ -16,13 +16,12 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from podium.apirequests.request import Request, Response
 from podium.app.console.command import podium as command
 from podium.app.console.source import ClusterSource
 from podium.app.recording import recording
-from podium.app.recording.file import RecordingFile
-from podium.app.recording.recording import Limits, Recorded
-from podium.requests.request import Request, Response
-from podium.sim.recording.tape import Entry
+from podium.app.recording.recording import Limits, Recorded, RecordingFile
+from podium.sim.recording.tape import RecordingEntry
 from podium.store.errors import StoreError
 from tests.app.snapshots.fake_api_server import kubeconfig
 from tests.client.api_server import NOW, APIServer, said
@@ -40,7 +39,7 @@ class Written:
         self.more = asyncio.Condition()
         write = RecordingFile.write
 
-        def counted(file: RecordingFile, entry: Entry) -> None:
+        def counted(file: RecordingFile, entry: RecordingEntry) -> None:
             write(file, entry)
             if entry.steps or entry.events:
                 self.count += 1
@@ -221,7 +220,7 @@ def test_the_command_says_what_is_wrong_with_its_cluster(tmp_path: Path) -> None
 def test_a_disk_that_is_full_ends_the_recording_and_leaves_no_part_of_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(file: RecordingFile, entry: Entry) -> None:
+    def fail(file: RecordingFile, entry: RecordingEntry) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(RecordingFile, "write", fail)

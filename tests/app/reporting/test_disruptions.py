@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 
-from podium.app.accounting.account import Account
-from podium.app.accounting.answer import answer_of
-from podium.app.accounting.question import Asked
+from podium.app.accounting.account import Account, Asked, answer_of
 from podium.app.reporting import report
-from podium.app.reporting.disruptions import MOST_DRAWN, disruptions_of
+from podium.app.reporting.ledger import MOST_DRAWN, disruptions_of
 from podium.app.reporting.picture import Disruptions
-from podium.machines.ledger.disruption import Beneficiary, Cause, Disruption, Loss, Outcome, Replacement
+from podium.controllers.ledger.disruption import Beneficiary, Cause, Disruption, Loss, Outcome, ReplacementPod
 from tests.app.reporting.browser import Opened, open_browser
 
 HOSTILE = '</script><img src=x onerror="document.title=1">'
@@ -34,7 +32,9 @@ def record(number: int, owner: str, *, whom: str = "", cause: Cause = "preemptio
         owner=owner,
         beneficiary=room if whom else None,
         loss=Loss(ended_after=10),
-        replacement=Replacement(pod=f"shop/{owner}-1", uid=f"uid-{owner}-1", node="m", placed_after=10, ready_after=30),
+        replacement=ReplacementPod(
+            pod=f"shop/{owner}-1", uid=f"uid-{owner}-1", node="m", placed_after=10, ready_after=30
+        ),
         **rest,
     )
 

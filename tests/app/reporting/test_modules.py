@@ -7,8 +7,7 @@ from importlib import resources
 
 import pytest
 
-from podium.app.reporting.file import page_script
-from podium.app.reporting.modules import bundle
+from podium.app.reporting.file import bundle, page_script
 
 
 def test_what_a_module_needs_comes_before_it_and_once() -> None:

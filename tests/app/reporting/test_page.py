@@ -12,15 +12,13 @@ import pytest
 from click.testing import CliRunner
 
 from podium.app.console.command import podium
-from podium.app.library import load, simulate
-from podium.app.planning.question import Question, play_question, step
-from podium.app.planning.questions.drain import drain_answer
+from podium.app.library import load, plan, simulate
 from podium.app.reporting import report
 from podium.app.reporting.file import html_file
 from podium.app.reporting.picture import Picture, Table
 from podium.app.reporting.story import story_of
-from podium.sim.run_options import RunOptions
 from tests.app.planning.dumps import dump
+from tests.app.planning.small import node, pod, written
 from tests.app.reporting.browser import Opened, open_browser
 from tests.docs.blocks import ROOT
 
@@ -38,7 +36,7 @@ def browser() -> Iterator[Any]:
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The story of a preemption: c preempts a and b on node-1, and d waits."""
     path = tmp_path_factory.mktemp("page") / "story.html"
-    path.write_text(report(simulate([STARVATION])))
+    path.write_text(report(simulate([STARVATION], latency=0)))
     return path
 
 
@@ -221,10 +219,8 @@ def test_everything_that_can_be_operated_has_a_name(story: Opened) -> None:
 
 def test_runs_side_by_side_share_time_selection_and_rows(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "plan.html"
-    read = load([ROOT / "examples" / "plan" / "cluster.yaml"]).read
-    drained = {"name": "ip-10-0-1-12.eu-west-1.compute.internal"}
-    question = Question("drain", (step("drain", drained),), until_ns=300 * 10**9)
-    path.write_text(report(drain_answer(play_question(read, question, RunOptions()), [])))
+    plans = plan(ROOT / "examples" / "plan" / "cluster.yaml", until="5m")
+    path.write_text(report(plans.drain("ip-10-0-1-12.eu-west-1.compute.internal")))
 
     opened = Opened(browser, path)
     assert opened.page.locator("figcaption").all_inner_texts() == ["without the plan", "with the plan"]
@@ -239,6 +235,33 @@ def test_runs_side_by_side_share_time_selection_and_rows(browser: Any, tmp_path:
     assert opened.page.inner_text(".clock").startswith("+0s ")
     assert opened.ask("podium.stories.scene.time") == 0
     assert opened.complaints == []
+    opened.context.close()
+
+
+def test_a_shade_means_the_same_priority_in_runs_side_by_side(browser: Any, tmp_path: Path) -> None:
+    cluster = written(tmp_path, node("n1"), pod("low", on="n1", priority=10), pod("middle", on="n1", priority=20))
+    path = tmp_path / "plan.html"
+    path.write_text(report(load([cluster]).plan().deploy({**pod("new", priority=5), "status": {}})))
+
+    opened = Opened(browser, path)
+
+    shades = """podium.stories.views.map(({ story }) => {
+        const [low] = story.find({ kind: "pod", name: "default/low" }).pods;
+        return [story.classes, story.classOf[low]];
+    })"""
+    assert opened.ask(shades) == [[[[5, 5], [10, 10], [20, 20]], 1]] * 2
+    opened.context.close()
+
+
+def test_a_pod_that_waited_before_the_start_says_for_how_long(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "run.html"
+    old = {**pod("old", "100"), "metadata": {"name": "old", "creationTimestamp": "2026-01-01T00:00:00Z"}}
+    objects = written(tmp_path, node("n1"), pod("new", on="n1"), old)
+    path.write_text(report(simulate([objects], start="2026-01-12T11:22:53.159Z", until="1m")))
+
+    opened = Opened(browser, path)
+
+    assert "waits for a node since 275h22m53s before the start" in hover(opened, "default/old", waits=True)
     opened.context.close()
 
 
@@ -294,9 +317,9 @@ def test_a_page_is_printed_light_and_has_its_picture(browser: Any, file: Path) -
 
 
 def test_hostile_names_are_text(browser: Any, tmp_path: Path) -> None:
-    result = simulate([STARVATION])
-    for pod in result.pods:
-        pod["workload"] = HOSTILE
+    result = simulate([STARVATION], latency=0)
+    for entry in result.pods:
+        entry["workload"] = HOSTILE
     table = Table(HOSTILE, [HOSTILE], [[HOSTILE]], note=HOSTILE, subjects=[f"workload {HOSTILE}"])
     path = tmp_path / "hostile.html"
     picture = Picture(

@@ -13,7 +13,7 @@ STARVATION = ROOT / "examples" / "starvation-1.yaml"
 
 
 def story(*objects: Any, **options: Any) -> Story:
-    return story_of(simulate(list(objects), **options), "")
+    return story_of(simulate(list(objects), latency=0, **options), "")
 
 
 def node(name: str, cpu: str = "4", **labels: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 from podium.api.errors import InputError
 from podium.app.rescheduling.offline import Question, plan_once
 from podium.app.rescheduling.plan_report import PlanReport
-from podium.decide.rescheduling.untouched import Untouched
+from podium.decide.rescheduling.round_robin import ExcludedPods
 from podium.framework.rescheduling.configuration import read_rescheduler
 from podium.framework.settings.configuration import Configuration, default_configuration, read_configuration
 from tests.app.rescheduling.clusters import CONFIGURATION, read, scaled_up, web
@@ -163,10 +163,10 @@ def test_a_plan_that_may_move_nobody_says_how_many_are_kept_and_why(tmp_path: Pa
         "reasons": [{"why": "it is younger than 25h", "pods": 5}],
         "others": 0,
     }
-    assert report(tmp_path, *objects).untouched == Untouched(of=5)
+    assert report(tmp_path, *objects).untouched == ExcludedPods(of=5)
 
 
 def test_pods_of_several_nodes_that_are_out_of_order_are_counted_together(tmp_path: Path) -> None:
     closed = [{**node(name, cpu=8), "spec": {"unschedulable": True}} for name in ("old-1", "old-2")]
     found = report(tmp_path, *closed, node("new-1", cpu=8), web(0, "old-1"), web(1, "old-2"), web(2, "new-1"))
-    assert found.untouched == Untouched(3, (("its node is left to others: it is cordoned", 2),))
+    assert found.untouched == ExcludedPods(3, (("its node is left to others: it is cordoned", 2),))

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from podium.api.basis import Caveat
 from podium.app.console.page import Page
-from podium.app.rescheduling.plan_report import PlanReport, same_moves
-from podium.app.rescheduling.plan_text import write_plan
+from podium.app.rescheduling.plan_report import PlanReport, same_moves, write_plan
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.decide.rescheduling.plan import LeftAlone, Move, Plan, PlannedMoves
-from podium.decide.rescheduling.untouched import Untouched
+from podium.decide.rescheduling.round_robin import ExcludedPods, LeftAlone, PlannedMove, PlannedMoves, ReschedulingPlan
 from podium.framework.rescheduling.settings import PolicySettings, ReschedulerSettings
 from tests.builders import pending_in, pod
 from tests.store.objects import HOUR
@@ -21,15 +19,15 @@ def record(name: str) -> PodRecord:
     return pending_in(Cluster(), pod(name))
 
 
-def text(plan: Plan, *caveats: Caveat, cluster: str = "") -> str:
+def text(plan: ReschedulingPlan, *caveats: Caveat, cluster: str = "") -> str:
     page = Page()
     write_plan(page, PlanReport(plan, SETTINGS, 490_000 * HOUR, cluster, caveats))
     return page.text
 
 
 def test_moves_come_with_their_reason_and_gain_and_then_who_is_left_alone() -> None:
-    sure, unsure = Move(record("a"), "n1", "n2"), Move(record("b"), "n1", "n3", is_sure=False)
-    plan = Plan(
+    sure, unsure = PlannedMove(record("a"), "n1", "n2"), PlannedMove(record("b"), "n1", "n3", is_sure=False)
+    plan = ReschedulingPlan(
         (PlannedMoves("Spread", "n1 has three of web", (sure, unsure), 1.5),),
         (LeftAlone("Repair", "default/c", "no other node takes it"),),
         {"Spread": 3.0, "Repair": 0.25},
@@ -53,14 +51,16 @@ def test_moves_come_with_their_reason_and_gain_and_then_who_is_left_alone() -> N
         "Left alone\n"
         "  default/c (Repair): no other node takes it\n"
         "\n"
-        "This rests on  less than a whole cluster\n"
+        "Caveats\n"
         "  one thing is not known\n"
     )
 
 
 def test_who_is_left_alone_for_the_same_reason_is_told_together() -> None:
     left = [LeftAlone("Spread", f"default/p{number}", "no room" if number % 2 else "too young") for number in range(31)]
-    plan = Plan((), tuple(left), {}, {}, 9, is_cut=True, stopped="5 moves are under way, and the limit is 5")
+    plan = ReschedulingPlan(
+        (), tuple(left), {}, {}, 9, is_cut=True, stopped="5 moves are under way, and the limit is 5"
+    )
     said = text(plan)
     assert "Nothing would be moved" in said
     assert "  default/p0, default/p2, default/p4 and 13 more (Spread): too young\n" in said
@@ -71,32 +71,44 @@ def test_who_is_left_alone_for_the_same_reason_is_told_together() -> None:
 
 def test_reasons_beyond_the_first_are_counted() -> None:
     left = [LeftAlone("Spread", f"default/p{number}", f"reason {number}") for number in range(25)]
-    said = text(Plan((), tuple(left), {}, {}, 25, is_cut=False))
+    said = text(ReschedulingPlan((), tuple(left), {}, {}, 25, is_cut=False))
     assert "default/p19 (Spread): reason 19\n" in said
     assert "reason 20" not in said
     assert "  5 more pods, for 5 other reasons\n" in said
 
 
 def test_a_policy_that_failed_is_told_and_what_a_terminal_would_act_on_is_written_out() -> None:
-    plan = Plan((), (), {}, {}, 0, is_cut=False, errors=("policy Spread failed: \x1b[31mno",))
+    plan = ReschedulingPlan((), (), {}, {}, 0, is_cut=False, errors=("policy Spread failed: \x1b[31mno",))
     assert "policy Spread failed: \\x1b[31mno" in text(plan)
 
 
 def test_a_move_without_a_target_says_that_nobody_asks_where_to() -> None:
-    plan = Plan((PlannedMoves("Spread", "why", (Move(record("a"), "n1", None),), 1.0),), (), {}, {}, 1, is_cut=False)
+    plan = ReschedulingPlan(
+        (PlannedMoves("Spread", "why", (PlannedMove(record("a"), "n1", None),), 1.0),), (), {}, {}, 1, is_cut=False
+    )
     assert "default/a  leaves n1; nobody asks where to" in text(plan)
 
 
 def test_plans_say_the_same_where_moves_and_words_are_the_same() -> None:
     leaver = record("a")
-    one = Plan(
-        (PlannedMoves("Spread", "why", (Move(leaver, "n1", "n2"),), 1.0),), (), {"Spread": 3}, {}, 1, is_cut=False
+    one = ReschedulingPlan(
+        (PlannedMoves("Spread", "why", (PlannedMove(leaver, "n1", "n2"),), 1.0),),
+        (),
+        {"Spread": 3},
+        {},
+        1,
+        is_cut=False,
     )
-    other = Plan(
-        (PlannedMoves("Spread", "why", (Move(leaver, "n1", "n2"),), 2.0),), (), {"Spread": 4}, {}, 5, is_cut=True
+    other = ReschedulingPlan(
+        (PlannedMoves("Spread", "why", (PlannedMove(leaver, "n1", "n2"),), 2.0),), (), {"Spread": 4}, {}, 5, is_cut=True
     )
-    third = Plan(
-        (PlannedMoves("Spread", "why", (Move(leaver, "n1", "n3"),), 1.0),), (), {"Spread": 3}, {}, 1, is_cut=False
+    third = ReschedulingPlan(
+        (PlannedMoves("Spread", "why", (PlannedMove(leaver, "n1", "n3"),), 1.0),),
+        (),
+        {"Spread": 3},
+        {},
+        1,
+        is_cut=False,
     )
     assert same_moves(one, other)
     assert not same_moves(one, third)
@@ -104,8 +116,11 @@ def test_plans_say_the_same_where_moves_and_words_are_the_same() -> None:
 
 def test_who_may_not_be_moved_is_counted_by_reason() -> None:
     page = Page()
-    untouched = Untouched(1_016, (("it is younger than 5m", 1_000), ("it is a static pod", 10)), others=4)
-    write_plan(page, PlanReport(Plan((), (), {}, {}, 0, is_cut=False), SETTINGS, 490_000 * HOUR, untouched=untouched))
+    untouched = ExcludedPods(1_016, (("it is younger than 5m", 1_000), ("it is a static pod", 10)), others=4)
+    write_plan(
+        page,
+        PlanReport(ReschedulingPlan((), (), {}, {}, 0, is_cut=False), SETTINGS, 490_000 * HOUR, untouched=untouched),
+    )
     assert page.text == (
         "Nothing would be moved  (2025-11-24T16:00:00Z)\n"
         "\n"

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from podium.api.errors import InputError
-from podium.app.serving.kubeconfig import Access, write_kubeconfig
+from podium.app.serving.serving import Access, write_kubeconfig
 
 ACCESS = Access("http://127.0.0.1:7443", token="a-token-of-some-length")
 

@@ -13,13 +13,14 @@ import yaml
 
 from podium.api.errors import InputError
 from podium.api.meta import Raw
+from podium.api.versions.choice import read_choice
+from podium.api.versions.gates import Gate
+from podium.apirequests.request import Request
 from podium.app.console.source import Source
 from podium.app.serving import run as run_module
 from podium.app.serving.run import Wanted, assembled, place_of, settings_of
 from podium.app.serving.serving import Serving
-from podium.framework.settings.feature_gates import read_feature_gates
-from podium.plane.control_plane import ControlPlane
-from podium.requests.request import Request
+from podium.controlplane.control_plane import ControlPlane
 from tests.app.processes import run
 from tests.app.serving.lives import SECONDS, up
 from tests.store.objects import node, pod
@@ -79,15 +80,15 @@ def test_a_configuration_and_feature_gates_are_the_schedulers(tmp_path: Path) ->
     profiles = [{"schedulerName": "ours"}]
     raw = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": profiles}
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(raw))
-    gates = read_feature_gates("NonPreemptingPriority=false")
-    plane = plane_of(Wanted(nodes=1, config=str(tmp_path / "config.yaml"), feature_gates=gates))
+    gates = read_choice(gates="NonPreemptingPriority=false")
+    plane = plane_of(Wanted(nodes=1, config=str(tmp_path / "config.yaml"), release=gates))
 
     for name, scheduler in (("a", "ours"), ("b", "default-scheduler")):
         plane.answer(Request(verb="create", kind="Pod", body=pod(name, spec={"schedulerName": scheduler})))
     until(plane, lambda: phases(plane)[0] == "Running")
 
     assert [raw["spec"].get("nodeName", "") for raw in pods(plane)] == ["node-1", ""]
-    assert not settings_of(Wanted(feature_gates=gates)).feature_gates.non_preempting_priority
+    assert not settings_of(Wanted(release=gates)).release.enabled(Gate.NON_PREEMPTING_PRIORITY)
 
 
 def test_objects_that_are_served_are_there_and_of_others_it_is_told(
@@ -180,7 +181,7 @@ def test_time_goes_on_from_where_a_faster_cluster_has_left_it(tmp_path: Path) ->
     late = first.store.get("Pod", "default/late").object.metadata.creation_timestamp
     first.close()
 
-    _, second = assembled(Wanted(data_dir=str(tmp_path / "data")), settings_of(wanted))
+    second = assembled(Wanted(data_dir=str(tmp_path / "data")), settings_of(wanted))[1]
     second.plane.answer(Request(verb="create", kind="Pod", body=pod("later")))
     later = second.plane.store.get("Pod", "default/later").object.metadata.creation_timestamp
     second.plane.close()

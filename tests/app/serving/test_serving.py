@@ -11,23 +11,21 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from podium.apirequests.request import Request
 from podium.app.serving.serving import Place, Serving
-from podium.driver.clock import SystemClock
-from podium.plane.assembly import Beginning, assemble, open_store
-from podium.plane.plane_settings import PlaneSettings
-from podium.requests.request import Request
-from podium.server.documents import NoDocuments
-from podium.server.http.keeping import Keeping
+from podium.controlplane.assembly import InitialContent, assemble, open_store
+from podium.controlplane.components import ControlPlaneSettings
+from podium.runtime.clock import SystemClock
+from podium.server.http.object_requests import GroupCommit
 from podium.server.http.server import Server
-from podium.server.http.settings import Settings
-from podium.store.journal.durable import DurableJournal, JournalError
+from podium.store.durable_journal import DurableJournal, JournalError
 from tests.app.serving.lives import SECONDS
 
 
 def test_a_disk_that_fails_ends_it_with_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = DurableJournal(str(tmp_path / "journal"))
     clock = SystemClock()
-    plane = assemble(open_store(0, journal), clock, PlaneSettings(), Beginning(), journal).plane
+    plane = assemble(open_store(0, journal), clock, ControlPlaneSettings(), InitialContent(), journal).plane
 
     def fail() -> None:
         raise JournalError("the disk is full")
@@ -72,10 +70,10 @@ class CountedJournal(DurableJournal):
 def test_requests_of_one_turn_are_kept_together_before_any_is_answered(tmp_path: Path) -> None:
     journal = CountedJournal(str(tmp_path / "journal"))
     clock = SystemClock()
-    plane = assemble(open_store(0, journal), clock, PlaneSettings(), Beginning(), journal).plane
+    plane = assemble(open_store(0, journal), clock, ControlPlaneSettings(), InitialContent(), journal).plane
 
     async def played() -> None:
-        keeping = Keeping(plane)
+        keeping = GroupCommit(plane)
         journal.syncs = 0
         told: list[tuple[bool, bool, int]] = []
 
@@ -101,7 +99,7 @@ def test_who_goes_away_while_it_is_kept_takes_nothing_from_others_and_a_failure_
 ) -> None:
     journal = CountedJournal(str(tmp_path / "journal"))
     clock = SystemClock()
-    plane = assemble(open_store(0, journal), clock, PlaneSettings(), Beginning(), journal).plane
+    plane = assemble(open_store(0, journal), clock, ControlPlaneSettings(), InitialContent(), journal).plane
 
     def create(name: str) -> None:
         metadata = {"name": name, "namespace": "default"}
@@ -112,7 +110,7 @@ def test_who_goes_away_while_it_is_kept_takes_nothing_from_others_and_a_failure_
         )
 
     async def played() -> None:
-        keeping = Keeping(plane)
+        keeping = GroupCommit(plane)
         create("a")
         leaving, staying = (asyncio.ensure_future(keeping.kept()) for _ in range(2))
         await asyncio.sleep(0)
@@ -136,11 +134,11 @@ def test_who_goes_away_while_it_is_kept_takes_nothing_from_others_and_a_failure_
 def test_a_watcher_is_told_of_nothing_that_may_yet_be_lost(tmp_path: Path) -> None:
     journal = CountedJournal(str(tmp_path / "journal"))
     clock = SystemClock()
-    plane = assemble(open_store(0, journal), clock, PlaneSettings(), Beginning(), journal).plane
+    plane = assemble(open_store(0, journal), clock, ControlPlaneSettings(), InitialContent(), journal).plane
     kept: list[bool] = []
 
     async def played() -> None:
-        server = Server(plane, NoDocuments(), Settings())
+        server = Server(plane)
         await server.start()
         try:
             path = f"{server.address}/api/v1/namespaces/default/configmaps?watch=true"
@@ -161,7 +159,7 @@ def test_a_watcher_is_told_of_nothing_that_may_yet_be_lost(tmp_path: Path) -> No
 
 def test_a_signal_that_comes_before_the_command_has_begun_ends_it_too(tmp_path: Path) -> None:
     clock = SystemClock()
-    plane = assemble(open_store(0), clock, PlaneSettings(), Beginning()).plane
+    plane = assemble(open_store(0), clock, ControlPlaneSettings(), InitialContent()).plane
     command = [sys.executable, "-c", "import time; time.sleep(600)"]
 
     async def played() -> int:

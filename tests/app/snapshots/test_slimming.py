@@ -10,9 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podium.app.snapshots.annotations import READ_ANNOTATIONS
-from podium.app.snapshots.slimming import LEFT_OUT_ANNOTATION, LEFT_OUT_VARIABLE, PARTS, Slimmer, left_out_beside
-from podium.requests.options import (
+from podium.apirequests.request import (
     AVOID_FOR,
     AVOID_NODE,
     AVOID_UNTIL_REPLACED,
@@ -21,6 +19,14 @@ from podium.requests.options import (
     REPLACEMENT_AWAITED,
     REPLACEMENT_FIRST,
     REPLACEMENT_NODE,
+)
+from podium.app.snapshots.slimming import (
+    LEFT_OUT_ANNOTATION,
+    LEFT_OUT_VARIABLE,
+    PARTS,
+    READ_ANNOTATIONS,
+    Slimmer,
+    left_out_beside,
 )
 from tests.app.manifests import manifests
 

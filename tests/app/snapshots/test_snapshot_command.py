@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import stat
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,8 @@ from click.testing import CliRunner, Result
 
 import podium
 from podium.api.input.codec import read_input
-from podium.app.bench.dump import question, write_dump
+from podium.api.input.pod_table import decoded_rows, is_table
+from podium.app.bench.eks_cluster import EKSCluster
 from podium.app.console.command import podium as command
 from tests.app.manifests import EXAMPLES, manifests
 
@@ -38,12 +38,17 @@ def kept(target: Path, *arguments: str) -> list[dict[str, Any]]:
     """The objects of the snapshot that is made with these arguments."""
     result = run("snapshot", *arguments, "-o", str(target))
     assert result.exit_code == 0, result.output
-    items: list[dict[str, Any]] = msgspec.json.decode(gzip.decompress(target.read_bytes()))["items"]
-    return items
+    return items_of(target)
+
+
+def items_of(file: Path) -> list[dict[str, Any]]:
+    """The objects of a snapshot, those of tables included."""
+    items = msgspec.json.decode(gzip.decompress(file.read_bytes()))["items"]
+    return [one for item in items for one in (decoded_rows(item) if is_table(item) else [item])]
 
 
 def without_snapshot(answer: dict[str, Any]) -> dict[str, Any]:
-    return {**answer, "restsOn": [caveat for caveat in answer["restsOn"] if caveat["about"] != "snapshot"]}
+    return {**answer, "caveats": [caveat for caveat in answer["caveats"] if caveat["about"] != "snapshot"]}
 
 
 @pytest.mark.parametrize("example", SCENARIOS, ids=lambda path: path.stem)
@@ -58,10 +63,11 @@ def test_a_simulation_of_a_snapshot_is_that_of_its_files(example: Path, tmp_path
 
 def test_an_explanation_of_a_snapshot_is_that_of_its_dump(tmp_path: Path) -> None:
     dump, target = tmp_path / "dump.json", tmp_path / "a.podium"
-    write_dump(dump, 20, 200)
+    cluster = EKSCluster(20)
+    cluster.write(dump)
     kept(target, "-f", str(dump))
 
-    of_dump, of_snapshot = (podium.explain(file, question(0)).to_dict() for file in (dump, target))
+    of_dump, of_snapshot = (podium.explain(file, cluster.pending[-1]).to_dict() for file in (dump, target))
 
     assert without_snapshot(of_snapshot) == without_snapshot(of_dump)
 
@@ -69,7 +75,7 @@ def test_an_explanation_of_a_snapshot_is_that_of_its_dump(tmp_path: Path) -> Non
 def test_every_kind_that_is_read_is_kept(tmp_path: Path) -> None:
     items = kept(tmp_path / "a.podium", "-f", written(tmp_path / "all.json", *manifests()))
 
-    assert [item["kind"] for item in items] == [*(raw["kind"] for raw in manifests()), "Snapshot"]
+    assert sorted(item["kind"] for item in items) == sorted([*(raw["kind"] for raw in manifests()), "Snapshot"])
 
 
 def test_secrets_come_along_on_demand_alone_and_other_kinds_are_counted(tmp_path: Path) -> None:
@@ -125,21 +131,15 @@ def test_a_snapshot_of_a_snapshot_and_one_in_a_directory_are_read(tmp_path: Path
 def test_nothing_to_read_is_wrong_usage() -> None:
     results = [run("simulate"), run("sweep"), run("explain", "web")]
 
-    assert [result.exit_code for result in results] == [2, 2, 2]
+    assert [result.exit_code for result in results] == [1, 1, 1]
     assert all("Nothing to read: give files with -f, " in result.output for result in results)
 
 
-def test_it_loads_in_a_fraction_of_the_time_of_yaml(tmp_path: Path) -> None:
+def test_a_snapshot_is_a_twentieth_of_the_dump_that_it_was_made_of(tmp_path: Path) -> None:
     dump, target, manifest = (tmp_path / name for name in ("dump.json", "a.podium", "a.yaml"))
-    write_dump(dump, 5, 200)
+    EKSCluster(20).write(dump)
     items = kept(target, "-f", str(dump))
     manifest.write_text(yaml.dump_all(items, Dumper=yaml.CSafeDumper))
 
-    def seconds(file: Path) -> float:
-        began = time.process_time()
-        read_input([file])
-        return time.process_time() - began
-
-    # It is a tenth; whatever else the machine does, it is not half.
-    assert min(seconds(target) for _ in range(3)) < 0.5 * min(seconds(manifest) for _ in range(2))
+    assert len(read_input([target]).documents) == len(read_input([manifest]).documents)
     assert target.stat().st_size < dump.stat().st_size / 20

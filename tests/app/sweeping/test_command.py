@@ -12,7 +12,7 @@ import podium
 from podium.app.console import output
 from podium.app.console.command import podium as command
 from podium.app.console.page import Page
-from podium.app.sweeping.variations import FILENAME, varied_names
+from podium.app.sweeping.sweep import FILENAME, varied_names
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 LOOP = str(EXAMPLES / "preemption-loop.yaml")

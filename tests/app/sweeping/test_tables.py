@@ -5,7 +5,7 @@ import pyarrow
 from pyarrow import feather, parquet
 
 from podium.app.sweeping.sweep import Outcome, Played
-from podium.app.sweeping.tables import in_arrow, in_csv, in_parquet, rows_of
+from podium.app.sweeping.sweep_result import in_arrow, in_csv, rows_of
 
 SUMMARY = {
     "preempted": 2,
@@ -58,5 +58,5 @@ def test_csv_is_read_back() -> None:
 def test_parquet_and_arrow_are_read_back() -> None:
     rows = rows_of(PLAYED)
 
-    assert parquet.read_table(pyarrow.BufferReader(in_parquet(rows))).to_pylist() == rows
-    assert feather.read_table(pyarrow.BufferReader(in_arrow(rows))).to_pylist() == rows
+    assert parquet.read_table(pyarrow.BufferReader(in_arrow(rows, "parquet"))).to_pylist() == rows
+    assert feather.read_table(pyarrow.BufferReader(in_arrow(rows, "arrow"))).to_pylist() == rows

@@ -1,7 +1,7 @@
 import pytest
 
 from podium.api.errors import PodiumError
-from podium.app.sweeping.variations import combinations, options_of, read_variations
+from podium.app.sweeping.sweep import combinations, options_of, read_variations
 from podium.sim.run_options import RunOptions
 
 PREEMPTION = "DefaultPreemption"

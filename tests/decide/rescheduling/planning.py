@@ -17,16 +17,13 @@ from podium.api.policy import PodDisruptionBudget
 from podium.cluster.arrays import Bools
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.decide.eviction_budgets import EvictionBudgets
-from podium.decide.rescheduling.plan import Plan
+from podium.decide.evictions import EvictionBudgets
+from podium.decide.rescheduling.guards import PlanInputs
 from podium.decide.rescheduling.planner import Planner
-from podium.decide.rescheduling.standing import Standing
-from podium.decide.scratch import Scratch
-from podium.framework.rescheduling.kubelet_profile import kubelet_runner
-from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.policy import Policy, Proposal, Relocation
-from podium.framework.rescheduling.settings import Limits, ReschedulerSettings
-from podium.framework.rescheduling.signals import Signals
+from podium.decide.rescheduling.round_robin import ReschedulingPlan
+from podium.decide.transaction import ClusterTransaction
+from podium.framework.rescheduling.policy import Picture, Policy, Proposal, Relocation, Signals, kubelet_runner
+from podium.framework.rescheduling.settings import MoveLimitSettings, ReschedulerSettings
 from podium.framework.runner import Runner
 from podium.framework.settings.registry import Registry
 from podium.plugins.registry import IN_TREE
@@ -36,7 +33,7 @@ from tests.builders import DAY_ONE_NS, cluster_of, configuration, runner_on
 NOW = DAY_ONE_NS + 86_400 * 10**9
 SECOND = 10**9
 HOUR = 3_600 * SECOND
-ANY = Limits()
+ANY = MoveLimitSettings()
 SCHEDULER = "default-scheduler"
 
 
@@ -158,9 +155,9 @@ class Given:
     runners: Mapping[str, Runner]
     kubelet: Runner
 
-    def standing(self, **fields: Any) -> Standing:
+    def standing(self, **fields: Any) -> PlanInputs:
         """What is known beside the cluster, but for what is said nothing."""
-        return Standing(**{"past": (), "budgets": self.budgets, **fields})
+        return PlanInputs(**{"past": (), "budgets": self.budgets, **fields})
 
 
 def given(*objects: Kubernetes, profile: Mapping[str, Any] | None = None) -> Given:
@@ -174,9 +171,9 @@ def given(*objects: Kubernetes, profile: Mapping[str, Any] | None = None) -> Giv
     return Given(cluster, budgets, {SCHEDULER: runner}, kubelet_runner(cluster, Registry(IN_TREE)))
 
 
-def scratch_on(here: Given) -> Scratch:
+def scratch_on(here: Given) -> ClusterTransaction:
     """What the planner changes for a while."""
-    return Scratch(here.cluster, here.runners)
+    return ClusterTransaction(here.cluster, here.runners)
 
 
 @contextmanager
@@ -188,7 +185,7 @@ def planned(
     signals: Signals | None = None,
     now: int = NOW,
     **standing: Any,
-) -> Iterator[tuple[Plan, Picture]]:
+) -> Iterator[tuple[ReschedulingPlan, Picture]]:
     """The plan that some policies come to, and the picture, while its moves are made."""
     planner = Planner([(policy, 1.0) for policy in policies], settings or free_settings())
     stands = here.standing(**standing)
@@ -196,21 +193,21 @@ def planned(
     picture = planner.picture(
         here.cluster, here.runners, here.kubelet, now, standing=stands, signals=signals, waiting=pending
     )
-    with scratch_on(here) as scratch:
-        yield planner.plan(scratch, picture, stands), picture
+    with scratch_on(here) as transaction:
+        yield planner.plan(transaction, picture, stands), picture
 
 
-def plan(here: Given, *policies: Policy, **fields: Any) -> Plan:
+def plan(here: Given, *policies: Policy, **fields: Any) -> ReschedulingPlan:
     """The plan alone."""
     with planned(here, *policies, **fields) as (made, _):
         return made
 
 
-def moves(plan_: Plan) -> dict[str, str | None]:
+def moves(plan_: ReschedulingPlan) -> dict[str, str | None]:
     """Where each pod goes that is moved, by the pod's name."""
     return {move.pod.name: move.target for group in plan_.planned for move in group.moves}
 
 
-def why(plan_: Plan) -> dict[str, str]:
+def why(plan_: ReschedulingPlan) -> dict[str, str]:
     """Why each proposal came to nothing, by the name of its first pod."""
     return {left.pod.partition("/")[2]: left.why for left in plan_.left_alone}

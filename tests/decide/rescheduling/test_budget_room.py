@@ -10,9 +10,8 @@ from msgspec.structs import replace
 from podium.api.policy import PodDisruptionBudget
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.decide.eviction_budgets import EvictionBudgets
-from podium.decide.rescheduling.budget_room import BudgetRoom
-from podium.decide.rescheduling.standing import Standing
+from podium.decide.evictions import EvictionBudgets
+from podium.decide.rescheduling.guards import BudgetRoom, PlanInputs
 from tests.builders import budget, pod
 from tests.decide.rescheduling.planning import NOW, free_settings
 
@@ -40,7 +39,7 @@ def room(
     known.requires_all = requires_all
     for each in budgets:
         known.put(each)
-    return BudgetRoom(Standing((), known, component_may_evict=cap), free_settings(**settings), NOW)
+    return BudgetRoom(PlanInputs((), known, component_may_evict=cap), free_settings(**settings), NOW)
 
 
 def most(of: BudgetRoom, **fields: Any) -> int:

@@ -12,10 +12,9 @@ from podium.api.node import Node
 from podium.api.pod import PersistentVolumeClaimVolumeSource, Pod, PodResourceClaim, Volume
 from podium.api.selectors import compile_label_selector
 from podium.api.times import format_time
-from podium.decide.rescheduling.guards import Guards
-from podium.decide.rescheduling.node_duty import OFF_DUTY_TAINTS, NodeDuty
-from podium.decide.rescheduling.standing import PastMove
-from podium.framework.rescheduling.settings import Scope
+from podium.cluster.replacements import WORKLOAD_DISRUPTED_AT
+from podium.decide.rescheduling.guards import OFF_DUTY_TAINTS, Guards, NodeDuty, PastMove
+from podium.framework.rescheduling.settings import ReschedulingScope
 from tests.builders import at, node, pod, selector
 from tests.decide.rescheduling.planning import (
     NOW,
@@ -34,7 +33,7 @@ MINUTE = 60 * SECOND
 def guard(pod_: Pod, node_: Node | None = None, *, scope: Mapping[str, Any] | None = None, **standing: Any) -> str:
     """Why a pod on node a is left alone."""
     here = given(node("a") if node_ is None else node_, pod_)
-    settings = free_settings(scope=Scope(**(scope or {})))
+    settings = free_settings(scope=ReschedulingScope(**(scope or {})))
     guards = Guards(here.cluster, settings, here.standing(**standing), NOW, NodeDuty(here.cluster.nodes))
     (record,) = here.cluster.placed.values()
     assert guards.allows(record) == (not guards.why(record))
@@ -314,6 +313,22 @@ def test_pods_whose_kind_came_back_to_their_node_stay_for_a_while() -> None:
     assert guard(web("w", "a"), cooling={(owner, "a")}) == why
     assert guard(web("w", "a"), cooling={(owner, "b")}) == ""
     assert guard(web("w", "a", owner="ReplicaSet/other"), cooling={(owner, "a")}) == ""
+
+
+def test_pods_of_a_workload_that_was_disrupted_lately_stay_if_the_scope_says_so() -> None:
+    why = "its workload was disrupted less than 1h ago"
+    told = web("told", "a")
+    told = replace(told, metadata=replace(told.metadata, annotations={WORKLOAD_DISRUPTED_AT: at(86_400 - 1_800)}))
+    here = given(node("a"), web("w", "a"), web("x", "a", owner="ReplicaSet/other"))
+    here.cluster.disrupted.remember(7_200 * 10**9)
+    here.cluster.disrupted.see(told)
+
+    def kept(name: str, undisturbed_seconds: int) -> str:
+        (record,) = (each for each in here.cluster.placed.values() if each.name == name)
+        settings = free_settings(scope=ReschedulingScope(undisturbed_ns=undisturbed_seconds * 10**9))
+        return Guards(here.cluster, settings, here.standing(), NOW, NodeDuty(here.cluster.nodes)).why(record)
+
+    assert (kept("w", 3_600), kept("w", 1_800), kept("w", 0), kept("x", 3_600)) == (why, "", "", "")
 
 
 def test_a_replacement_stays_until_it_is_ready() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from podium.cluster.cluster import Cluster
-from podium.decide.rescheduling.plan import Plan
-from podium.decide.rescheduling.standing import PastMove
-from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.settings import Guidance, Judgement, Scope, Steering
+from podium.decide.rescheduling.guards import PastMove
+from podium.decide.rescheduling.round_robin import ReschedulingPlan
+from podium.framework.rescheduling.policy import Picture
+from podium.framework.rescheduling.settings import Guidance, Judgement, ReschedulingScope, Steering
 from tests.builders import node, node_term, pending_in, pod, term, tolerate
 from tests.decide.rescheduling.planning import (
     NOW,
@@ -30,7 +30,7 @@ SCORES_ALONE = free_settings(steering=Steering.SCORES_ALONE)
 SOFT_TAINT = free_settings(steering=Steering.SOFT_TAINT)
 
 
-def off_a(here: Given, **settings: Any) -> Plan:
+def off_a(here: Given, **settings: Any) -> ReschedulingPlan:
     """What becomes of pods that should leave node a."""
     return plan(here, KeepOff(("a",)), settings=free_settings(**settings))
 
@@ -87,7 +87,7 @@ def test_a_tie_with_the_node_that_it_leaves_is_no_reason_to_go() -> None:
 def test_a_pod_without_a_controller_is_on_no_avoid_list() -> None:
     here = given(node("a", cpu=64), node("b"), pod("w", on="a", cpu=1, ready=True), web("x", "b", cpu=4))
 
-    made = off_a(here, scope=Scope(allows_bare_pods=True))
+    made = off_a(here, scope=ReschedulingScope(allows_bare_pods=True))
 
     assert why(made) == {"w": "its scheduler rates no node higher than a, where it is"}
 
@@ -294,7 +294,7 @@ def test_the_room_of_a_replacement_that_nobody_has_seen_is_kept_while_its_predec
     going = here.cluster.placed["default/x"]
     only_b = Proposes([["w"]], on("b"), targets={"w": {"b"}})
 
-    def outcome(**fields: Any) -> Plan:
+    def outcome(**fields: Any) -> ReschedulingPlan:
         move = PastMove("default", "ReplicaSet/web", "z", NOW, True, False, **fields)
         return plan(here, only_b, past=(move,), settings=free_settings(guidance=Guidance.BIND))
 

@@ -9,10 +9,9 @@ import pytest
 
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
-from podium.decide.rescheduling.likeness import MOST_KINDS, Likeness
 from podium.decide.rescheduling.planner import Planner
-from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.signals import NodeSignals, Signals
+from podium.decide.rescheduling.trial import MOST_KINDS, Likeness
+from podium.framework.rescheduling.policy import NodeSignals, Picture, Signals
 from tests.builders import node
 from tests.decide.rescheduling.planning import NOW, free_settings, given, scratch_on, web
 
@@ -76,10 +75,10 @@ def test_what_is_kept_follows_pods_and_nodes() -> None:
         return len(likeness.unlike(rows)[0])
 
     assert number() == 1
-    with scratch_on(here) as scratch:
-        scratch.take_off("default/x")
+    with scratch_on(here) as transaction:
+        transaction.take_off("default/x")
         assert number() == 2
-        scratch.take_off("default/y")
+        transaction.take_off("default/y")
         assert number() == 1
     assert number() == 1
     here.cluster.put_node(node("a", labels={"disk": "ssd"}))

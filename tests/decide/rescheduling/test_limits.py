@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from podium.decide.rescheduling.limits import Leaving, MoveLimits
-from podium.decide.rescheduling.standing import PastMove
-from podium.framework.rescheduling.settings import Limits
+from podium.decide.rescheduling.guards import PastMove
+from podium.decide.rescheduling.planner import Leaving, MoveLimits
+from podium.framework.rescheduling.settings import MoveLimitSettings
 from tests.decide.rescheduling.planning import HOUR, NOW, SECOND, free_settings
 
 MINUTE = 60 * SECOND
@@ -40,7 +40,7 @@ def limits(*moves: PastMove, **settings: Any) -> MoveLimits:
 def test_moves_count_by_node_namespace_owner_and_in_all(
     kind: str, limit: str, other: Leaving, whose: str | None
 ) -> None:
-    one = limits(**{kind: Limits(**{limit: 2})})
+    one = limits(**{kind: MoveLimitSettings(**{limit: 2})})
 
     assert one.why([leaving()]) == ""
     one.take([leaving(), leaving()])
@@ -54,33 +54,33 @@ def test_moves_count_by_node_namespace_owner_and_in_all(
 
 
 def test_a_group_counts_as_a_whole() -> None:
-    one = limits(in_flight=Limits(total=2))
+    one = limits(in_flight=MoveLimitSettings(total=2))
 
     assert one.why([leaving(), leaving()]) == ""
     assert one.why([leaving(), leaving(), leaving()]) != ""
 
 
 def test_moves_that_are_not_over_count() -> None:
-    assert limits(past(), in_flight=Limits(total=1)).used_up != ""
-    assert limits(past(in_flight=False), in_flight=Limits(total=1)).used_up == ""
+    assert limits(past(), in_flight=MoveLimitSettings(total=1)).used_up != ""
+    assert limits(past(in_flight=False), in_flight=MoveLimitSettings(total=1)).used_up == ""
 
 
 def test_a_move_that_takes_too_long_counts_no_longer_as_under_way() -> None:
-    settings: dict[str, Any] = {"in_flight": Limits(total=1), "move_timeout_ns": MINUTE}
+    settings: dict[str, Any] = {"in_flight": MoveLimitSettings(total=1), "move_timeout_ns": MINUTE}
 
     assert limits(past(ago_ns=MINUTE - 1), **settings).used_up != ""
     assert limits(past(ago_ns=MINUTE), **settings).used_up == ""
 
 
 def test_moves_count_for_an_hour_though_they_are_over() -> None:
-    hourly = Limits(total=1)
+    hourly = MoveLimitSettings(total=1)
 
     assert limits(past(ago_ns=HOUR - 1, in_flight=False), hourly=hourly).used_up != ""
     assert limits(past(ago_ns=HOUR, in_flight=False), hourly=hourly).used_up == ""
 
 
 def test_pods_without_a_budget_have_a_limit_of_their_own() -> None:
-    one = limits(past(has_budget=False), without_budget=Limits(total=1))
+    one = limits(past(has_budget=False), without_budget=MoveLimitSettings(total=1))
 
     assert one.why([leaving(has_budget=True)]) == ""
     too_many = "1 move is under way without a budget, 1 more would be too many: the limit is 1"

@@ -12,15 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.api.meta import Kubernetes
-from podium.app.optimising.highs import Highs
+from podium.app.rescheduling.exact import Highs
 from podium.cluster.pods import PodRecord
-from podium.decide.rescheduling.exact.formulation import MoveLimit
-from podium.decide.rescheduling.exact.optimal import ExactPlanError, ExactQuestion, OptimalPlan, plan_optimal
-from podium.decide.scratch import Scratch
-from podium.framework.rescheduling.linear import Contents, Cost, Curve, LinearForm, Movables, Pair, Use
-from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.policy import Proposal
-from podium.framework.rescheduling.signals import Signals
+from podium.decide.rescheduling.optimal import ExactPlanError, ExactQuestion, MoveLimit, OptimalPlan, plan_optimal
+from podium.decide.transaction import ClusterTransaction
+from podium.framework.rescheduling.policy import (
+    Contents,
+    Cost,
+    Curve,
+    LinearForm,
+    Movables,
+    Pair,
+    Picture,
+    Proposal,
+    ResourceUse,
+    Signals,
+)
 from podium.plugins.rescheduling.filter_rules import FILTER_RULES
 from tests.builders import HOSTNAME, cluster_of, node, plain_runner, pod, spread_over, term
 from tests.fuzzing import Effort, efforts
@@ -96,7 +103,7 @@ class NodesInUse:
         for one, row in movables.pairs():
             if row not in held:
                 by_row.setdefault(row, []).append((one.uid, row))
-        return LinearForm(float(len(held)), uses=[Use(pairs, 1.0) for pairs in by_row.values()])
+        return LinearForm(float(len(held)), uses=[ResourceUse(pairs, 1.0) for pairs in by_row.values()])
 
 
 @dataclass
@@ -171,13 +178,13 @@ def least_by_trying(picture: Picture, policy: Crowding | Prices | NodesInUse | O
 
 def outcome(picture: Picture, policy: Crowding | Prices | NodesInUse | Odd, moved: Mapping[str, int]) -> float | None:
     """The objective after these moves, all of whom leave first; None where one finds its place taken."""
-    scratch = Scratch(picture.cluster, picture.runners)
-    with scratch:
-        leaving = [scratch.take_off(uid) for uid in moved]
+    transaction = ClusterTransaction(picture.cluster, picture.runners)
+    with transaction:
+        leaving = [transaction.take_off(uid) for uid in moved]
         for one in leaving:
-            if not len(scratch.fitting(one, np.array([moved[one.uid]]))):
+            if not len(transaction.fitting(one, np.array([moved[one.uid]]))):
                 return None
-            scratch.place(one, moved[one.uid])
+            transaction.place(one, moved[one.uid])
         return policy.objective(picture)
 
 

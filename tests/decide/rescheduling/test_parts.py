@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from podium.api.policy import PodDisruptionBudget
-from podium.decide.rescheduling.plan import PartOf, Plan
-from podium.framework.rescheduling.settings import Limits
+from podium.decide.rescheduling.round_robin import PartOf, ReschedulingPlan
+from podium.framework.rescheduling.settings import MoveLimitSettings
 from tests.builders import node
 from tests.decide.rescheduling.planning import Given, KeepOff, Proposes, free_settings, given, moves, plan, web, why
 from tests.decide.rescheduling.test_budget_room import budget_of
 
-ONE_OF_NODE = Limits(None, 1, None, None)
+ONE_OF_NODE = MoveLimitSettings(None, 1, None, None)
 PODS = ("p1", "p2", "p3")
 
 
@@ -26,7 +26,9 @@ def freed(picture: Any) -> float:
     return 2.0 * any(pod.node_name == "a" for pod in picture.cluster.placed.values())
 
 
-def emptying(of: Given, *groups: tuple[str, ...], judge: Any = freed, in_parts: bool = True, **told: Any) -> Plan:
+def emptying(
+    of: Given, *groups: tuple[str, ...], judge: Any = freed, in_parts: bool = True, **told: Any
+) -> ReschedulingPlan:
     names = {name: ("b", "c") for group in groups or (PODS,) for name in group}
     policy = Proposes(groups or (PODS,), judge, targets=names, in_parts=in_parts)
     settings = {"in_flight": ONE_OF_NODE, "threshold": 0.5, **told.pop("settings", {})}
@@ -51,7 +53,7 @@ def test_what_is_no_proposal_for_parts_is_made_at_once_or_not_at_all() -> None:
 
 
 def test_what_may_go_at_once_is_no_part() -> None:
-    made = emptying(here(), settings={"in_flight": Limits(None, 3, None, None)})
+    made = emptying(here(), settings={"in_flight": MoveLimitSettings(None, 3, None, None)})
 
     assert [(group.part_of, group.gain) for group in made.planned] == [(None, 2.0)]
 
@@ -93,7 +95,7 @@ def test_a_part_that_makes_it_worse_by_itself_is_not_begun() -> None:
 def test_nothing_is_begun_of_which_a_budget_would_never_let_the_rest_go() -> None:
     strict: PodDisruptionBudget = budget_of(3, 3)
 
-    made = emptying(here(strict), settings={"in_flight": Limits(None, 3, None, None)})
+    made = emptying(here(strict), settings={"in_flight": MoveLimitSettings(None, 3, None, None)})
 
     assert moves(made) == {}
     assert "is never let go" in why(made)["p1"]

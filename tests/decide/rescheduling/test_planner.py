@@ -10,13 +10,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from podium.decide.rescheduling.plan import Plan
+from podium.decide.rescheduling.guards import PastMove
 from podium.decide.rescheduling.planner import Planner
-from podium.decide.rescheduling.standing import PastMove
-from podium.decide.rescheduling.turns import MOST_PROPOSALS
-from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.policy import Policy, Proposal, Relocation
-from podium.framework.rescheduling.settings import Guidance, Limits, Scope
+from podium.decide.rescheduling.round_robin import MOST_PROPOSALS, ReschedulingPlan
+from podium.framework.rescheduling.policy import Picture, Policy, Proposal, Relocation
+from podium.framework.rescheduling.settings import Guidance, MoveLimitSettings, ReschedulingScope
 from tests.builders import budget, node, node_term, pod, term
 from tests.decide.rescheduling.planning import (
     NOW,
@@ -94,11 +92,11 @@ def test_the_objectives_of_all_policies_count_by_their_weights() -> None:
     here = given(node("a"), node("b"), web("w", "a", cpu=1))
     to_b, to_a = KeepOff(("a",), name="ToB"), KeepOff(("b",), name="ToA")
 
-    def outcome(weight: float) -> Plan:
+    def outcome(weight: float) -> ReschedulingPlan:
         planner = Planner([(to_b, 1.0), (to_a, weight)], free_settings())
         picture = planner.picture(here.cluster, here.runners, here.kubelet, NOW, standing=here.standing())
-        with scratch_on(here) as scratch:
-            return planner.plan(scratch, picture, here.standing())
+        with scratch_on(here) as transaction:
+            return planner.plan(transaction, picture, here.standing())
 
     assert moves(outcome(0.5)) == {"w": "b"}
     assert why(outcome(0.6)) == {"w": "a replacement on b would make it better by 0.4, where 0.5 is asked for"}
@@ -176,7 +174,7 @@ class Restless:
 def test_a_replacement_is_not_moved_either() -> None:
     policy = Restless()
 
-    made = plan(crowded(1), policy, settings=free_settings(scope=Scope(minimum_age_ns=0)))
+    made = plan(crowded(1), policy, settings=free_settings(scope=ReschedulingScope(minimum_age_ns=0)))
 
     assert len(made.planned) == 1
     assert policy.seen[0] == ("a", True)
@@ -188,7 +186,7 @@ def test_a_replacement_is_not_moved_either() -> None:
 
 
 def test_nobody_more_is_looked_at_when_the_limit_for_all_is_reached() -> None:
-    made = plan(crowded(), KeepOff(("a",)), settings=free_settings(in_flight=Limits(total=2)))
+    made = plan(crowded(), KeepOff(("a",)), settings=free_settings(in_flight=MoveLimitSettings(total=2)))
 
     assert len(moves(made)) == 2
     assert made.stopped == "2 moves are under way, and the limit is 2"
@@ -198,13 +196,13 @@ def test_nobody_more_is_looked_at_when_the_limit_for_all_is_reached() -> None:
 def test_moves_that_are_under_way_already_count() -> None:
     past = PastMove("default", "x", "z", NOW - MINUTE, True, False)
 
-    made = plan(crowded(), KeepOff(("a",)), settings=free_settings(in_flight=Limits(total=2)), past=(past,))
+    made = plan(crowded(), KeepOff(("a",)), settings=free_settings(in_flight=MoveLimitSettings(total=2)), past=(past,))
 
     assert len(moves(made)) == 1
 
 
 def test_what_a_limit_stops_is_told() -> None:
-    made = plan(crowded(2), KeepOff(("a",)), settings=free_settings(in_flight=Limits(node=1)))
+    made = plan(crowded(2), KeepOff(("a",)), settings=free_settings(in_flight=MoveLimitSettings(node=1)))
 
     assert moves(made).keys() == {"w0"}
     assert why(made) == {"w1": "1 move of node a is under way, 1 more would be too many: the limit is 1"}
@@ -232,7 +230,7 @@ def test_what_was_tried_in_vain_uses_up_nothing() -> None:
         budget("pdb", "app=web", 1),
     )
 
-    made = plan(here, KeepOff(("a",)), settings=free_settings(in_flight=Limits(node=1, total=1)))
+    made = plan(here, KeepOff(("a",)), settings=free_settings(in_flight=MoveLimitSettings(node=1, total=1)))
 
     assert moves(made) == {"w1": "b"}
     assert why(made) == {"w0": "no other node takes it"}
@@ -468,8 +466,8 @@ def test_who_makes_the_picture_may_keep_more_pods_from_being_moved() -> None:
     picture = planner.picture(here.cluster, here.runners, here.kubelet, NOW, standing=here.standing())
     picture = replace(picture, is_movable=lambda pod_: pod_.name == "w1")
 
-    with scratch_on(here) as scratch:
-        made = planner.plan(scratch, picture, here.standing())
+    with scratch_on(here) as transaction:
+        made = planner.plan(transaction, picture, here.standing())
 
     assert moves(made).keys() == {"w1"}
     assert why(made) == {"w0": "it may not be touched"}
@@ -509,7 +507,7 @@ def test_a_pod_that_is_still_there_holds_its_room_when_its_replacement_comes() -
         where = places(picture.cluster)
         return float(where.get("A") != "b") + float(where.get("B") != "c")
 
-    def swapped(owner: str) -> Plan:
+    def swapped(owner: str) -> ReschedulingPlan:
         here = given(
             node("a", cpu=2),
             node("b", cpu=2),
@@ -530,7 +528,7 @@ def test_a_stateful_sets_pod_comes_when_the_one_before_is_gone() -> None:
     zone = "topology.kubernetes.io/zone"
     fields: dict[str, Any] = {"cpu": 1, "labels": {"app": "db"}, "apart": [term("app=db", zone)]}
 
-    def outcome(owner: str) -> Plan:
+    def outcome(owner: str) -> ReschedulingPlan:
         moved = web("w", "a", owner=owner, **fields)
         here = given(node("a", zone="z1"), node("b", zone="z1"), node("c", zone="z2", cpu=2), moved)
         return plan(here, Proposes([["w"]], on("b")))

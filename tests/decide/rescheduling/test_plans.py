@@ -22,18 +22,17 @@ from podium.api.selectors import compile_label_selector
 from podium.cluster.arrays import stable_hash
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import place
-from podium.decide.rescheduling.plan import Plan
 from podium.decide.rescheduling.planner import Planner
-from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.policy import Proposal, Relocation
-from podium.framework.rescheduling.settings import Limits, ReschedulerSettings, Scope
+from podium.decide.rescheduling.round_robin import ReschedulingPlan
+from podium.framework.rescheduling.policy import Picture, Proposal, Relocation
+from podium.framework.rescheduling.settings import MoveLimitSettings, ReschedulerSettings, ReschedulingScope
 from tests.builders import DAY_ONE_NS, at, cluster_of, configuration, runner_on
 from tests.decide.rescheduling import planning
 from tests.decide.rescheduling.planning import NOW, free_settings
 from tests.fuzzing import Effort, efforts
 from tests.generators import EVERYTHING, OWNERS, Objects, Traits, clusters
 
-SCOPE = Scope(allows_bare_pods=True, allows_work_in_progress=True, minimum_age_ns=0)
+SCOPE = ReschedulingScope(allows_bare_pods=True, allows_work_in_progress=True, minimum_age_ns=0)
 MILD = Traits(preferences=True, soft_spread=True, tolerations=True, budgets=True, avoid_lists=True)
 SPREAD_OUT = st.one_of(
     *(clusters(traits, most_nodes=5, least_pods=6, most_pods=12) for traits in (EVERYTHING, MILD, MILD))
@@ -69,7 +68,7 @@ class Tastes:
 
 
 TASTES = st.builds(Tastes, st.integers(0, 10**6), st.sampled_from((0.0, 0.0, 0.2)), st.booleans())
-LIMITS = st.builds(Limits, *(st.sampled_from((None,) * 6 + (1, 2)) for _ in range(4)))
+LIMITS = st.builds(MoveLimitSettings, *(st.sampled_from((None,) * 6 + (1, 2)) for _ in range(4)))
 SETTINGS = st.builds(
     free_settings,
     threshold=st.sampled_from((0.05, 0.3, 1.0)),
@@ -169,7 +168,7 @@ def owned(objects: Objects, seed: int) -> Objects:
     return changed(objects, pods=pods, nodes=nodes)
 
 
-def made_plan(twin: Twin, policy: Tastes, settings: ReschedulerSettings) -> Plan:
+def made_plan(twin: Twin, policy: Tastes, settings: ReschedulerSettings) -> ReschedulingPlan:
     return planning.plan(planning.given(*twin.objects), policy, settings=settings)
 
 
@@ -253,7 +252,7 @@ def test_evictions_come_to_an_end_and_are_no_more_than_the_objective_pays_for(ef
     check()
 
 
-def carry_out(twin: Twin, made: Plan) -> int:
+def carry_out(twin: Twin, made: ReschedulingPlan) -> int:
     """Evict all at once; their replacements come while they are still there, the most important first."""
     moves = [move for group in made.planned for move in group.moves]
     anew = [(move, twin.evict(move.pod.uid)) for move in moves]

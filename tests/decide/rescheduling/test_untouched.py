@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.cluster.cluster import Cluster
-from podium.decide.rescheduling.untouched import MOST_REASONS, Untouched, untouched
+from podium.decide.rescheduling.round_robin import MOST_REASONS, ExcludedPods, untouched_pods
 from tests.builders import pending_in, pod
 
 PODS = [pending_in(Cluster(), pod(f"p{number:02}")) for number in range(30)]
@@ -11,17 +11,17 @@ PODS = [pending_in(Cluster(), pod(f"p{number:02}")) for number in range(30)]
 
 def test_reasons_are_counted_those_of_most_pods_first_then_by_their_words() -> None:
     reasons = {"p00": "young", "p01": "busy", "p02": "young", "p03": "alone"}
-    found = untouched(PODS, lambda pod: reasons.get(pod.name, ""))
-    assert found == Untouched(30, (("young", 2), ("alone", 1), ("busy", 1)))
+    found = untouched_pods(PODS, lambda pod: reasons.get(pod.name, ""))
+    assert found == ExcludedPods(30, (("young", 2), ("alone", 1), ("busy", 1)))
     assert found.pods == 4
 
 
 def test_nobody_is_untouched_where_there_is_no_reason() -> None:
-    assert untouched(PODS, lambda pod: "") == Untouched(of=30)
-    assert untouched((), lambda pod: "young") == Untouched()
+    assert untouched_pods(PODS, lambda pod: "") == ExcludedPods(of=30)
+    assert untouched_pods((), lambda pod: "young") == ExcludedPods()
 
 
 def test_only_so_many_reasons_are_told_and_the_pods_of_the_others_counted() -> None:
-    found = untouched(PODS, lambda pod: f"it is {pod.name}")
+    found = untouched_pods(PODS, lambda pod: f"it is {pod.name}")
     assert [why for why, _ in found.reasons] == [f"it is p{number:02}" for number in range(MOST_REASONS)]
     assert (found.others, found.pods) == (10, 30)

@@ -9,7 +9,6 @@ import pytest
 
 from podium.api.errors import InputError
 from podium.api.selectors import parse_label_selector
-from podium.framework.rescheduling.aggressiveness import SETTINGS_OF, Aggressiveness
 from podium.framework.rescheduling.configuration import (
     default_rescheduler,
     load_rescheduler,
@@ -18,12 +17,14 @@ from podium.framework.rescheduling.configuration import (
     read_settings,
 )
 from podium.framework.rescheduling.settings import (
+    SETTINGS_OF,
+    Aggressiveness,
     Guidance,
     Judgement,
-    Limits,
+    MoveLimitSettings,
     PolicySettings,
     ReschedulerSettings,
-    Scope,
+    ReschedulingScope,
     Steering,
 )
 from podium.framework.rescheduling.written import DEFAULT_POLICIES
@@ -78,7 +79,7 @@ def test_any_number_may_be_set_otherwise_and_the_others_stay_the_words() -> None
     read = settings("aggressiveness: Bold\nthreshold: 2\nlimits: {inFlight: {total: 3}, hourly: {node: Unlimited}}\n")
     bold = SETTINGS_OF[Aggressiveness.BOLD]
     assert read.threshold == 2.0
-    assert read.in_flight == Limits(3, bold.in_flight.node, bold.in_flight.namespace, bold.in_flight.owner)
+    assert read.in_flight == MoveLimitSettings(3, bold.in_flight.node, bold.in_flight.namespace, bold.in_flight.owner)
     assert read.hourly.node is None
     assert read.hourly.total == bold.hourly.total
     assert read.interval_ns == bold.interval_ns
@@ -122,12 +123,12 @@ maxTrials: 17
         policies=(PolicySettings("Consolidate", 3.0, {"for": {"requests": {"nvidia.com/gpu": 8}}}),),
         interval_ns=90 * _SECOND,
         threshold=0.7,
-        in_flight=Limits(1, 2, 3, 4),
-        hourly=Limits(5, 6, 7, 8),
-        without_budget=Limits(9, 10, 11, 0),
+        in_flight=MoveLimitSettings(1, 2, 3, 4),
+        hourly=MoveLimitSettings(5, 6, 7, 8),
+        without_budget=MoveLimitSettings(9, 10, 11, 0),
         budget_reserve=2,
         budget_reserve_share=0.75,
-        scope=Scope(
+        scope=ReschedulingScope(
             included=frozenset(("shop", "kube-system")),
             excluded=frozenset(),
             pods=parse_label_selector("app=web,tier in (a,b)"),

@@ -9,9 +9,9 @@ import pytest
 from podium.api.errors import InputError
 from podium.cluster.cluster import Cluster
 from podium.framework.rescheduling.configuration import ReschedulerConfiguration, read_rescheduler
-from podium.framework.rescheduling.descheduler.plugins import COUNTERPARTS
-from podium.framework.rescheduling.policy_registry import PolicyRegistry, make_policies
-from podium.framework.rescheduling.settings import Limits
+from podium.framework.rescheduling.descheduler import COUNTERPARTS
+from podium.framework.rescheduling.policy import PolicyRegistry, make_policies
+from podium.framework.rescheduling.settings import MoveLimitSettings
 from podium.plugins.rescheduling.registry import IN_TREE
 
 MINUTE = 60 * 10**9
@@ -207,7 +207,7 @@ def test_the_evictor_says_which_pods_may_be_touched() -> None:
     assert (scope.allows_local_storage, scope.allows_system_critical, scope.allows_bare_pods) == (True, True, False)
     assert (scope.spares_volume_claims, scope.spares_device_claims) == (True, True)
     assert (scope.priority_below, scope.minimum_replicas, scope.minimum_age_ns) == (1_000, 2, 90 * MINUTE)
-    assert found.settings.without_budget == Limits(total=0)
+    assert found.settings.without_budget == MoveLimitSettings(total=0)
     assert not noted(found, "select different pods")
 
 
@@ -248,7 +248,7 @@ def test_what_it_does_not_say_is_cautious() -> None:
 
 def test_limits_that_are_said_hold() -> None:
     found = read(maxNoOfPodsToEvictPerNode=7, maxNoOfPodsToEvictPerNamespace=8, maxNoOfPodsToEvictTotal=9)
-    assert found.settings.in_flight == Limits(total=9, node=7, namespace=8, owner=1)
+    assert found.settings.in_flight == MoveLimitSettings(total=9, node=7, namespace=8, owner=1)
 
 
 @pytest.mark.parametrize(

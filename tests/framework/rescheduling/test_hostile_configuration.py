@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from podium.api.errors import InputError
 from podium.framework.rescheduling.configuration import parse_rescheduler, read_rescheduler
-from podium.framework.rescheduling.descheduler.plugins import COUNTERPARTS
+from podium.framework.rescheduling.descheduler import COUNTERPARTS
 from podium.framework.rescheduling.settings import ReschedulerSettings
 
 ODD = st.recursive(

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from podium.api.pod import Pod
-from podium.framework.cycle_state import CycleState
-from podium.framework.rescheduling.kubelet_profile import KUBELET_FILTERS, kubelet_runner
+from podium.framework.handle import CycleState
+from podium.framework.rescheduling.policy import KUBELET_FILTERS, kubelet_runner
 from podium.framework.settings.registry import Registry
 from podium.plugins.registry import IN_TREE
 from tests.builders import cluster_of, node, node_term, pod, spread_over, term, tolerate

@@ -9,12 +9,11 @@ import pytest
 
 from podium.api.errors import InputError
 from podium.cluster.cluster import Cluster
-from podium.framework.errors import PluginError
 from podium.framework.plugin import PluginContext
-from podium.framework.rescheduling.policy import Policy
-from podium.framework.rescheduling.policy_registry import PolicyRegistry, make_policies
+from podium.framework.rescheduling.policy import Policy, PolicyRegistry, make_policies
 from podium.framework.rescheduling.settings import PolicySettings
 from podium.framework.settings.arguments import Arguments, read_arguments
+from podium.framework.verdicts import PluginError
 from tests.framework.extensions import Write, install
 
 METHODS = "    def objective(self, picture): return 0.0\n    def proposals(self, picture): return ()\n"

@@ -14,8 +14,12 @@ from podium.api.node import Node
 from podium.api.resource_claims import ResourceClaim
 from podium.cluster.cluster import Cluster
 from podium.plugins.dynamic_resources.allocator import allocate
-from podium.plugins.dynamic_resources.errors import AllocationError, NodeAllocationError, TooManyStepsError
-from podium.plugins.dynamic_resources.selectors import Selectors
+from podium.plugins.dynamic_resources.selectors import (
+    AllocationError,
+    DeviceSelectors,
+    NodeAllocationError,
+    TooManyStepsError,
+)
 from tests.devices import (
     DRIVER,
     allocated,
@@ -45,7 +49,7 @@ def found(*objects: Raw, on: str = "n1", most_steps: int = 50_000, labels: Raw |
             waiting.append((item.key, item))
     where = decode(node(on, **(labels or {})))
     assert isinstance(where, Node)
-    results = allocate(cluster.devices, where, waiting, Selectors(), most_steps)
+    results = allocate(cluster.devices, where, waiting, DeviceSelectors(), most_steps)
     if results is None:
         return None
     return [

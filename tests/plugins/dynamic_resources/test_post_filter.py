@@ -7,11 +7,11 @@ import pytest
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import full_outcome, place
-from podium.framework.cycle_state import CycleState
+from podium.framework.handle import CycleState
 from podium.framework.plugin import PluginContext, PreFilterPlugin
 from podium.framework.runner import Runner
-from podium.framework.settings.profile import Profile
-from podium.framework.status import SKIP, SUCCESS, Code, Status, unresolvable, unschedulable
+from podium.framework.settings.registry import Profile
+from podium.framework.verdicts import SKIP, SUCCESS, Code, Status, unresolvable, unschedulable
 from podium.plugins.dynamic_resources.plugin import DynamicResources
 from tests.builders import cluster_of, node, pod
 

@@ -13,11 +13,9 @@ from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.decide.scratch import Scratch
+from podium.decide.transaction import ClusterTransaction
 from podium.framework.plugin import PluginContext
-from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.policy import Policy, Proposal
-from podium.framework.rescheduling.signals import Signals, replacement
+from podium.framework.rescheduling.policy import Picture, Policy, Proposal, Signals, replacement
 from podium.plugins.rescheduling.registry import IN_TREE
 from tests.builders import DAY_ONE_NS, cluster_of, plain_runner
 
@@ -76,9 +74,9 @@ def again(seen: Picture) -> Picture:
     return dataclasses.replace(seen)
 
 
-def scratch_of(seen: Picture) -> Scratch:
+def scratch_of(seen: Picture) -> ClusterTransaction:
     """The cluster of a picture, to be changed until that is taken back."""
-    return Scratch(seen.cluster, {**seen.runners, "": seen.kubelet})
+    return ClusterTransaction(seen.cluster, {**seen.runners, "": seen.kubelet})
 
 
 def places(seen: Picture) -> dict[str, str]:
@@ -120,7 +118,7 @@ def move(seen: Picture, key: str, node: str) -> None:
     cluster.add_pod(replace(record, node_name=node, row=-1, slot=-1))
 
 
-def replace_pods(seen: Picture, changes: Scratch, moves: Mapping[str, str]) -> None:
+def replace_pods(seen: Picture, changes: ClusterTransaction, moves: Mapping[str, str]) -> None:
     """Let replacements of pods, by name, be on other nodes."""
     taken = {name: _replaced(changes.take_off(_uid(seen, name)), seen.now) for name in moves}
     for name, node in moves.items():
@@ -145,7 +143,7 @@ def carry_out(policy: Policy, seen: Picture, threshold: float = 0.5, limit: int 
     made: list[tuple[str, str, str]] = []
     changes = scratch_of(seen)
     for proposal in policy.proposals(seen):
-        before, mark = policy.objective(seen), changes.mark()
+        before, mark = policy.objective(seen), changes.savepoint()
         steps = _relocate(policy, seen, changes, proposal)
         if steps and before - policy.objective(seen) >= threshold * len(steps) - 1e-9:
             made += steps
@@ -155,7 +153,9 @@ def carry_out(policy: Policy, seen: Picture, threshold: float = 0.5, limit: int 
     return made
 
 
-def _relocate(policy: Policy, seen: Picture, changes: Scratch, proposal: Proposal) -> list[tuple[str, str, str]]:
+def _relocate(
+    policy: Policy, seen: Picture, changes: ClusterTransaction, proposal: Proposal
+) -> list[tuple[str, str, str]]:
     """Take all pods off, then place each where the objective is lowest; nothing where some pod has no place."""
     sources = [relocation.pod.node_name for relocation in proposal.relocations]
     pods = [changes.take_off(relocation.pod.uid) for relocation in proposal.relocations]
@@ -173,8 +173,8 @@ def _relocate(policy: Policy, seen: Picture, changes: Scratch, proposal: Proposa
     return steps
 
 
-def _tried(policy: Policy, seen: Picture, changes: Scratch, pod: PodRecord, row: int) -> float:
-    mark = changes.mark()
+def _tried(policy: Policy, seen: Picture, changes: ClusterTransaction, pod: PodRecord, row: int) -> float:
+    mark = changes.savepoint()
     changes.place(pod, row)
     found = policy.objective(seen)
     changes.roll_back(mark)
@@ -188,7 +188,7 @@ def shake(seen: Picture, chance: Any, steps: int) -> None:
     for _ in range(steps):
         if not seen.cluster.placed or not rows:
             return
-        mark = changes.mark()
+        mark = changes.savepoint()
         pod = changes.take_off(chance.choice(sorted(seen.cluster.placed)))
         changes.place(pod, chance.choice(rows))
         if chance.random() < 0.5:

@@ -9,8 +9,7 @@ from podium.api.input.codec import decode
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.cluster.pods import PodRecord
-from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.policy import Policy
+from podium.framework.rescheduling.policy import Picture, Policy
 from tests.builders import node, pod, term
 from tests.devices import allocated, claim, device, device_class, devices_of, request, using
 from tests.plugins.rescheduling.pictures import (
@@ -291,9 +290,9 @@ def test_as_moves_are_made_no_more_is_proposed_than_is_still_wanted() -> None:
         trainer("c1", "c", 4), trainer("big", "", 8),
     )  # fmt: skip
     proposals = iter(room(picture).proposals(picture))
-    with scratch_of(picture) as scratch:
+    with scratch_of(picture) as transaction:
         next(proposals)
-        replace_pods(picture, scratch, {"a1": "b"})
+        replace_pods(picture, transaction, {"a1": "b"})
         assert list(proposals) == []
 
 

@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.cluster.arrays import Int64s
-from podium.plugins.rescheduling.demands.demands import Demands, Maker
-from podium.plugins.rescheduling.demands.owned import Owned
-from podium.plugins.rescheduling.demands.preferred import Preferred, Weights
-from podium.plugins.rescheduling.demands.required import required
+from podium.plugins.rescheduling.demands import Demands, Maker
+from podium.plugins.rescheduling.owned import Owned
+from podium.plugins.rescheduling.repair_violations import required
+from podium.plugins.rescheduling.satisfy_preferences import Preferred, SatisfyPreferencesArgs
 from tests.builders import ZONE, cluster_of, node, pod, spread_over
 from tests.fuzzing import Effort, efforts
 from tests.generators import EVERYTHING, Objects, clusters
 from tests.plugins.rescheduling.pictures import picture_of, picture_on, scratch_of
 
-SPREAD = Preferred(Weights(node_affinity=0, pod_affinity=0, topology_spread=1, taints=0))
-PREFERRED = Preferred(Weights(node_affinity=1, pod_affinity=1, topology_spread=0, taints=1))
+SPREAD = Preferred(SatisfyPreferencesArgs(node_affinity=0, pod_affinity=0, topology_spread=1, taints=0))
+PREFERRED = Preferred(SatisfyPreferencesArgs(node_affinity=1, pod_affinity=1, topology_spread=0, taints=1))
 
 
 @efforts(60)
@@ -33,7 +33,7 @@ def test_leaving_and_arriving_foretell_what_a_move_changes(effort: Effort, make:
         demands.follow(seen)
         for known in [known for known in seen.cluster.placed.values() if known.row >= 0 and not known.terminating]:
             class_id, source = known.pod_class.id, known.row
-            if class_id not in demands.concerned():
+            if not demands.concern(class_id):
                 continue
             target = chance.choice(sorted(seen.cluster.nodes.row_of.values()))
             before, leaving = demands.missing, demands.leaving(class_id)[source]

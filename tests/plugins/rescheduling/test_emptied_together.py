@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 
 from podium.api.pod import Pod
-from podium.framework.rescheduling.picture import Picture
+from podium.framework.rescheduling.policy import Picture
 from podium.framework.rescheduling.settings import Guidance
-from podium.plugins.rescheduling.consolidation import emptied_together
-from podium.plugins.rescheduling.consolidation.emptied_together import EmptiedTogether
-from podium.plugins.rescheduling.consolidation.freed_nodes import by_size
-from podium.plugins.rescheduling.consolidation.packing import Packing
+from podium.plugins.rescheduling import freed_nodes as emptied_together
+from podium.plugins.rescheduling.freed_nodes import EmptiedTogether, NodePacking, by_size
 from tests.builders import node, pod
 from tests.decide.rescheduling.planning import free_settings, given, planned, web
 from tests.plugins.rescheduling.pictures import leaving, picture_of, policy_of
@@ -31,7 +29,7 @@ def chosen(picture: Picture, *candidates: str) -> tuple[set[str], dict[str, str]
     named = [(cluster.nodes.row_of[name], cluster.pods_on(cluster.nodes.row_of[name])) for name in candidates]
     pods = by_size(picture, [pod for _, found in named for pod in found])
     homes = np.flatnonzero(picture.targets[: cluster.nodes.count]).astype(np.int64)
-    found = EmptiedTogether(Packing(picture, homes, pods), named).search()
+    found = EmptiedTogether(NodePacking(picture, homes, pods), named).search()
     names = {uid: picture.node_name(row) for uid, row in found.homes.items()}
     return {picture.node_name(row) for row in found.rows}, {
         cluster.placed[uid].name: name for uid, name in names.items()
@@ -100,13 +98,13 @@ def test_steps_are_counted_and_some_are_left_for_fewer_nodes(monkeypatch: pytest
     # Two of them fit on a node, though the room that three nodes leave would be enough for more.
     picture = picture_of(*(node(name) for name in names), *(item for name in names for item in pods_on(name, 1, "3")))
     placed: list[int] = []
-    places = Packing.places
+    places = NodePacking.places
 
-    def counted(packing: Packing, emptied: frozenset[int]) -> dict[str, int] | None:
+    def counted(packing: NodePacking, emptied: frozenset[int]) -> dict[str, int] | None:
         placed.append(len(emptied))
         return places(packing, emptied)
 
-    monkeypatch.setattr(Packing, "places", counted)
+    monkeypatch.setattr(NodePacking, "places", counted)
     assert len(chosen(picture, *names)[0]) == 20
     assert sum(placed) <= emptied_together._MOST_STEPS
 

@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.plugins.rescheduling.demands.evenness import evenness
+from podium.plugins.rescheduling.demand_kinds import evenness
 from tests.fuzzing import Effort, efforts
 
 

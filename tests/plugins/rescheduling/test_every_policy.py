@@ -13,10 +13,16 @@ from msgspec.structs import replace
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW
-from podium.decide.scratch import Scratch
-from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.policy import Policy
-from podium.framework.rescheduling.signals import NodeSignals, PodSignals, Signals, predecessor, replacement
+from podium.decide.transaction import ClusterTransaction
+from podium.framework.rescheduling.policy import (
+    NodeSignals,
+    Picture,
+    PodSignals,
+    Policy,
+    Signals,
+    predecessor,
+    replacement,
+)
 from podium.plugins.rescheduling.registry import IN_TREE
 from tests.builders import DAY_ONE_NS, cluster_of, node, pod, spread_over, term
 from tests.fuzzing import Effort, efforts
@@ -41,15 +47,15 @@ def test_what_is_kept_is_what_would_be_worked_out_anew(name: str, seed: int) -> 
             _change(draw, cluster, draw.randint(1, 6))
             picture = _picture(draw, cluster, waiting)
         _same(kept, name, picture)
-        with scratch_of(picture) as scratch:
+        with scratch_of(picture) as transaction:
             for _ in range(draw.randint(1, 4)):
-                mark = scratch.mark()
-                _try(draw, cluster, scratch)
+                mark = transaction.savepoint()
+                _try(draw, cluster, transaction)
                 if cluster.nodes.count and draw.random() < 0.1:
                     _outrun_the_log(cluster)
                 _same(kept, name, picture)
                 if draw.random() < 0.5:
-                    scratch.roll_back(mark)
+                    transaction.roll_back(mark)
                     _same(kept, name, picture)
         _same(kept, name, picture)
 
@@ -225,16 +231,16 @@ def _outrun_the_log(cluster: Cluster) -> None:
     assert log.entries_since(position) is None
 
 
-def _try(draw: Random, cluster: Cluster, scratch: Scratch) -> None:
+def _try(draw: Random, cluster: Cluster, transaction: ClusterTransaction) -> None:
     if not cluster.placed:
         return
     uid = draw.choice(sorted(cluster.placed))
     row = cluster.placed[uid].row
-    left = record = scratch.take_off(uid)
+    left = record = transaction.take_off(uid)
     if draw.random() < 0.5 and predecessor(uid) == uid and replacement(uid) not in cluster.placed:
         record = replace(record, uid=replacement(uid), created_ns=DAY_ONE_NS + 60 * MINUTE)
         if row != NO_ROW and draw.random() < 0.5:
-            scratch.place(replace(left, terminating=True, row=NO_ROW, slot=-1), row)
+            transaction.place(replace(left, terminating=True, row=NO_ROW, slot=-1), row)
     names = sorted(cluster.nodes.row_of)
     if names and draw.random() < 0.8:
-        scratch.place(record, cluster.nodes.row_of[draw.choice(names)])
+        transaction.place(record, cluster.nodes.row_of[draw.choice(names)])

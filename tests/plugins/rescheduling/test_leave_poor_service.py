@@ -9,9 +9,7 @@ from podium.api.errors import InputError
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.cluster.pods import PodRecord
-from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.policy import AvoidingPolicy
-from podium.framework.rescheduling.signals import PodSignals, Signals
+from podium.framework.rescheduling.policy import AvoidingPolicy, Picture, PodSignals, Signals
 from tests.builders import DAY_ONE_NS, node, pod
 from tests.plugins.rescheduling.pictures import first, gain, leaving, names, picture_of, policy_of
 

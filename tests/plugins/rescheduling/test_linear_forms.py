@@ -10,12 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.cluster.pods import NO_ROW
-from podium.decide.rescheduling.exact.pairs import movables_in
-from podium.decide.scratch import Scratch
+from podium.decide.rescheduling.optimal import movables_in
+from podium.decide.transaction import ClusterTransaction
 from podium.framework.plugin import PluginContext
-from podium.framework.rescheduling.linear import LinearObjective
-from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.signals import Signals
+from podium.framework.rescheduling.policy import LinearObjective, Picture, Signals
 from podium.plugins.rescheduling.filter_rules import FILTER_RULES
 from podium.plugins.rescheduling.registry import IN_TREE
 from tests.builders import cluster_of, plain_runner
@@ -65,10 +63,10 @@ def test_a_form_is_the_objective_wherever_pods_are_or_less_where_it_leaves_somet
         form = policy.linear(movables)
 
         rows = {pod.uid: chance.choice(movables.rows[pod.uid]) for pod in movables.pods}
-        with Scratch(picture.cluster, picture.runners) as scratch:
+        with ClusterTransaction(picture.cluster, picture.runners) as transaction:
             for pod in movables.pods:
                 if rows[pod.uid] != pod.row:
-                    scratch.place(scratch.take_off(pod.uid), rows[pod.uid])
+                    transaction.place(transaction.take_off(pod.uid), rows[pod.uid])
             objective = policy.objective(picture)
         if form.left_out:
             assert form.value(rows) <= objective + 1e-6

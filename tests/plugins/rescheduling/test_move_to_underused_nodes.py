@@ -9,7 +9,7 @@ import pytest
 
 from podium.api.errors import InputError
 from podium.api.pod import Pod
-from podium.framework.rescheduling.signals import PodSignals, Signals
+from podium.framework.rescheduling.policy import PodSignals, Signals
 from tests.builders import node, pod
 from tests.plugins.rescheduling.pictures import carry_out, move, picture_of, places, policy_of, told
 

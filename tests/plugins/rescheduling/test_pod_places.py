@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from podium.cluster.pods import NO_ROW
-from podium.decide.rescheduling.landing import SOFT_TAINT
-from podium.framework.rescheduling.signals import replacement
-from podium.plugins.rescheduling.parts.pod_places import PodPlaces
+from podium.decide.rescheduling.replacement_placement import SOFT_TAINT
+from podium.framework.rescheduling.policy import replacement
+from podium.plugins.rescheduling.node_use import PodPlaces
 from tests.builders import node, pod
 from tests.plugins.rescheduling.pictures import again, move, picture_of, policy_of, scratch_of
 

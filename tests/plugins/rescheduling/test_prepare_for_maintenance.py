@@ -6,8 +6,7 @@ import pytest
 
 from podium.api.errors import InputError
 from podium.api.pod import Pod
-from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.signals import NodeSignals, Signals
+from podium.framework.rescheduling.policy import NodeSignals, Picture, Signals
 from tests.builders import DAY_ONE_NS, node, pod
 from tests.plugins.rescheduling.pictures import first, gain, leaving, names, picture_of, policy_of
 

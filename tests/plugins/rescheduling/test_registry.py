@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.cluster.cluster import Cluster
-from podium.framework.rescheduling.policy_registry import PolicyRegistry, make_policies
+from podium.framework.rescheduling.policy import PolicyRegistry, make_policies
 from podium.framework.rescheduling.settings import PolicySettings
 from podium.framework.rescheduling.written import DEFAULT_POLICIES
 from podium.plugins.rescheduling.registry import IN_TREE

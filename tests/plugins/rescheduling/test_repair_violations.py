@@ -11,8 +11,8 @@ from hypothesis import given
 
 from podium.api.errors import InputError
 from podium.api.pod import Pod
-from podium.framework.cycle_state import CycleState
-from podium.plugins.rescheduling.demands.required import refusal
+from podium.framework.handle import CycleState
+from podium.plugins.rescheduling.repair_violations import refusal
 from tests.builders import (
     ZONE,
     cluster_of,
@@ -48,7 +48,7 @@ def only(seen: Any) -> Any:
 def test_a_pod_leaves_a_node_that_has_lost_the_labels_it_requires(needed: dict[str, Any]) -> None:
     seen = picture_of(node("plain"), node("fast", labels={"disk": "ssd"}), web("w", "plain", **needed))
     assert repair().objective(seen) == 1
-    reason = "default/w would not be let onto plain today: it does not match the pod's node affinity or selector"
+    reason = "default/w would be rejected by plain now: it does not match the pod's node affinity or selector"
     assert only(seen).reason == reason
     assert carry_out(repair(), seen) == [("w", "plain", "fast")]
     assert repair().objective(seen) == 0
@@ -91,7 +91,7 @@ def test_either_of_two_that_must_be_apart_may_go_whoever_demands_it() -> None:
 def test_a_pod_that_lost_the_company_it_must_have_follows_it() -> None:
     nodes = node("a", zone="x"), node("b", zone="y")
     seen = picture_of(*nodes, pod("db", on="b", labels={"app": "db"}), web("w", "a", near=[term("app=db", ZONE)]))
-    assert only(seen).reason.endswith(f"nobody is near whom it must be near by {ZONE}")
+    assert only(seen).reason.endswith(f"it lacks the pods that it must be near by {ZONE}")
     assert carry_out(repair(), seen) == [("w", "a", "b")]
 
 

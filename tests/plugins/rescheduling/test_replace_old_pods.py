@@ -6,8 +6,8 @@ import pytest
 
 from podium.api.errors import InputError
 from podium.api.pod import Pod
-from podium.framework.rescheduling.picture import Picture
-from podium.plugins.rescheduling.replace_old_pods import in_words
+from podium.framework.rescheduling.policy import Picture
+from podium.plugins.rescheduling.registry import in_words
 from tests.builders import DAY_ONE_NS, node, pod
 from tests.plugins.rescheduling.pictures import first, gain, leaving, picture_of, policy_of
 

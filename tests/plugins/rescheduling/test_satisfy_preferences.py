@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from podium.api.errors import InputError
 from podium.api.pod import Pod
-from podium.cluster.affinity_term import AffinityTerm
+from podium.cluster.pod_classes import AffinityTerm
 from podium.cluster.pods import PodRecord
-from podium.framework.rescheduling.picture import Picture
+from podium.framework.rescheduling.policy import Picture
 from podium.plugins.node_affinity import compile_node_term
 from tests.builders import ZONE, cluster_of, node, node_term, pod, spread_over, term, tolerate
 from tests.fuzzing import Effort, efforts

@@ -6,8 +6,7 @@ import pytest
 
 from podium.api.errors import InputError
 from podium.api.pod import Pod
-from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.signals import PodSignals, Signals
+from podium.framework.rescheduling.policy import Picture, PodSignals, Signals
 from tests.builders import node, pod
 from tests.plugins.rescheduling.pictures import first, gain, leaving, picture_of, policy_of
 

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from podium.cluster.nodes import CPU
 from podium.cluster.pods import PodRecord
-from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.policy import Proposal, Relocation
+from podium.framework.rescheduling.policy import Picture, Proposal, Relocation
 
 UNDERUSED, OVERUSED = 0.2, 0.5
 

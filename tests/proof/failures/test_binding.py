@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from podium.cluster.cluster import Cluster
-from podium.machines.actions import Action, Bind
-from podium.machines.observations import Problem
-from podium.machines.scheduling.binding.cycles import BindingCycles
-from podium.machines.scheduling.room import Room
+from podium.controllers.actions import Action, Bind
+from podium.controllers.observations import Problem
+from podium.controllers.scheduling.binding_cycles import BindingCycles
+from podium.controllers.scheduling.capacity_events import CapacityEvents
 from tests.builders import node, pod
-from tests.machines.driving import NO_ANSWER, REFUSED, Driver, all_of, on, the
+from tests.controllers.driving import NO_ANSWER, REFUSED, Driver, all_of, on, the
 from tests.proof.failures.bugs import Right, caught, instead, none_of_it, nothing
 
 A, B = pod("a", cpu=4), pod("b", cpu=4)
@@ -38,7 +38,7 @@ def test_nobody_is_told_that_an_assumed_pod_has_come_back() -> None:
 
         assert the(Bind, driver.tick()).pod == "default/b"
 
-    caught(story, instead(Room, "turned_back", nothing))
+    caught(story, instead(CapacityEvents, "binding_failed", nothing))
 
 
 @pytest.mark.failure(39)

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from podium.api.pod import Pod
-from podium.cluster.cluster import Cluster
-from podium.cluster.feed import Feed, PodChange
-from podium.machines.actions import Bind
+from podium.cluster.cluster import Cluster, ClusterUpdater, PodChange
+from podium.controllers.actions import Bind
 from tests.builders import node, pod
-from tests.machines.driving import Driver, all_of, on, the
+from tests.controllers.driving import Driver, all_of, on, the
 from tests.proof.failures.bugs import Right, caught, instead
 
 N1 = node("n1", cpu=10)
@@ -19,14 +18,14 @@ N1 = node("n1", cpu=10)
 
 def forgotten_with_its_node(right: Right, cluster: Cluster, name: str) -> None:
     right(cluster, name)
-    cluster._astray.pop(name, None)
+    cluster._of_unknown_nodes.pop(name, None)
 
 
 @pytest.mark.failure(47)
 def test_a_pod_whose_deletion_was_missed_keeps_its_node_full() -> None:
     """Symptom: a ghost, until the scheduler is restarted. Rule: a new uid under its name says that a pod is gone."""
 
-    def without_looking_at_the_name(right: Right, feed: Feed, one: Pod, *rest: Any) -> PodChange:
+    def without_looking_at_the_name(right: Right, feed: ClusterUpdater, one: Pod, *rest: Any) -> PodChange:
         feed._uid_of.pop(one.key, None)
         change: PodChange = right(feed, one, *rest)
         return change
@@ -38,7 +37,7 @@ def test_a_pod_whose_deletion_was_missed_keeps_its_node_full() -> None:
 
         assert the(Bind, driver.tick()).uid == "new"
 
-    caught(story, instead(Feed, "pod_changed", without_looking_at_the_name))
+    caught(story, instead(ClusterUpdater, "pod_changed", without_looking_at_the_name))
 
 
 @pytest.mark.failure(48)

@@ -10,20 +10,20 @@ import pytest
 from msgspec import structs
 
 from podium.api.pod import Pod
+from podium.controllers.actions import Action, Bind, DeleteObject, ReportStatus, ReportUnschedulable
+from podium.controllers.scheduling.attempts import SchedulingAttempts
+from podium.controllers.scheduling.capacity_events import CapacityEvents
+from podium.controllers.scheduling.futile_preemptions import FutilePreemptions
+from podium.controllers.scheduling.pod_reports import PodReports
+from podium.controllers.scheduling.preemptions import EndedPreemption, RunningPreemptions
+from podium.controllers.scheduling.queue.queue import SchedulingQueue
+from podium.controllers.scheduling.queue.queued_pod import QueuePlace
+from podium.controllers.scheduling.scheduler import Scheduler
 from podium.framework.plugin import PermitResult
 from podium.framework.settings.configuration import default_configuration
-from podium.framework.status import Code, Status
-from podium.machines.actions import Action, Bind, DeleteObject, ReportStatus, ReportUnschedulable
-from podium.machines.scheduling.attempts import Attempts
-from podium.machines.scheduling.futile_preemptions import FutilePreemptions
-from podium.machines.scheduling.pod_reports import PodReports
-from podium.machines.scheduling.preemptions import Ended, Preemptions
-from podium.machines.scheduling.queue.queue import SchedulingQueue
-from podium.machines.scheduling.queue.queued_pod import Place
-from podium.machines.scheduling.room import Room
-from podium.machines.scheduling.scheduler import Scheduler
+from podium.framework.verdicts import Code, Status
 from tests.builders import node, pod
-from tests.machines.driving import (
+from tests.controllers.driving import (
     REFUSED,
     SECOND,
     Driver,
@@ -34,7 +34,7 @@ from tests.machines.driving import (
     the,
     with_plugins,
 )
-from tests.machines.preempting import HIGH, N1, A, B, preempted, preempting
+from tests.controllers.preempting import HIGH, N1, A, B, preempted, preempting
 from tests.proof.failures.bugs import Right, caught, holds, instead, nominated_count_for_nobody, none_of_it, nothing
 
 
@@ -53,7 +53,7 @@ def test_what_replaces_a_victim_is_tried_before_the_preemptor() -> None:
 
         assert the(Bind, driver.tick() + driver.tick()).pod == "default/high"
 
-    caught(story, instead(Room, "opened", nothing))
+    caught(story, instead(CapacityEvents, "capacity_freed", nothing))
     caught(story, nominated_count_for_nobody())
 
 
@@ -89,7 +89,7 @@ def test_one_scheduler_preempts_and_another_fills_the_room_without_end() -> None
 def test_the_victim_is_written_to_with_what_belongs_to_the_preemptor() -> None:
     """Symptom: the API server refuses the write and no victim is ever deleted. Rule: a mark names the victim alone."""
 
-    def with_the_preemptors(right: Right, made: Preemptions, preemption: Any, victims: Any) -> list[Action]:
+    def with_the_preemptors(right: Right, made: RunningPreemptions, preemption: Any, victims: Any) -> list[Action]:
         preemptor = preemption.preemptor
         return [
             structs.replace(one, key=preemptor.key, uid=preemptor.uid) if isinstance(one, ReportStatus) else one
@@ -103,7 +103,7 @@ def test_the_victim_is_written_to_with_what_belongs_to_the_preemptor() -> None:
 
         assert [(one.key, one.uid) for one in marks] == [("default/a", "default/a"), ("default/b", "default/b")]
 
-    caught(story, instead(Preemptions, "_begin", with_the_preemptors))
+    caught(story, instead(RunningPreemptions, "_begin", with_the_preemptors))
 
 
 @pytest.mark.failure(20)
@@ -111,9 +111,9 @@ def test_the_victim_is_written_to_with_what_belongs_to_the_preemptor() -> None:
 def test_a_preemption_that_went_half_through_leaves_its_preemptor_waiting(failing: type[Action]) -> None:
     """Symptom: nothing more happens for the preemptor. Rule: if anything fails, it is tried again at once."""
 
-    def as_if_all_had_gone_well(right: Right, *args: Any) -> tuple[list[Action], Ended | None]:
+    def as_if_all_had_gone_well(right: Right, *args: Any) -> tuple[list[Action], list[EndedPreemption]]:
         actions, ended = right(*args)
-        return actions, ended and structs.replace(ended, failed=False)
+        return actions, [structs.replace(one, failed=False) for one in ended]
 
     def story() -> None:
         driver, actions = preempting()
@@ -121,9 +121,9 @@ def test_a_preemption_that_went_half_through_leaves_its_preemptor_waiting(failin
 
         driver.answer(the(failing, told), REFUSED)
 
-        assert driver.where(HIGH) is Place.ACTIVE
+        assert driver.where(HIGH) is QueuePlace.ACTIVE
 
-    caught(story, instead(Preemptions, "answered", as_if_all_had_gone_well))
+    caught(story, instead(RunningPreemptions, "answered", as_if_all_had_gone_well))
 
 
 @pytest.mark.failure(25)
@@ -167,7 +167,7 @@ def test_a_preemption_that_has_nobody_to_delete_crashes() -> None:
     """Symptom (of another scheduler): it crashes, again and again. Rule: a preemption may have nobody to delete."""
 
     def looking_for_the_last(
-        right: Right, made: Preemptions, preemptor: Any, node_name: str, victims: list[Any], **how: Any
+        right: Right, made: RunningPreemptions, preemptor: Any, node_name: str, victims: list[Any], **how: Any
     ) -> Any:
         victims[-1]
         return right(made, preemptor, node_name, victims, **how)
@@ -177,7 +177,7 @@ def test_a_preemption_that_has_nobody_to_delete_crashes() -> None:
 
         assert the(Bind, driver.tick()).pod == "default/high"
 
-    caught(story, instead(Preemptions, "start", looking_for_the_last), raising=IndexError)
+    caught(story, instead(RunningPreemptions, "start", looking_for_the_last), raising=IndexError)
 
 
 @pytest.mark.failure(28)
@@ -194,7 +194,7 @@ def test_a_victim_is_called_back_while_its_preemptor_cannot_hear_of_it() -> None
 
         assert the(Bind, driver.tick()).pod == "default/high"
 
-    caught(story, instead(Attempts, "call_back", unheard))
+    caught(story, instead(SchedulingAttempts, "cancel_bindings", unheard))
 
 
 @pytest.mark.failure(29)
@@ -203,7 +203,7 @@ def test_the_end_of_the_only_victim_comes_before_the_answer_to_its_deletion() ->
     anything has happened meanwhile that would have woken it.
     """
 
-    def while_it_is_under_way(right: Right, preemptions: Preemptions, uid: str) -> bool:
+    def while_it_is_under_way(right: Right, preemptions: RunningPreemptions, uid: str) -> bool:
         return uid in preemptions
 
     def as_if_nothing_had_come(right: Right, queue: SchedulingQueue, uid: str, now: int, **_: bool) -> None:
@@ -220,7 +220,7 @@ def test_the_end_of_the_only_victim_comes_before_the_answer_to_its_deletion() ->
         assert the(Bind, driver.tick()).pod == "default/high"
 
     holds(story)
-    with instead(Preemptions, "holds", while_it_is_under_way):
+    with instead(RunningPreemptions, "holds", while_it_is_under_way):
         caught(story, instead(SchedulingQueue, "ask_gate_again", as_if_nothing_had_come))
 
 
@@ -237,9 +237,9 @@ def test_one_victim_is_deleted_over_and_over() -> None:
         driver.see(node("n1", cpu=11))
         driver.wait(20)
 
-        assert deletions(driver.tick()) == []
+        assert driver.tick() == []
 
-    caught(story, instead(Preemptions, "holds", never_under_way))
+    caught(story, instead(RunningPreemptions, "holds", never_under_way))
 
 
 @pytest.mark.failure(32)

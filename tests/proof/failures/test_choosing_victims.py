@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,21 +10,22 @@ import pytest
 from msgspec.structs import replace as with_fields
 
 from podium.api.meta import Kubernetes
-from podium.app.explaining.decided import explain_decision
+from podium.app.explaining.attempts import explain_decision
+from podium.cluster.arrays import Int64s, Lists
 from podium.cluster.budgets import Budgets
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView
-from podium.cluster.worlds import Worlds
+from podium.cluster.what_if_view import WhatIfView
 from podium.decide.preempting import trial_table, trials
 from podium.decide.preempting.preemption_plan import PreemptionPlan
-from podium.decide.preempting.trial_table import TrialTable
+from podium.decide.preempting.reprieve import Preemptor
+from podium.decide.preempting.trial_table import TrialTable, victims_by_row
 from podium.decide.preempting.trials import Trials
-from podium.decide.preempting.victims import Victims
-from podium.framework.cycle_state import CycleState
-from podium.framework.status import SUCCESS, Status, unschedulable
-from podium.framework.verdicts import Outcome
+from podium.decide.preempting.victims import beyond_budgets
+from podium.framework.handle import CycleState
+from podium.framework.verdicts import SUCCESS, Status, unschedulable
 from tests.builders import budget, cluster_of, explain, node, plain_runner, pod, term
-from tests.machines.driving import Driver, deletions
+from tests.controllers.driving import Driver, deletions
 from tests.proof.failures.bugs import Right, caught, instead
 
 DB = {"app": "db"}
@@ -42,13 +44,15 @@ def test_the_victim_that_a_budget_protects_passes_for_the_most_important_one() -
     most important victim decides, whichever victims were looked at first.
     """
 
-    def first_tried_first(right: Right, made: Trials, rows: Any, victims: Victims, criteria: Any) -> Any:
-        lists = right(made, rows, victims, criteria)
-        found = victims.potential
-        for index in np.flatnonzero(victims.chosen & found.violating)[::-1]:
-            at = np.searchsorted(rows, found.rows[found.owners[index]])
-            criteria[1, at] = made._cluster.pods.priority[found.slots[index]]
-        return lists
+    def first_tried_first(right: Right, preemptor: Preemptor, rows: Int64s, *rest: Any, **how: Any) -> TrialTable:
+        table: TrialTable = right(preemptor, rows, *rest, **how)
+        cluster = preemptor.handle.cluster
+        for at, row in enumerate(rows.tolist()):
+            slots = np.array(table.victims_on.get(row, ()), dtype=np.int64)
+            violating = beyond_budgets(cluster, Lists(np.array([0, len(slots)]), slots))
+            for slot in slots[violating][::-1].tolist():
+                table.criteria[1, at] = cluster.pods.priority[slot]
+        return table
 
     def story() -> None:
         found = plan(
@@ -64,7 +68,7 @@ def test_the_victim_that_a_budget_protects_passes_for_the_most_important_one() -
         assert [one.budget_violations for one in found.candidates.values()] == [1, 1]
         assert found.selected == ("n2",)
 
-    caught(story, instead(Trials, "_write", first_tried_first))
+    caught(story, instead(trials, "choose_victims", first_tried_first))
 
 
 @pytest.mark.failure(16)
@@ -107,7 +111,7 @@ def test_a_candidate_without_victims_reaches_the_choice_of_nodes() -> None:
 
     def nobody_is_in_the_way(right: Right, *args: Any, **kwargs: Any) -> TrialTable:
         table: TrialTable = right(*args, **kwargs)
-        table.refused[table.refused == trial_table.NOBODY_IN_THE_WAY] = 0
+        table.refused[table.refused == trial_table.NO_VICTIM_NEEDED] = 0
         return table
 
     def story() -> None:
@@ -125,9 +129,11 @@ def test_a_candidate_without_victims_reaches_the_choice_of_nodes() -> None:
 def test_victims_go_for_a_preemptor_that_does_not_fit_without_them_either() -> None:
     """Symptom (of another scheduler): pods are evicted in vain. Rule: all of it together helps, or none is done."""
 
-    def all_go_whatever_it_comes_to(right: Right, *args: Any, **how: Any) -> Victims:
-        potential = args[3]
-        return Victims(potential, Outcome(len(potential.rows)), np.ones(len(potential.slots), dtype=np.bool_))
+    def all_go_whatever_it_comes_to(right: Right, *args: Any, **how: Any) -> TrialTable:
+        _, rows, potential, *_ = args
+        table: TrialTable = right(*args, **how)
+        table.refused[np.searchsorted(rows, potential.rows)] = 0
+        return replace(table, victims_on=victims_by_row(potential.rows, potential))
 
     def story() -> None:
         keeper, lower = pod("keeper", on="n", priority=9, cpu=3), pod("lower", on="n", cpu=1)
@@ -163,7 +169,7 @@ def test_a_pod_preempts_its_equals_and_they_preempt_it() -> None:
 def test_a_pod_that_leaves_is_gone_for_resources_and_there_for_affinity() -> None:
     """Symptom (of another scheduler): preemption never satisfies anti-affinity. Rule: a world has one set of pods."""
 
-    def as_if_nobody_had_left(right: Right, worlds: Worlds, predicate: Any) -> Any:
+    def as_if_nobody_had_left(right: Right, worlds: WhatIfView, predicate: Any) -> Any:
         return np.zeros(len(worlds), dtype=np.int64)
 
     def story() -> None:
@@ -175,4 +181,4 @@ def test_a_pod_that_leaves_is_gone_for_resources_and_there_for_affinity() -> Non
 
         assert list(found.candidates) == ["n"]
 
-    caught(story, instead(Worlds, "change", as_if_nobody_had_left))
+    caught(story, instead(WhatIfView, "change", as_if_nobody_had_left))

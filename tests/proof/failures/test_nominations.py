@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from podium.cluster.pods import PodRecord
-from podium.framework.status import unschedulable
-from podium.machines.actions import Action, Bind, Nominate
-from podium.machines.scheduling import room
-from podium.machines.scheduling.attempts import Attempts
-from podium.machines.scheduling.queue.queued_pod import Place, QueuedPod
-from podium.machines.scheduling.room import Room
-from podium.machines.scheduling.shown.pods import PodsShown
+from podium.controllers.actions import Action, Bind, Nominate
+from podium.controllers.scheduling import capacity_events as room
+from podium.controllers.scheduling.attempts import SchedulingAttempts
+from podium.controllers.scheduling.capacity_events import CapacityEvents
+from podium.controllers.scheduling.pod_event_handlers import PodEventHandlers
+from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace
+from podium.framework.verdicts import unschedulable
 from podium.plugins import default_preemption
 from tests.builders import node, pod
-from tests.machines.driving import Driver, all_of, clearing, deletions, nominated, terminating, the
-from tests.machines.preempting import HIGH, LOW, N1, N2, A, B, preempted, preempting
+from tests.controllers.driving import Driver, all_of, clearing, deletions, nominated, terminating, the
+from tests.controllers.preempting import HIGH, LOW, N1, N2, A, B, preempted, preempting
 from tests.proof.failures.bugs import Right, caught, instead, nominated_count_for_nobody, none_of_it, nothing
 
 # It keeps its nomination and is not attempted.
@@ -44,9 +44,11 @@ def test_less_important_pods_fill_the_room_that_a_preemption_opened() -> None:
 def test_a_smaller_pod_slips_in_between_the_decision_and_its_echo() -> None:
     """Symptom: the room is taken before the API shows the nomination. Rule: it counts from the decision on."""
 
-    def known_by_its_echo_only(right: Right, attempts: Attempts, queued: QueuedPod, *rest: Any) -> list[Action]:
+    def known_by_its_echo_only(
+        right: Right, attempts: SchedulingAttempts, queued: QueuedPod, *rest: Any
+    ) -> list[Action]:
         actions: list[Action] = right(attempts, queued, *rest)
-        attempts._cluster.nominations.remove(queued.record.uid)
+        attempts.cluster.nominations.remove(queued.record.uid)
         return actions
 
     def story() -> None:
@@ -57,7 +59,7 @@ def test_a_smaller_pod_slips_in_between_the_decision_and_its_echo() -> None:
 
         assert not all_of(Bind, driver.tick())
 
-    caught(story, instead(Attempts, "_nowhere", known_by_its_echo_only))
+    caught(story, instead(SchedulingAttempts, "_handle_unschedulable", known_by_its_echo_only))
 
 
 @pytest.mark.failure(4)
@@ -71,17 +73,17 @@ def test_a_nomination_names_a_node_that_is_no_more() -> None:
 
         assert the(Nominate, actions).pod == "default/high"
         assert driver.nominated(HIGH) == ""
-        assert driver.where(HIGH) is Place.ACTIVE
+        assert driver.where(HIGH) is QueuePlace.ACTIVE
 
-    caught(story, instead(Room, "taken", none_of_it))
+    caught(story, instead(CapacityEvents, "capacity_taken", none_of_it))
 
 
 @pytest.mark.failure(5)
 def test_a_nomination_outlives_that_somebody_else_took_its_room_without_preempting() -> None:
     """Symptom: it stays for ever. Rule: whoever takes the room, the nominations that no longer fit end."""
 
-    def only_when_preempting(right: Right, attempts: Attempts, queued: QueuedPod, now: int) -> list[Action]:
-        with instead(Room, "taken", none_of_it):
+    def only_when_preempting(right: Right, attempts: SchedulingAttempts, queued: QueuedPod, now: int) -> list[Action]:
+        with instead(CapacityEvents, "capacity_taken", none_of_it):
             actions: list[Action] = right(attempts, queued, now)
         return actions
 
@@ -96,15 +98,15 @@ def test_a_nomination_outlives_that_somebody_else_took_its_room_without_preempti
         assert the(Nominate, actions).pod == "default/high"
         assert driver.nominated(HIGH) == ""
 
-    caught(story, instead(Attempts, "attempt", only_when_preempting))
+    caught(story, instead(SchedulingAttempts, "attempt", only_when_preempting))
 
 
 @pytest.mark.failure(6)
 def test_a_deleted_pod_stays_nominated() -> None:
     """Symptom: its node looks full until the scheduler is restarted. Rule: a nomination ends with its pod."""
 
-    def added_again_once_deleted(right: Right, shown: PodsShown, uid: str) -> None:
-        nominations = shown._cluster.nominations
+    def added_again_once_deleted(right: Right, shown: PodEventHandlers, uid: str) -> None:
+        nominations = shown.cluster.nominations
         known = [one for one in nominations.all() if one[0].uid == uid]
         right(shown, uid)
         for record, node_name in known:
@@ -119,7 +121,7 @@ def test_a_deleted_pod_stays_nominated() -> None:
         assert driver.nominated(GATED) == ""
         assert the(Bind, driver.tick()).pod == "default/low"
 
-    caught(story, instead(PodsShown, "_forget_pending", added_again_once_deleted))
+    caught(story, instead(PodEventHandlers, "_forget_pending", added_again_once_deleted))
 
 
 @pytest.mark.failure(7)
@@ -158,13 +160,13 @@ def test_nobody_is_told_that_a_nomination_has_ended(end: str) -> None:
     def story() -> None:
         driver = Driver(N1, GATED, nominated(GATED, "n1"), LOW)
         driver.tick()
-        assert driver.where(LOW) is Place.UNSCHEDULABLE
+        assert driver.where(LOW) is QueuePlace.UNSCHEDULABLE
 
         ends[end](driver)
 
         assert the(Bind, driver.tick()).pod == "default/low"
 
-    caught(story, instead(Room, "given_up", nothing))
+    caught(story, instead(CapacityEvents, "nomination_ended", nothing))
 
 
 @pytest.mark.failure(10)
@@ -172,9 +174,9 @@ def test_one_preemption_ends_all_smaller_nominations_on_the_node() -> None:
     """Symptom: pods lose a room in which they still fit. Rule: only nominations that no longer fit end."""
 
     def all_of_them(
-        right: Right, cluster: Any, runners: Any, node_name: str, priority: int, *rest: Any
+        right: Right, cluster: Any, runners: Any, node_name: str, taker: PodRecord, *rest: Any
     ) -> list[PodRecord]:
-        lower = [one for one in cluster.nominations.on(node_name) if one.priority < priority]
+        lower = [one for one in cluster.nominations.on(node_name) if one.priority < taker.priority]
         for one in lower:
             cluster.nominations.remove(one.uid)
         return lower

@@ -7,17 +7,16 @@ from typing import Any
 import pytest
 
 from podium.cluster.pods import PodRecord
+from podium.controllers.actions import Bind
+from podium.controllers.scheduling.pod_event_handlers import PodEventHandlers
+from podium.controllers.scheduling.queue.places import InFlightPods, UnschedulablePods
+from podium.controllers.scheduling.queue.queue import SchedulingQueue
+from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace, QueueSettings
 from podium.framework.plugin import PermitResult
-from podium.framework.status import Code, Status
-from podium.machines.actions import Bind
-from podium.machines.scheduling.queue.in_flight import InFlight
-from podium.machines.scheduling.queue.queue import SchedulingQueue
-from podium.machines.scheduling.queue.queued_pod import Place, QueuedPod, QueueSettings
-from podium.machines.scheduling.queue.unschedulable import UnschedulablePods
-from podium.machines.scheduling.shown.pods import PodsShown
+from podium.framework.verdicts import Code, Status
 from tests.builders import node, pod
-from tests.machines.driving import SECOND, Driver, all_of, terminating, with_plugins
-from tests.machines.preempting import HIGH, LOW, N1, preempting
+from tests.controllers.driving import SECOND, Driver, all_of, terminating, with_plugins
+from tests.controllers.preempting import HIGH, LOW, N1, preempting
 from tests.proof.failures.bugs import Right, caught, instead, nothing
 
 A = pod("a", cpu=4)
@@ -37,14 +36,14 @@ def test_a_pod_behind_a_gate_is_left_out_when_those_that_waited_too_long_are_tri
     def story() -> None:
         driver, _ = preempting()
         driver.see(node("n1", cpu=11))
-        assert driver.where(HIGH) is Place.GATED
+        assert driver.where(HIGH) is QueuePlace.GATED
         # The preemption ends, and nobody says so.
         driver.scheduler.preemptions.forget(HIGH.metadata.uid)
 
         driver.wait(300)
         driver.scheduler.queue.flush(driver.now)
 
-        assert driver.where(HIGH) is Place.ACTIVE
+        assert driver.where(HIGH) is QueuePlace.ACTIVE
 
     caught(story, instead(UnschedulablePods, "take_overdue", without_gated_ones))
 
@@ -67,7 +66,7 @@ def test_an_event_comes_between_the_attempt_and_the_return_to_the_queue() -> Non
         assert queued is not None
         assert queued.woken_by == "NodeAdd"
 
-    caught(story, instead(InFlight, "note", nothing))
+    caught(story, instead(InFlightPods, "note", nothing))
 
 
 @pytest.mark.failure(36)
@@ -84,7 +83,7 @@ def test_an_update_puts_a_pod_back_that_is_on_its_way() -> None:
 
         driver.see(pod("a", cpu=4, labels={"new": "label"}))
 
-        assert driver.where(A) is Place.IN_FLIGHT
+        assert driver.where(A) is QueuePlace.IN_FLIGHT
 
     caught(story, instead(SchedulingQueue, "update", as_for_any_other))
 
@@ -93,7 +92,7 @@ def test_an_update_puts_a_pod_back_that_is_on_its_way() -> None:
 def test_a_pod_that_was_replaced_during_its_attempt_stays_in_flight() -> None:
     """Symptom: memory grows without bound. Rule: what ends is the attempt of that very pod, by uid."""
 
-    def under_its_namesakes_uid(right: Right, shown: PodsShown, record: PodRecord, now: int) -> Any:
+    def under_its_namesakes_uid(right: Right, shown: PodEventHandlers, record: PodRecord, now: int) -> Any:
         with instead(SchedulingQueue, "delete", lambda delete, queue, _: delete(queue, "new")):
             return right(shown, record, now)
 
@@ -103,9 +102,9 @@ def test_a_pod_that_was_replaced_during_its_attempt_stays_in_flight() -> None:
 
         driver.see(pod("a", cpu=4, uid="new"))
 
-        assert driver.scheduler.queue.count(Place.IN_FLIGHT) == 0
+        assert driver.scheduler.queue.count(QueuePlace.IN_FLIGHT) == 0
 
-    caught(story, instead(PodsShown, "_withdraw", under_its_namesakes_uid))
+    caught(story, instead(PodEventHandlers, "_withdraw", under_its_namesakes_uid))
 
 
 @pytest.mark.failure(38)
@@ -113,7 +112,7 @@ def test_a_pod_that_is_given_up_half_way_stays_in_flight() -> None:
     """Symptom: tens of thousands of events are kept for it. Rule: whoever is given up is no longer in flight."""
 
     def unless_in_flight(right: Right, queue: SchedulingQueue, uid: str) -> None:
-        if queue.where(uid) is not Place.IN_FLIGHT:
+        if queue.where(uid) is not QueuePlace.IN_FLIGHT:
             right(queue, uid)
 
     def story() -> None:
@@ -122,7 +121,7 @@ def test_a_pod_that_is_given_up_half_way_stays_in_flight() -> None:
 
         driver.see(terminating(A, preempted=False))
 
-        assert driver.scheduler.queue.count(Place.IN_FLIGHT) == 0
+        assert driver.scheduler.queue.count(QueuePlace.IN_FLIGHT) == 0
 
     caught(story, instead(SchedulingQueue, "delete", unless_in_flight))
 

@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
+from podium.controllers.actions import Action, Evict, PatchObject
+from podium.controllers.observations import Answered
+from podium.controllers.rescheduling.moves import Returns
+from podium.controllers.rescheduling.planning import Planners
 from podium.decide.rescheduling.guards import Guards
-from podium.machines.actions import Action, Evict, PatchObject
-from podium.machines.observations import Answered
-from podium.machines.rescheduling.planning import Planners
-from podium.machines.rescheduling.returns import Returns
 from podium.plugins.rescheduling.registry import IN_TREE
 from podium.sim.run import simulation_of
 from podium.sim.run_options import RunOptions
+from tests.controllers.rescheduling.policies import BAD
+from tests.controllers.rescheduling.policies import PLACE as LEAVE_BAD
 from tests.examples.rescheduled import Rescheduled, watched
-from tests.machines.rescheduling.policies import BAD
-from tests.machines.rescheduling.policies import PLACE as LEAVE_BAD
 from tests.proof.failures.bugs import caught, instead, nothing
 from tests.sim.objects import documents
 from tests.store.objects import Raw

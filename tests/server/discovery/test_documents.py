@@ -7,9 +7,17 @@ from collections import defaultdict
 import pytest
 
 from podium.api.kinds import SERVED_KINDS as STORED
-from podium.requests.router import SERVED
-from podium.server.discovery.documents import aggregated, api_versions, group, group_list, resource_list
-from podium.server.discovery.served import ANSWERED, served_kinds, version_order
+from podium.apirequests.router import SERVED
+from podium.server.discovery import (
+    ANSWERED,
+    aggregated,
+    api_versions,
+    group,
+    group_list,
+    resource_list,
+    served_kinds,
+    version_order,
+)
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
 from tests.store.objects import Raw

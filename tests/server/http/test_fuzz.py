@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from podium.requests.wire.paths import path_of
-from podium.server.http.settings import Limits, Settings
+from podium.apirequests.paths import path_of
+from podium.server.http.settings import ServerLimits, ServerSettings
 from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.store.api_resources import APIResources
 from tests.server.serving import LONG_SECONDS, PODS, Client, LocalBackend, served
@@ -84,7 +84,7 @@ class Served:
         self._runner = asyncio.Runner()
         self._stack = AsyncExitStack()
         backend = LocalBackend(node("n1"), running("b"))
-        settings = Settings(limits=Limits(watch_seconds=0.01), audit=lambda line: None)
+        settings = ServerSettings(limits=ServerLimits(watch_seconds=0.01), audit=lambda line: None)
         whole = served(backend=backend, documents=KubernetesDocuments(backend), settings=settings)
         self.client: Client = self._runner.run(self._stack.enter_async_context(whole))
 

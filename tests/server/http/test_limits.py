@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from podium.server.http import loops
-from podium.server.http.settings import Limits
+from podium.server.http.settings import ServerLimits
 from tests.server import serving
 from tests.server.serving import LONG_SECONDS, PODS, Client, until_closed, with_server
 from tests.store.objects import pod
@@ -62,7 +62,7 @@ def test_who_never_ends_a_head_is_let_go() -> None:
         assert await raw.all() == b""
         await raw.close()
 
-    with_server(check, limits=Limits(header_seconds=0.02))
+    with_server(check, limits=ServerLimits(header_seconds=0.02))
 
 
 def test_who_says_nothing_is_let_go() -> None:
@@ -71,7 +71,7 @@ def test_who_says_nothing_is_let_go() -> None:
         assert await raw.all() == b""
         await raw.close()
 
-    with_server(check, limits=Limits(idle_seconds=0.02))
+    with_server(check, limits=ServerLimits(idle_seconds=0.02))
 
 
 def test_who_never_ends_a_body_is_told_that_it_took_too_long() -> None:
@@ -83,7 +83,7 @@ def test_who_never_ends_a_body_is_told_that_it_took_too_long() -> None:
         assert json.loads(answer.partition(b"\r\n\r\n")[2])["reason"] == "Timeout"
         await raw.close()
 
-    with_server(check, limits=Limits(request_seconds=0.02))
+    with_server(check, limits=ServerLimits(request_seconds=0.02))
 
 
 def test_a_client_may_say_that_it_waits_no_longer() -> None:
@@ -105,7 +105,7 @@ def test_a_head_that_is_too_long_is_refused(head: str) -> None:
         await raw.close()
         assert (await client.ask("GET", PODS))[0] == 200
 
-    with_server(check, limits=Limits(header_bytes=200_000))
+    with_server(check, limits=ServerLimits(header_bytes=200_000))
 
 
 def test_a_head_without_end_is_refused_though_no_line_is_long() -> None:
@@ -116,7 +116,7 @@ def test_a_head_without_end_is_refused_though_no_line_is_long() -> None:
         assert await raw.code() in (400, 431)
         await raw.close()
 
-    with_server(check, limits=Limits(header_bytes=100_000))
+    with_server(check, limits=ServerLimits(header_bytes=100_000))
 
 
 def test_long_selectors_are_read() -> None:
@@ -149,7 +149,7 @@ def test_a_body_in_chunks_is_counted_as_it_comes() -> None:
         assert await raw.code() == 413
         await raw.close()
 
-    with_server(check, limits=Limits(body_bytes=1024))
+    with_server(check, limits=ServerLimits(body_bytes=1024))
 
 
 def test_a_body_in_chunks_is_read() -> None:
@@ -205,7 +205,7 @@ def test_more_writes_than_may_be_are_sent_away_and_reads_are_not() -> None:
         while (await client.ask("POST", PODS, pod("c")))[0] != 201:
             await asyncio.sleep(0)
 
-    with_server(check, limits=Limits(writes_in_flight=2))
+    with_server(check, limits=ServerLimits(writes_in_flight=2))
 
 
 def test_requests_that_come_without_waiting_for_answers_are_answered_in_order() -> None:
@@ -233,7 +233,7 @@ def test_a_long_list_that_nobody_reads_holds_nobody_up() -> None:
         await raw.close()
 
     objects = [pod(f"p{number}", annotations={"padding": "x" * 200_000}) for number in range(60)]
-    with_server(check, pod("a"), *objects, limits=Limits(stall_seconds=0.2))
+    with_server(check, pod("a"), *objects, limits=ServerLimits(stall_seconds=0.2))
 
 
 def test_who_asks_and_asks_and_never_reads_is_dropped() -> None:
@@ -243,7 +243,7 @@ def test_who_asks_and_asks_and_never_reads_is_dropped() -> None:
         with pytest.raises(ConnectionError):
             await until_closed(raw.writer)
 
-    with_server(check, pod("a", annotations={"padding": "x" * 100_000}), limits=Limits(stall_seconds=0.2))
+    with_server(check, pod("a", annotations={"padding": "x" * 100_000}), limits=ServerLimits(stall_seconds=0.2))
 
 
 async def in_flight(client: Client) -> int:
@@ -266,4 +266,4 @@ def test_when_the_server_stops_what_is_under_way_does_not_hold_it_up() -> None:
         for one in (raw, idle):
             await one.close()
 
-    with_server(check, limits=Limits(stop_seconds=0.02))
+    with_server(check, limits=ServerLimits(stop_seconds=0.02))

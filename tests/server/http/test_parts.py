@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.server.http.audit_ids import AuditIDs
-from podium.server.http.flights import READING, WRITING, Flights
-from podium.server.http.frames import Frames, chunked, error_chunk
-from podium.server.http.json_body import read_json
-from podium.server.http.negotiation import Form, negotiated
+from podium.server.http.bodies import read_json
+from podium.server.http.exchange import read_target
+from podium.server.http.handler import AuditIDs
+from podium.server.http.metrics import READING, WRITING, InFlightLimits
+from podium.server.http.replies import ResponseForm, negotiated
 from podium.server.http.server import Server
-from podium.server.http.settings import Settings
-from podium.server.http.target import read_target
-from podium.store.encoding import encoded
+from podium.server.http.settings import ServerSettings
+from podium.server.http.streams import Frames, chunked, error_chunk
 from podium.store.errors import StoreError, expired
+from podium.store.stored import encoded
 from tests.server.serving import NOW, LocalBackend
 from tests.store.objects import pod
 
@@ -37,20 +37,20 @@ JSON_VALUES = st.recursive(
 @pytest.mark.parametrize(
     ("accept", "form"),
     [
-        ("", Form()),
-        ("*/*", Form()),
-        ("application/json", Form()),
-        ("application/*;q=0.8", Form()),
-        ("application/yaml, application/json", Form("application/yaml")),
-        ("application/vnd.kubernetes.protobuf,application/json", Form()),
-        (TABLE, Form(kind="Table")),
-        (TABLE.replace("v=v1", "v=v1beta1"), Form(kind="Table", version="v1beta1")),
-        (f"application/json;as=Table;v=v9;g=meta.k8s.io,{TABLE}", Form(kind="Table")),
-        ("application/json;as=Table;v=v1;g=example.com,application/json", Form()),
-        (TABLE.replace("Table", "PartialObjectMetadataList"), Form(kind="PartialObjectMetadata")),
+        ("", ResponseForm()),
+        ("*/*", ResponseForm()),
+        ("application/json", ResponseForm()),
+        ("application/*;q=0.8", ResponseForm()),
+        ("application/yaml, application/json", ResponseForm("application/yaml")),
+        ("application/vnd.kubernetes.protobuf,application/json", ResponseForm()),
+        (TABLE, ResponseForm(kind="Table")),
+        (TABLE.replace("v=v1", "v=v1beta1"), ResponseForm(kind="Table", version="v1beta1")),
+        (f"application/json;as=Table;v=v9;g=meta.k8s.io,{TABLE}", ResponseForm(kind="Table")),
+        ("application/json;as=Table;v=v1;g=example.com,application/json", ResponseForm()),
+        (TABLE.replace("Table", "PartialObjectMetadataList"), ResponseForm(kind="PartialObjectMetadata")),
     ],
 )
-def test_the_first_form_that_can_be_given_is(accept: str, form: Form) -> None:
+def test_the_first_form_that_can_be_given_is(accept: str, form: ResponseForm) -> None:
     assert negotiated(accept) == form
 
 
@@ -96,14 +96,14 @@ def test_a_path_and_a_query_are_decoded(raw: str, path: str, query: list[tuple[s
 
 
 def test_flights_of_one_sort_do_not_hold_up_the_other() -> None:
-    flights = Flights({READING: 1, WRITING: 1})
+    flights = InFlightLimits({READING: 1, WRITING: 1})
     with flights.flight(READING):
         with pytest.raises(StoreError) as caught, flights.flight(READING):
             raise AssertionError
         assert (caught.value.code, caught.value.details["retryAfterSeconds"]) == (429, 1)
         with flights.flight(WRITING):
-            assert flights.under_way == {READING: 1, WRITING: 1}
-    assert flights.under_way == {READING: 0, WRITING: 0}
+            assert flights.in_flight == {READING: 1, WRITING: 1}
+    assert flights.in_flight == {READING: 0, WRITING: 0}
 
 
 def test_ids_look_like_uuids_and_come_once() -> None:
@@ -135,7 +135,7 @@ def test_a_chunk_is_a_line_with_its_length_before_it() -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LocalHost", "::1", "[::1]"])
 def test_a_server_is_found_at_its_address(host: str) -> None:
     async def check() -> None:
-        server = Server(LocalBackend(), settings=Settings(host=host))
+        server = Server(LocalBackend(), settings=ServerSettings(host=host))
         await server.start()
         try:
             address = server.address.removeprefix("http://").rpartition(":")

@@ -5,28 +5,31 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 import yaml
 
-from podium.server.documents import Document, Inquiry, NoDocuments
-from podium.server.http.settings import Settings
+from podium.api.input.yaml import Dumper, parse_documents
+from podium.server.backend import DocumentRequest, ServedDocument
+from podium.server.http.settings import ServerSettings
+from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.store.api_resource import APIResource
 from tests.server.serving import PODS, Client, LocalBackend, with_server
-from tests.store.objects import Raw, node, pod
+from tests.store.objects import Raw, budget, node, pod, running
 
 TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
 METADATA = {"Accept": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"}
 METADATA_LIST = {"Accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"}
 
 
-class Documents(NoDocuments):
+class Documents(KubernetesDocuments):
     """Tables of names, one document, and one place where something may be posted."""
 
-    def document(self, inquiry: Inquiry) -> Document | None:
+    def document(self, inquiry: DocumentRequest) -> ServedDocument | None:
         if inquiry.path == "/apis/review":
-            return Document(body=json.dumps([inquiry.body, inquiry.user]).encode(), code=201)
-        return Document(body=b'{"kind":"APIVersions"}', etag='"1"') if inquiry.path == "/api" else None
+            return ServedDocument(body=json.dumps([inquiry.body, inquiry.user]).encode(), code=201)
+        return ServedDocument(body=b'{"kind":"APIVersions"}', etag='"1"') if inquiry.path == "/api" else None
 
     def takes_body(self, path: str) -> bool:
         return path == "/apis/review"
@@ -39,6 +42,11 @@ class Documents(NoDocuments):
         if body != b"k8s\0":
             raise ValueError("protobuf: no envelope")
         return pod("from-protobuf")
+
+
+def parsed(data: bytes) -> Any:
+    ((_, value),) = parse_documents(data.decode())
+    return value
 
 
 def test_a_table_is_given_to_who_asks_for_one() -> None:
@@ -54,7 +62,7 @@ def test_a_table_is_given_to_who_asks_for_one() -> None:
         code, refusal = await client.ask("GET", f"{PODS}/c", headers=TABLE)
         assert (code, refusal["kind"]) == (404, "Status")
 
-    with_server(check, pod("a"), pod("b"), documents=Documents())
+    with_server(check, pod("a"), pod("b"), documents=Documents(LocalBackend()))
 
 
 def test_a_watch_tells_in_tables_and_says_once_what_the_columns_are() -> None:
@@ -67,14 +75,7 @@ def test_a_watch_tells_in_tables_and_says_once_what_the_columns_are() -> None:
         assert "columnDefinitions" not in second["object"]
         assert second["object"]["rows"][0]["cells"] == ["b"]
 
-    with_server(check, pod("a"), pod("b"), documents=Documents())
-
-
-def test_who_wants_a_table_or_else_json_gets_json_where_there_are_no_tables() -> None:
-    async def check(client: Client) -> None:
-        assert (await client.ask("GET", PODS, headers=TABLE))[0] == 406
-
-    with_server(check, pod("a"))
+    with_server(check, pod("a"), pod("b"), documents=Documents(LocalBackend()))
 
 
 def test_metadata_alone_is_given_to_who_asks_for_it() -> None:
@@ -90,14 +91,31 @@ def test_metadata_alone_is_given_to_who_asks_for_it() -> None:
     with_server(check, pod("a"))
 
 
+def test_a_refused_eviction_tells_the_wait_in_its_details_and_has_no_header_that_kubectl_waits_by() -> None:
+    async def check(client: Client) -> None:
+        bodies = [
+            json.dumps({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": f"web-{number}"}}).encode()
+            for number in range(2)
+        ]
+        first, _ = await client.reply("POST", f"{PODS}/web-0/eviction", bodies[0])
+        response, data = await client.reply("POST", f"{PODS}/web-1/eviction", bodies[1])
+        assert (first.status, response.status) == (201, 429)
+        status = json.loads(data)
+        assert "Retry-After" not in response.headers
+        assert 3_500 < status["details"]["retryAfterSeconds"] <= 3_600
+        assert "the next is allowed at " in status["message"]
+
+    with_server(check, *(running(f"web-{number}") for number in range(2)), budget(allowed=9, rate="1/1h"))
+
+
 def test_yaml_is_written_and_read() -> None:
     async def check(client: Client) -> None:
         headers = {"Content-Type": "application/yaml", "Accept": "application/yaml"}
-        response, data = await client.reply("POST", PODS, yaml.safe_dump(pod("no")).encode(), headers=headers)
+        response, data = await client.reply("POST", PODS, yaml.dump(pod("y"), Dumper=Dumper).encode(), headers=headers)
         assert (response.status, response.content_type) == (201, "application/yaml")
-        assert yaml.safe_load(data)["metadata"]["name"] == "no"
+        assert parsed(data)["metadata"]["name"] == "y"
         _, listed = await client.reply("GET", PODS, headers=headers)
-        assert [item["metadata"]["name"] for item in yaml.safe_load(listed)["items"]] == ["no"]
+        assert [item["metadata"]["name"] for item in parsed(listed)["items"]] == ["y"]
         assert (await client.ask("GET", f"{PODS}?watch=1", headers=headers))[0] == 406
 
     with_server(check)
@@ -112,7 +130,7 @@ def test_protobuf_is_read_where_there_is_a_reader() -> None:
         code, refusal = await client.ask("POST", PODS, b"x", headers=headers)
         assert (code, refusal["message"]) == (400, "protobuf: no envelope")
 
-    with_server(check, documents=Documents())
+    with_server(check, documents=Documents(LocalBackend()))
 
 
 def test_long_replies_are_packed_for_those_who_take_that() -> None:
@@ -201,7 +219,7 @@ def test_documents_are_given_once_to_who_knows_them() -> None:
         code, posted = await client.ask("POST", "/apis/review", {"kind": "Review"})
         assert (code, posted) == (201, [{"kind": "Review"}, "kubernetes-admin"])
 
-    with_server(check, documents=Documents())
+    with_server(check, documents=Documents(LocalBackend()))
 
 
 def test_where_there_is_nothing_that_is_said_as_clients_expect_it() -> None:
@@ -248,7 +266,7 @@ def test_the_version_is_that_of_the_kubernetes_whose_api_it_is() -> None:
 
 def test_health_is_told_and_what_is_wrong_by_name_alone() -> None:
     problems = {"scheduler": ""}
-    settings = Settings(checks=(("scheduler", lambda: problems["scheduler"]),))
+    settings = ServerSettings(checks=(("scheduler", lambda: problems["scheduler"]),))
 
     async def check(client: Client) -> None:
         for place in ("healthz", "livez", "readyz"):

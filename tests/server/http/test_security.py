@@ -14,7 +14,7 @@ import trustme
 from podium.api.errors import InputError
 from podium.server.http.security import is_loopback
 from podium.server.http.server import Server
-from podium.server.http.settings import TLS, Settings, Token
+from podium.server.http.settings import TLS, ServerSettings, Token
 from tests.server.serving import PODS, Client, LocalBackend, with_server
 from tests.store.objects import pod
 
@@ -57,30 +57,30 @@ def bearer(token: str) -> dict[str, str]:
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "[::1]", "localhost"])
 def test_loopback_is_this_machine_alone(host: str) -> None:
     assert is_loopback(host)
-    Server(LocalBackend(), settings=Settings(host=host))
+    Server(LocalBackend(), settings=ServerSettings(host=host))
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.com", "", "localhost.example.com"])
 def test_anywhere_else_nothing_is_served_without_tls_and_a_token(host: str, authority: Authority) -> None:
     assert not is_loopback(host)
     for settings in (
-        Settings(host=host),
-        Settings(host=host, tokens=(Token(text=TOKEN),)),
-        Settings(host=host, tls=authority.tls),
+        ServerSettings(host=host),
+        ServerSettings(host=host, tokens=(Token(text=TOKEN),)),
+        ServerSettings(host=host, tls=authority.tls),
     ):
         with pytest.raises(InputError, match="cannot listen on"):
             Server(LocalBackend(), settings=settings)
-    Server(LocalBackend(), settings=Settings(host=host, tls=authority.tls, tokens=(Token(text=TOKEN),)))
+    Server(LocalBackend(), settings=ServerSettings(host=host, tls=authority.tls, tokens=(Token(text=TOKEN),)))
 
 
 @pytest.mark.parametrize("text", ["", "short", "with\na line that is another", "\u00e9" * 20])
 def test_a_token_is_long_and_plain(text: str) -> None:
     with pytest.raises(InputError, match="16 plain letters"):
-        Server(LocalBackend(), settings=Settings(tokens=(Token(text=text),)))
+        Server(LocalBackend(), settings=ServerSettings(tokens=(Token(text=text),)))
 
 
 def test_a_token_is_shown_to_nobody() -> None:
-    assert TOKEN not in repr(Settings(tokens=(Token(text=TOKEN),)))
+    assert TOKEN not in repr(ServerSettings(tokens=(Token(text=TOKEN),)))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_where_there_are_tokens_one_is_asked_for(headers: dict[str, str], code: 
             assert (await client.ask("GET", "/metrics", headers=headers))[0] == 401
             assert (await client.ask("GET", f"{PODS}?watch=1", headers=headers))[0] == 401
 
-    with_server(check, settings=Settings(tokens=(Token(text=TOKEN),)))
+    with_server(check, settings=ServerSettings(tokens=(Token(text=TOKEN),)))
 
 
 def test_a_token_may_be_for_reading_alone() -> None:
@@ -121,7 +121,7 @@ def test_a_token_may_be_for_reading_alone() -> None:
         assert (await client.ask("POST", PODS, pod("a"), headers=bearer(TOKEN)))[0] == 201
 
     tokens = (Token(text=TOKEN), Token(text=READER, user="reader", reads_only=True))
-    with_server(check, settings=Settings(tokens=tokens))
+    with_server(check, settings=ServerSettings(tokens=tokens))
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_tls_with_a_token(authority: Authority) -> None:
         with pytest.raises(aiohttp.ClientConnectorError):
             await client.ask("GET", PODS, ssl=ssl.create_default_context())
 
-    with_server(check, pod("a"), settings=Settings(tls=authority.tls, tokens=(Token(text=TOKEN),)))
+    with_server(check, pod("a"), settings=ServerSettings(tls=authority.tls, tokens=(Token(text=TOKEN),)))
 
 
 def test_a_certificate_says_who_asks(authority: Authority) -> None:
@@ -182,7 +182,7 @@ def test_a_certificate_says_who_asks(authority: Authority) -> None:
         assert (await client.ask("GET", PODS, ssl=authority.trusting("ada")))[0] == 200
         assert asked == ["ada"]
 
-    with_server(check, backend=Noting(), settings=Settings(tls=tls))
+    with_server(check, backend=Noting(), settings=ServerSettings(tls=tls))
 
 
 def test_an_administrator_may_be_somebody_else() -> None:
@@ -209,12 +209,12 @@ def test_files_that_are_no_certificates_are_named(tmp_path: Path) -> None:
         raise AssertionError
 
     with pytest.raises(InputError, match=r"server\.pem"):
-        with_server(check, settings=Settings(tls=TLS(certificate_file=str(file), key_file=str(file))))
+        with_server(check, settings=ServerSettings(tls=TLS(certificate_file=str(file), key_file=str(file))))
 
 
 def test_a_port_that_is_taken_is_told() -> None:
     async def check(client: Client) -> None:
-        other = Server(LocalBackend(), settings=Settings(port=client.server.port))
+        other = Server(LocalBackend(), settings=ServerSettings(port=client.server.port))
         with pytest.raises(InputError, match="somebody else does already"):
             await other.start()
 
@@ -236,11 +236,11 @@ def test_what_may_change_something_leaves_a_line() -> None:
         assert created["objectRef"] == {"resource": "pods", "namespace": "default", "apiVersion": "v1"}
         assert (deleted["objectRef"]["name"], deleted["responseStatus"]) == ("none", {"code": 404})
 
-    with_server(check, settings=Settings(audit=lines.append))
+    with_server(check, settings=ServerSettings(audit=lines.append))
 
 
 def test_a_token_is_known_by_who_reviews_it() -> None:
-    server = Server(LocalBackend(), settings=Settings(tokens=(Token(text=TOKEN),)))
+    server = Server(LocalBackend(), settings=ServerSettings(tokens=(Token(text=TOKEN),)))
     assert server.takes_token(TOKEN)
     assert not server.takes_token(TOKEN + "x")
     assert not Server(LocalBackend()).takes_token("")

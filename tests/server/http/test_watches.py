@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import pytest
 
 from podium.api.meta import Raw
-from podium.server.documents import NoDocuments
 from podium.server.http import loops
-from podium.server.http.settings import Limits
+from podium.server.http.settings import ServerLimits
+from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.store.api_resource import APIResource
 from tests.server import serving
-from tests.server.serving import LONG_SECONDS, NOW, PODS, Client, until_closed, with_server
+from tests.server.serving import LONG_SECONDS, NOW, PODS, Client, LocalBackend, until_closed, with_server
 from tests.store.objects import pod
 from tests.store.test_definitions import definition, widget
 
@@ -73,7 +73,7 @@ def test_who_asks_for_bookmarks_is_told_how_far_a_watch_is() -> None:
         assert event["type"] == "BOOKMARK"
         assert event["object"]["metadata"]["resourceVersion"] == str(client.backend.store.version)
 
-    with_server(check, pod("a"), limits=Limits(bookmark_seconds=0.02))
+    with_server(check, pod("a"), limits=ServerLimits(bookmark_seconds=0.02))
 
 
 def test_nobody_else_is_told_of_bookmarks() -> None:
@@ -82,7 +82,7 @@ def test_nobody_else_is_told_of_bookmarks() -> None:
             with pytest.raises(EOFError):
                 await watcher.next()
 
-    with_server(check, pod("a"), limits=Limits(bookmark_seconds=0.005, watch_seconds=0.03))
+    with_server(check, pod("a"), limits=ServerLimits(bookmark_seconds=0.005, watch_seconds=0.03))
 
 
 def test_a_watch_ends_when_its_time_is_over() -> None:
@@ -92,7 +92,7 @@ def test_a_watch_ends_when_its_time_is_over() -> None:
             with pytest.raises(EOFError):
                 await watcher.next()
 
-    with_server(check, pod("a"), limits=Limits(watch_seconds=0.02))
+    with_server(check, pod("a"), limits=ServerLimits(watch_seconds=0.02))
 
 
 def test_a_watch_from_a_version_that_is_forgotten_ends_with_gone() -> None:
@@ -163,7 +163,7 @@ def test_a_hundred_watchers_all_hear_everything() -> None:
 
 
 def test_a_watcher_that_does_not_read_is_dropped_and_others_go_on() -> None:
-    limits = Limits(pending_bytes=64 * 1024, stall_seconds=0.2)
+    limits = ServerLimits(pending_bytes=64 * 1024, stall_seconds=0.2)
 
     async def check(client: Client) -> None:
         path = f"{PODS}?watch=1&resourceVersion=1"
@@ -193,7 +193,7 @@ def test_a_watcher_that_reads_late_misses_nothing() -> None:
             create(client, "after")
             assert await watcher.names(1) == [("ADDED", "after")]
 
-    with_server(check, pod("a"), limits=Limits(pending_bytes=64 * 1024))
+    with_server(check, pod("a"), limits=ServerLimits(pending_bytes=64 * 1024))
 
 
 def test_when_the_server_stops_watches_end_as_they_should() -> None:
@@ -236,7 +236,7 @@ def test_more_watches_than_may_be_are_turned_away() -> None:
             assert (code, status["reason"]) == (429, "TooManyRequests")
             assert (await client.ask("GET", PODS))[0] == 200
 
-    with_server(check, limits=Limits(watches=1))
+    with_server(check, limits=ServerLimits(watches=1))
 
 
 def test_a_watch_whose_client_has_gone_is_forgotten() -> None:
@@ -255,7 +255,7 @@ async def watches_open(client: Client) -> int:
     return int(float(line.split()[-1]))
 
 
-class _NoTables(NoDocuments):
+class _NoTables(KubernetesDocuments):
     def table(self, resource: APIResource, objects: Sequence[Raw], now: int, include_object: str) -> Raw:
         raise LookupError("by way of a test")
 
@@ -275,6 +275,6 @@ def test_a_watch_over_which_the_server_stumbles_ends_and_others_go_on(caplog: py
             create(client, "c")
             assert await other.names(1) == [("ADDED", "c")]
 
-    with_server(check, pod("a"), documents=_NoTables())
+    with_server(check, pod("a"), documents=_NoTables(LocalBackend()))
 
     assert [record.getMessage() for record in caplog.records] == ["a watch cannot go on"]

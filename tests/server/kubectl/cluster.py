@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from podium.driver.clock import SystemClock
-from podium.plane.assembly import Beginning, assemble, open_store
-from podium.plane.plane_settings import PlaneSettings
-from podium.plane.runner import Runner
+from podium.controlplane.assembly import InitialContent, assemble, open_store
+from podium.controlplane.components import ControlPlaneSettings
+from podium.controlplane.control_plane import ControlPlaneRunner
+from podium.runtime.clock import SystemClock
 from podium.server.http.server import Server
 from podium.server.kubernetes_documents import KubernetesDocuments
 from tests.store.objects import Raw
@@ -48,11 +48,11 @@ def running_cluster(nodes: int) -> Iterator[Cluster]:
 
     async def serve() -> None:
         clock = SystemClock()
-        plane = assemble(open_store(seed=0), clock, PlaneSettings(), Beginning(nodes=nodes)).plane
+        plane = assemble(open_store(seed=0), clock, ControlPlaneSettings(), InitialContent(nodes=nodes)).plane
         server = Server(plane, KubernetesDocuments(plane))
         await server.start()
         ended = asyncio.Event()
-        running = asyncio.ensure_future(Runner(plane, clock).run())
+        running = asyncio.ensure_future(ControlPlaneRunner(plane, clock).run())
         found.append((server.address, asyncio.get_running_loop(), ended))
         ready.set()
         await ended.wait()

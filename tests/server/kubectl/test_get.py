@@ -28,10 +28,10 @@ def test_pods_are_shown_with_their_state(pods: Kubectl) -> None:
 
 
 def test_wide_shows_where_they_are(pods: Kubectl) -> None:
-    assert pods.head("get", "pods", "-o", "wide")[5:] == ["IP", "NODE", "NOMINATED NODE", "READINESS GATES"]
+    assert pods.head("get", "pods", "-o", "wide")[5:] == ["IP", "NODE", "NOMINATED NODE", "READINESS GATES", "BUDGET"]
     for row in pods.rows("get", "pods", "-o", "wide"):
         assert row[6].startswith("node-")
-        assert row[7:] == ["<none>", "<none>"]
+        assert row[7:] == ["<none>", "<none>", "<none>"]
 
 
 def test_every_form_of_output_has_what_it_should(pods: Kubectl) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from tests.server.kubectl.command import Kubectl
 from tests.server.kubectl.objects import budget, deployment, pod
 
@@ -40,6 +42,18 @@ def test_pods_of_nobody_are_drained_by_force_alone(kubectl: Kubectl, node: str) 
     assert "--force" in kubectl.fails("drain", node, "--timeout=10s")
     kubectl("drain", node, "--force", "--timeout=60s")
     assert kubectl("get", "pods", "-o", "name") == ""
+
+
+def test_a_drain_says_that_a_rate_is_used_up_and_keeps_to_its_timeout(kubectl: Kubectl, node: str) -> None:
+    limited = budget(maxUnavailable=2)
+    limited["metadata"]["annotations"] = {"podium.dev/max-disruptions": "1/1h"}
+    kubectl.apply(deployment(replicas=2, node=node), limited)
+    kubectl("rollout", "status", "deployment/web", "--timeout=60s")
+    kubectl.wait("pdb/web", "jsonpath={.status.currentHealthy}=2")
+    begun = time.monotonic()
+    said = kubectl.fails("drain", node, "--timeout=2s")
+    assert "allows 1/1h disruptions, and they are used up" in said
+    assert time.monotonic() - begun < 60
 
 
 def test_a_budget_holds_a_drain_up_until_it_lets_go(kubectl: Kubectl, node: str) -> None:

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from podium.api.schemas.schema import fields_of
-from podium.server.discovery.served import served_kinds
-from podium.server.openapi.components import REFERENCE
-from podium.server.openapi.descriptions import described, descriptions
-from podium.server.openapi.documents import definition_of, document, index
+from podium.server.discovery import served_kinds
+from podium.server.openapi import REFERENCE, definition_of, document, index
+from podium.server.openapi_descriptions import DESCRIPTIONS, described
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
 from tests.store.objects import Raw
@@ -170,15 +169,14 @@ def test_custom_kinds_have_the_schema_of_their_definition() -> None:
 
 def test_disruption_policies_have_the_fields_that_podium_reads() -> None:
     spec = schema("podium.dev/v1alpha1", "dev.podium.v1alpha1.DisruptionPolicy")["properties"]["spec"]
-    assert {"avoidLists", "budgetBounds", "caps", "defaultBudgets", "priorities", "severalBudgets"} == set(
-        spec["properties"]
-    )
+    fields = {"avoidLists", "budgetBounds", "caps", "defaultBudgets", "priorities", "priorityRules", "severalBudgets"}
+    assert set(spec["properties"]) == fields
     minimum = spec["properties"]["defaultBudgets"]["items"]["properties"]["minAvailable"]
     assert minimum == {"x-kubernetes-int-or-string": True}
 
 
 def test_whatever_is_described_is_there() -> None:
-    for of in descriptions():
+    for of in DESCRIPTIONS:
         type_, _, field = of.partition(".")
         assert type_ == "*" or not field or field in fields_of(type_), of
     assert described("PodSpec.nodeName")

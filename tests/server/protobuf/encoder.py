@@ -1,4 +1,4 @@
-"""Writes objects in protobuf as Go's clients do: what decoding is held against."""
+"""A protobuf encoder that writes objects as Go clients do: the reference for decoding."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import json
 import struct
 from typing import Any
 
+from podium.api.schemas.schema import Leaf, ListOf, MapOf, Object, Type, own_fields, type_in
 from podium.api.times import parse_time
-from podium.server.protobuf.messages import Field, Message, fields_of, message_of
 from tests.store.objects import Raw
 
 
 def encoded(raw: Raw) -> bytes:
-    """The body that a client sends for the object."""
-    message = message_of(raw["apiVersion"], raw["kind"])
+    """Return the body that a client sends for the object."""
+    message = type_in(raw["apiVersion"], raw["kind"])
     assert message is not None
     types = field(1, 2, raw["apiVersion"].encode()) + field(2, 2, raw["kind"].encode())
-    return b"k8s\x00" + field(1, 2, types) + field(2, 2, written(raw, message)) + field(3, 2, b"") + field(4, 2, b"")
+    return (
+        b"k8s\x00" + field(1, 2, types) + field(2, 2, written(raw, message.name)) + field(3, 2, b"") + field(4, 2, b"")
+    )
 
 
 def varint(number: int) -> bytes:
@@ -37,32 +39,39 @@ def field(number: int, wire_type: int, value: Any) -> bytes:
     return tag + data if wire_type == 1 else tag + varint(len(data)) + data
 
 
-def written(raw: Raw, message: Message) -> bytes:
-    """The fields of a message, in the order of their numbers; a field without a name takes its own from the same."""
+def written(raw: Raw, type_: str) -> bytes:
+    """Return the fields of a message, in the order of their numbers; those of inlined types are in the same object."""
     parts = []
-    for number, one in sorted(fields_of(message).items()):
-        if not one.name:
-            assert isinstance(one.type, Message)
-            parts.append(field(number, 2, written(raw, one.type)))
-        elif one.name in raw:
-            parts.append(_field(number, one, raw[one.name]))
+    numbered = [(one.number, name, one) for name, one in own_fields(type_) if one.number is not None]
+    for number, name, one in sorted(numbered, key=lambda entry: entry[0]):
+        if not name:
+            assert isinstance(one.type, Object)
+            parts.append(field(number, 2, written(raw, one.type.name)))
+        elif name in raw:
+            parts.append(_field(number, one.type, raw[name]))
     return b"".join(parts)
 
 
-def _field(number: int, one: Field, value: Any) -> bytes:
-    if one.is_list:
-        return b"".join(field(number, *_single(one.type, item)) for item in value)
-    if one.is_map:
-        return b"".join(
-            field(number, 2, field(1, 2, key.encode()) + field(2, *_single(one.type, entry)))
-            for key, entry in value.items()
-        )
-    return field(number, *_single(one.type, value))
+def _field(number: int, type_: Type, value: Any) -> bytes:
+    match type_:
+        case ListOf(item_type):
+            return b"".join(field(number, *_single(item_type, item)) for item in value)
+        case MapOf(inner):
+            entries = ((key, _single(inner, entry)) for key, entry in value.items())
+            return b"".join(field(number, 2, field(1, 2, key.encode()) + field(2, *entry)) for key, entry in entries)
+    return field(number, *_single(type_, value))
 
 
-def _single(type_: str | Message, value: Any) -> tuple[int, Any]:
-    if isinstance(type_, Message):
-        return 2, written(value, type_)
+def _single(type_: Type, value: Any) -> tuple[int, Any]:
+    match type_:
+        case Object(name):
+            return 2, written(value, name)
+        case Leaf(name):
+            return _leaf(name, value)
+    return 2, b"".join(field(1, 2, one.encode()) for one in value)
+
+
+def _leaf(type_: str, value: Any) -> tuple[int, Any]:
     if type_ in ("int", "long", "bool"):
         return 0, int(value)
     if type_ == "float":
@@ -76,15 +85,13 @@ def _bytes(type_: str, value: Any) -> bytes:
             return bytes(base64.b64decode(value))
         case "quantity":
             return field(1, 2, bytes(value, "utf-8"))
-        case "share":
+        case "intOrString":
             whole = isinstance(value, int)
             parts = (field(1, 0, 0 if whole else 1), field(2, 0, value if whole else 0))
             return b"".join((*parts, field(3, 2, b"" if whole else value.encode())))
         case "time" | "microtime":
             seconds, nanos = divmod(parse_time(value), 10**9)
             return field(1, 0, seconds) + field(2, 0, nanos)
-        case "json":
+        case "any":
             return field(1, 2, json.dumps(value).encode())
-        case "values":
-            return b"".join(field(1, 2, one.encode()) for one in value)
     return bytes(value, "utf-8")

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.api.pod_group_forms import OLDER_VERSION
-from podium.server.protobuf.decoding import MAGIC, MAX_BYTES, decode
-from podium.server.protobuf.messages import Field, Message, fields_of, kinds, message_of
+from podium.api.pod_group import OLDER_VERSION
+from podium.api.schemas.schema import META_VERSION, Leaf, ListOf, MapOf, Object, Type, _types, fields_of, own_fields
+from podium.server.protobuf import MAGIC, MAX_BYTES, decode
 from podium.store.api_resources import BUILT_IN
 from tests.server.protobuf.encoder import encoded, field, varint
 from tests.store.objects import Raw
@@ -32,46 +32,66 @@ LEAVES: dict[str, st.SearchStrategy[Any]] = {
     "bytes": st.binary(max_size=4).map(lambda data: base64.b64encode(data).decode()),
     "float": st.floats(allow_nan=False, allow_infinity=False),
     "int": st.integers(-(2**31), 2**31 - 1),
-    "json": st.dictionaries(TEXTS, st.integers(0, 9), min_size=1, max_size=2),
+    "any": st.dictionaries(TEXTS, st.integers(0, 9), min_size=1, max_size=2),
     "long": st.integers(-(2**63), 2**63 - 1),
     "microtime": st.sampled_from(["2026-01-31T09:30:00.000000Z", "2026-01-31T09:30:00.123456Z"]),
     "quantity": st.sampled_from(["1", "500m", "2Gi"]),
-    "share": st.integers(-(2**31), 2**31 - 1) | TEXTS,
+    "intOrString": st.integers(-(2**31), 2**31 - 1) | TEXTS,
     "str": TEXTS,
     "time": st.sampled_from(["1970-01-01T00:00:00Z", "2026-01-31T09:30:00Z"]),
-    "values": st.lists(TEXTS, min_size=1, max_size=2),
 }
 
 
+def _kinds() -> dict[tuple[str, str], str]:
+    """Return the types of all kinds that have protobuf numbers, by version and kind."""
+    return {
+        (written.api_version, name.rpartition(".")[2]): name
+        for name, written in _types().items()
+        if written.fields[:2] == ["apiVersion", "kind"] and written.api_version != META_VERSION
+        if {"metadata"} <= {name for name, _ in own_fields(name)}
+        if all(field.number for own, field in own_fields(name) if own not in ("apiVersion", "kind"))
+    }
+
+
+KINDS = _kinds()
+
+
 @st.composite
-def objects(draw: st.DrawFn, message: Message, left: int = 4) -> Raw:
-    """An object with a few of the fields that its message has, each of which says something."""
+def objects(draw: st.DrawFn, name: str, left: int = 4) -> Raw:
+    """Return an object with a few of the fields of its type, with values that are not omitted."""
     raw: Raw = {}
-    fields = [one for one in fields_of(message).values() if left or isinstance(one.type, str)]
+    numbered = [(own, one) for own, one in own_fields(name) if one.number is not None]
+    fields = [(own, one) for own, one in numbered if left or isinstance(one.type, Leaf)]
     chosen = draw(st.lists(st.sampled_from(fields), max_size=3, unique=True)) if fields else []
-    for one in chosen:
-        single = LEAVES[one.type] if isinstance(one.type, str) else objects(one.type, left - 1)
-        if not one.name:
-            raw |= draw(single)
-        elif one.is_list:
-            raw[one.name] = draw(st.lists(single, min_size=1, max_size=2))
-        elif one.is_map:
-            raw[one.name] = draw(st.dictionaries(TEXTS, single, min_size=1, max_size=2))
-        elif (value := draw(single)) not in (0, "", {}) or one.says_zero:
-            raw[one.name] = value
+    for own, one in chosen:
+        value = draw(_values(one.type, left))
+        if not own:
+            raw |= value
+        elif value not in (0, "", {}) or one.keeps_zero:
+            raw[own] = value
     return raw
+
+
+def _values(type_: Type, left: int) -> st.SearchStrategy[Any]:
+    match type_:
+        case Leaf(name):
+            return LEAVES[name]
+        case ListOf(item):
+            return st.lists(_values(item, left), min_size=1, max_size=2)
+        case MapOf(value):
+            return st.dictionaries(TEXTS, _values(value, left), min_size=1, max_size=2)
+        case Object(name):
+            return objects(name, left - 1)
 
 
 @st.composite
 def of_any_kind(draw: st.DrawFn) -> Raw:
-    api_version, kind = draw(st.sampled_from(kinds()))
-    message = message_of(api_version, kind)
-    assert message is not None
-    return {"apiVersion": api_version, "kind": kind, **draw(objects(message))}
+    (api_version, kind), name = draw(st.sampled_from(list(KINDS.items())))
+    return {"apiVersion": api_version, "kind": kind, **draw(objects(name))}
 
 
 @given(of_any_kind())
-def test_what_a_client_writes_is_read_as_it_was_meant(raw: Raw) -> None:
+def test_objects_survive_encoding_and_decoding(raw: Raw) -> None:
     assert decode(encoded(raw)) == raw
 
 
@@ -127,7 +147,7 @@ def test_what_cannot_be_read_is_told(body: bytes, problem: str) -> None:
         decode(body)
 
 
-@given(st.binary(max_size=200), st.sampled_from(kinds()))
+@given(st.binary(max_size=200), st.sampled_from(list(KINDS)))
 def test_no_bytes_do_harm(content: bytes, kind: tuple[str, str]) -> None:
     for body in (content, MAGIC + content, envelope(kind[1], content, kind[0])):
         try:
@@ -137,29 +157,40 @@ def test_no_bytes_do_harm(content: bytes, kind: tuple[str, str]) -> None:
 
 
 def test_kubernetes_own_kinds_are_known() -> None:
-    known = {(api_version, kind) for api_version, kind in kinds()}
     missing = {
         resource.group
         for resource in BUILT_IN.values()
         for api_version in resource.served_versions
-        if (api_version, resource.kind) not in known and api_version != OLDER_VERSION
+        if (api_version, resource.kind) not in KINDS and api_version != OLDER_VERSION
     }
-    # Go's clients send these as JSON, and the older form of PodGroups.
+    # Go clients send these as JSON, and the older form of PodGroups.
     assert missing == {"apiextensions.k8s.io", "apiregistration.k8s.io", "flowcontrol.apiserver.k8s.io", "podium.dev"}
 
 
 def test_no_message_contains_itself() -> None:
-    def depth(message: Message) -> int:
-        inner = [one.type for one in fields_of(message).values() if isinstance(one.type, Message)]
-        return 1 + max(map(depth, inner), default=0)
+    def depth(name: str) -> int:
+        inner = [_innermost(one.type) for _, one in own_fields(name)]
+        return 1 + max((depth(type_.name) for type_ in inner if isinstance(type_, Object)), default=0)
 
-    messages = [message_of(*kind) for kind in kinds()]
-    assert max(depth(message) for message in messages if message is not None) <= DEEPEST
+    assert max(map(depth, KINDS.values())) <= DEEPEST
 
 
-def test_the_numbers_of_a_message_are_its_own() -> None:
-    for kind in kinds():
-        message = message_of(*kind)
-        assert message is not None
-        known: list[Field] = list(fields_of(message).values())
-        assert len({one.name for one in known}) == len(known)
+def _innermost(type_: Type) -> Type:
+    while isinstance(type_, ListOf | MapOf):
+        type_ = type_.item if isinstance(type_, ListOf) else type_.value
+    return type_
+
+
+def test_no_two_fields_of_a_type_have_the_same_protobuf_number() -> None:
+    for name in _types():
+        numbers = [field.number for _, field in own_fields(name) if field.number is not None]
+        assert len(set(numbers)) == len(numbers), name
+
+
+def test_no_two_fields_of_a_type_have_the_same_name() -> None:
+    for name in _types():
+        inlined = [
+            fields_of(one.type.name) for own, one in own_fields(name) if not own and isinstance(one.type, Object)
+        ]
+        names = [own for own, _ in own_fields(name) if own] + [own for fields in inlined for own in fields]
+        assert len(set(names)) == len(names), name

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.server.tables.table import table_of
+from podium.server.tables.columns import table_of
 from podium.store.api_resources import POD
 from tests.server.tables.shown import NOW, columns, row
 from tests.store.objects import Raw

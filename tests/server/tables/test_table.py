@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.server.tables.custom import custom_printer
-from podium.server.tables.json_path import found_at
-from podium.server.tables.table import PRINTERS, table_of
+from podium.server.tables.columns import PRINTERS, table_of
+from podium.server.tables.custom import custom_printer, found_at
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import BUILT_IN, POD
 from podium.store.errors import StoreError

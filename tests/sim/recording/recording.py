@@ -9,10 +9,10 @@ import msgspec
 
 from podium.api.input.codec import Document, Input, load_text, read_input
 from podium.api.times import format_duration, format_time
+from podium.apirequests.observations import observation_of
 from podium.app.snapshots.slimming import Slimmer
-from podium.machines.observations import Changed
-from podium.requests.observations import observation_of
-from podium.sim.recording.recorder import Recorder
+from podium.controllers.observations import Changed
+from podium.sim.recording.recorder import ClusterRecorder
 from podium.sim.run import simulation_of
 from podium.sim.run_options import RunOptions
 
@@ -25,7 +25,7 @@ def recorded(documents: Sequence[Document], options: RunOptions | None = None) -
     """What is written of a simulated cluster, as it is read again."""
     simulation = simulation_of(documents, options or RunOptions(seed=SEED))
     start_ns = simulation.settings.start_ns
-    recorder = Recorder(Slimmer().slim)
+    recorder = ClusterRecorder(Slimmer().slim)
     for kind in simulation.store.resources.all():
         for stored in simulation.store.objects(kind.name):
             recorder.see(Changed(stored.object, stored.raw), 0)
@@ -42,7 +42,7 @@ def recorded(documents: Sequence[Document], options: RunOptions | None = None) -
             events.extend(entry.events)
         version = simulation.store.version
     length = format_duration(simulation.elapsed_ns)
-    termination_ns = recorder.termination_ns
+    termination_ns = recorder.terminations.usual_ns
     taken = {} if termination_ns is None else {"termination": format_duration(termination_ns)}
     about = {"apiVersion": "podium.dev/v1alpha1", "metadata": {"name": "test"}}
     written += [

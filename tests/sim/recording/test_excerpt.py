@@ -90,7 +90,7 @@ def test_a_scenario_by_hand_can_be_cut_and_hastened_but_not_begun_later() -> Non
     fast = excerpt(found, Excerpt(to_ns=2 * MINUTE, speed=2))
 
     assert [at for at, _ in steps_of(fast)] == [15, 30]
-    with pytest.raises(InputError, match="--from is for what `podium record` has written"):
+    with pytest.raises(InputError, match="--from needs a recording by `podium record`"):
         excerpt(found, Excerpt(from_ns=1))
 
 

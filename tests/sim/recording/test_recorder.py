@@ -9,9 +9,9 @@ from msgspec import to_builtins
 
 from podium.api.input.codec import Input, load_text
 from podium.api.objects import read_object
-from podium.machines.observations import Changed, Gone
-from podium.sim.recording.recorder import Recorder
-from podium.sim.recording.tape import Entry, termination_of
+from podium.controllers.observations import Changed, Gone
+from podium.sim.recording.recorder import ClusterRecorder
+from podium.sim.recording.tape import RecordingEntry, termination_of
 from podium.sim.run import play
 from podium.sim.run_options import RunOptions
 from tests.app.manifests import EXAMPLES
@@ -86,7 +86,7 @@ class Seen:
     """A recorder to which raw objects are shown."""
 
     def __init__(self, *there: Raw) -> None:
-        self.recorder = Recorder(lambda raw: raw)
+        self.recorder = ClusterRecorder(lambda raw: raw)
         for raw in there:
             assert self(raw) == ([], [])
         self.began = list(self.recorder.begin())
@@ -98,7 +98,7 @@ class Seen:
         return told(self.recorder.see(Gone(read_object(raw, "ignore").object), MINUTE))  # type: ignore[arg-type]
 
 
-def told(entry: Entry) -> tuple[list[Raw], list[Raw]]:
+def told(entry: RecordingEntry) -> tuple[list[Raw], list[Raw]]:
     """Steps and events, without their time, which is one minute, and without uids."""
     steps = [dict(step) for step in entry.steps]
     events = [to_builtins(event) for event in entry.events]

@@ -10,8 +10,8 @@ from podium.api.errors import InputError
 from podium.api.input.codec import load_text
 from podium.api.objects import read_object
 from podium.api.pod import Pod
+from podium.sim.recording.recorder import Terminations
 from podium.sim.recording.tape import termination_of
-from podium.sim.recording.terminations import Terminations
 from tests.store.objects import pod
 
 SECOND = 10**9

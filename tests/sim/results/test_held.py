@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import podium
 from tests.app.planning.small import PLACES_GROUPS, Raw, group, member, node, pod, replica_set
+from tests.sim.played import instantly
 
 
 def quota(pods: int) -> Raw:
@@ -34,7 +34,7 @@ def patched(kind: str, name: str, spec: Raw) -> Raw:
 def test_a_pod_is_held_for_its_gates_for_its_group_and_for_others_of_it() -> None:
     gated = pod("gated", schedulingGates=[{"name": "example.com/quota"}])
 
-    result = podium.simulate(
+    result = instantly(
         [node("a"), group("red", 3), member("w", "red"), member("lost", "nowhere"), gated, pod("web")],
         configuration=PLACES_GROUPS,
     )
@@ -48,7 +48,7 @@ def test_a_pod_is_held_for_its_gates_for_its_group_and_for_others_of_it() -> Non
 
 
 def test_a_pod_that_is_attempted_is_held_by_nobody() -> None:
-    result = podium.simulate([node("a", "1"), pod("web", "2")], configuration=PLACES_GROUPS)
+    result = instantly([node("a", "1"), pod("web", "2")], configuration=PLACES_GROUPS)
 
     assert "held" not in result.to_dict()
 
@@ -57,8 +57,8 @@ def test_gangs_that_a_quota_keeps_from_being_whole_hold_no_node_and_say_what_is_
     alone = pod("alone", "2")
     story = [node("a", "8"), group("red", 3), group("blue", 3), quota(5), of("red", 2), of("blue", 2), alone]
 
-    result = podium.simulate([*story, later("10s", patch=patched("ReplicaSet", "red", {"replicas": 3}))])
-    as_gangs = podium.simulate(
+    result = instantly([*story, later("10s", patch=patched("ReplicaSet", "red", {"replicas": 3}))])
+    as_gangs = instantly(
         [*story, later("10s", patch=patched("ReplicaSet", "red", {"replicas": 3}))], configuration=PLACES_GROUPS
     )
 
@@ -76,9 +76,7 @@ def test_gangs_that_a_quota_keeps_from_being_whole_hold_no_node_and_say_what_is_
 def test_a_gang_goes_as_soon_as_a_quota_lets_the_last_of_it_be_made() -> None:
     raised = later("2m", patch=patched("ResourceQuota", "q", {"hard": {"pods": "3"}}))
 
-    result = podium.simulate(
-        [node("a", "8"), group("red", 3), quota(2), of("red", 3), raised], configuration=PLACES_GROUPS
-    )
+    result = instantly([node("a", "8"), group("red", 3), quota(2), of("red", 3), raised], configuration=PLACES_GROUPS)
 
     assert [found["scheduledAt"] for found in result.pods] == [120, 120, 120]
     assert result.held == {}
@@ -87,7 +85,7 @@ def test_a_gang_goes_as_soon_as_a_quota_lets_the_last_of_it_be_made() -> None:
 def test_a_gang_whose_missing_pods_a_quota_refuses_keeps_its_nodes_and_is_told_as_short_of_them() -> None:
     lost = story_of({"at": "10s", "apply": [quota(2)]}, {"at": "30s", "delete": {"kind": "Node", "name": "b"}})
 
-    result = podium.simulate(
+    result = instantly(
         [node("a", "4"), node("b", "2"), group("red", 3), of("red", 3), lost], configuration=PLACES_GROUPS
     )
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import podium
 from podium.sim.results.measures import Measures
 from podium.sim.results.readiness import WorkloadReadiness
 from podium.sim.results.result import Result, result_of
-from podium.sim.results.series import Series
+from podium.sim.results.usage import Series
 from tests.app.planning.dumps import cloud_name, dump
 from tests.sim.objects import TEMPLATE, budget, job, owned, scenario, template, workload
-from tests.sim.played import played
+from tests.sim.played import instantly, played
 from tests.store.objects import Raw, node, pod
 
 SECOND = 10**9
@@ -84,7 +83,7 @@ def test_what_a_budget_holds_is_told_from_the_first_refusal_until_it_lets_go() -
     slow = workload("Deployment", "web", 2, template=template(**{"ready-after": "20s"}))
     cordoned = {**node("n2"), "spec": {"unschedulable": True}}
     steps = scenario({"at": "50s", "uncordon": {"name": "n2"}}, {"at": "1m", "drain": {"name": "n1"}})
-    result: Result = podium.simulate([node("n1"), cordoned, slow, budget("web", maxUnavailable=1), steps])
+    result: Result = instantly([node("n1"), cordoned, slow, budget("web", maxUnavailable=1), steps])
 
     (held,) = result.measures.holds
     assert (held.budgets, held.by) == (("default/web",), "drain")
@@ -94,7 +93,7 @@ def test_what_a_budget_holds_is_told_from_the_first_refusal_until_it_lets_go() -
 def test_a_drain_after_another_begins_when_that_is_over_and_drained_nodes_may_go() -> None:
     second = {"name": cloud_name(1), "after": cloud_name(0), "removeNode": True}
     steps = scenario({"at": "0s", "drain": {"name": cloud_name(0), "removeNode": True}}, {"at": "0s", "drain": second})
-    result: Result = podium.simulate([*dump(5, 25), steps])
+    result: Result = instantly([*dump(5, 25), steps])
 
     gone = [event.node for event in result.events if event.reason == "NodeRemoved"]
     assert gone == [cloud_name(0), cloud_name(1)]
@@ -108,7 +107,7 @@ def test_a_drain_after_another_begins_when_that_is_over_and_drained_nodes_may_go
 def test_a_drain_after_one_that_never_was_begins_at_once() -> None:
     steps = scenario({"at": "0s", "drain": {"name": cloud_name(1), "after": "nobody"}})
 
-    assert podium.simulate([*dump(5, 25), steps]).summary["drains"][0]["state"] == "drained"
+    assert instantly([*dump(5, 25), steps]).summary["drains"][0]["state"] == "drained"
 
 
 def test_a_series_has_so_many_points_at_most_and_keeps_first_and_last() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from podium.sim.run import simulate
 from tests.sim.objects import scenario
+from tests.sim.simulating import simulate
 
 
 def node(name: str, cpu: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""From a syntax tree to a program: names and types are checked once, evaluation is a call of nested functions.
+"""The compiler from a syntax tree to a program of nested functions; names and types are checked once.
 
-Types are known where the environment declares them; all else is dyn and looked at when it is evaluated, as cel-go does
-with values of type any. Evaluation stops where it would cost more than its limit.
+Types are known where the environment declares them; all others are dyn and checked at evaluation, as cel-go does for
+values of type any. Evaluation stops at its cost limit.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LIST_COST, _MAP_COST = 10, 30
 
 
 class Variables:
-    """The variables of one evaluation, and what it has cost so far."""
+    """The variables of one evaluation, and its cost so far."""
 
     __slots__ = ("cost", "limit", "variables")
 
@@ -39,14 +39,14 @@ class Variables:
         self.cost = 0
 
     def spend(self, cost: int) -> None:
-        """Count a cost. Raises EvaluationError beyond the limit."""
+        """Add a cost. Raises EvaluationError beyond the limit."""
         self.cost += cost
         if self.cost > self.limit:
             raise CostExceededError("operation cancelled: actual cost limit exceeded")
 
 
 class CostExceededError(EvaluationError):
-    """The evaluation was given up; nothing makes up for that."""
+    """An error for an evaluation beyond its cost limit; logical operators do not absorb it."""
 
 
 Evaluate = Callable[[Variables], Value]
@@ -54,7 +54,7 @@ Evaluate = Callable[[Variables], Value]
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """An expression, or a part of one, with the type of its value."""
+    """A compiled expression, or a part of one, with its type."""
 
     type: str
     evaluate: Evaluate
@@ -62,7 +62,10 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """A variable or a field. ``fields`` are those of an object, by name; ``items`` what a map or list holds."""
+    """A variable or a field.
+
+    ``fields`` are those of an object, by name; ``items`` is the element type of a map or list.
+    """
 
     type: str
     fields: Mapping[str, Declaration] | None = None
@@ -70,14 +73,14 @@ class Declaration:
 
 
 class Compiler:
-    """Compiles one expression in an environment of declared variables."""
+    """A compiler of one expression in an environment of declared variables."""
 
     def __init__(self, text: str, variables: Mapping[str, Declaration]) -> None:
         self._text = text
         self._declared = dict(variables)
 
     def compile(self, node: Node) -> Compiled:
-        """The program of a node. Raises CompileError."""
+        """Return the program of a node. Raises CompileError."""
         match node:
             case Literal():
                 value = node.value
@@ -94,11 +97,11 @@ class Compiler:
                 return self._call(node)
 
     def error(self, node: Node, problem: str) -> CompileError:
-        """A problem at a node."""
+        """Return the error for a problem at a node."""
         return CompileError(error_text(self._text, _first_place(node), problem))
 
     def declared(self, node: Node) -> Declaration:
-        """What is known of the value of a node before it is evaluated."""
+        """Return the static type information of a node's value."""
         if isinstance(node, Ident) and node.name in self._declared:
             return self._declared[node.name]
         if isinstance(node, Select):
@@ -111,7 +114,7 @@ class Compiler:
         return Declaration(DYN)
 
     def within(self, name: str, declaration: Declaration, body: Node) -> Compiled:
-        """A part of the expression in which one more variable is declared."""
+        """Return a compiled part of the expression in which one more variable is declared."""
         missing = object()
         before = self._declared.get(name, missing)
         self._declared[name] = declaration
@@ -124,7 +127,7 @@ class Compiler:
                 del self._declared[name]
 
     def within_both(self, first: str, second: str, declaration: Declaration, body: Node) -> Compiled:
-        """A part in which two more variables are declared. Raises CompileError where they are one."""
+        """Return a compiled part with two more variables. Raises CompileError if their names are equal."""
         if first == second:
             raise self.error(body, f"the variables of a loop must differ: {first} stands twice")
         missing = first not in self._declared
@@ -194,7 +197,7 @@ class Compiler:
         return Compiled("map", build)
 
     def _call(self, node: Call) -> Compiled:
-        # Macros are compiled by a module of their own, which compiles their parts with this one.
+        # A module of its own compiles macros, and uses this one for their parts.
         from podium.api.cel.macros import macro_of  # noqa: PLC0415
 
         macro = macro_of(node)
@@ -244,7 +247,7 @@ class Compiler:
         return Compiled(gives.pop() if len(gives) == 1 else DYN, evaluate)
 
     def _meant(self, node: Call) -> tuple[Function, tuple[Node, ...]]:
-        """The function that a call names, and what it is called with."""
+        """Return the function that a call names, and its arguments."""
         target = node.target
         if isinstance(target, Ident) and target.name not in self._declared:
             named = FUNCTIONS.get(f"{target.name}.{node.function}")
@@ -257,7 +260,7 @@ class Compiler:
 
 
 def looked_up(value: Value, key: Value) -> Value:
-    """The entry of a map; of an optional one it is optional. Raises EvaluationError."""
+    """Return the entry of a map; that of an optional map is optional. Raises EvaluationError."""
     if isinstance(value, Optional):
         return looked_for(value, key)
     if isinstance(value, dict):
@@ -270,7 +273,7 @@ def looked_up(value: Value, key: Value) -> Value:
 
 
 def looked_for(value: Value, key: Value) -> Optional:
-    """The entry of a map or a list, if there is one. Raises EvaluationError for what has no entries."""
+    """Return the optional entry of a map or a list. Raises EvaluationError for values without entries."""
     if isinstance(value, Optional):
         return looked_for(value.value, key) if value.is_there else NONE
     if isinstance(value, tuple) and is_number(key):

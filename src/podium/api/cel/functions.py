@@ -1,8 +1,8 @@
-"""The functions and methods that expressions may call: CEL's own, those for texts and lists, quantities and versions.
+"""The functions and methods of expressions: CEL's own, those for strings and lists, quantities and versions.
 
 Source: cel-spec (standard definitions), cel-go ext (strings, sets) and apiserver/pkg/cel/library (lists, regex,
-quantity, semver); times, addresses, formats and optional values have modules of their own. Left out, and refused when
-an expression is compiled: images and the authorizer.
+quantity, semver); times, addresses, formats and optional values have modules of their own. Not supported, and refused
+at compilation: images and the authorizer.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _matched(text: str, pattern: str) -> bool:
 
 
 def _pattern(pattern: str) -> Any:
-    """A regular expression whose search takes time in proportion to the text, whatever it says."""
+    """Return a regular expression that matches in time linear in the text."""
     import re2  # type: ignore[import-untyped]  # noqa: PLC0415 - few expressions have any
 
     options = re2.Options()
@@ -168,7 +168,7 @@ def _in_case(text: str, change: Callable[[str], str]) -> str:
 
 
 def _replaced(text: str, old: str, new: str) -> str:
-    # The cost limit bounds what comes out too: whatever is put in costs its size before it is made.
+    # The cost limit also bounds the result: the size of each argument is charged before the call.
     return text.replace(old, new)
 
 
@@ -317,7 +317,7 @@ def _versions(table: Table) -> None:
 
 
 def _lenient(text: str, normalize: bool) -> Semver:
-    """A version; with ``normalize`` also one such as v1.2 or 01.2.3 (blang/semver's tolerant reading)."""
+    """Return a version; with ``normalize`` also from a text such as v1.2 or 01.2.3 (blang/semver's tolerant parser)."""
     if not normalize:
         return Semver.of(text)
     head, *rest = re.split(r"(?=[-+])", text.removeprefix("v"), maxsplit=1)
@@ -341,4 +341,4 @@ def _tables() -> tuple[dict[str, Function], dict[str, Function]]:
 
 
 FUNCTIONS, METHODS = _tables()
-"""What is called by name alone, operators among it; and what is called on a value."""
+"""The global functions, including operators, and the methods."""

@@ -1,4 +1,4 @@
-"""What looks like a function and is not: logic that need not evaluate everything, tests of presence, and loops.
+"""Macros: short-circuit logic, presence tests, and comprehensions.
 
 Source: cel-go parser/macro.go and interpreter (evalOr, evalAnd, evalFold); ext/bindings.go.
 """
@@ -19,7 +19,7 @@ _ITEM = Declaration(DYN)
 
 
 def macro_of(call: Call) -> Macro | None:
-    """How a call is compiled where it is no call of a function, else None."""
+    """Return the macro for a call, or None if it is an ordinary function call."""
     if call.target is None:
         return _ALONE.get((call.function, len(call.args))) or _LOGIC.get(call.function)
     if isinstance(call.target, Ident) and (call.target.name, call.function) == ("cel", "bind"):
@@ -28,7 +28,7 @@ def macro_of(call: Call) -> Macro | None:
 
 
 def _logic(decisive: bool) -> Macro:
-    """|| and &&: a part with the decisive value decides, whatever errors the others have."""
+    """Return the macro for || or &&: a part with the decisive value decides, regardless of errors in others."""
 
     def compile_logic(compiler: Compiler, call: Call) -> Compiled:
         parts = _booleans(compiler, call.args)
@@ -88,7 +88,7 @@ def _bind(compiler: Compiler, call: Call) -> Compiled:
 
 
 def _optional_map(*, wraps: bool) -> Macro:
-    """What an expression makes of an optional value, if there is one (`optMap`, `optFlatMap`)."""
+    """Return the macro that maps an optional value, if present (`optMap`, `optFlatMap`)."""
 
     def compile_map(compiler: Compiler, call: Call) -> Compiled:
         if call.target is None:
@@ -115,7 +115,7 @@ def _optional_map(*, wraps: bool) -> Macro:
 
 
 def _items(value: Value) -> Iterable[Value]:
-    """What a loop goes over: the items of a list, the keys of a map."""
+    """Return the range of a comprehension: the items of a list, or the keys of a map."""
     if not isinstance(value, tuple | dict):
         raise EvaluationError("no such overload")
     return value
@@ -124,7 +124,10 @@ def _items(value: Value) -> Iterable[Value]:
 def _loop(
     finish: Callable[[Variables, Iterable[Value], Callable[[Value], list[Value]]], Value], gives: str, *, steps: int
 ) -> Macro:
-    """A loop over a list or a map. ``finish`` is given the items, and what evaluates the loop's parts for one."""
+    """Return a comprehension over a list or a map.
+
+    ``finish`` receives the items, and a function that evaluates the parts for one of them.
+    """
 
     def compile_loop(compiler: Compiler, call: Call) -> Compiled:
         if call.target is None:
@@ -139,7 +142,7 @@ def _loop(
 
         def evaluate(scope: Variables) -> Value:
             def parts(item: Value) -> list[Value]:
-                # The condition to go on, and the variable that gathers the result.
+                # The loop condition, and the accumulator.
                 scope.spend(steps)
                 return (
                     [with_variables(scope, {name: item}, bodies[0])]
@@ -155,7 +158,7 @@ def _loop(
 
 
 def _guarded(scope: Variables, name: str, item: Value, bodies: list[Evaluate]) -> list[Value]:
-    """The second part, where the first is true."""
+    """Return the value of the second part if the first is true."""
     return (
         [with_variables(scope, {name: item}, bodies[1])]
         if truth(with_variables(scope, {name: item}, bodies[0]))

@@ -1,7 +1,7 @@
-"""Times and durations in expressions.
+"""Timestamps and durations in expressions.
 
-Source: cel-spec (timestamps and durations), cel-go common/types (timestamp.go, duration.go). Time zones are UTC and
-fixed offsets such as "+02:00"; names of zones stand in files, which nothing here reads.
+Source: cel-spec (timestamps and durations), cel-go common/types (timestamp.go, duration.go). Supported time zones are
+UTC and fixed offsets such as "+02:00"; named zones would require reading files.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _OFFSET = re.compile(r"([+-]?)(\d{1,2}):(\d\d)", re.ASCII)
 
 @dataclass(frozen=True, slots=True, order=True)
 class Duration:
-    """How long something takes."""
+    """A duration."""
 
     cel_type: ClassVar[str] = DURATION
     ns: int
 
     @classmethod
     def of(cls, text: str) -> Duration:
-        """The duration of a text such as "1h30m". Raises EvaluationError."""
+        """Return the duration of a text such as "1h30m". Raises EvaluationError."""
         if _DURATION.fullmatch(text) is not None:
             try:
                 return cls(parse_duration(text))
@@ -50,7 +50,7 @@ class Duration:
 
     @classmethod
     def within(cls, ns: int) -> Duration:
-        """The duration of an amount. Raises EvaluationError for one that is too long."""
+        """Return the duration of a number of nanoseconds. Raises EvaluationError if it is out of range."""
         if not MIN_INT <= ns <= MAX_INT:
             raise EvaluationError("duration overflow")
         return cls(ns)
@@ -63,14 +63,14 @@ class Duration:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
-    """A moment, in nanoseconds since 1970."""
+    """A point in time, in nanoseconds since 1970."""
 
     cel_type: ClassVar[str] = TIMESTAMP
     ns: int
 
     @classmethod
     def of(cls, text: str) -> Timestamp:
-        """The time of a text as in RFC 3339. Raises EvaluationError."""
+        """Return the time of an RFC 3339 text. Raises EvaluationError."""
         match = _TIME.fullmatch(text)
         if match is None:
             raise EvaluationError(f"cannot parse {text[:40]!r} as a time, as in 2026-01-31T09:30:00Z")
@@ -86,7 +86,7 @@ class Timestamp:
 
     @classmethod
     def within(cls, ns: int) -> Timestamp:
-        """The time of an amount. Raises EvaluationError beyond the years 1 to 9999."""
+        """Return the time of a number of nanoseconds. Raises EvaluationError beyond the years 1 to 9999."""
         if not _FIRST_S <= ns // _SECOND <= _LAST_S:
             raise EvaluationError("timestamp overflow")
         return cls(ns)
@@ -98,7 +98,7 @@ class Timestamp:
         return f"{self.at('UTC').year:04}-{text}{decimals}Z"
 
     def at(self, zone: str) -> datetime:
-        """The time as clocks show it in a zone, whole seconds. Raises EvaluationError for a zone that is not known."""
+        """Return the local time in a zone, in whole seconds. Raises EvaluationError for an unknown zone."""
         seconds = self.ns // _SECOND + _offset(zone)
         try:
             return _EPOCH + timedelta(days=seconds // _DAY, seconds=seconds % _DAY)
@@ -131,7 +131,7 @@ _UNITS = {"getHours": 3_600 * _SECOND, "getMinutes": 60 * _SECOND, "getSeconds":
 
 
 def fill(table: Table) -> None:
-    """Add times and durations."""
+    """Add timestamps and durations."""
     table.function("timestamp", ("string",), TIMESTAMP, Timestamp.of, traversal(0))
     table.function("timestamp", ("int",), TIMESTAMP, lambda a: Timestamp.within(a * _SECOND))
     table.function("timestamp", (TIMESTAMP,), TIMESTAMP, lambda a: a)

@@ -1,4 +1,4 @@
-"""Formats of texts by name (`format.dns1123Label()`), and texts that are made of others (`"%d".format([1])`).
+"""Named formats (`format.dns1123Label()`), and formatted strings (`"%d".format([1])`).
 
 Source: apiserver/pkg/cel/library/format.go, cel-go ext (strings.go, formatting.go).
 """
@@ -31,20 +31,20 @@ _MOST_WRITTEN = 100_000
 
 @dataclass(frozen=True, slots=True)
 class NamedFormat:
-    """A format: what is wrong with a text that has not got it, None for one that has."""
+    """A format: a function that returns the problem of a text, None if it is valid."""
 
     cel_type: ClassVar[str] = FORMAT
     name: str
     problem_of: Callable[[str], str | None]
 
     def validate(self, text: str) -> Optional:
-        """The problems of a text, or none."""
+        """Return the problems of a text, or none."""
         problem = self.problem_of(text)
         return NONE if problem is None else Optional((problem,))
 
 
 def _prefix(problem_of: Callable[[str], str | None]) -> Callable[[str], str | None]:
-    """What is wrong with the beginning of a name, which may end in a dash."""
+    """Return a function for the problem of a name prefix, which may end in a dash."""
     return lambda text: problem_of(f"{text[:-1]}a" if text.endswith("-") else text)
 
 
@@ -117,7 +117,7 @@ def _of_formatting(text: str, items: tuple[Value, ...]) -> int:
 
 
 def _formatted(text: str, items: tuple[Value, ...]) -> str:
-    """The text with an item in the place of each directive. Raises EvaluationError for too few items and wrong ones."""
+    """Return the text with an item for each directive. Raises EvaluationError for missing or mismatched items."""
     parts: list[str] = []
     position = used = 0
     for match in _DIRECTIVE.finditer(text):
@@ -158,7 +158,7 @@ def _directive(kind: str, precision: str | None, value: Value) -> str:
 
 
 def _shown(value: Value) -> str:
-    """A value as %s writes it: texts as they are, lists and maps with what is in them."""
+    """Return a value in the format %s: strings unchanged, lists and maps with their content."""
     if isinstance(value, tuple):
         return _bounded(f"[{', '.join(map(_shown, value))}]")
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""IP addresses, networks and URLs in expressions.
+"""IP addresses, CIDRs and URLs in expressions.
 
 Source: apiserver/pkg/cel/library (ip.go, cidr.go, urls.go), net/netip and net/url.
 """
@@ -37,12 +37,12 @@ class Address:
 
     @classmethod
     def of(cls, text: str) -> Address:
-        """The address of a text. Raises EvaluationError; zones, and IPv4 within IPv6, are not let in."""
+        """Return the address of a text. Raises EvaluationError; zones and IPv4-mapped IPv6 addresses are refused."""
         return cls(_address(text, f"IP Address {text[:60]!r} parse error during conversion from string"))
 
     @property
     def is_global(self) -> bool:
-        """Whether it is a global unicast address as Go has it, private ones among them."""
+        """Whether it is a global unicast address by Go's definition, which includes private ones."""
         value = self.value
         if value.version == 4 and value == ipaddress.IPv4Address("255.255.255.255"):
             return False
@@ -50,14 +50,14 @@ class Address:
 
     @property
     def is_link_local_multicast(self) -> bool:
-        """Whether it is one of 224.0.0.0/24 or ff02::/16."""
+        """Whether it is in 224.0.0.0/24 or ff02::/16."""
         packed = self.value.packed
         return packed[:3] == b"\xe0\x00\x00" if self.value.version == 4 else packed[0] == 0xFF and packed[1] & 15 == 2
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """An address with the length of the prefix that names its network."""
+    """An address with a prefix length (CIDR)."""
 
     cel_type: ClassVar[str] = CIDR
     address: _Address
@@ -65,7 +65,7 @@ class Network:
 
     @classmethod
     def of(cls, text: str) -> Network:
-        """The network of a text. Raises EvaluationError."""
+        """Return the network of a text. Raises EvaluationError."""
         problem = f"network address parse error during conversion from string: {text[:60]!r}"
         head, slash, length = text.rpartition("/")
         if not slash or _PREFIX.fullmatch(length) is None:
@@ -77,15 +77,15 @@ class Network:
 
     @property
     def whole(self) -> _Network:
-        """The network without what stands behind its prefix."""
+        """The network with the host bits cleared."""
         return ipaddress.ip_network((self.address, self.length), strict=False)
 
     def has_address(self, other: Address) -> bool:
-        """Whether an address is in the network."""
+        """Return whether an address is in the network."""
         return other.value.version == self.address.version and other.value in self.whole
 
     def has_network(self, other: Network) -> bool:
-        """Whether another network is within this one."""
+        """Return whether another network is within this one."""
         return self.length <= other.length and self.has_address(Address(other.address))
 
     def __str__(self) -> str:
@@ -104,7 +104,7 @@ class Url:
 
     @classmethod
     def of(cls, text: str) -> Url:
-        """The URL of a text. Raises EvaluationError for a relative one, and for what is none."""
+        """Return the URL of a text. Raises EvaluationError for a relative or malformed one."""
         problem = EvaluationError(f"URL parse error during conversion from string: parse {text[:60]!r}: invalid URI")
         match = _ABSOLUTE.fullmatch(text)
         if match is None or not text or _UNPRINTABLE.search(text):
@@ -114,7 +114,7 @@ class Url:
         if not rest.startswith("/"):
             if not scheme:
                 raise problem
-            # mailto:someone: what stands behind the scheme is no path.
+            # mailto:someone: an opaque URL has no path.
             return cls(scheme, "", "", query)
         host = ""
         if rest.startswith("//") and (scheme or not rest.startswith("///")):
@@ -140,12 +140,12 @@ class Url:
 
     @property
     def escaped_path(self) -> str:
-        """The path with whatever has to be escaped in one."""
+        """The escaped path."""
         return _UNESCAPED.sub(lambda found: b"%%%02X" % found[0][0], self.path.encode()).decode()
 
     @property
     def values(self) -> dict[str, tuple[str, ...]]:
-        """The values of the query by name, in their order."""
+        """The values of the query by name, in order."""
         found: dict[str, tuple[str, ...]] = {}
         for part in self.query.split("&"):
             name, _, value = part.partition("=")

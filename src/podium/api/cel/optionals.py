@@ -1,4 +1,4 @@
-"""Optional values: there is one, or none.
+"""Optional values.
 
 Source: cel-go cel/library.go (OptionalTypes), common/types/optional.go.
 """

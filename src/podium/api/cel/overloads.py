@@ -1,7 +1,7 @@
-"""Functions, methods and operators: what they take, what they give, and what they cost.
+"""Functions, methods and operators: their argument types, result types and costs.
 
-Cost is counted as cel-go's tracker and Kubernetes' estimator do: one for what takes the same time whatever it works on,
-else by the sizes of the operands (interpreter/runtimecost.go; apiserver/pkg/cel/library/cost.go).
+Costs are counted as by cel-go's tracker and Kubernetes' estimator: one for constant-time operations, else by the sizes
+of the operands (interpreter/runtimecost.go; apiserver/pkg/cel/library/cost.go).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Costing = Callable[..., int]
 
 @dataclass(frozen=True, slots=True)
 class Overload:
-    """One form of a function. ``takes`` names the types of its arguments, a method's target first."""
+    """An overload of a function. ``takes`` are the types of its arguments, a method's target first."""
 
     takes: tuple[str, ...]
     gives: str
@@ -37,7 +37,7 @@ class Overload:
     cost: Costing
 
     def accepts(self, types: tuple[str, ...]) -> bool:
-        """Whether arguments of these types may be meant; what is not known before evaluation may be anything."""
+        """Return whether arguments of these types may match; dyn matches any type."""
         return len(types) == len(self.takes) and all(
             DYN in pair or pair[0] == pair[1] for pair in zip(self.takes, types, strict=True)
         )
@@ -45,17 +45,17 @@ class Overload:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """All forms under one name."""
+    """All overloads of a name."""
 
     name: str
     overloads: tuple[Overload, ...]
 
     def of_types(self, types: tuple[str, ...]) -> tuple[Overload, ...]:
-        """The forms that may be meant by arguments of these types."""
+        """Return the overloads that may match arguments of these types."""
         return tuple(overload for overload in self.overloads if overload.accepts(types))
 
     def of_values(self, values: tuple[Value, ...]) -> Overload:
-        """The form for these arguments. Raises EvaluationError."""
+        """Return the overload for these arguments. Raises EvaluationError."""
         types = tuple(type_name(value) for value in values)
         for overload in self.overloads:
             if overload.accepts(types):
@@ -65,32 +65,32 @@ class Function:
 
 
 def constant(*_: Value) -> int:
-    """The cost of what takes the same time whatever it works on."""
+    """Return the cost of a constant-time operation."""
     return 1
 
 
 def tenth(size: int) -> int:
-    """The cost of looking through a text of that size once."""
+    """Return the cost of one pass over a text of that size."""
     return -(-size // 10)
 
 
 def traversal(index: int) -> Costing:
-    """The cost of looking through one argument."""
+    """Return the cost function of one pass over an argument."""
     return lambda *args: tenth(size_of(args[index]))
 
 
 def of_both(*args: Value) -> int:
-    """The cost of putting two texts together."""
+    """Return the cost of a concatenation."""
     return tenth(size_of(args[0]) + size_of(args[1]))
 
 
 def of_smaller(*args: Value) -> int:
-    """The cost of comparing two values."""
+    """Return the cost of a comparison."""
     return tenth(min(size_of(args[0]), size_of(args[1])))
 
 
 def of_product(*args: Value) -> int:
-    """The cost of looking for one text in another."""
+    """Return the cost of a substring search."""
     return tenth(size_of(args[0])) * tenth(size_of(args[1]))
 
 
@@ -216,7 +216,7 @@ def _index(some: Value, index: Value) -> Value:
 
 
 def operators(further: Mapping[str, Sequence[Overload]]) -> dict[str, Function]:
-    """All operators, under cel-go's names for them, with ``further`` forms of some."""
+    """Return all operators under cel-go's names, with ``further`` overloads."""
     found = {**_arithmetic(), **_comparisons()}
     for name, overloads in further.items():
         found[name] += overloads

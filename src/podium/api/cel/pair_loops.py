@@ -1,4 +1,4 @@
-"""Loops with two variables: over a list the index and the item, over a map the key and the value.
+"""Two-variable comprehensions: index and item of a list, key and value of a map.
 
 Source: cel-go ext/comprehensions.go (TwoVarComprehensions).
 """
@@ -15,13 +15,13 @@ from podium.api.cel.values import EvaluationError, Value, equal
 
 PairLoop = Callable[[Compiler, Call], Compiled]
 _Pair = tuple[Value, Value]
-# What a loop does with its pairs, and what evaluates its parts for one.
+# A function that combines the pairs, with functions that evaluate the parts for one pair.
 _Finish = Callable[[Variables, Iterable[_Pair], list[Callable[[_Pair], Value]]], Value]
 _ITEM = Declaration(DYN)
 
 
 def pair_loop_of(call: Call) -> PairLoop | None:
-    """How a call is compiled where it is such a loop, else None."""
+    """Return the comprehension for a call, or None."""
     return _LOOPS.get((call.function, len(call.args)))
 
 
@@ -74,7 +74,7 @@ def _exactly_one(_: Variables, pairs: Iterable[_Pair], parts: list[Callable[[_Pa
 
 
 def _made(pairs: Iterable[_Pair], parts: list[Callable[[_Pair], Value]]) -> Iterator[tuple[_Pair, Value]]:
-    """What the last part makes of those for which the first is true, if there are two."""
+    """Yield the pairs for which the filter is true (if there is one), with the value of the last part."""
     for pair in pairs:
         if len(parts) == 1 or truth(parts[0](pair)):
             yield pair, parts[-1](pair)

@@ -1,4 +1,4 @@
-"""Expressions, ready to be evaluated."""
+"""Compiled expressions."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from podium.api.cel.values import CompileError, EvaluationError, Value, type_nam
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """An expression that says yes or no."""
+    """A boolean expression."""
 
     text: str
     compiled: Compiled
 
     def is_true(self, variables: Mapping[str, Value], cost_limit: int) -> bool:
-        """What it says. Raises EvaluationError where it says nothing, or would cost more than the limit."""
+        """Return its value. Raises EvaluationError if it has none, or would cost more than the limit."""
         value = self.compiled.evaluate(Variables(dict(variables), cost_limit))
         if not isinstance(value, bool):
             raise EvaluationError(f"CEL result of type {type_name(value)} could not be converted to bool")
         return value
 
     def cost(self, variables: Mapping[str, Value], cost_limit: int) -> int:
-        """What its evaluation costs. Raises EvaluationError as `is_true` does."""
+        """Return the cost of its evaluation. Raises EvaluationError as `is_true` does."""
         scope = Variables(dict(variables), cost_limit)
         self.compiled.evaluate(scope)
         return scope.cost
 
 
 def compile_expression(text: str, variables: Mapping[str, Declaration]) -> Program:
-    """The program of a text that must say yes or no. Raises CompileError."""
+    """Return the program of a boolean expression. Raises CompileError."""
     compiler = Compiler(text, variables)
     node = parse(text)
     compiled = compiler.compile(node)

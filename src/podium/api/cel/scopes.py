@@ -1,4 +1,4 @@
-"""What macros evaluate with: one more variable for a part of an expression, and truths that decide.
+"""Evaluation helpers of macros: nested scopes and short-circuit logic.
 
 Source: cel-go interpreter (evalOr, evalAnd, evalFold).
 """
@@ -13,14 +13,14 @@ from podium.api.cel.values import EvaluationError, Value
 
 
 def truth(value: Value) -> bool:
-    """A value that must be true or false. Raises EvaluationError."""
+    """Return a boolean value. Raises EvaluationError for any other type."""
     if not isinstance(value, bool):
         raise EvaluationError("no such overload")
     return value
 
 
 def decided(scope: Variables, parts: Iterable[Evaluate], decisive: bool) -> bool:
-    """Whether some part has the decisive value; then it does not matter what went wrong in others."""
+    """Return whether some part has the decisive value; if so, errors in other parts are ignored."""
     failed: EvaluationError | None = None
     for part in parts:
         try:
@@ -36,14 +36,14 @@ def decided(scope: Variables, parts: Iterable[Evaluate], decisive: bool) -> bool
 
 
 def variable_name(compiler: Compiler, node: Node) -> str:
-    """The name of a variable that a macro brings in. Raises CompileError."""
+    """Return the name of a variable that a macro declares. Raises CompileError."""
     if not isinstance(node, Ident):
         raise compiler.error(node, "argument must be a simple name")
     return node.name
 
 
 def with_variables(scope: Variables, variables: dict[str, Value], body: Evaluate) -> Value:
-    """What a part of an expression comes to where these variables are known, too."""
+    """Return the value of a part of an expression with additional variables."""
     before = scope.variables
     scope.variables = before | variables
     try:

@@ -1,31 +1,29 @@
-"""From the text of an expression to its syntax tree.
+"""The parser from an expression's text to its syntax tree.
 
-cel-python's parser reads the text; what it gives is brought into the few shapes that compiling needs. Its evaluator is
-not used: it counts no cost, and words errors in its own way.
+cel-python's parser parses the text; its tree is converted into the few node types that the compiler needs. Its
+evaluator is not used: it does not count costs, and its error messages differ.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import TYPE_CHECKING, Any
 
-from podium.api.cel.strings import unquoted, without_marks
+from podium.api.cel import MAX_LENGTH
 from podium.api.cel.values import MAX_INT, MAX_UINT, MIN_INT, CompileError, UInt, Value
 
 if TYPE_CHECKING:
     from lark import Token, Tree
 
-MAX_LENGTH = 10 * 1024
-"""The longest expression that is read (resource.k8s.io CELSelectorExpressionMaxLength)."""
-
 MAX_DEPTH = 100
-"""How deep expressions may nest; cel-go takes 250."""
+"""The maximum nesting of expressions; cel-go allows 250."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in the text something stands, counted from 1."""
+    """A position in the text; line and column count from 1."""
 
     line: int = 1
     column: int = 1
@@ -33,7 +31,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A value as written."""
+    """A literal value."""
 
     value: Value
     place: Place = dataclass_field(default=Place(), compare=False)
@@ -49,7 +47,7 @@ class Ident:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A field of a value; one that ``is_optional`` need not be there (`value.?field`)."""
+    """A field of a value; one that ``is_optional`` may be absent (`value.?field`)."""
 
     operand: Node
     field: str
@@ -59,7 +57,7 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function, a method (with ``target``), or an operator under cel-go's name for it."""
+    """A call of a function, a method (with ``target``), or an operator under cel-go's name."""
 
     function: str
     args: tuple[Node, ...]
@@ -69,7 +67,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class ListOf:
-    """A list as written."""
+    """A list literal."""
 
     items: tuple[Node, ...]
     place: Place = dataclass_field(default=Place(), compare=False)
@@ -77,7 +75,7 @@ class ListOf:
 
 @dataclass(frozen=True, slots=True)
 class MapOf:
-    """A map as written."""
+    """A map literal."""
 
     entries: tuple[tuple[Node, Node], ...]
     place: Place = dataclass_field(default=Place(), compare=False)
@@ -103,10 +101,10 @@ _LOGIC = {"conditionalor": "_||_", "conditionaland": "_&&_"}
 
 
 def parse(text: str) -> Node:
-    """The tree of an expression. Raises CompileError."""
+    """Return the tree of an expression. Raises CompileError."""
     if len(text) > MAX_LENGTH:
         raise CompileError(f"too long: {len(text)} characters; at most {MAX_LENGTH} are taken")
-    # Loaded with the first expression: most inputs have none.
+    # Imported with the first expression: most inputs have none.
     from celpy.celparser import CELParseError, CELParser  # noqa: PLC0415
 
     plain, optional = without_marks(text)
@@ -122,7 +120,7 @@ def parse(text: str) -> Node:
 
 
 def error_text(text: str, place: Place, problem: str) -> str:
-    """A problem as cel-go tells it: with the line, and a mark below it."""
+    """Return a problem in cel-go's format: with the line, and a caret below it."""
     lines = text.splitlines() or [""]
     line = lines[min(place.line, len(lines)) - 1]
     mark = "." * (place.column - 1)
@@ -130,11 +128,11 @@ def error_text(text: str, place: Place, problem: str) -> str:
 
 
 class _Reader:
-    """Turns the parser's tree, a level for each precedence, into nodes."""
+    """A converter of the parser's tree, which has a level for each precedence, into nodes."""
 
     def __init__(self, text: str, optional: set[int]) -> None:
         self._text = text
-        # Where the names and indexes begin that need not be there; those that were read are taken out.
+        # The start positions of optional names and indexes; those that were read are removed.
         self.optional = optional
 
     def node(self, tree: Any, depth: int) -> Node:
@@ -180,7 +178,7 @@ class _Reader:
         raise self._error(tree, "is not known here")
 
     def _logic(self, tree: Tree[Token], depth: int) -> Node:
-        """A chain of || or of &&, which grows to the left: read without nesting."""
+        """Return a chain of || or &&, which is left-recursive, without recursion."""
         function = _LOGIC[str(tree.data)]
         parts = []
         while tree.data in _LOGIC and _LOGIC[tree.data] == function and len(tree.children) == 2:
@@ -214,7 +212,7 @@ class _Reader:
 
 
 def _without_chain(tree: Any) -> Any:
-    """The first rule below that says something: levels of precedence with a single part do not."""
+    """Return the first significant rule below: precedence levels with a single part are skipped."""
     while len(tree.children) == 1 and tree.data in _TRANSPARENT:
         tree = tree.children[0]
     return tree
@@ -229,7 +227,7 @@ _TRANSPARENT = frozenset(
 
 
 def _below(tree: Any, rule: str) -> Any:
-    """The next link of a chain of ``rule``, or what the chain begins with."""
+    """Return the next link of a chain of ``rule``, or the first element of the chain."""
     while len(tree.children) == 1 and tree.data in _TRANSPARENT and tree.data != "paren_expr":
         tree = tree.children[0]
     return tree
@@ -240,13 +238,13 @@ def _place(tree: Any) -> Place:
 
 
 def _start(part: Any) -> int | None:
-    """Where a part of the text begins: a name, or an expression."""
+    """Return the start position of a name or an expression."""
     found: int | None = part.meta.start_pos if hasattr(part, "meta") else part.start_pos
     return found
 
 
 def _value(kind: str, text: str) -> Value:
-    """The value of a literal. Raises ValueError."""
+    """Return the value of a literal. Raises ValueError."""
     if kind == "BOOL_LIT":
         return text == "true"
     if kind == "NULL_LIT":
@@ -264,3 +262,69 @@ def _value(kind: str, text: str) -> Value:
             raise ValueError("invalid int literal")
         return signed
     return unquoted(text)
+
+
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.))", re.DOTALL)
+_PLAIN = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_KEPT = frozenset("\\\"'`?")
+
+
+def unquoted(text: str) -> str | bytes:
+    """Return the string or bytes of a literal. Raises ValueError."""
+    prefix = ""
+    while text[0] in "rRbB":
+        prefix, text = prefix + text[0].lower(), text[1:]
+    quote = text[:3] if text[:3] in ('"""', "'''") and len(text) >= 6 else text[0]
+    body = text[len(quote) : -len(quote)]
+    is_bytes = "b" in prefix
+    if "r" in prefix:
+        return body.encode() if is_bytes else body
+    if not is_bytes:
+        return _ESCAPE.sub(_unescaped, body)
+    found = bytearray()
+    position = 0
+    for match in _ESCAPE.finditer(body):
+        found += body[position : match.start()].encode()
+        # \x41 and \101 are single bytes in a bytes literal.
+        octet = match[1] or match[4]
+        found += bytes([int(octet, 16 if match[1] else 8)]) if octet else _unescaped(match).encode()
+        position = match.end()
+    return bytes(found + body[position:].encode())
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    code = match[1] or match[2] or match[3]
+    if code:
+        return chr(int(code, 16))
+    if match[4]:
+        return chr(int(match[4], 8))
+    if match[5] in _KEPT:
+        return match[5]
+    if match[5] not in _PLAIN:
+        raise ValueError(f"unknown escape \\{match[5]}")
+    return _PLAIN[match[5]]
+
+
+_TOKEN = re.compile(
+    r'''(?P<text>[bB]?[rR]?(?:"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))'''
+    r"|//[^\n]*|(?P<mark>[.\[]\s*\?)\s*"
+)
+
+
+def without_marks(text: str) -> tuple[str, set[int]]:
+    """Return the expression without the markers of optional access (`.?`, `[?`), and the positions after them.
+
+    Spaces replace the markers, so that all other positions stay the same.
+    """
+    places: set[int] = set()
+    parts: list[str] = []
+    position = 0
+    for match in _TOKEN.finditer(text):
+        if match["mark"] is None:
+            continue
+        question = match.end("mark") - 1
+        parts += [text[position:question], " "]
+        position = question + 1
+        places.add(match.end())
+    parts.append(text[position:])
+    return "".join(parts), places

@@ -1,4 +1,4 @@
-"""What the tables of functions and methods are put together with."""
+"""A builder for the tables of functions and methods."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from podium.api.cel.values import Value
 
 
 class Table:
-    """Collects overloads by name: of functions, of methods, and of operators under cel-go's names for them."""
+    """Overloads by name: of functions, of methods, and of operators under cel-go's names."""
 
     def __init__(self) -> None:
         self.functions: dict[str, list[Overload]] = {}
@@ -24,7 +24,7 @@ class Table:
         call: Callable[..., Value],
         cost: Callable[..., int] = constant,
     ) -> None:
-        """Something that is called by its name alone."""
+        """Add an overload of a global function."""
         self.functions.setdefault(name, []).append(Overload(takes, gives, call, cost))
 
     def method(
@@ -35,9 +35,9 @@ class Table:
         call: Callable[..., Value],
         cost: Callable[..., int] = constant,
     ) -> None:
-        """Something that is called on a value, which is the first that it takes."""
+        """Add an overload of a method; its target is the first argument."""
         self.methods.setdefault(name, []).append(Overload(takes, gives, call, cost))
 
     def operator(self, name: str, takes: tuple[str, ...], gives: str, call: Callable[..., Value]) -> None:
-        """One more form of an operator."""
+        """Add an overload of an operator."""
         self.operators.setdefault(name, []).append(Overload(takes, gives, call, constant))

@@ -1,7 +1,7 @@
-"""What expressions work with, and what goes wrong with it.
+"""The values of expressions, and their errors.
 
-Most values are Python's own: bool, int, float, str, bytes, None, tuples and dictionaries. What CEL tells apart and
-Python does not has a class here; quantities and versions are Kubernetes' own types (apiserver/pkg/cel/library).
+Most values are Python's own: bool, int, float, str, bytes, None, tuples and dictionaries. Types that CEL distinguishes
+and Python does not have classes here; quantities and versions are Kubernetes' own types (apiserver/pkg/cel/library).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _MAX_VERSION = 256
 
 
 class CompileError(Exception):
-    """The expression says nothing that could be evaluated."""
+    """An error for an expression that cannot be compiled."""
 
 
 class EvaluationError(Exception):
-    """The expression has no value for this input; that is not the same as false."""
+    """An error for an expression without a value for this input; that is not the same as false."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,13 @@ class UInt:
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """An amount, in nano units."""
+    """A quantity, in nano units."""
 
     nano: int
 
     @classmethod
     def of(cls, text: str | int | float) -> Quantity:
-        """The quantity of a text. Raises EvaluationError."""
+        """Return the quantity of a text. Raises EvaluationError."""
         try:
             return cls(parse_quantity(text))
         except ValueError as error:
@@ -62,7 +62,7 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Semver:
-    """A semantic version 2.0.0. What is built differently counts as the same version."""
+    """A semantic version 2.0.0. Build metadata does not count in comparisons."""
 
     major: int
     minor: int
@@ -71,7 +71,7 @@ class Semver:
 
     @classmethod
     def of(cls, text: str) -> Semver:
-        """The version of a text. Raises EvaluationError."""
+        """Return the version of a text. Raises EvaluationError."""
         match = _SEMVER.fullmatch(text) if len(text) <= _MAX_VERSION else None
         if match is None:
             raise EvaluationError(f"{text[:40]!r} is no semantic version")
@@ -82,7 +82,7 @@ class Semver:
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """Where the version stands among others: a pre-release comes before its release, numbers before words."""
+        """The sort key: a pre-release precedes its release, numbers precede words."""
         identifiers = tuple(
             (0, int(identifier), "") if identifier.isdigit() else (1, 0, identifier) for identifier in self.pre_release
         )
@@ -94,7 +94,7 @@ OPTIONAL = "optional_type"
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """A value that may not be there."""
+    """An optional value."""
 
     cel_type: ClassVar[str] = OPTIONAL
     value: Value = None
@@ -102,11 +102,11 @@ class Optional:
 
 
 NONE = Optional(is_there=False)
-"""The optional value that is not there."""
+"""The absent optional value."""
 
 
 class WithDefault(dict[str, Value]):
-    """A map in which the lookup of an unknown key gives an empty map: the domains of a device's attributes."""
+    """A map in which an unknown key has an empty map as its value: the domains of a device's attributes."""
 
 
 _NAMES: dict[type, str] = {
@@ -126,23 +126,23 @@ _NAMES: dict[type, str] = {
 
 
 def type_name(value: Value) -> str:
-    """The name of a value's type; those of libraries name it themselves."""
+    """Return the name of a value's type; types of libraries define their own."""
     name = _NAMES.get(type(value))
     return value.cel_type if name is None else name
 
 
 def is_number(value: Value) -> bool:
-    """Whether the value is an int, uint or double."""
+    """Return whether the value is an int, uint or double."""
     return type(value) in (int, float, UInt)
 
 
 def number(value: Value) -> int | float:
-    """The Python number of a numeric value, for comparisons across types."""
+    """Return the Python number of a numeric value, for comparisons across types."""
     return value.value if isinstance(value, UInt) else value
 
 
 def equal(left: Value, right: Value) -> bool:
-    """Equality of any two values: numbers by their amount, all else of one type by content, different types never."""
+    """Return whether two values are equal: numbers by amount, others of one type by content, different types never."""
     if is_number(left) and is_number(right):
         return number(left) == number(right)
     if type_name(left) != type_name(right):
@@ -159,5 +159,5 @@ def equal(left: Value, right: Value) -> bool:
 
 
 def size_of(value: Value) -> int:
-    """How large a value is to the cost of working with it: its length, 1 for what has none."""
+    """Return the size of a value for cost estimation: its length, 1 for values without one."""
     return len(value) if isinstance(value, str | bytes | tuple | dict) else 1

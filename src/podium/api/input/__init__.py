@@ -1,1 +1,1 @@
-"""Files, folders and dumps, and the objects in them."""
+"""Input files, folders and dumps, and the objects in them."""

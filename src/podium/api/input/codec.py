@@ -1,11 +1,13 @@
-"""From files to objects: YAML and JSON documents, lists flattened, each object read and validated."""
+"""The reader of files: YAML and JSON documents, with lists flattened and each object read and validated."""
 
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from io import BytesIO
+from itertools import count, pairwise
 from typing import Any, BinaryIO
 
 from podium.api.collector import collector_paused
@@ -15,11 +17,12 @@ from podium.api.input.documents import Document, Input, refuse_empty_pods, witho
 from podium.api.input.exact_json import UncertainError
 from podium.api.input.files import FileName, opened, shown_name, size_of
 from podium.api.input.folders import files_of
-from podium.api.input.generated_names import generated_names
 from podium.api.input.helm import HELM_ADVICE
 from podium.api.input.json_list import json_list
 from podium.api.input.listed_items import ItemReader, JSONItems, ListText, YAMLItems
-from podium.api.input.yaml_list import yaml_list
+from podium.api.input.pod_stencil import ReadPod
+from podium.api.input.pod_table import decoded_rows, is_table
+from podium.api.input.yaml import parse_part
 from podium.api.meta import Kubernetes, Raw
 from podium.api.objects import ReadObject, label_of, metadata_of, read_object
 from podium.api.pod import Pod
@@ -39,22 +42,22 @@ __all__ = [
 
 _ONLY_DOCUMENT = 1
 _TOLD_EVERY = 256
-# So much is looked at to see whether a text is JSON.
+# The number of bytes that are inspected to detect JSON.
 _HEAD = 1_024
 
 
 Progress = Callable[[float], None]
-"""Is told the share of the files that has been read, from 0 to 1."""
+"""A callback for the share of the files that has been read, from 0 to 1."""
 
 
 def read_input(
     paths: Sequence[FileName], validation: Validation | None = None, progress: Progress | None = None
 ) -> Input:
-    """The objects of the files, in order, and what there is to say about them.
+    """Return the objects of the files, in order, and the warnings about them.
 
-    "-" is standard input; a directory gives the files in it and in its folders (`podium.api.input.folders`).
-    `validation` says what is an error, and what a warning (`podium.api.objects.read_object`). Raises InputError for a
-    file that cannot be read, for anything wrong in one, and for an object that is given twice.
+    "-" is standard input; a directory means the files in it and in its folders (`podium.api.input.folders`).
+    `validation` selects errors or warnings (`podium.api.objects.read_object`). Raises InputError for a file that cannot
+    be read, for any error in one, and for an object that occurs twice.
     """
     with Reader(validation) as reader:
         reader.read_all(paths, progress)
@@ -62,22 +65,22 @@ def read_input(
 
 
 def load_files(paths: Sequence[FileName], validation: Validation | None = None) -> list[Document]:
-    """The objects of the files alone; see `read_input`."""
+    """Return only the objects of the files; see `read_input`."""
     return read_input(paths, validation).documents
 
 
 def load_text(text: str | bytes, source: str, validation: Validation | None = None) -> list[Document]:
-    """The objects of a text: JSON or YAML. Raises as `read_input` does."""
+    """Return the objects of a text: JSON or YAML. Raises as `read_input` does."""
     with Reader(validation) as reader:
         reader.read_text(text, source)
         return reader.input().documents
 
 
 def decode(raw: dict[str, Any], source: str = "", document: int | None = None) -> Kubernetes | None:
-    """The typed reading of one object, validated; None for kinds that Podium does not read.
+    """Return the validated typed reading of one object; None for kinds that Podium does not read.
 
-    `raw` holds no nulls, as documents are given. Without a namespace, an object of a kind that needs one is in
-    `default`. Raises InputError, with `source` and `document` as its place.
+    `raw` holds no nulls, as in documents. Without a namespace, a namespaced object is in `default`. Raises InputError,
+    with `source` and `document` as its location.
     """
     try:
         return read_object(raw).object
@@ -87,7 +90,7 @@ def decode(raw: dict[str, Any], source: str = "", document: int | None = None) -
 
 @dataclass
 class Reader:
-    """Reads one input, text by text. Used in a `with`, which keeps the cyclic garbage collector out of the way."""
+    """A reader of one input, text by text. As a context manager, it pauses the cyclic garbage collector."""
 
     validation: Validation | None = None
     _documents: list[Document] = field(default_factory=list)
@@ -117,7 +120,7 @@ class Reader:
             try:
                 found, left_out = files_of(path)
             except InputError as error:
-                # What is wrong in files before it is told first.
+                # Errors in files before it are reported first.
                 failure = error
                 break
             files += found
@@ -139,7 +142,7 @@ class Reader:
         self._read(BytesIO(content), source, progress)
 
     def _read(self, stream: BinaryIO, source: str, progress: Progress | None) -> None:
-        """Read the objects of a stream, which can be read from any place on. Raises InputError."""
+        """Read the objects of a seekable stream. Raises InputError."""
         told = progress or _untold
         try:
             documents = self._read_listed(stream, source, told)
@@ -152,15 +155,15 @@ class Reader:
         self._documents.extend(documents)
 
     def add(self, document: Document) -> None:
-        """Take in an object that was read already."""
+        """Add an object that was read already."""
         self._documents.append(document)
 
     def input(self) -> Input:
-        """All that was read. Raises InputError for an object that was given twice."""
+        """Return everything that was read. Raises InputError for an object that occurs twice."""
         return Input(without_repeats(self._documents), tuple(self._left_out))
 
     def _read_listed(self, stream: BinaryIO, source: str, progress: Progress) -> list[Document] | None:
-        """The objects of a text that is a List, read one by one; None for every other text."""
+        """Return the objects of a text that is a List, read one by one; None for any other text."""
         if looks_like_json(stream.read(_HEAD).removeprefix(codecs.BOM_UTF8).decode("latin-1")):
             in_json = json_list(stream)
             return None if in_json is None else self._listed(in_json, self._json, source, progress)
@@ -168,14 +171,14 @@ class Reader:
         return None if in_yaml is None else self._listed(in_yaml, self._yaml, source, progress)
 
     def _read_whole(self, content: bytes, source: str, progress: Progress) -> list[Document]:
-        """The objects of a text that is held in memory as plain values first."""
+        """Return the objects of a text that is parsed into memory as a whole."""
         roots = documents_in(text_of(content), progress)
         return [document for index, root in roots for document in self._document(_objects(root, ""), source, index)]
 
     def _listed(self, found: ListText, reader: ItemReader, source: str, progress: Progress) -> list[Document] | None:
-        """The objects of a List, read one by one; None where that takes the text around them.
+        """Return the objects of a List, read one by one; None if that needs the surrounding text.
 
-        Raises InputError for what is wrong with an object.
+        Raises InputError for an invalid object.
         """
         common = _common(found.envelope)
         if common is None:
@@ -190,22 +193,29 @@ class Reader:
         except UncertainError:
             return None
         except InputError:
-            # Before something wrong with an object is told what is wrong with the text, wherever that is.
+            # Syntax errors anywhere in the text are reported before problems of an object.
             if not _are_certain(items, reader):
                 return None
             raise
         return documents
 
     def _list_item(self, item: bytes, reader: ItemReader, common: Raw, source: str, place: int) -> Iterator[Document]:
-        """The object that an item is, or those of the List that it is. Raises UncertainError."""
+        """Yield the object of an item, or the objects of a nested List. Raises UncertainError."""
+        table = reader.pods_of_table(item)
+        if table is not None:
+            for row in table:
+                if isinstance(row, bytes):
+                    yield from self._list_item(row, reader, {}, source, place)
+                else:
+                    yield self._pod_document(row, reader, {}, source)
+            return
         pod = reader.pod(item, common)
         if pod is not None:
-            written = reader.written(pod.text, common, None)
-            yield Document(source, _ONLY_DOCUMENT, written, pod.pod, (), self.validation)
+            yield self._pod_document(pod, reader, common, source)
             return
         value = reader.value(item)
         if not isinstance(value, dict) or not metadata_of(value).get("name"):
-            # Where names are made they are counted, so that nothing may be read again.
+            # Generated names are numbered, so nothing may be read twice.
             raise UncertainError
         raw = {**common, **value}
         for document in self._document(_objects(raw, f".items[{place}]"), source, _ONLY_DOCUMENT):
@@ -216,8 +226,12 @@ class Reader:
                 reader.learn(item, common, document.object)
             yield replace(document, written=reader.written(item, common, raw))
 
+    def _pod_document(self, pod: ReadPod, reader: ItemReader, common: Raw, source: str) -> Document:
+        written = reader.written(pod.text, common, None)
+        return Document(source, _ONLY_DOCUMENT, written, pod.pod, (), self.validation)
+
     def _document(self, found: Iterable[tuple[Raw, str]], source: str, index: int) -> Iterator[Document]:
-        """The objects of a document, which come with their paths in it."""
+        """Yield the documents for objects with their paths within a document."""
         try:
             for raw, path in found:
                 read = self._item(raw, path)
@@ -230,7 +244,7 @@ class Reader:
             raise error.located(document=index) from None
 
     def _item(self, raw: Raw, path: str) -> ReadObject:
-        """The object; the errors of one without a name give the whole path in the document instead."""
+        """Return the object; errors of one without a name contain the whole path in the document instead."""
         try:
             return read_object(self._named(raw), self.validation)
         except InputError as error:
@@ -239,7 +253,7 @@ class Reader:
             raise error.located(object=label_of(raw)) from None
 
     def _named(self, raw: Raw) -> Raw:
-        """The object with the name that the API server would make of its `generateName`."""
+        """Return the object with a generated name, as the API server generates one for `generateName`."""
         metadata = metadata_of(raw)
         prefix = metadata.get("generateName")
         if metadata.get("name") or not isinstance(prefix, str) or not prefix:
@@ -248,19 +262,23 @@ class Reader:
 
 
 def _untold(_share: float) -> None:
-    """Nobody wants to know."""
+    """Ignore progress."""
 
 
 def _part_of(progress: Progress, sizes: Sequence[int], place: int) -> Progress:
-    """The progress within one of the files, told as progress with all of them."""
+    """Return a callback that converts progress within one file to progress of all files."""
     before, total = sum(sizes[:place]), max(sum(sizes), 1)
     return lambda share: progress((before + share * sizes[place]) / total)
 
 
 def _objects(root: Any, path: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """The objects that a document holds, each with its path in it: itself, or the items of a list."""
+    """Yield the objects of a document, each with its path in it: the root itself, or the items of a list."""
     if not isinstance(root, dict):
         raise InputError(f"an object with apiVersion and kind is expected, not {shown(root)}", path=path)
+    if is_table(root):
+        for pod in decoded_rows(root):
+            yield from _objects(pod, path)
+        return
     common = _common(root)
     if common is None:
         kind = root.get("kind")
@@ -276,7 +294,7 @@ def _objects(root: Any, path: str) -> Iterator[tuple[dict[str, Any], str]]:
 
 
 def _common(root: Raw) -> Raw | None:
-    """What a List says of each of its items, such as their kind in a PodList; None for what is no List."""
+    """Return what a List states for all items, such as the kind in a PodList; None if it is not a List."""
     kind = root.get("kind")
     if not isinstance(kind, str) or not kind.endswith("List") or not ("items" in root or kind == "List"):
         return None
@@ -284,7 +302,7 @@ def _common(root: Raw) -> Raw | None:
 
 
 def _are_certain(items: Iterator[bytes], reader: ItemReader) -> bool:
-    """Whether each of them says by itself what it holds."""
+    """Return whether each item can be read independently."""
     try:
         for item in items:
             reader.value(item)
@@ -296,3 +314,91 @@ def _are_certain(items: Iterator[bytes], reader: ItemReader) -> bool:
 def _whole(stream: BinaryIO) -> bytes:
     stream.seek(0)
     return stream.read()
+
+
+_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+_LENGTH = 5
+_MAX_PREFIX = 58
+_NAMES = len(_LETTERS) ** _LENGTH
+# Coprime to the number of names, so that none repeats; large, so that successive names differ visibly.
+_STRIDE = 6_700_417
+
+
+def generated_names() -> Callable[[str], str]:
+    """Return a function that returns the next generated name for a prefix."""
+    numbers = count(1)
+    return lambda prefix: f"{prefix[:_MAX_PREFIX]}{_suffix(next(numbers))}"
+
+
+def _suffix(number: int) -> str:
+    rest, letters = number * _STRIDE % _NAMES, ""
+    for _ in range(_LENGTH):
+        rest, letter = divmod(rest, len(_LETTERS))
+        letters += _LETTERS[letter]
+    return letters
+
+
+_ITEMS = re.compile(rb"(?:\A|(?<=\n))items:\n(?=- )")
+_ITEM = b"- "
+# The start of a line that does not continue an earlier construct.
+_OUTERMOST = re.compile(rb"\n(?=[^ \n])")
+# YAML line breaks other than line feeds, and document markers.
+_OTHER_BREAKS = (b"\r", "\u0085".encode(), "\u2028".encode(), "\u2029".encode())
+_DIRECTIVES = (b"---", b"...", b"%")
+_DOCUMENTS = tuple(b"\n" + directive for directive in _DIRECTIVES)
+_MARK = "podium.items"
+
+
+class YAMLList:
+    """A List of at least one item: the List without its items, and the text of each item as a one-element list."""
+
+    def __init__(self, envelope: dict[str, Any], text: bytes, bounds: Sequence[int]) -> None:
+        self.envelope = envelope
+        self.share = 0.0
+        self._text = text
+        self._bounds = bounds
+
+    def items(self) -> Iterator[bytes]:
+        """Yield the items, split lazily."""
+        for start, end in pairwise(self._bounds):
+            yield self._text[start:end]
+            self.share = end / len(self._text)
+
+
+def yaml_list(content: bytes) -> YAMLList | None:
+    """Return the List that is the whole content; None for other content, or if only a full parse can tell.
+
+    Every item begins with a dash at the start of a line, and all its other lines are indented. Therefore an item means
+    the same in isolation as in the List, if it parses at all: a split within quotes or brackets does not. The items
+    have not been parsed yet.
+    """
+    begin = _ITEMS.search(content)
+    if begin is None or content.startswith(_DIRECTIVES):
+        return None
+    if any(breaking in content for breaking in (*_OTHER_BREAKS, *_DOCUMENTS, _MARK.encode())):
+        return None
+    bounds = [begin.end()]
+    end = len(content)
+    for match in _OUTERMOST.finditer(content, begin.end()):
+        if not content.startswith(_ITEM, match.end()):
+            end = match.end()
+            break
+        bounds.append(match.end())
+    if content.find(b"\n- ", end - 1) >= 0:
+        return None
+    envelope = _envelope(content[: begin.start()], content[end:])
+    return None if envelope is None else YAMLList(envelope, content, [*bounds, end])
+
+
+def _envelope(before: bytes, after: bytes) -> dict[str, Any] | None:
+    """Return the List without its items; None if these are not in the expected position.
+
+    A marker replaces the items: wherever else they could be, only in that position is it the only item.
+    """
+    try:
+        envelope = parse_part(f"{before.decode()}items: [{_MARK}]\n{after.decode()}", 0)
+    except (InputError, UnicodeDecodeError, RecursionError):
+        return None
+    if not isinstance(envelope, dict) or envelope.get("items") != [_MARK]:
+        return None
+    return {**envelope, "items": []}

@@ -1,4 +1,4 @@
-"""The content of a file: text that is JSON or YAML, and what its documents hold."""
+"""The content of a file: JSON or YAML text, and the values of its documents."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from podium.api.input.exact_json import UncertainError, decode
 from podium.api.input.helm import looks_like_template
 
 _BRACKET = re.compile(r"\s*[{\[]")
-# That of JSON.
+# JSON's white space.
 _WHITE_SPACE = b" \t\r\n"
 
 
 def looks_like_json(text: str) -> bool:
-    """Whether a text is in brackets: JSON, or YAML in flow style."""
+    """Return whether a text is in brackets: JSON, or YAML in flow style."""
     return _BRACKET.match(text) is not None
 
 
 def documents_in(content: str, progress: Callable[[float], None]) -> Iterable[tuple[int, Any]]:
-    """What the documents hold, each with its number; a text in brackets that is not JSON may be YAML in flow style."""
+    """Return the numbered values of the documents; bracketed text that is not JSON may be YAML in flow style."""
     if not looks_like_json(content):
         return yaml.parse_documents(content, progress)
     by_line = _documents_by_line(content)
@@ -39,8 +39,8 @@ def documents_in(content: str, progress: Callable[[float], None]) -> Iterable[tu
 
 
 def _documents_by_line(content: str) -> list[tuple[int, Any]] | None:
-    """The documents of a text that has one in each line, as programs write them; None for any other text."""
-    # Line by line, since most texts are given up at the first one.
+    """Return the documents of a text with one per line, as programs write them; None for any other text."""
+    # Line by line, since most texts fail at the first one.
     lines = (line for line in BytesIO(content.encode()) if line.strip(_WHITE_SPACE))
     try:
         return [(number, decode(line)) for number, line in enumerate(lines, start=1)]
@@ -49,7 +49,7 @@ def _documents_by_line(content: str) -> list[tuple[int, Any]] | None:
 
 
 def as_bytes(text: str | bytes) -> bytes:
-    """The text in UTF-8. Raises InputError for what has no form in it."""
+    """Return the text in UTF-8. Raises InputError for text that cannot be encoded."""
     try:
         return text.encode() if isinstance(text, str) else text
     except UnicodeEncodeError:
@@ -57,7 +57,7 @@ def as_bytes(text: str | bytes) -> bytes:
 
 
 def text_of(content: bytes) -> str:
-    """The content as text that is neither empty nor binary."""
+    """Return the content as text. Raises InputError for empty or binary content."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError("is encoded as UTF-16; save it as UTF-8")
     if (position := content.find(b"\0")) >= 0:
@@ -72,7 +72,7 @@ def text_of(content: bytes) -> str:
 
 
 def is_template(text: bytes) -> bool:
-    """Whether a text that could not be read is a template; one that is no text at all is none."""
+    """Return whether unreadable content is a template; binary content is not."""
     try:
         return looks_like_template(text_of(text))
     except InputError:

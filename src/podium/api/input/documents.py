@@ -1,4 +1,4 @@
-"""What was read: objects, each with its place in a file."""
+"""Documents: objects with their locations in files."""
 
 from __future__ import annotations
 
@@ -13,29 +13,42 @@ from podium.api.objects import label_of
 from podium.api.pod import Pod
 from podium.api.snapshot import Snapshot, is_snapshot, read_snapshot
 from podium.api.warnings import InputWarning, PassedOver, Validation
+from podium.api.workloads import (
+    CronJob,
+    DaemonSet,
+    Deployment,
+    Job,
+    ReplicaSet,
+    ReplicationController,
+    StatefulSet,
+)
 
 Read = TypeVar("Read")
 
-# What speaks to Podium or to a scheduler is no object of a cluster.
+# Objects that configure Podium or a scheduler are not part of a cluster.
 _NOT_OF_A_CLUSTER = ("podium.dev", "kubescheduler.config.k8s.io")
 
 
 class Encoded(Protocol):
-    """An object that is an item of a List, as the text it is."""
+    """An object that is an item of a List, in the form of its text."""
 
     def decode(self) -> Raw:
-        """The object, without nulls but in lists."""
+        """Return the object, without nulls except in lists."""
+        ...
+
+    def status(self) -> Raw:
+        """Return the status of the object alone, which is faster; empty if it has none."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Document:
-    """One object of the input.
+    """An object of the input.
 
-    `source` is the file's name and `index` the 1-based number of the document in it, which the items of a
-    list share. `written` is the object as it is written, or the text from which it is read when somebody asks for it.
-    `object` is its typed reading, None for kinds that Podium does not read. Objects within it, as in the steps of a
-    scenario, are judged by the same `validation`.
+    `source` is the file's name and `index` the 1-based number of the document in it, which the items of a list share.
+    `written` is the object in its wire form, or the text from which that is read on demand. `object` is its typed
+    reading, None for kinds that Podium does not read. Nested objects, as in the steps of a scenario, have the same
+    `validation`.
     """
 
     source: str
@@ -47,9 +60,9 @@ class Document:
 
     @property
     def raw(self) -> Raw:
-        """The object as written: without nulls but in lists, with its namespace filled in, and a generated name.
+        """The object as written: without nulls except in lists, with its namespace, and with a generated name.
 
-        What was asked for once is kept, and the text is not.
+        The result is cached and replaces the text.
         """
         written = self.written
         if not isinstance(written, dict):
@@ -57,6 +70,17 @@ class Document:
             # The same value in another form.
             object.__setattr__(self, "written", written)
         return written
+
+    def read_raw(self) -> Raw:
+        """Return the same as `raw` without caching it: the text takes much less memory."""
+        return self.written if isinstance(self.written, dict) else self.written.decode()
+
+    def read_status(self) -> Raw:
+        """Return the object's status as written, empty if it has none; it is not cached."""
+        if isinstance(self.written, dict):
+            found: Raw = self.written.get("status", {})
+            return found
+        return self.written.status()
 
     def __eq__(self, other: Any) -> bool:
         if not isinstance(other, Document):
@@ -72,14 +96,14 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """Everything that was read, in order, and what was left out on the way."""
+    """Everything that was read, in order, and what was skipped."""
 
     documents: list[Document]
     left_out: tuple[InputWarning, ...] = ()
 
     @property
     def warnings(self) -> list[InputWarning]:
-        """What there is to say about files, and about the objects in them."""
+        """The warnings about files, and about the objects in them."""
         return [*self.left_out, *(warning for document in self.documents for warning in document.warnings)]
 
     @property
@@ -89,33 +113,49 @@ class Input:
 
     @property
     def snapshots(self) -> list[Snapshot]:
-        """What is said of where the objects are from. Raises InputError for a Snapshot that cannot be read."""
+        """The Snapshots, which describe the origin of objects. Raises InputError for an unreadable one."""
         return [snapshot for snapshot, _ in snapshots_of(self.documents)]
 
 
 def refuse_empty_pods(documents: Iterable[Document]) -> None:
-    """Raises InputError for a pod that a person wrote without containers: an answer about it would mislead."""
+    """Raise InputError for a user's pod or pod template without containers."""
     for document in documents:
-        if (
-            isinstance(document.object, Pod)
-            and not document.object.spec.containers
-            and not document.object.metadata.uid
+        if document.object is not None and not document.object.metadata.uid:
+            try:
+                refuse_empty_pod(document.object)
+            except InputError as error:
+                label = label_of(document.raw)
+                raise error.located(source=document.source, document=document.index, object=label) from None
+
+
+def refuse_empty_pod(object_: Kubernetes) -> None:
+    """Raise InputError for a pod or pod template without containers, as kube-apiserver refuses it."""
+    match object_:
+        case Pod(spec=spec):
+            path = ".spec"
+        case CronJob():
+            spec, path = object_.spec.job_template.spec.template.spec, ".spec.jobTemplate.spec.template.spec"
+        case Deployment() | ReplicaSet() | StatefulSet() | DaemonSet() | Job() | ReplicationController() if (
+            object_.spec.template is not None
         ):
-            error = InputError("Required value: a pod has at least one container", path=".spec.containers")
-            raise error.located(source=document.source, document=document.index, object=label_of(document.raw))
+            spec, path = object_.spec.template.spec, ".spec.template.spec"
+        case _:
+            return
+    if not spec.containers:
+        raise InputError("Required value: a pod has at least one container", path=f"{path}.containers")
 
 
 def snapshots_of(documents: Iterable[Document]) -> Iterator[tuple[Snapshot, Document]]:
-    """The Snapshots among the documents. Raises InputError for one that cannot be read."""
+    """Yield the Snapshots among the documents. Raises InputError for an unreadable one."""
     return read_among(documents, is_snapshot, read_snapshot)
 
 
 def read_among(
     documents: Iterable[Document], is_wanted: Callable[[Raw], bool], reading: Callable[[Raw], Read]
 ) -> Iterator[tuple[Read, Document]]:
-    """The documents that are no objects of a cluster and are wanted, each as it is read.
+    """Yield the wanted documents that are not part of a cluster, each with its reading.
 
-    Raises InputError, with its place, for one that cannot be read.
+    Raises InputError, with its location, for an unreadable one.
     """
     for document in documents:
         if document.object is None and is_wanted(document.raw):
@@ -127,7 +167,7 @@ def read_among(
 
 
 def passed_over(documents: Iterable[Document]) -> list[PassedOver]:
-    """The kinds among the documents that Podium does not read, by group and name; those of snapshots, too."""
+    """Return the kinds that Podium does not read, by group and name, including those of snapshots."""
     documents = list(documents)
     found: dict[tuple[str, str], PassedOver] = {}
     for document in documents:
@@ -141,7 +181,7 @@ def passed_over(documents: Iterable[Document]) -> list[PassedOver]:
 
 
 def _count(found: dict[tuple[str, str], PassedOver], more: PassedOver) -> None:
-    """Add objects of a kind to those that were found."""
+    """Add objects of a kind to the counts."""
     key = (group_of(more.api_version), more.kind)
     known = found.get(key)
     if known is None:
@@ -152,7 +192,7 @@ def _count(found: dict[tuple[str, str], PassedOver], more: PassedOver) -> None:
 
 
 def without_repeats(documents: Iterable[Document]) -> list[Document]:
-    """The documents, without those that a dump lists again. Raises InputError for two that are not the same."""
+    """Return the documents without repetitions in a dump. Raises InputError for two that differ."""
     first: dict[tuple[str, ...], Document] = {}
     kept: list[Document] = []
     for document in documents:
@@ -175,6 +215,6 @@ def without_repeats(documents: Iterable[Document]) -> list[Document]:
 
 
 def identity_of(typed: Kubernetes) -> tuple[str, ...]:
-    """What no two objects of a cluster share: group, kind, namespace and name."""
+    """Return the identity of an object in a cluster: group, kind, namespace and name."""
     metadata = typed.metadata
     return group_of(typed.api_version), typed.kind, metadata.namespace, metadata.name

@@ -1,7 +1,7 @@
-"""JSON values read by msgspec, where they are certainly what `podium.api.input.json` would read.
+"""A fast JSON reader based on msgspec, for values that `podium.api.input.json` would certainly read identically.
 
-msgspec is many times faster than Python's reader, but keeps the last of two equal keys and reads a few numbers in other
-ways. A value that it writes again just as it stood there had no such thing in it.
+msgspec is many times faster than Python's reader, but keeps the last of two equal keys and reads a few numbers
+differently. If re-encoding a value reproduces its text, the text had no such construct.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from podium.api.input.yaml import MAX_DEPTH
 Text = bytes | msgspec.Raw
 """A JSON value as bytes, or as a part of a larger one."""
 
-# Less than a document may have: the text may be a part that lies deep in one.
+# Less than the limit of a document: the text may be a deeply nested part.
 _MOST_LEVELS = MAX_DEPTH - 10
-# So deep it is worth to write a part anew to see whether a null is in it; deeper it would only be written once more.
+# Up to this depth, re-encoding a part to search for nulls pays off; deeper it would only be encoded once more.
 _LEVELS_SEEN_IN_TEXT = 3
 
-# Go's encoder writes these letters as escape sequences, msgspec as they are.
+# Go's encoder escapes these characters, msgspec does not.
 _ESCAPED = ((b"\\u003c", b"<"), (b"\\u003e", b">"), (b"\\u0026", b"&"))
 
 
 class UncertainError(Exception):
-    """Only a closer reading can tell what the text holds, or what is wrong with it."""
+    """An error for text whose content or problem only a full parse can determine."""
 
 
 def decode(text: Text) -> Any:
-    """The value, without nulls but in lists, as `json.parse_documents` gives it.
+    """Return the value, without nulls except in lists, as `json.parse_documents` returns it.
 
-    Raises UncertainError for a text that has to be read together with what is around it.
+    Raises UncertainError for a text that must be parsed with its surroundings.
     """
     try:
         value, has_nulls = decode_with_nulls(text)
@@ -44,7 +44,7 @@ def decode(text: Text) -> Any:
 
 
 def decode_with_nulls(text: Text) -> tuple[Any, bool]:
-    """The value with its nulls, and whether it may have any. Raises UncertainError."""
+    """Return the value with its nulls, and whether it may have any. Raises UncertainError."""
     try:
         value = msgspec.json.decode(text)
         written = msgspec.json.encode(value)
@@ -54,7 +54,7 @@ def decode_with_nulls(text: Text) -> tuple[Any, bool]:
     if written != compact and written != _unescaped(compact):
         raise UncertainError
     brackets = written.count(b"{") + written.count(b"[")
-    # Most of them are of objects that are empty, or stand side by side.
+    # Most brackets belong to empty or sibling objects.
     if brackets > _MOST_LEVELS and brackets - _empty(written) > _MOST_LEVELS and not _is_shallow(value):
         raise UncertainError
     return value, b"null" in written
@@ -71,10 +71,10 @@ def _decode_closely(text: Text) -> Any:
 
 
 def without_nulls(value: Any) -> Any:
-    """The value, which nobody else has yet, without the entries of objects that are null: they are taken out of it."""
+    """Remove null entries of objects from the value in place, and return it; it must have no other reference."""
     level, depth = [value], 0
     while level:
-        # Most parts have none anywhere, which is seen sooner in their text than by a look at all that is in them.
+        # Most parts contain no null, which a text search shows faster than a traversal.
         if depth < _LEVELS_SEEN_IN_TEXT:
             level = [part for part in level if b"null" in msgspec.json.encode(part)]
         level = [inner for part in level for inner in _parts_without_nulls(part)]
@@ -83,7 +83,7 @@ def without_nulls(value: Any) -> Any:
 
 
 def _parts_without_nulls(part: Any) -> list[Any]:
-    """The objects and lists right within a part, of which the entries that are null are taken out."""
+    """Return the objects and lists directly within a part, after removing its null entries."""
     parts: Iterable[Any] = part
     if type(part) is dict:
         parts = part.values()
@@ -102,7 +102,7 @@ def _unescaped(compact: bytes) -> bytes:
 
 
 def _empty(written: bytes) -> int:
-    """How many objects and lists have nothing in them that could lie deeper; at most as many as there are."""
+    """Return the number of `{}` and `[]`, whose brackets add no nesting."""
     return written.count(b"{}") + written.count(b"[]")
 
 

@@ -1,4 +1,4 @@
-"""Reading the bytes of files that people name: the one place of this layer that touches the file system."""
+"""File input: the only module of this layer that accesses the file system."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ FileName = str | Path
 """A path, or "-" for standard input."""
 
 MAX_FILE_BYTES = 1 << 30
-"""The size up to which a file is read, and what it unpacks to."""
+"""The maximum size in bytes of a file, and of its decompressed content."""
 
 _GZIP = b"\x1f\x8b"
 _GZIP_FORMAT = 16
-# Manifests unpack to ten or twenty times their size; a file that is made to fill the memory, to a thousand times.
+# Manifests compress by a factor of ten or twenty; decompression bombs by a thousand.
 _MAX_RATIO = 200
 _ALWAYS_UNPACKED_BYTES = 1 << 26
 
 
 def shown_name(name: FileName) -> str:
-    """The file's name as errors and documents give it."""
+    """Return the file's name for errors and documents."""
     return "standard input" if name == "-" else str(name)
 
 
 def size_of(name: FileName) -> int:
-    """How many bytes the file takes; 0 where that is not known before it is read."""
+    """Return the size of the file in bytes; 0 if it is not known in advance."""
     try:
         return 0 if name == "-" else Path(name).stat().st_size
     except OSError:
@@ -40,9 +40,9 @@ def size_of(name: FileName) -> int:
 
 @contextmanager
 def opened(name: FileName) -> Iterator[BinaryIO]:
-    """The file's content, to be read from any place on, unpacked if it was packed with gzip.
+    """Open the file's content as a seekable stream, decompressed if it is gzip.
 
-    Raises InputError when it cannot be read, or is too large.
+    Raises InputError if it cannot be read, or is too large.
     """
     try:
         if name == "-":
@@ -51,7 +51,7 @@ def opened(name: FileName) -> Iterator[BinaryIO]:
         with Path(name).open("rb") as stream:
             size = size_of(name)
             _check_size(size, name)
-            # What is no plain file has no size, and is read once.
+            # A special file has no size, and can be read only once.
             is_plain = size > 0 and not stream.peek(len(_GZIP)).startswith(_GZIP)
             yield stream if is_plain else BytesIO(_read(stream, name))
     except OSError as error:
@@ -60,7 +60,7 @@ def opened(name: FileName) -> Iterator[BinaryIO]:
 
 
 def read_bytes(name: FileName) -> bytes:
-    """The file's content, unpacked if it was packed with gzip. Raises InputError as `opened` does."""
+    """Return the file's content, decompressed if it is gzip. Raises InputError as `opened` does."""
     with opened(name) as stream:
         return stream.read()
 
@@ -77,7 +77,7 @@ def _check_size(size: int, name: FileName) -> None:
 
 
 def _unpacked(packed: bytes, name: FileName) -> bytes:
-    """What was packed with gzip, in one part or several. Raises InputError for what does not unpack, or is too much."""
+    """Return the decompressed content of one or several gzip members. Raises InputError if invalid or too large."""
     most = min(MAX_FILE_BYTES, max(_ALWAYS_UNPACKED_BYTES, len(packed) * _MAX_RATIO))
     parts: list[bytes] = []
     size = 0

@@ -1,7 +1,7 @@
-"""Which files of a directory are read: all of its manifests, those in its folders too.
+"""The selection of files in a directory: all manifests, including those in subfolders.
 
-Left out, with a word: what a link points to outside of the directory, links to folders, Helm charts, and what
-kustomize would change. Hidden files and folders are left out without one.
+Skipped with a warning: links that point outside of the directory, links to folders, Helm charts, and resources that
+kustomize would transform. Hidden files and folders are skipped without one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SUFFIXES = (".json", ".podium", ".yaml", ".yml")
 _PACKED = ".gz"
 _CHART = "Chart.yaml"
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-# What a kustomization may say without any object of the files being another one afterwards.
+# The kustomization fields that do not change any object in the files.
 _GATHERS = frozenset(
     (
         "apiVersion",
@@ -36,10 +36,10 @@ _GATHERS = frozenset(
 
 
 def files_of(name: FileName) -> tuple[list[FileName], list[InputWarning]]:
-    """The file itself; for a directory, its manifests, and what is left out.
+    """Return the file itself; for a directory, its manifests, and warnings for what is skipped.
 
-    Manifests end in .yaml, .yml or .json, with .gz behind it or not, and snapshots in .podium. Files of a folder come
-    sorted by name, before those of the folders in it. Raises InputError for a directory that leaves nothing to read.
+    Manifests end in .yaml, .yml or .json, optionally with .gz, and snapshots in .podium. Files of a folder are sorted
+    by name, before those of its subfolders. Raises InputError for a directory without anything to read.
     """
     if name == "-" or not Path(name).is_dir():
         return [name], []
@@ -80,7 +80,7 @@ def _files(folder: Path, root: Path, left_out: list[InputWarning]) -> Iterator[P
 
 
 def _entries(folder: Path, left_out: list[InputWarning]) -> list[Path]:
-    """What is in a folder and is not hidden, by name."""
+    """Return the visible entries of a folder, by name."""
     try:
         return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     except OSError as error:
@@ -94,7 +94,7 @@ def _is_manifest(entry: Path) -> bool:
 
 
 def _stays_within(entry: Path, root: Path, left_out: list[InputWarning]) -> bool:
-    """Whether the file lies in the directory itself, wherever a link to it stands."""
+    """Return whether the file is within the directory, after links are resolved."""
     if not entry.is_symlink():
         return True
     try:
@@ -108,7 +108,7 @@ def _stays_within(entry: Path, root: Path, left_out: list[InputWarning]) -> bool
 
 
 def _only_gathers(kustomization: Path, root: Path) -> bool:
-    """Whether kustomize makes of the folder just what stands in its files."""
+    """Return whether kustomize would produce exactly what the folder's files contain."""
     if kustomization.is_symlink() and not kustomization.resolve().is_relative_to(root):
         return False
     try:

@@ -1,7 +1,6 @@
 """JSON documents as plain dictionaries, lists, text and numbers.
 
-Python's reader takes NaN, turns 1e999 into infinity and keeps the last of two equal keys; here they are
-refused.
+Python's reader accepts NaN, turns 1e999 into infinity and keeps the last of two equal keys; this module refuses them.
 """
 
 from __future__ import annotations
@@ -20,29 +19,29 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class NotJSONError(InputError):
-    """The text breaks the syntax of JSON, so that it may be something else: YAML in flow style begins alike."""
+    """An error for invalid JSON syntax; the text may be YAML in flow style, which begins alike."""
 
 
 class _RefusedError(Exception):
-    """Something that this module refuses is in the document; where it is, a second reading finds out."""
+    """An error for refused content in the document; a second pass finds its position."""
 
 
 class _Refused:
-    """Stands, in the second reading, for a value that is refused."""
+    """A placeholder for a refused value in the second pass."""
 
     def __init__(self, problem: str) -> None:
         self.problem = problem
 
 
 class _Entries(list[tuple[str, Any]]):
-    """The entries of an object as they were written, in the second reading."""
+    """The entries of an object in order, in the second pass."""
 
 
 def parse_documents(text: str) -> Iterator[tuple[int, Any]]:
-    """Each of the documents that follow one another, with its 1-based number; null entries are left out.
+    """Yield each of several consecutive documents with its 1-based number; null entries are omitted.
 
-    Raises InputError with the document's number, and either the line and the column or the field's path;
-    NotJSONError for broken syntax.
+    Raises InputError with the document's number, and either the line and the column or the field's path; NotJSONError
+    for broken syntax.
     """
     has_surrogates = _SURROGATE.search(text) is not None
     number, position = 1, _skip_space(text, 0)
@@ -66,7 +65,7 @@ def _parse(text: str, position: int, number: int, has_surrogates: bool) -> tuple
     except RecursionError:
         raise _too_deep(number) from None
     except ValueError:
-        # Python reads no integer of more than 4,300 digits, since that takes time quadratic in their number.
+        # Python refuses integers of more than 4,300 digits, since parsing takes quadratic time.
         raise InputError("a number has thousands of digits", document=number) from None
 
 
@@ -77,14 +76,14 @@ def _read(text: str, position: int, number: int, has_surrogates: bool) -> tuple[
         if has_surrogates and not _is_unicode(json.dumps(value, ensure_ascii=False)):
             raise _RefusedError
     except _RefusedError:
-        # What was refused may stand before a place where the syntax breaks, which this reading then finds.
+        # A syntax error may follow the refused value; this pass then finds it.
         path, problem = _refused(_SECOND_READER.raw_decode(text, position)[0])
         raise InputError(problem, document=number, path=path) from None
     return value, end
 
 
 def _check_nesting(value: Any) -> None:
-    """Raises RecursionError for a value nested too deep."""
+    """Raise RecursionError for a value that is nested too deeply."""
     level = [value]
     for _ in range(MAX_DEPTH + 1):
         collections = [part for part in level if type(part) is dict or type(part) is list]
@@ -101,7 +100,7 @@ def _too_deep(number: int) -> InputError:
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether the text can be written as UTF-8: half a surrogate pair cannot."""
+    """Return whether the text can be encoded as UTF-8: a lone surrogate cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -143,7 +142,7 @@ _SECOND_READER = json.JSONDecoder(
 
 
 def _refused(root: Any) -> tuple[str, str]:
-    """The path of the first thing refused in a value of the second reading, and the problem with it."""
+    """Return the path and the problem of the first refused value in the second pass."""
     waiting: list[tuple[str, Any]] = [("", root)]
     while waiting:
         path, value = waiting.pop()

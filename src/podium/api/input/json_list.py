@@ -1,4 +1,4 @@
-"""The items of a JSON List, each as the text that it is: so that a dump is read one object at a time."""
+"""The items of a JSON List as separate texts, so that a dump is read one object at a time."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import msgspec
 
 from podium.api.input.exact_json import UncertainError, decode
 
-# So much is read at a time, if an item ends in it; more would not be given the same memory again and again.
+# The read size, if an item ends within it; a larger buffer would not be reused by the allocator.
 _WINDOW_BYTES = 1 << 16
-# So much is looked at for what is before the items, and for what is behind them.
+# The number of bytes that are inspected before and after the items.
 _AROUND_BYTES = 1 << 12
 _ITEMS = re.compile(rb'"items"\s*:\s*\[\s*(?=\{)')
-# An object to the colon after its first key; and from the text that this has, if it has one, to its second key.
+# An object up to the colon after its first key; and from that key's string value, if it has one, to the second key.
 _FIRST_KEYS = re.compile(rb'(\{\s*"[^"\\]*"\s*:)(?:\s*"[^"\\]*"(\s*,\s*"[^"\\]*"))?')
 _MARK = "podium.items"
-# Of the places where an item may begin, so many are tried before more is read, and so much space before it is usual.
+# The number of candidate item borders to try before more is read, and the maximum usual space before one.
 _TRIED = 4
 _MOST_SPACE = 256
 _SPACE = b" \t\r\n"
@@ -29,7 +29,7 @@ _DECODER = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class JSONList:
-    """A List of at least one item: the List without its items, and the text of each, read as it is asked for."""
+    """A List of at least one item: the List without its items, and the text of each item, read lazily."""
 
     def __init__(self, envelope: dict[str, Any], stream: BinaryIO, begin: int, end: int) -> None:
         self.envelope = envelope
@@ -39,7 +39,7 @@ class JSONList:
         self._end = end
 
     def items(self) -> Iterator[bytes]:
-        """The items. Raises UncertainError where something else stands between the brackets."""
+        """Yield the items. Raises UncertainError if the brackets contain anything else."""
         place, rest = self._stream.seek(self._begin), b""
         while place < self._end:
             read = self._stream.read(min(max(_WINDOW_BYTES, len(rest)), self._end - place))
@@ -52,10 +52,10 @@ class JSONList:
 
 
 def json_list(stream: BinaryIO) -> JSONList | None:
-    """The List that is all of the stream; None where it is something else, or where only a closer reading can tell.
+    """Return the List that is the whole stream; None for other content, or if only a full parse can tell.
 
-    What is around the items is looked at here, so that they are what stands between the brackets, if they are anything:
-    none has been read yet.
+    The text around the items is checked here, so that the items are exactly what is between the brackets, if that is
+    valid: none has been read yet.
     """
     stream.seek(0)
     head = stream.read(_AROUND_BYTES)
@@ -70,7 +70,7 @@ def json_list(stream: BinaryIO) -> JSONList | None:
         return None
     before, behind = head[: begin.end()].removeprefix(codecs.BOM_UTF8), tail[bracket:]
     try:
-        # A mark stands there for them: only where it is in their place, it is their only item.
+        # A marker replaces the items: only if it is in their position, it is their only item.
         envelope = decode(b'%b"%b"%b' % (before, _MARK.encode(), behind))
     except UncertainError:
         return None
@@ -80,9 +80,9 @@ def json_list(stream: BinaryIO) -> JSONList | None:
 
 
 def _taken_apart(text: bytes, *, is_last: bool) -> tuple[list[msgspec.Raw], bytes]:
-    """The items that a text begins with, and the rest of it, from the beginning of one on.
+    """Return the items at the start of a text, and the rest from the start of the next item.
 
-    Raises UncertainError where the text is the last and does not end with one.
+    Raises UncertainError if the text is the last one and does not end with an item.
     """
     if is_last:
         return _decoded(text), b""
@@ -96,7 +96,7 @@ def _taken_apart(text: bytes, *, is_last: bool) -> tuple[list[msgspec.Raw], byte
 
 
 def _borders(text: bytes) -> Iterator[tuple[int, int]]:
-    """Where an item may end and another begin that is written as the first of the text is, from the last on."""
+    """Yield candidate borders between items, from the last on, where the next item starts like the first one."""
     first = _FIRST_KEYS.match(text)
     if first is None:
         return

@@ -1,10 +1,10 @@
-"""How the items of a List are read that is taken apart: in JSON, and in YAML."""
+"""Readers for the items of a split List: in JSON, and in YAML."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, SupportsBytes
 
 import msgspec
 
@@ -13,19 +13,20 @@ from podium.api.input.documents import Encoded
 from podium.api.input.dumped_pods import DumpedPods
 from podium.api.input.exact_json import UncertainError, without_nulls
 from podium.api.input.exact_json import decode as decode_json
-from podium.api.input.pod_gaps import YAML
-from podium.api.input.pod_stencil import FilledStencil, ReadPod
+from podium.api.input.pod_gaps import YAML, gaps_in
+from podium.api.input.pod_stencil import ReadPod
 from podium.api.input.pod_stencils import PodStencils
+from podium.api.input.pod_table import is_table_text, read_table
 from podium.api.input.yaml import parse_part
 from podium.api.meta import Raw
 from podium.api.pod import Pod
 
-# An item lies in the list that lies in the List.
+# An item is in the list within the List.
 _LIST_DEPTH = 1
 
 
 class ListText(Protocol):
-    """A text that is a List of at least one item."""
+    """The text of a List with at least one item."""
 
     @property
     def envelope(self) -> Raw:
@@ -34,36 +35,40 @@ class ListText(Protocol):
 
     @property
     def share(self) -> float:
-        """How much of the text has been taken apart, from 0 to 1."""
+        """The share of the text that has been split, from 0 to 1."""
         ...
 
     def items(self) -> Iterator[bytes]:
-        """The text of each item, of which none was looked at yet. Raises UncertainError where that takes the whole."""
+        """Yield the unparsed text of each item. Raises UncertainError if the whole text is needed."""
         ...
 
 
 class ItemReader(Protocol):
-    """Reads items one by one; `common` is what the List says of each of them."""
+    """A reader of single items; `common` is what the List states for each of them."""
 
     def pod(self, item: bytes, common: Raw) -> ReadPod | None:
-        """The pod that an item is, of which there is certainly nothing to say; None for every other item."""
+        """Return the pod of an item that certainly has no findings; None for any other item."""
+        ...
+
+    def pods_of_table(self, item: bytes) -> Iterator[ReadPod | bytes] | None:
+        """Yield the pods of a table, see `podium.api.input.pod_table`; return None for any other item."""
         ...
 
     def value(self, item: bytes) -> Any:
-        """What the item holds, without nulls but in lists. Raises UncertainError where that takes the whole text."""
+        """Return the item's value, without nulls except in lists. Raises UncertainError if the whole text is needed."""
         ...
 
-    def written(self, item: bytes | FilledStencil, common: Raw, raw: Raw | None) -> Raw | Encoded:
-        """What is kept of the item's wire form; `raw` is that, where it is known."""
+    def written(self, item: SupportsBytes, common: Raw, raw: Raw | None) -> Raw | Encoded:
+        """Return the stored form of the item; `raw` is its wire form, if known."""
         ...
 
     def learn(self, item: bytes, common: Raw, pod: Pod) -> None:
-        """There is nothing to say of a pod that `pod` did not read."""
+        """Record a pod without findings that `pod` did not read."""
         ...
 
 
 class JSONItems:
-    """Reads items in JSON."""
+    """A reader of JSON items."""
 
     def __init__(self) -> None:
         self._pods = DumpedPods()
@@ -71,10 +76,13 @@ class JSONItems:
     def pod(self, item: bytes, common: Raw) -> ReadPod | None:
         return self._pods.read(item, common)
 
+    def pods_of_table(self, item: bytes) -> Iterator[ReadPod | bytes] | None:
+        return read_table(item, self._pods) if is_table_text(item) else None
+
     def value(self, item: bytes) -> Any:
         return decode_json(item)
 
-    def written(self, item: bytes | FilledStencil, common: Raw, raw: Raw | None) -> Encoded:
+    def written(self, item: SupportsBytes, common: Raw, raw: Raw | None) -> Encoded:
         return _EncodedJSON(item, common)
 
     def learn(self, item: bytes, common: Raw, pod: Pod) -> None:
@@ -82,13 +90,16 @@ class JSONItems:
 
 
 class YAMLItems:
-    """Reads items in YAML: most pods through stencils, since to read YAML takes ten times what JSON does."""
+    """A reader of YAML items: most pods through stencils, since YAML takes ten times as long as JSON."""
 
     def __init__(self) -> None:
         self._stencils = PodStencils(YAML)
 
     def pod(self, item: bytes, common: Raw) -> ReadPod | None:
         return self._stencils.of(item, common).read(item)
+
+    def pods_of_table(self, item: bytes) -> Iterator[ReadPod | bytes] | None:
+        return None
 
     def value(self, item: bytes) -> Any:
         try:
@@ -97,27 +108,41 @@ class YAMLItems:
             raise UncertainError from None
         return value
 
-    def written(self, item: bytes | FilledStencil, common: Raw, raw: Raw | None) -> Raw | Encoded:
+    def written(self, item: SupportsBytes, common: Raw, raw: Raw | None) -> Raw | Encoded:
         return _EncodedYAML(item, common) if raw is None else raw
 
     def learn(self, item: bytes, common: Raw, pod: Pod) -> None:
-        self._stencils.of(item, common).learn(item, pod)
+        self._stencils.of(item, common).learn(item, pod, lambda: gaps_in(item, pod, YAML))
+
+
+class _StatusAlone(msgspec.Struct):
+    status: Raw | None = None
+
+
+_STATUS = msgspec.json.Decoder(_StatusAlone)
 
 
 @dataclass(frozen=True, slots=True)
 class _EncodedJSON:
-    text: bytes | FilledStencil
+    text: SupportsBytes
     common: Raw
 
     def decode(self) -> Raw:
         return {**self.common, **without_nulls(msgspec.json.decode(bytes(self.text)))}
 
+    def status(self) -> Raw:
+        return _STATUS.decode(bytes(self.text)).status or {}
+
 
 @dataclass(frozen=True, slots=True)
 class _EncodedYAML:
-    text: bytes | FilledStencil
+    text: SupportsBytes
     common: Raw
 
     def decode(self) -> Raw:
         (value,) = parse_part(bytes(self.text).decode(), _LIST_DEPTH)
         return {**self.common, **value}
+
+    def status(self) -> Raw:
+        found: Raw = self.decode().get("status", {})
+        return found

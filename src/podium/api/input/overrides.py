@@ -1,4 +1,4 @@
-"""Later files whose objects stand in the place of those that were read before."""
+"""Overrides: later files whose objects replace earlier ones."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from podium.api.meta import Raw
 from podium.api.objects import label_of, metadata_of, read_object
 
 _KEPT = ("uid", "creationTimestamp")
-# Of these an input has one at most, whatever its name.
+# Kinds of which an input has at most one, whatever its name.
 _SINGLE = ("Scenario",)
 
 
 def overridden(documents: Sequence[Document], later: Sequence[Document]) -> list[Document]:
-    """The documents, each in its place replaced by the one of ``later`` that has its kind and name; others come behind.
+    """Return the documents, each replaced by the one of ``later`` with its kind and name; others are appended.
 
-    As `kubectl replace` does it, the object keeps its uid and time of creation, and its status where the later file
-    gives none, so that what refers to it still does. A Scenario takes the place of whatever other one there is. Raises
-    InputError for what cannot be read then.
+    As with `kubectl replace`, the object keeps its uid, its creation time, and its status if the later file has none,
+    so that references to it stay valid. A Scenario replaces any other Scenario. Raises InputError if the result is
+    unreadable.
     """
     by_place = {place_of(document): document for document in later}
     found: list[Document] = []
@@ -33,7 +33,7 @@ def overridden(documents: Sequence[Document], later: Sequence[Document]) -> list
 
 
 def place_of(document: Document) -> tuple[str, ...]:
-    """What a document shares with the one whose place it takes: group, kind, and mostly namespace and name."""
+    """Return the key under which a document replaces another: group, kind, and usually namespace and name."""
     if document.object is not None:
         return identity_of(document.object)
     raw = document.raw
@@ -44,7 +44,7 @@ def place_of(document: Document) -> tuple[str, ...]:
 
 
 def in_place_of(earlier: Document, later: Document) -> Document:
-    """The later document with what the earlier one's object keeps. Raises InputError as `overridden` does."""
+    """Return the later document with what the earlier object keeps. Raises InputError as `overridden` does."""
     if later.object is None:
         return later
     before, after = earlier.raw, later.raw

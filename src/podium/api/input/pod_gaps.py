@@ -1,4 +1,4 @@
-"""Where in the text of a dumped pod stands what it has for itself."""
+"""The positions of pod-specific values in the text of a dumped pod."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _OWN: dict[str, Any] = {
     },
     "spec": {
         "nodeName": "node",
-        # So a pod of a DaemonSet is bound to its node.
+        # A pod of a DaemonSet has its node's name in its affinity.
         "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": _NODE_SELECTOR}},
         "containers": [_MOUNTS],
         "initContainers": [_MOUNTS],
@@ -56,10 +56,10 @@ _OWN: dict[str, Any] = {
         "podIPs": [{"ip": "address"}],
     },
 }
-"""Where a pod has something for itself, and what it is. Of a list, each item is as the one that stands here."""
+"""The positions of pod-specific values, and their types. The single item of a list applies to all items."""
 
-SHARED = ("node", "volume", "address")
-"""Of these, what is the same in several places of one pod is the same there in every pod."""
+SHARED = ("name", "node", "volume", "address")
+"""Values that, if equal in several positions of one pod, are equal there in every pod."""
 
 FORMS = {
     "name": SUBDOMAIN,
@@ -72,11 +72,11 @@ FORMS = {
     "volume": f"(?={ACCESS}){LABEL_NAME}",
     "address": ADDRESS,
     "container": CONTAINER_ID,
+    "index": "[0-9]{1,9}",
 }
-"""Of what form such a value nearly always is, as a pattern in ASCII: then there is nothing to say about it.
+"""The usual form of each value, as an ASCII pattern: values of this form cause no findings.
 
-But of a time it says no more than what it is made of; see `is_time`.
-"""
+For a time, the pattern only restricts the characters; see `is_time`."""
 
 TIMES = ("creation", "time", "start")
 
@@ -85,15 +85,17 @@ _FORMS = {what: re.compile(form, re.ASCII) for what, form in FORMS.items()}
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What pods are written in: how a text is read, what stands before and after a value, and who owns a pod.
+    """A text format: how a text is parsed, the delimiters of a value, and the pod's owner.
 
-    Raises, where it cannot read a text, one of `UNREADABLE`.
+    After `patience` pods of an owner, a stencil is made of one. `decode` raises one of `UNREADABLE` for an unreadable
+    text.
     """
 
     decode: Callable[[bytes], Any]
     opening: tuple[bytes, ...]
     closing: tuple[bytes, ...]
     owners: tuple[bytes, bytes]
+    patience: int
 
 
 UNREADABLE = (InputError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -103,20 +105,23 @@ JSON = Form(
     opening=(b'"',),
     closing=(b'"', b'\\"'),
     owners=(b'"ownerReferences"', b"]"),
+    patience=1,
 )
 YAML = Form(
     decode=lambda text: parse_part(text.decode(), 0)[0],
     opening=(b'"', b"'", b" "),
     closing=(b'"', b"'", b"\n", b'\\"'),
     owners=(b"\n    ownerReferences:\n", b"\n    resourceVersion:"),
+    # Finding the gaps takes as long as reading a few pods.
+    patience=3,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Where in a text a pod has something for itself: what, and where it begins and ends.
+    """A pod-specific value in a text: its type, and its start and end.
 
-    `is_key` says that it is part of a key, and `is_bare` that it stands without quotes.
+    `is_key` says that it is part of a key, and `is_bare` that it is unquoted.
     """
 
     what: str
@@ -128,12 +133,12 @@ class Gap:
 
 
 def gaps_in(text: bytes, pod: Pod, form: Form) -> list[Gap]:
-    """Where the pod's own values stand for what they are, in order.
+    """Return the positions of the pod-specific values, in order.
 
-    None at all where another pod's could meet one like them: volumes have one name each, and so have owners' keys.
+    Return none if another pod's value could collide with an equal one: volume names are unique, as are owners' keys.
     """
     value = form.decode(text)
-    # As it is written here, whatever escape sequences the text has.
+    # The normalized encoding, whatever escape sequences the text has.
     written = msgspec.json.encode(value)
     if _MARK.encode() in written:
         return []
@@ -162,7 +167,7 @@ def gaps_in(text: bytes, pod: Pod, form: Form) -> list[Gap]:
 
 
 def _own_in(value: Any, places: Any) -> Iterator[tuple[str, str]]:
-    """What the pod has for itself in such places of a value, and what each is."""
+    """Yield the pod-specific values in these positions of a value, each with its type."""
     if isinstance(places, str):
         if isinstance(value, str):
             yield places, value
@@ -177,7 +182,7 @@ def _own_in(value: Any, places: Any) -> Iterator[tuple[str, str]]:
 
 
 def _marked_in(value: Any) -> Iterator[tuple[str, int, bool]]:
-    """The marks that stand for something of a pod's own: what each stands for, its number, and whether in a key."""
+    """Yield the markers in a value: the type of each, its number, and whether it is in a key."""
     for what, found in _own_in(value, _OWN):
         mark = _MARKED.fullmatch(found)
         if mark is not None:
@@ -188,7 +193,7 @@ def _marked_in(value: Any) -> Iterator[tuple[str, int, bool]]:
 
 
 def _is_own(what: str, value: str, pod: Pod) -> bool:
-    """Whether such a value is the pod's own, and of the form that nearly all have."""
+    """Return whether the value is the pod's own, and of the usual form."""
     meant = {"node": pod.spec.node_name, "volume": _access_of(pod.spec)}.get(what, value)
     is_meant = value == meant and _FORMS[what].fullmatch(value) is not None
     return is_meant and (what not in TIMES or is_time(value.encode()))
@@ -196,12 +201,12 @@ def _is_own(what: str, value: str, pod: Pod) -> bool:
 
 @lru_cache(maxsize=_CACHE)
 def is_time(text: bytes) -> bool:
-    """Whether it is a time as most are; a pattern of its own, since it takes long to compile."""
+    """Return whether it is a time in the usual form; a separate pattern, since it takes long to compile."""
     return _TIME.match(text) is not None
 
 
 def _written(text: bytes, value: str, form: Form) -> Iterator[tuple[int, int]]:
-    """Where the value stands as a whole text, or as one in a key."""
+    """Yield the positions of the value as a whole string, or within a key."""
     wanted = value.encode()
     place = text.find(wanted)
     while place >= 0:
@@ -214,5 +219,5 @@ def _written(text: bytes, value: str, form: Form) -> Iterator[tuple[int, int]]:
 
 
 def _access_of(spec: PodSpec) -> str:
-    """The name of the volume through which the pod reaches the API server, "" without one."""
+    """Return the name of the pod's volume for API access, "" without one."""
     return next((volume.name for volume in spec.volumes if volume.name.startswith(ACCESS)), "")

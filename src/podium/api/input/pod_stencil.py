@@ -1,44 +1,44 @@
-"""The text of a pod of a dump with gaps for what each pod has for itself, through which others like it are read.
+"""A stencil: the text of a dumped pod with gaps for pod-specific values, which reads similar pods.
 
-What stands around the gaps is compared, byte by byte, with a text that was judged already; what stands in them is
-judged by itself. So nothing is decoded, and a pod takes a fraction of what it takes to look into it.
+The text around the gaps is compared byte by byte with a text that was validated already; the content of the gaps is
+validated separately. Nothing is decoded, so a pod takes a fraction of the time of parsing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, zip_longest
-from typing import NamedTuple
+from typing import NamedTuple, SupportsBytes
 
 from msgspec.structs import replace
 
-from podium.api.input.dumped_pod_parts import named, own_volumes_of
-from podium.api.input.pod_gaps import FORMS, SHARED, TIMES, Form, Gap, gaps_in, is_time
+from podium.api.input.dumped_pod_parts import bound_to, named, own_volumes_of
+from podium.api.input.pod_gaps import FORMS, SHARED, TIMES, Gap, is_time
 from podium.api.input.yaml import is_text
-from podium.api.pod import Affinity, Pod
-from podium.api.selection import NodeSelectorTerm
+from podium.api.names import MAX_LABEL
+from podium.api.pod import Pod
 
 _CACHE = 16_384
 _MAX_BYTES = 65_536
 _MAX_LAYOUTS = 32
-# What no JSON and no YAML has.
+# A separator that neither JSON nor YAML can contain.
 _BETWEEN = b"\0"
 _METADATA = {"name": "name", "uid": "uid", "version": "resource_version", "creation": "creation_timestamp"}
 
 
 class ReadPod(NamedTuple):
-    """A pod of a dump, and what is kept of its text."""
+    """A dumped pod, and the stored form of its text."""
 
     pod: Pod
-    text: bytes | FilledStencil
+    text: SupportsBytes
 
 
 @dataclass(frozen=True, slots=True)
 class FilledStencil:
-    """The text of a pod that a stencil read, of which `gaps` is what stands in these; `bytes` makes it anew."""
+    """The text of a pod that a stencil read, with the content of its `gaps`; `bytes` reconstructs it."""
 
     stencil: PodStencil
     gaps: bytes
@@ -47,15 +47,25 @@ class FilledStencil:
         return self.stencil.filled(self.gaps)
 
 
+class NamedIn(NamedTuple):
+    """Where else a pod of a StatefulSet has its name and its index: the labels that hold them, and the hostname."""
+
+    labels: tuple[tuple[str, str], ...] = ()
+    is_hostname: bool = False
+
+
+NOT_NAMED = NamedIn()
+
+
 class _Layout(NamedTuple):
-    """Where in texts of one length begins what is around the gaps, and where the gaps are."""
+    """The positions of the fixed text and of the gaps, for texts of one length."""
 
     starts: tuple[int, ...]
     gaps: tuple[slice, ...]
 
 
 class PodStencil:
-    """Reads the pods that differ from one in nothing but what each has for itself; made by `stencil_of`."""
+    """A reader of pods that differ from one pod only in pod-specific values; made by `stencil_of`."""
 
     __slots__ = (
         "_addresses",
@@ -65,13 +75,14 @@ class PodStencil:
         "_form",
         "_layouts",
         "_metadata",
+        "_named_in",
         "_own",
         "_own_volumes",
         "_pod",
         "_times",
     )
 
-    def __init__(self, text: bytes, pod: Pod, gaps: Sequence[Gap]) -> None:
+    def __init__(self, text: bytes, pod: Pod, gaps: Sequence[Gap], named_in: NamedIn = NOT_NAMED) -> None:
         groups: dict[tuple[str, str], str] = {}
         forms: list[str] = []
         for number, gap in enumerate(gaps):
@@ -83,10 +94,11 @@ class PodStencil:
         ends = [*(gap.start for gap in gaps), len(text)]
         self._around = tuple(text[start:end] for start, end in zip(starts, ends, strict=True))
         self._closings = tuple(text[gap.end : gap.end + 1] for gap in gaps)
-        # By the length of texts, how one of that length was laid out.
+        # The layouts by text length.
         self._layouts: dict[int, _Layout] = {}
         self._pod = pod
-        # The first of each kind.
+        self._named_in = named_in
+        # The first of each type.
         self._own = {what: group for (what, _), group in reversed(groups.items())}
         self._metadata = [(name, self._own[what]) for what, name in _METADATA.items() if what in self._own]
         self._times = [group for (what, _), group in groups.items() if what in TIMES]
@@ -96,7 +108,7 @@ class PodStencil:
         self._own_volumes = () if volume is None else own_volumes_of(pod.spec, volume)
 
     def read(self, text: bytes) -> ReadPod | None:
-        """The pod that the text is; None for one that is not certainly like the stencil's."""
+        """Return the pod of the text; None unless it certainly matches the stencil."""
         gaps = self._laid_out(text) or self._looked_up(text)
         found = None if gaps is None else self._form.fullmatch(gaps)
         if gaps is None or found is None or not self._are_right(gaps, found):
@@ -104,19 +116,19 @@ class PodStencil:
         return ReadPod(self._with(found), FilledStencil(self, gaps))
 
     def filled(self, gaps: bytes) -> bytes:
-        """The text in which this stands in the gaps."""
+        """Return the text with this content in the gaps."""
         parts = zip_longest(self._around, gaps.split(_BETWEEN), fillvalue=b"")
         return b"".join(chain.from_iterable(parts))
 
     def _laid_out(self, text: bytes) -> bytes | None:
-        """What is in the gaps, if these are where they were in a text of that length; None where they are not."""
+        """Return the content of the gaps if they are positioned as in a text of that length; otherwise None."""
         layout = self._layouts.get(len(text))
         if layout is None or not all(map(text.startswith, self._around, layout.starts)):
             return None
         return _BETWEEN.join(map(text.__getitem__, layout.gaps))
 
     def _looked_up(self, text: bytes) -> bytes | None:
-        """What is in the gaps, from one to the next; None where something else is around them."""
+        """Return the content of the gaps by searching from one to the next; None if the text around them differs."""
         starts: list[int] = []
         gaps: list[slice] = []
         place = 0
@@ -136,10 +148,16 @@ class PodStencil:
         return _BETWEEN.join(map(text.__getitem__, gaps))
 
     def _are_right(self, gaps: bytes, found: re.Match[bytes]) -> bool:
-        """Whether what is in the gaps, each of its form, is what belongs there beside the others."""
+        """Return whether the content of each gap has its form and fits the others."""
         if not all(map(is_time, {found[group] for group in self._times})):
             return False
-        # They are keys of who owns them, too, of which none may be there twice.
+        labels, is_hostname = self._named_in
+        if labels or is_hostname:
+            # A name of the usual form is a label's value if it is not too long, and a hostname if it also has no dot.
+            name = found[self._own["name"]]
+            if len(name) > MAX_LABEL or (is_hostname and b"." in name):
+                return False
+        # They also are keys of managed fields, which must be unique.
         if len(self._addresses) > 1 and len({*found.group(*self._addresses)}) < len(self._addresses):
             return False
         if not self._bare:
@@ -148,52 +166,37 @@ class PodStencil:
         return all(is_text(values[number].decode()) for number in self._bare)
 
     def _with(self, found: re.Match[bytes]) -> Pod:
-        """The pod with these values in the gaps."""
+        """Return the pod with these values in the gaps."""
         pod, own = self._pod, self._own
         metadata, spec, status = pod.metadata, pod.spec, pod.status
         metadata = replace(metadata, **{name: found[group].decode() for name, group in self._metadata})
+        if self._named_in.labels:
+            labels = {label: found[own[what]].decode() for label, what in self._named_in.labels}
+            metadata = replace(metadata, labels={**metadata.labels, **labels})
         node = _kept(found[own["node"]]) if "node" in own else spec.node_name
         volume = found[own["volume"]].decode() if "volume" in own else ""
         affinity = spec.affinity
         spec = named(spec, node, self._own_volumes, volume)
         if affinity is not None and node != pod.spec.node_name:
-            spec = replace(spec, affinity=_bound_to(affinity, pod.spec.node_name, node))
+            spec = replace(spec, affinity=bound_to(affinity, pod.spec.node_name, node))
         if "start" in own:
             status = replace(status, start_time=_kept(found[own["start"]]))
         return Pod(api_version=pod.api_version, kind=pod.kind, metadata=metadata, spec=spec, status=status)
 
 
-def stencil_of(text: bytes, pod: Pod, form: Form) -> PodStencil | None:
-    """The stencil of a pod in whose text nothing was found that there is something to say about; None without one."""
-    gaps = gaps_in(text, pod, form) if len(text) <= _MAX_BYTES else []
-    if not any(gap.what == "name" for gap in gaps):
+def stencil_of(
+    text: bytes, pod: Pod, gaps: Callable[[], Sequence[Gap]], named_in: NamedIn = NOT_NAMED
+) -> PodStencil | None:
+    """Return the stencil of a pod without findings; None if its text has no gap for the name."""
+    found_gaps = gaps() if len(text) <= _MAX_BYTES else ()
+    if not any(gap.what == "name" for gap in found_gaps):
         return None
-    stencil = PodStencil(text, pod, gaps)
+    stencil = PodStencil(text, pod, found_gaps, named_in)
     found = stencil.read(text)
     return stencil if found is not None and found.pod == pod else None
 
 
-def _bound_to(affinity: Affinity, node: str, other: str) -> Affinity:
-    """The affinity of a pod that is bound to the other node as this is to its own."""
-
-    def bound(term: NodeSelectorTerm) -> NodeSelectorTerm:
-        fields = (
-            replace(field, values=tuple(other if value == node else value for value in field.values))
-            for field in term.match_fields
-        )
-        return replace(term, match_fields=tuple(fields))
-
-    node_affinity = affinity.node_affinity
-    if node_affinity is None or node_affinity.required is None:
-        return affinity
-    required = node_affinity.required
-    if not any(node in field.values for term in required.node_selector_terms for field in term.match_fields):
-        return affinity
-    required = replace(required, node_selector_terms=tuple(map(bound, required.node_selector_terms)))
-    return replace(affinity, node_affinity=replace(node_affinity, required=required))
-
-
 @lru_cache(maxsize=_CACHE)
 def _kept(text: bytes) -> str:
-    """The text, in memory once however many pods have it."""
+    """Return the interned text, shared by all pods that have it."""
     return text.decode()

@@ -1,32 +1,32 @@
-"""The stencils by which pods of a dump are read, by who owns them: pods of one owner are mostly alike."""
+"""The stencils for pods of a dump, by owner: pods of one owner are mostly alike."""
 
 from __future__ import annotations
 
-from podium.api.input.pod_gaps import Form
-from podium.api.input.pod_stencil import PodStencil, ReadPod, stencil_of
+from collections.abc import Callable, Sequence
+
+from podium.api.input.pod_gaps import Form, Gap
+from podium.api.input.pod_stencil import NOT_NAMED, NamedIn, PodStencil, ReadPod, stencil_of
 from podium.api.meta import Raw
 from podium.api.pod import Pod
 
 _MAX_OWNERS = 1_024
 _MAX_STENCILS = 2
-# To make a stencil takes as long as to look into a few pods. Where it helps nobody, more have to come before the next.
-_PATIENCE = 3
 
 
 class PodStencils:
-    """The stencils of the owners whose pods came last."""
+    """The stencils of the most recent owners."""
 
     def __init__(self, form: Form) -> None:
         self._form = form
         self._by_owner: dict[tuple[bytes, object, object], OwnerStencils] = {}
 
     def of(self, text: bytes, common: Raw) -> OwnerStencils:
-        """Those of the owner of the pod that the text is, in a List that says so much of its items."""
+        """Return those for the owner of the pod in the text, within a List with such common content."""
         opening, closing = self._form.owners
         start = text.find(opening)
         owner = b"" if start < 0 else text[start : text.find(closing, start)]
         key = owner, common.get("apiVersion"), common.get("kind")
-        # Whoever was asked for last is the last to go.
+        # Least recently used owners are evicted first.
         found = self._by_owner.pop(key, None)
         if found is None:
             found = OwnerStencils(self._form)
@@ -45,22 +45,23 @@ class OwnerStencils:
         self._form = form
         self._stencils: list[PodStencil] = []
         self._unlike = 0
-        self._patience = _PATIENCE
+        self._patience = form.patience
 
     def read(self, text: bytes) -> ReadPod | None:
-        """The pod that the text is; None for one that is not certainly like those before it."""
+        """Return the pod of the text; None unless it certainly matches an earlier one."""
         for stencil in self._stencils:
             found = stencil.read(text)
             if found is not None:
                 return found
         return None
 
-    def learn(self, text: bytes, pod: Pod) -> None:
-        """No stencil read the text, which is this pod: after some of them there is one by it."""
+    def learn(self, text: bytes, pod: Pod, gaps: Callable[[], Sequence[Gap]], named_in: NamedIn = NOT_NAMED) -> None:
+        """Record a text of this pod that no stencil read; after several, make a stencil of one."""
         self._unlike += 1
         if self._unlike == self._patience:
+            # If a stencil matches no other pod, wait longer before making the next.
             self._unlike = 0
             self._patience *= 2
-            stencil = stencil_of(text, pod, self._form)
+            stencil = stencil_of(text, pod, gaps, named_in)
             if stencil is not None:
                 self._stencils = [stencil, *self._stencils][:_MAX_STENCILS]

@@ -1,17 +1,20 @@
-"""YAML documents as plain dictionaries, lists, text and numbers.
+"""YAML documents as plain dictionaries, lists, text and numbers, and the dumper that writes them.
 
-libyaml parses, and this module decides what the events mean, because PyYAML's own loaders read YAML 1.1: `no`
-as false, `1:30` as 90, dates as dates. Here scalars follow the core schema of YAML 1.2, with the octal
-numbers (0644) that Kubernetes' reader knows. Anchors, aliases and merge keys (`<<`) are followed, up to a size: they
-can make a small file unfold into a huge one. Tags are refused.
+libyaml parses, and this module resolves plain scalars as kubectl and kube-apiserver do: by the resolver of go-yaml v2,
+then through JSON (sigs.k8s.io/yaml). `yes`, `no`, `on`, `off`, `y` and `n` are booleans, `1_000`, `017`, `0o17`, `0x1F`
+and `0b11` are integers, and `1:30` and dates are text. PyYAML's own loaders differ in most of these. Anchors, aliases
+and merge keys (`<<`) are followed up to a size limit, because they can expand a small file into a huge one. Tags are
+refused.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import yaml
@@ -19,44 +22,70 @@ import yaml
 from podium.api.errors import InputError, shown
 
 MAX_DEPTH = 200
-"""How deep objects and lists may lie in one another."""
+"""The maximum nesting depth of objects and lists."""
 
 MAX_UNFOLDED = 100_000
-"""How many values aliases may bring into one text, each counted as often as it is used, and long text as several."""
+"""The maximum number of values that aliases may add to a text, counted at each use; long text counts as several."""
 
 _TEXT_LIKE_A_VALUE = 100
-# Where the objects of a List are.
+# The depth of a List's objects.
 _TOLD_DEPTH = 2
 _MERGE_KEY = "<<"
-_MAX_NUMBER_LENGTH = 64
-_NULLS = frozenset(("", "~", "null", "Null", "NULL"))
-_BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_CONSTANTS: dict[str, bool | None] = {
+    form: value
+    for value, words in ((None, "~ null"), (True, "y yes true on"), (False, "n no false off"))
+    for word in words.split()
+    for form in (word, word.capitalize(), word.upper())
+} | {"": None}
 _NUMBER_START = frozenset("+-.0123456789")
-_OCTAL = re.compile(r"([-+]?)0o?([0-7]+)", re.ASCII)
-_DECIMAL = re.compile(r"[-+]?(?:0|[1-9][0-9]*)", re.ASCII)
-_HEXADECIMAL = re.compile(r"0x([0-9a-fA-F]+)", re.ASCII)
+_INTEGER = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|([1-9][0-9]{0,19}|0))", re.ASCII)
+_BASES = (16, 2, 8, 10)
+# go-yaml parses the part after 0b separately, with its sign.
+_SIGNED_BINARY = re.compile(r"0b([-+][01]+)", re.ASCII)
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
+# Go's ParseFloat receives text that begins with a point with its underscores, which may only separate digits.
+_FRACTION = re.compile(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?", re.ASCII)
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", re.ASCII)
+_INT64_BOUND = 2**63
+_MAX_SINGLE_DIGITS = 9
+_MIN_FIXED_EXPONENT, _MAX_FIXED_EXPONENT = -4, 5
+# Text that this or another YAML reader takes for a number, a time or a boolean.
+_AMBIGUOUS = re.compile(r"[-+.0-9].*|[yYnN]|[oO](?:n|N|ff|FF)", re.DOTALL)
+
+
+class Dumper(yaml.CSafeDumper):
+    """A dumper that writes no aliases, and quotes text that a reader could take for another type."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _represent_text(dumper: Dumper, text: str) -> yaml.ScalarNode:
+    style = "'" if _AMBIGUOUS.fullmatch(text) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+Dumper.add_representer(str, _represent_text)
 
 
 def parse_documents(text: str, progress: Callable[[float], None] | None = None) -> Iterator[tuple[int, Any]]:
-    """Each document that is not empty, with its 1-based number; null entries are left out.
+    """Yield each document that is not empty, with its 1-based number; null entries are omitted.
 
-    `progress` is told the share of the text that has been read, from 0 to 1. Raises InputError with the document's
+    `progress` receives the share of the text that has been read, from 0 to 1. Raises InputError with the document's
     number, the line and the column.
     """
     composer = _Composer(text, progress)
     try:
         yield from composer.documents()
     except yaml.YAMLError as error:
-        # libyaml stops in the document after the last one that it could finish.
+        # libyaml stops in the document after the last complete one.
         raise _not_yaml(error, composer.number) from None
 
 
 def parse_part(text: str, depth: int) -> Any:
-    """What a text holds that lies so deep in another, of which it is a part.
+    """Return the value of a text that is nested at ``depth`` in another text.
 
-    Raises InputError for what is no single value, and for aliases, which count in the whole.
+    Raises InputError unless it is a single value, and for aliases, which are limited for the whole text.
     """
     composer = _Composer(text, None, depth)
     try:
@@ -68,24 +97,71 @@ def parse_part(text: str, depth: int) -> Any:
     return found[0]
 
 
+def resolve_scalar(text: str) -> str | int | float | bool | None:
+    """Return the value of a plain scalar: a constant, a number of 64 bits, or its text.
+
+    Source: go-yaml v2, resolve.go.
+    """
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if text[0] not in _NUMBER_START:
+        return text
+    if _NOT_FINITE.fullmatch(text):
+        return float(text.replace(".", ""))
+    digits = text.replace("_", "")
+    if text[0] == ".":
+        is_float = _FRACTION.fullmatch(text)
+    else:
+        integer = _integer(digits)
+        if integer is not None:
+            return integer
+        is_float = _FLOAT.fullmatch(digits)
+    value = float(digits) if is_float else math.inf
+    return text if math.isinf(value) else value
+
+
+def _integer(digits: str) -> int | None:
+    """Return the integer that the digits are; None if they are none or do not fit 64 bits."""
+    if found := _SIGNED_BINARY.fullmatch(digits):
+        value = int(found[1], 2)
+    elif found := _INTEGER.fullmatch(digits):
+        magnitude, base = next((part, base) for part, base in zip(found.groups()[1:], _BASES, strict=True) if part)
+        value = int(found[1] + magnitude, base)
+    else:
+        return None
+    bound = _INT64_BOUND if digits[0] in "+-" else 2 * _INT64_BOUND
+    return value if -_INT64_BOUND <= value < bound else None
+
+
 def is_text(plain: str) -> bool:
-    """Whether letters, digits, and what may be between them in names, are text where they stand without quotes."""
-    if not plain[:1].isalnum() or plain.endswith(":") or plain in _NULLS or plain in _BOOLEANS:
-        return False
-    if plain[0] not in _NUMBER_START:
-        return True
-    if len(plain) > _MAX_NUMBER_LENGTH:
-        return False
-    return not any(pattern.fullmatch(plain) for pattern in (_OCTAL, _DECIMAL, _HEXADECIMAL, _FLOAT))
+    """Return whether a plain scalar of letters, digits and the characters allowed in names is text."""
+    return plain[:1].isalnum() and not plain.endswith(":") and isinstance(resolve_scalar(plain), str)
 
 
-# The events that begin a value of their own.
+def _through_json(value: int | float) -> int | float:
+    """Return a number as JSON carries it to an object: an integer if 64 signed bits hold it, a float otherwise."""
+    fits = -_INT64_BOUND <= value < _INT64_BOUND
+    return int(value) if fits and value == int(value) else float(value)
+
+
+def _key_text(value: int | float) -> str:
+    """Return the text of a numeric key; for a float, the shortest of 32 bits in Go's format 'g' (sigs.k8s.io/yaml)."""
+    if isinstance(value, int):
+        return str(value)
+    (single,) = struct.unpack("f", struct.pack("f", value))
+    forms = (f"{single:.{digits}e}" for digits in range(_MAX_SINGLE_DIGITS))
+    shortest = next(form for form in forms if struct.unpack("f", struct.pack("f", float(form))) == (single,))
+    exponent = int(shortest.partition("e")[2])
+    return shortest if exponent < _MIN_FIXED_EXPONENT or exponent > _MAX_FIXED_EXPONENT else f"{Decimal(shortest):f}"
+
+
+# The events that begin a value.
 _Valued = yaml.ScalarEvent | yaml.CollectionStartEvent
 
 
 @dataclass(frozen=True, slots=True)
 class _Anchored:
-    """A value that has an anchor: how many values it is made of, and how deep they lie in one another."""
+    """A value with an anchor: the number of values within it, and their maximum depth."""
 
     value: Any
     size: int
@@ -93,7 +169,7 @@ class _Anchored:
 
 
 class _Composer:
-    """Builds values from libyaml's events. What an alias stands for is shared, not copied: nobody changes it."""
+    """A builder of values from libyaml's events. The value of an alias is shared, not copied, and never mutated."""
 
     def __init__(self, text: str, progress: Callable[[float], None] | None, depth: int = 0) -> None:
         self._depth = depth
@@ -101,17 +177,17 @@ class _Composer:
         self._progress = progress
         self.events = yaml.parse(text, Loader=yaml.CSafeLoader)
         self.number = 1
-        # The anchors of the document; None for one whose value is not complete.
+        # The anchors of the document; None for one whose value is incomplete.
         self._anchors: dict[str, _Anchored | None] = {}
-        # Values so far, those that aliases bring in included, and how many of them aliases brought in.
+        # The number of values so far, including those of aliases, and the number of the latter.
         self._size = 0
         self._unfolded = 0
-        # The greatest depth at which something lies since somebody began to ask.
+        # The maximum depth since the last reset.
         self._deepest = 0
 
     @property
     def has_aliases(self) -> bool:
-        """Whether anything was brought in by one."""
+        """Whether the text uses aliases."""
         return self._unfolded > 0
 
     def documents(self) -> Iterator[tuple[int, Any]]:
@@ -144,7 +220,7 @@ class _Composer:
         return self._mapping(depth + 1)
 
     def _anchored(self, event: _Valued, anchor: str, depth: int) -> Any:
-        """The value, which is kept for the aliases that name it."""
+        """Return the value, and record it for its aliases."""
         self._anchors[anchor] = None
         size, deepest = self._size, self._deepest
         self._deepest = depth
@@ -154,7 +230,7 @@ class _Composer:
         return value
 
     def _aliased(self, event: yaml.AliasEvent, depth: int) -> Any:
-        """What the alias stands for."""
+        """Return the value of the alias."""
         if event.anchor not in self._anchors:
             raise self._error(event, f"the alias *{event.anchor} stands for nothing: no anchor before it has that name")
         anchored = self._anchors[event.anchor]
@@ -168,7 +244,7 @@ class _Composer:
         return anchored.value
 
     def _reach(self, event: yaml.Event, depth: int) -> None:
-        """Something lies at that depth."""
+        """Record the depth of a value."""
         if depth > MAX_DEPTH:
             raise self._error(event, f"nested too deep; at most {MAX_DEPTH} levels are taken")
         self._deepest = max(self._deepest, depth)
@@ -201,7 +277,7 @@ class _Composer:
         return {key: value for key, value in entries.items() if value is not None}
 
     def _merged(self, event: yaml.Event, depth: int) -> list[dict[str, Any]]:
-        """The objects that a merge key brings in: what is written beside it goes before, then the first of them."""
+        """Return the objects of a merge key; explicit fields take precedence, then the first object."""
         value = self._node(next(self.events), depth)
         objects = value if isinstance(value, list) else [value]
         if not all(isinstance(object_, dict) for object_ in objects):
@@ -209,46 +285,29 @@ class _Composer:
         return objects
 
     def _key(self, event: yaml.Event, depth: int) -> str:
-        """The text of a key; numbers and booleans become theirs."""
-        key = self._node(event, depth) if isinstance(event, yaml.ScalarEvent | yaml.AliasEvent) else None
+        """Return the text of a key; numbers and booleans become theirs."""
+        if isinstance(event, yaml.ScalarEvent) and event.tag is None and event.anchor is None and event.implicit[0]:
+            self._size += 1 + len(event.value) // _TEXT_LIKE_A_VALUE
+            # A number in its written form: JSON would not distinguish 1e6 from 1000000.
+            key = resolve_scalar(event.value)
+        else:
+            key = self._node(event, depth) if isinstance(event, yaml.ScalarEvent | yaml.AliasEvent) else None
         if isinstance(key, str):
             return key
         if isinstance(key, bool):
             return "true" if key else "false"
-        if isinstance(key, int | float):
-            return str(int(key)) if key == int(key) else str(key)
+        if isinstance(key, int | float) and abs(key) < _INT64_BOUND:
+            return _key_text(key)
         raise self._error(event, "a key must be text")
 
     def _scalar(self, event: yaml.ScalarEvent) -> str | int | float | bool | None:
         text: str = event.value
-        if not event.implicit[0]:
-            return text
-        if text in _NULLS:
-            return None
-        if text[0] in _NUMBER_START:
-            return self._number(event, text)
-        return _BOOLEANS.get(text, text)
-
-    def _number(self, event: yaml.Event, text: str) -> str | int | float:
-        """The number that the text is, or the text where it is none."""
-        if _NOT_FINITE.fullmatch(text):
+        value = resolve_scalar(text) if event.implicit[0] else text
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            return value
+        if not math.isfinite(value):
             raise self._error(event, f"{text} is not a number that objects can hold")
-        if len(text) > _MAX_NUMBER_LENGTH:
-            if _FLOAT.fullmatch(text) or _HEXADECIMAL.fullmatch(text):
-                raise self._error(event, f"a number has at most {_MAX_NUMBER_LENGTH} characters; put text in quotes")
-            return text
-        if octal := _OCTAL.fullmatch(text):
-            return int(octal[1] + octal[2], 8)
-        if _DECIMAL.fullmatch(text):
-            return int(text)
-        if hexadecimal := _HEXADECIMAL.fullmatch(text):
-            return int(hexadecimal[1], 16)
-        if not _FLOAT.fullmatch(text):
-            return text
-        number = float(text)
-        if math.isinf(number):
-            raise self._error(event, f"{shown(text)} is too large for a number")
-        return number
+        return _through_json(value)
 
     def _error(self, event: yaml.Event, problem: str) -> InputError:
         return InputError(f"{_place(event.start_mark)}{problem}", document=self.number)

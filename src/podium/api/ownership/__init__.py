@@ -1,1 +1,1 @@
-"""Which fields an object has, who owns them, and what comes of it when somebody applies a part of it."""
+"""Field ownership: the fields of an object, their owners, and the merge of applied configurations."""

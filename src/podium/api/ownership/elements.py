@@ -1,4 +1,4 @@
-"""What tells the items of a list apart, as sets of fields write it."""
+"""The keys of list items in field sets."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from podium.api.ownership.shapes import Shape
 
 
 class KeyMissingError(ValueError):
-    """An item of a list does not say which one it is."""
+    """An error for a list item without its key fields."""
 
 
 def element_of(item: Any, shape: Shape) -> str:
-    """What tells an item apart from the others of a list of that shape. Raises KeyMissingError."""
+    """Return the key of an item in a list of that shape. Raises KeyMissingError."""
     if shape.form == "set":
         return "v:" + json.dumps(item, separators=(",", ":"), ensure_ascii=False)
     if not isinstance(item, dict):
@@ -27,5 +27,5 @@ def element_of(item: Any, shape: Shape) -> str:
 
 
 def elements_of(items: list[Any], shape: Shape) -> list[str]:
-    """The same for all items of a list."""
+    """Return the keys of all items of a list."""
     return [element_of(item, shape) for item in items]

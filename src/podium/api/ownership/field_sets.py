@@ -1,8 +1,8 @@
-"""Sets of fields, as `managedFields` writes them (FieldsV1).
+"""Field sets, in the format of `managedFields` (FieldsV1).
 
-A set is a tree of dictionaries. `f:NAME` is a field, `k:{"name":"x"}` an item of a list by its keys, `v:"x"` an item of
-a set. A node with nothing in it is a field of the set; a node with parts is one itself if `.` is among them. Sets are
-shared, and never changed.
+A set is a tree of dictionaries. `f:NAME` is a field, `k:{"name":"x"}` a list item by its keys, `v:"x"` an item of a
+set. A leaf node is a field of the set; an inner node is a field itself if it contains `.`. Sets are shared, and never
+mutated.
 
 Source: structured-merge-diff (fieldpath: serialize.go, set.go, element.go).
 """
@@ -17,14 +17,14 @@ from podium.api.ownership.shapes import Shape
 
 FieldSet = dict[str, Any]
 EMPTY: FieldSet = {}
-"""The set without fields, as a whole; within a set it is a field without parts."""
+"""At the top level the empty set; within a set, a field without nested fields."""
 
 SELF = "."
 _LEAF: FieldSet = {}
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
-    """The fields of either."""
+    """Return the fields in either set."""
     if not left or not right:
         return left or right
     return _union(left, right)
@@ -43,7 +43,7 @@ def _union(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """The fields of the first that the second has not; parts of what is taken out stay."""
+    """Return the fields of the first set that are not in the second; nested fields of removed ones remain."""
     if not left or not right:
         return left
     found = {name: inner for name, inner in left.items() if name not in right}
@@ -68,7 +68,7 @@ def _difference(left: FieldSet, right: FieldSet) -> FieldSet | None:
 
 
 def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
-    """The fields of both."""
+    """Return the fields in both sets."""
     return _intersection(left, right, is_root=True) or EMPTY
 
 
@@ -83,7 +83,7 @@ def _intersection(left: FieldSet, right: FieldSet, *, is_root: bool = False) -> 
 
 
 def with_named_fields(fields: FieldSet, shape: Shape, *, is_root: bool = True) -> FieldSet:
-    """The set, to which the fields belong that it has parts of, where a schema names them."""
+    """Return the set with the parents of its fields added, if a schema names them."""
     found: FieldSet = {}
     for name, inner in fields.items():
         if name == SELF or not inner:
@@ -97,14 +97,14 @@ def with_named_fields(fields: FieldSet, shape: Shape, *, is_root: bool = True) -
 
 
 def shape_at(shape: Shape, name: str) -> Shape:
-    """The shape of what stands under a name of a set."""
+    """Return the shape of the value under a name in a set."""
     if name.startswith("f:"):
         return shape.fields.get(name[2:]) or shape.value or shape
     return shape.item or shape
 
 
 def paths(fields: FieldSet) -> Iterator[str]:
-    """The fields as people read them, such as `.spec.containers[name="main"].image`, sorted."""
+    """Yield the fields in readable form, such as `.spec.containers[name="main"].image`, sorted."""
     return iter(sorted(_paths(fields, "")))
 
 
@@ -119,7 +119,7 @@ def _paths(fields: FieldSet, path: str) -> Iterator[str]:
 
 
 def shown_element(name: str) -> str:
-    """One step of a path (PathElement.String)."""
+    """Return one path element in readable form (PathElement.String)."""
     mark, _, rest = name.partition(":")
     if mark == "f":
         return f".{rest}"
@@ -130,7 +130,7 @@ def shown_element(name: str) -> str:
 
 
 def is_set(value: Any, depth: int = 0) -> bool:
-    """Whether it is a set of fields that can be read."""
+    """Return whether the value is a well-formed field set."""
     if not isinstance(value, dict) or depth > 64:
         return False
     return all(_is_element(name) and is_set(inner, depth + 1) for name, inner in value.items())
@@ -152,7 +152,7 @@ def _is_field(node: FieldSet) -> bool:
 
 
 def _node(is_field: bool, parts: FieldSet) -> FieldSet | None:
-    """A node of these parts; None for nothing."""
+    """Return a node with these parts; None if it is empty."""
     if not parts:
         return _LEAF if is_field else None
     return {SELF: _LEAF, **parts} if is_field else parts

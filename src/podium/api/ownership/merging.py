@@ -1,4 +1,4 @@
-"""What becomes of an object to which somebody applies a part of it, and from which fields are taken.
+"""The merge of an applied configuration into an object, and the removal of fields.
 
 Source: structured-merge-diff (typed: merge.go, remove.go).
 """
@@ -13,7 +13,7 @@ from podium.api.ownership.shapes import ANYTHING, ONE, Shape
 
 
 def merged(live: Any, applied: Any, shape: Shape) -> Any:
-    """The live value with what is applied. Raises KeyMissingError for items that cannot be told apart."""
+    """Return the live value with the configuration merged in. Raises KeyMissingError for items without keys."""
     if shape.form == "map" and isinstance(live, dict) and isinstance(applied, dict):
         found = dict(live)
         for key, value in applied.items():
@@ -26,7 +26,7 @@ def merged(live: Any, applied: Any, shape: Shape) -> Any:
 
 
 def _merged_lists(live: list[Any], applied: list[Any], shape: Shape) -> list[Any]:
-    """The items of both: what is applied in its order, and what is not where it was among the others."""
+    """Return the items of both lists: applied ones in their order, others in their place between them."""
     item = shape.item or ONE
     ours, theirs = elements_of(live, shape), elements_of(applied, shape)
     by_element, wanted = dict(zip(ours, live, strict=True)), dict(zip(theirs, applied, strict=True))
@@ -35,7 +35,7 @@ def _merged_lists(live: list[Any], applied: list[Any], shape: Shape) -> list[Any
     found: list[Any] = []
 
     def take_up_to(element: str) -> None:
-        """Take what is applied, in order, up to an item that both have."""
+        """Append applied items in order, up to an item that is in both lists."""
         while order:
             following = order.pop(0)
             new = wanted[following]
@@ -53,7 +53,7 @@ def _merged_lists(live: list[Any], applied: list[Any], shape: Shape) -> list[Any
 
 
 def without(value: Any, fields: FieldSet, shape: Shape) -> Any:
-    """The value without these fields, each with all that is in it."""
+    """Return the value without these fields and everything within them."""
     if shape.form == "map" and isinstance(value, dict):
         found: dict[str, Any] = {}
         for key, inner in value.items():

@@ -1,4 +1,4 @@
-"""Which fields a value has, and in which of them two values differ.
+"""The fields of a value, and the differences of two values.
 
 Source: structured-merge-diff (typed: tofieldset.go, compare.go).
 """
@@ -16,17 +16,17 @@ _LEAF: FieldSet = {}
 
 
 def fields_of_value(value: Any, shape: Shape, *, with_maps: bool = False) -> FieldSet:
-    """The fields that an object has. Raises KeyMissingError for a list in which items cannot be told apart.
+    """Return the fields of an object. Raises KeyMissingError for a list with items without keys.
 
-    `with_maps`: objects with whatever keys are fields themselves, beside what is in them, as they are to whoever brings
-    them in by an update.
+    With `with_maps`, maps are fields themselves besides their entries, as they are for managers that add them by an
+    update.
     """
     found = _parts(value, shape, with_maps)
     return EMPTY if found is None else found
 
 
 def _parts(value: Any, shape: Shape, with_maps: bool) -> FieldSet | None:
-    """The parts of a value; None where it has none and is a field as a whole."""
+    """Return the nested fields of a value; None if it has none and is a single field."""
     if shape.form == "map" and isinstance(value, dict):
         return _parts_of_map(value, shape, with_maps)
     if shape.form in ("list", "set") and isinstance(value, list) and shape.item is not None:
@@ -60,7 +60,7 @@ def _parts_of_map(value: dict[str, Any], shape: Shape, with_maps: bool) -> Field
 
 @dataclass(slots=True)
 class Comparison:
-    """In what a value differs from what it was: the fields that came, that changed, and that went."""
+    """The difference between two values: added, modified and removed fields."""
 
     added: FieldSet
     modified: FieldSet
@@ -68,7 +68,7 @@ class Comparison:
 
 
 def compared(old: Any, new: Any, shape: Shape) -> Comparison:
-    """In what two objects differ. Raises KeyMissingError as `fields_of_value` does."""
+    """Return the difference between two objects. Raises KeyMissingError as `fields_of_value` does."""
     found = Comparison({}, {}, {})
     _compare_maps(old, new, shape, found)
     return found
@@ -86,7 +86,7 @@ def _compare_maps(old: dict[str, Any], new: dict[str, Any], shape: Shape, found:
 
 
 def _compare(old: Any, new: Any, shape: Shape, name: str, found: Comparison) -> None:
-    """Two values that are not the same, under a name."""
+    """Add the differences of two unequal values with this name."""
     inner = Comparison({}, {}, {})
     if shape.form == "map" and isinstance(old, dict) and isinstance(new, dict) and (old or new):
         _compare_maps(old, new, shape, inner)
@@ -119,7 +119,7 @@ def _item(value: Any, shape: Shape) -> FieldSet:
 
 
 def _whole(value: Any, shape: Shape) -> FieldSet:
-    """What is under the name of a value that only one of two has."""
+    """Return the fields of a value that only one side has."""
     parts = _parts(value, shape, True)
     if not parts:
         return _LEAF

@@ -1,8 +1,8 @@
-"""How the values of a kind are put together for those who own parts of them: what is one thing, and what has parts.
+"""The shapes of values for field ownership: which values are atomic, and which have parts.
 
-Most of that follows from the schemas (`podium.api.schemas`): objects have fields, lists that strategic merge patch
-merges by a field are told apart by it, all other lists are one thing. Where server-side apply sees it otherwise stands
-here, as the listType, listMapKey and mapType marks of k8s.io/api v0.36 have it (client-go, applyconfigurations).
+Most shapes follow from the schemas (`podium.api.schemas`): objects have fields, lists with a merge key for strategic
+merge patch have items with that key, and all other lists are atomic. This module has the exceptions for server-side
+apply, as in the listType, listMapKey and mapType markers of k8s.io/api v0.36 (client-go, applyconfigurations).
 """
 
 from __future__ import annotations
@@ -12,17 +12,16 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Literal
 
-from podium.api.schemas.schema import Field, ListOf, MapOf, Object, Type, fields_of
+from podium.api.schemas.schema import Field, ListOf, MapOf, Object, Type, fields_of, is_atomic
 from podium.api.structural.structural import TYPE_FIELDS, Structural
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """How one value is put together.
+    """The shape of a value.
 
-    `one` is one thing, whatever is in it. `map` has `fields` with names of their own, and under other keys values like
-    `value`. The items of a `list` are told apart by `keys`, where `defaults` stand for those that an item leaves out;
-    those of a `set` by themselves.
+    `one` is atomic. A `map` has named `fields`, and values of shape `value` under other keys. The items of a `list` are
+    identified by `keys`, with `defaults` for those that an item omits; those of a `set` by their values.
     """
 
     form: Literal["one", "map", "list", "set"]
@@ -36,71 +35,33 @@ class Shape:
 ONE = Shape("one")
 SET = Shape("set", item=ONE)
 
-_ATOMIC_STRUCTS = frozenset(
-    (
-        *("ConfigMapKeySelector", "CrossVersionObjectReference", "EndpointAddress", "EndpointPort", "FileKeySelector"),
-        *("LabelSelector", "LocalObjectReference", "MatchResources", "NamedRuleWithOperations", "NodeSelector"),
-        *("NodeSelectorTerm", "ObjectFieldSelector", "ObjectReference", "OwnerReference", "ParamKind", "ParamRef"),
-        *("ResourceFieldSelector", "RoleRef", "ScopeSelector", "SecretKeySelector", "SecretReference"),
-        *("ServiceBackendPort", "Subject", "TopologySelectorTerm", "TypedLocalObjectReference", "Variable"),
-    )
-)
-_ATOMIC_MAPS = frozenset(
-    (
-        ("PodSpec", "nodeSelector"),
-        ("ReplicationControllerSpec", "selector"),
-        ("Scheduling", "nodeSelector"),
-        ("ServiceSpec", "selector"),
-    )
-)
-_GRANULAR = frozenset((("PersistentVolumeSpec", "claimRef"),))
-# None is a list that is one thing, () one that is a set.
-_LIST_KEYS: Mapping[tuple[str, str], tuple[str, ...] | None] = {
-    ("AllocatedDeviceStatus", "conditions"): ("type",),
-    ("CSIDriverSpec", "volumeLifecycleModes"): (),
-    ("Container", "ports"): ("containerPort", "protocol"),
-    ("ContainerRestartRuleOnExitCodes", "values"): (),
-    ("EphemeralContainer", "ports"): ("containerPort", "protocol"),
-    ("JobStatus", "conditions"): None,
-    ("NodeAllocatableResourceClaimStatus", "containers"): (),
-    ("PodFailurePolicyOnExitCodesRequirement", "values"): (),
-    ("PodSpec", "topologySpreadConstraints"): ("topologyKey", "whenUnsatisfiable"),
-    ("PodStatus", "hostIPs"): None,
-    ("PodStatus", "nodeAllocatableResourceClaimStatuses"): ("resourceClaimName",),
-    ("ResourceClaimStatus", "devices"): ("driver", "device", "pool", "shareID"),
-    ("ResourceRequirements", "claims"): ("name",),
-    ("ResourceStatus", "resources"): ("resourceID",),
-    ("ServiceSpec", "ports"): ("port", "protocol"),
-    ("UncountedTerminatedPods", "failed"): (),
-    ("UncountedTerminatedPods", "succeeded"): (),
-}
 _DEFAULTS = {"protocol": "TCP"}
 
 
 ANYTHING = Shape("map")
-"""Objects of which nothing is known: whatever keys they have, with values of which nothing is known either."""
+"""The shape of objects without a schema: any keys, with values of any shape."""
 
 
 @cache
 def shape_of_type(name: str) -> Shape:
-    """The shape of a type of Kubernetes' own. Raises KeyError for one that there is not."""
-    if name in _ATOMIC_STRUCTS:
-        return ONE
-    return Shape("map", fields={key: _of_field(name, key, of) for key, of in fields_of(name).items()})
+    """Return the shape of a built-in type. Raises KeyError for an unknown type."""
+    return ONE if is_atomic(name) else _granular(name)
 
 
-def _of_field(owner: str, name: str, of: Field) -> Shape:
-    if (owner, name) in _ATOMIC_MAPS:
+def _granular(name: str) -> Shape:
+    return Shape("map", fields={key: _of_field(of) for key, of in fields_of(name).items()})
+
+
+def _of_field(of: Field) -> Shape:
+    if of.is_atomic:
         return ONE
-    if (owner, name) in _GRANULAR and isinstance(of.type, Object):
-        return Shape("map", fields={key: _of(inner.type) for key, inner in fields_of(of.type.name).items()})
+    if of.is_atomic is False and isinstance(of.type, Object):
+        return _granular(of.type.name)
     if not isinstance(of.type, ListOf):
         return _of(of.type)
-    own = None if of.merge_key is None else ((of.merge_key,) if of.merge_key else ())
-    keys = _LIST_KEYS.get((owner, name), own)
-    if keys is None:
+    if of.list_keys is None:
         return ONE
-    return _list(of.type.item, keys) if keys else SET
+    return _list(of.type.item, of.list_keys) if of.list_keys else SET
 
 
 def _list(item: Type, keys: tuple[str, ...]) -> Shape:
@@ -120,7 +81,7 @@ def _of(type_: Type) -> Shape:
 
 @lru_cache(maxsize=256)
 def shape_of_structural(node: Structural) -> Shape:
-    """The shape of the objects of a custom kind."""
+    """Return the shape of the objects of a custom kind."""
     fields = {name: _of_node(inner) for name, inner in node.properties.items() if name not in TYPE_FIELDS}
     metadata = {"apiVersion": ONE, "kind": ONE, "metadata": shape_of_type("ObjectMeta")}
     return Shape("map", fields={**fields, **metadata}, value=_values(node))

@@ -1,1 +1,1 @@
-"""What Kubernetes says of the fields of each kind: as text, what reads it, and what is made of it."""
+"""Kubernetes' schemas of each kind's fields: as text, their parser, and their uses."""

@@ -1,7 +1,7 @@
-"""Amounts as kube-apiserver gives them back: as text, though they may be written as numbers.
+"""The normalization of quantities to text, as kube-apiserver returns them even if they are written as numbers.
 
-Source: apimachinery (pkg/api/resource/quantity.go, UnmarshalJSON and MarshalJSON). Clients that are strict about types
-read nothing else.
+Source: apimachinery (pkg/api/resource/quantity.go, UnmarshalJSON and MarshalJSON). Clients with strict types accept
+nothing else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _UNITS = ((10**9, ""), (10**6, "m"), (10**3, "u"), (1, "n"))
 
 
 def write_out_amounts(value: Any, type_: Type) -> None:
-    """Make text of the numbers that are amounts within a value, or a part of one, of a type; it is changed in place."""
+    """Convert numbers that are quantities to text, within a value of a type; the value is changed in place."""
     match type_:
         case Object(name) if type(value) is dict:
             for field, inner in _fields_with_amounts(name):
@@ -40,7 +40,7 @@ def _write_out(collection: Any, key: Any, type_: Type) -> None:
 
 
 def _in_text(number: float) -> int | float | str:
-    """The number as an amount; a number that is none stays, for others to refuse."""
+    """Return the number as a quantity; an invalid one is returned unchanged, for validation to report."""
     try:
         nano = parse_quantity(number)
     except ValueError:
@@ -50,7 +50,7 @@ def _in_text(number: float) -> int | float | str:
 
 @cache
 def _fields_with_amounts(name: str) -> tuple[tuple[str, Type], ...]:
-    """The fields of a type in which there may be amounts, however deep."""
+    """Return the fields of a type that may contain quantities at any depth."""
     return tuple(
         (field_name, field.type)
         for field_name, field in fields_of(name).items()
@@ -59,7 +59,7 @@ def _fields_with_amounts(name: str) -> tuple[tuple[str, Type], ...]:
 
 
 def _has_amounts(type_: Type, within: frozenset[str]) -> bool:
-    """Whether there may be amounts in a value of the type; those `within` which it lies are asked already."""
+    """Return whether a value of the type may contain quantities; types in `within` are being visited already."""
     match type_:
         case Object(name):
             if name in within:

@@ -1,63 +1,55 @@
-"""The fields that Kubernetes' own kinds have at v1.36, and what belongs in each.
+"""The catalogue of Kubernetes' types at v1.36: fields, types, defaults, merge keys and protobuf numbers.
 
-Where the structs of this package read what Podium needs, this says what there is: so that a field which no schema
-knows can be told, and so that whatever is read from an object's wire form is of the type that it must have. The fields
-stand as text in `podium.api.schemas`, taken from the API reference (k8s.io/api v0.36), in this form:
+Everything that depends on a type's fields follows from it: checks for unknown fields and wrong types, defaults,
+strategic merge patch, field ownership, OpenAPI, and protobuf. The structs of this package read what Podium needs; the
+catalogue is complete. It is text, taken from the API reference and the generated.proto files (k8s.io/api v0.36):
 
-    PodSpec
-      nodeName priority:int tolerations:[Toleration] volumes:[Volume]#name
+    [v1]
+    kind Pod: spec@2:PodSpec status@3:PodStatus
+    PodSpec: volumes@1:[Volume]%retainKeys#name nodeName@10 priority@25!:int ...
 
-A type, then its fields: text where nothing is said, else `int` (32 bits), `long` (64), `bool`, `float`, `time`,
-`quantity`, `share` (a number or text), `bytes` (in base64), `any`, the name of a type, `[...]` for a list and `{...}`
-for an object with whatever keys. Then what else is to be known, in this order: `!` marks an object that strategic merge
-patch replaces as a whole, `^` a field that no update changes in the object of a kind or in its spec, `=value` what the
-API server fills in and the store does too, `#name` a list that strategic merge patch merges by that field of its items,
-and `#` one that it merges as a set.
+An API version, then its types. `kind` adds `apiVersion`, `kind` and `metadata`; `~` after a type's name marks an object
+that is atomic in server-side apply. A field is a name, `@` and its protobuf number, and its type; one without a name
+has its fields inlined. `!` marks a field that JSON has even if it is 0, "" or empty. The default type is text; others
+are `int` (32 bits), `long` (64), `bool`, `float`, `time`, `microtime`, `quantity`, `intOrString`, `bytes` (in base64),
+`any`, the name of a type, `[...]` for a list and `{...}` for a map. Suffixes follow in this order:
 
-This is the one place that says so; custom kinds join with the schemas of their definitions
-(`podium.api.schemas.schema_registry`).
+    ^         the field of the object or its spec cannot be changed by updates
+    ~ or +    server-side apply owns the map or object as a whole, or its fields, unlike others of the type
+    %name     a patch strategy of strategic merge patch: replace, retainKeys
+    =value    a default of the API server that the store also sets
+    #name     strategic merge patch merges the list by that field of its items; without a name, as a set
+    ##names   the same for server-side apply, if it differs; `-` for an atomic list
+
+A name that an earlier version already has is prefixed with its version: `autoscaling/v1.HorizontalPodAutoscaler`.
+Custom kinds are added with the schemas of their definitions (`podium.api.schemas.schema_registry`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from podium.api.kinds import SERVED_KINDS
-from podium.api.pod_group_forms import OLDER_VERSION
-from podium.api.schemas import (
-    access,
-    configuration,
-    devices,
-    extension,
-    meta,
-    network,
-    nodes,
-    pods,
-    policies,
-    storage,
-    volumes,
-    workloads,
-)
+from podium.api.pod_group import OLDER_VERSION
+from podium.api.schemas import core_types, group_types
 
-_SUBJECTS = (
-    meta,
-    pods,
-    volumes,
-    nodes,
-    workloads,
-    policies,
-    storage,
-    devices,
-    access,
-    configuration,
-    network,
-    extension,
-)
+META_VERSION = "meta/v1"
+"""The section of the types that all API groups share."""
+
 _OLDER_FORMS = {(OLDER_VERSION, "PodGroup"): "SchedulerPluginsPodGroup"}
-_LEAVES = frozenset(("any", "bool", "bytes", "float", "int", "long", "quantity", "share", "str", "time"))
+_LEAVES = frozenset(
+    ("any", "bool", "bytes", "float", "int", "intOrString", "long", "microtime", "quantity", "str", "time")
+)
+_OBJECT = ("apiVersion", "kind", "metadata@1:ObjectMeta")
+_TYPE = re.compile(r"(kind )?(\w+)(~?):(.*)")
+_FIELD = re.compile(
+    r"(?P<name>\w*)(@(?P<number>\d+)(?P<zero>!?))?(:(?P<type>[\w\[\]{}]+))?(?P<immutable>\^?)(?P<atomic>[~+]?)"
+    r"(%(?P<strategy>\w+))?(=(?P<default>[^#]+))?(#(?!#)(?P<merge_key>\w*))?(##(?P<list_keys>[\w,-]*))?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +68,14 @@ class ListOf:
 
 @dataclass(frozen=True, slots=True)
 class MapOf:
-    """An object with whatever keys and such values."""
+    """A map with such values."""
 
     value: Type
 
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """An object of a type that has a name, which is where its fields are found."""
+    """An object of a named type, by which its fields are found."""
 
     name: str
 
@@ -93,47 +85,88 @@ Type = Leaf | ListOf | MapOf | Object
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field: what belongs in it, what it is when nobody says, and how updates and strategic merge patch treat it.
+    """A field: its type, its default, and its behavior in updates, patches and protobuf.
 
-    `merge_key` None is a field that is patched like any other, "" a list that is merged as a set. `default` None is a
-    field that stays open.
+    `merge_key` is for strategic merge patch: None means no special merge, "" a list that is merged as a set.
+    `list_keys` is for server-side apply: None means an atomic list, () a set. `is_atomic` None means as the type is.
+    `keeps_zero` means that JSON has the field even if it is 0, "" or empty. `number` None means no protobuf number.
     """
 
     type: Type
     merge_key: str | None = None
-    is_replaced: bool = False
+    list_keys: tuple[str, ...] | None = None
+    is_atomic: bool | None = None
+    strategy: str = ""
     is_immutable: bool = False
     default: Any = None
+    number: int | None = None
+    keeps_zero: bool = False
 
 
 Fields = Mapping[str, Field]
 
 
+class _Written(NamedTuple):
+    """A type as it is written: its API version, whether it is atomic, and the texts of its fields."""
+
+    api_version: str
+    is_atomic: bool
+    fields: list[str]
+
+
 def schema_of(group: str, kind: str) -> Object | None:
-    """The type of a kind's objects in the version that Podium knows; None for kinds whose fields are not known here."""
+    """Return the type of a kind's objects in the version that Podium knows; None for kinds with unknown fields."""
     return Object(kind) if (group, kind) in SERVED_KINDS and kind in _types() else None
 
 
 def older_form_of(api_version: str, kind: str) -> Object | None:
-    """The type of a kind's objects in another version, where those of that version have a type here; else None."""
+    """Return the type of a kind's objects in another version, if it is defined here; otherwise None."""
     name = _OLDER_FORMS.get((api_version, kind))
     return None if name is None else Object(name)
 
 
+def type_in(api_version: str, name: str) -> Object | None:
+    """Return the type with that name in an API version, or None."""
+    for key in (f"{api_version}.{name}", name):
+        if key in _types() and _types()[key].api_version == api_version:
+            return Object(key)
+    return None
+
+
 def is_type(name: str) -> bool:
-    """Whether there is a type of that name: a kind, or what is in one."""
+    """Return whether a type of that name exists: a kind, or a nested type."""
     return name in _types()
+
+
+def api_version_of(name: str) -> str:
+    """Return the API version of a type. Raises KeyError for an unknown type."""
+    return _types()[name].api_version
+
+
+def is_atomic(name: str) -> bool:
+    """Return whether server-side apply owns the objects of a type as a whole."""
+    return _types()[name].is_atomic
 
 
 @cache
 def fields_of(name: str) -> Fields:
-    """The fields of a type by name. Raises KeyError for a type that there is not."""
-    return dict(map(_field, _types()[name]))
+    """Return the fields of a type by name, including inlined ones. Raises KeyError for an unknown type."""
+    found: dict[str, Field] = {}
+    for field_name, field in own_fields(name):
+        found |= {field_name: field} if field_name or not isinstance(field.type, Object) else fields_of(field.type.name)
+    return found
+
+
+@cache
+def own_fields(name: str) -> tuple[tuple[str, Field], ...]:
+    """Return the fields of a type with their names; "" for inlined ones. Raises KeyError for an unknown type."""
+    written = _types()[name]
+    return tuple(_field(text, written.api_version) for text in written.fields)
 
 
 @cache
 def immutable_paths(group: str, kind: str) -> tuple[tuple[str, ...], ...]:
-    """The fields of a kind, and of its spec, that no update changes."""
+    """Return the fields of a kind, and of its spec, that updates cannot change."""
     schema = schema_of(group, kind)
     if schema is None:
         return ()
@@ -146,49 +179,59 @@ def immutable_paths(group: str, kind: str) -> tuple[tuple[str, ...], ...]:
 
 @cache
 def defaults_of(name: str) -> Mapping[str, Any]:
-    """What the fields of a type are when nobody says. Raises KeyError for a type that there is not."""
+    """Return the defaults of a type's fields. Raises KeyError for an unknown type."""
     return {field: one.default for field, one in fields_of(name).items() if one.default is not None}
 
 
 @cache
-def _types() -> dict[str, list[str]]:
-    """The fields of every type, as they are written."""
-    found: dict[str, list[str]] = {}
-    for subject in _SUBJECTS:
-        name = ""
-        for line in subject.FIELDS.strip().splitlines():
-            if not line.startswith(" "):
-                name = line
-                if name in found:
-                    raise AssertionError(f"the type {name} is told twice")
-                found[name] = []
-            else:
-                found[name].extend(line.split())
+def _types() -> dict[str, _Written]:
+    """Return every type as it is written."""
+    found: dict[str, _Written] = {}
+    api_version, fields = "", list[str]()
+    for line in f"{core_types.TYPES}{group_types.TYPES}".splitlines():
+        if line.startswith("["):
+            api_version = line[1:-1]
+        elif line.startswith(" "):
+            fields += line.split()
+        elif written := _TYPE.fullmatch(line):
+            kind, name, atomic, rest = written.groups()
+            fields = [*(_OBJECT if kind else ()), *rest.split()]
+            key = f"{api_version}.{name}" if name in found else name
+            if key in found:
+                raise AssertionError(f"the type {key} is defined twice")
+            found[key] = _Written(api_version, bool(atomic), fields)
     return found
 
 
-def _field(written: str) -> tuple[str, Field]:
-    rest, hash_, key = written.partition("#")
-    rest, _, default = rest.partition("=")
-    is_immutable = rest.endswith("^")
-    rest = rest.removesuffix("^")
-    is_replaced = rest.endswith("!")
-    name, _, type_ = rest.removesuffix("!").partition(":")
-    found = _type(type_ or "str")
-    return name, Field(found, key if hash_ else None, is_replaced, is_immutable, _default(default, found))
+def _field(text: str, api_version: str) -> tuple[str, Field]:
+    written = _FIELD.fullmatch(text)
+    if written is None:
+        raise AssertionError(f"the field {text} is malformed")
+    type_ = _type(written["type"] or "str", api_version)
+    key, keys = written["merge_key"], written["list_keys"]
+    if keys is None:
+        keys = "-" if key is None else key
+    return written["name"], Field(
+        type_,
+        key,
+        None if keys == "-" else tuple(keys.split(",")) if keys else (),
+        written["atomic"] == "~" if written["atomic"] else None,
+        written["strategy"] or "",
+        bool(written["immutable"]),
+        _default(written["default"], type_),
+        int(written["number"]) if written["number"] else None,
+        bool(written["zero"]),
+    )
 
 
-def _default(written: str, type_: Type) -> Any:
-    if not written:
-        return None
-    if type_ in (Leaf("int"), Leaf("long")):
-        return int(written)
-    return written == "true" if type_ == Leaf("bool") else written
+def _default(written: str | None, type_: Type) -> Any:
+    return int(written) if written and type_ in (Leaf("int"), Leaf("long")) else written
 
 
-def _type(written: str) -> Type:
+def _type(written: str, api_version: str) -> Type:
     if written.startswith("["):
-        return ListOf(_type(written[1:-1]))
+        return ListOf(_type(written[1:-1], api_version))
     if written.startswith("{"):
-        return MapOf(_type(written[1:-1]))
-    return Leaf(written) if written in _LEAVES else Object(written)
+        return MapOf(_type(written[1:-1], api_version))
+    own = f"{api_version}.{written}"
+    return Leaf(written) if written in _LEAVES else Object(own if own in _types() else written)

@@ -1,7 +1,7 @@
-"""The schemas of all kinds that are served: Kubernetes' own, and those that custom kinds bring along.
+"""The schemas of all served kinds: built-in ones and those of custom kinds.
 
-A custom kind's is the structural schema of its definition (apiextensions/v1, `openAPIV3Schema`). It becomes the same
-types as stand in `podium.api.schemas`, so that whoever walks them need not know where they come from.
+A custom kind's schema is the structural schema of its definition (apiextensions/v1, `openAPIV3Schema`). It is converted
+to the same types as in `podium.api.schemas`, so that callers need not distinguish them.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ _METADATA = {"apiVersion": Field(Leaf("str")), "kind": Field(Leaf("str")), "meta
 
 
 class SchemaRegistry:
-    """Finds the fields of every kind: what belongs in them, what they are by default, and how lists are merged."""
+    """A registry of every kind's fields: their types, defaults and merge keys."""
 
     def __init__(self) -> None:
         self._kinds: dict[tuple[str, str], Object] = {}
-        # The fields of the objects in custom kinds, each by a name that its path makes.
+        # The fields of objects in custom kinds, named by their paths.
         self._fields: dict[str, Fields] = {}
 
     def add(self, group: str, kind: str, schema: Raw) -> None:
-        """Let a custom kind join, or take the place of what it was before. Raises ValueError for one of Kubernetes'."""
+        """Add or replace a custom kind. Raises ValueError for a built-in kind."""
         if schema_of(group, kind) is not None:
             raise ValueError(f"the fields of {kind} are those of Kubernetes")
         self.remove(group, kind)
@@ -35,22 +35,22 @@ class SchemaRegistry:
         self._fields[name] = {**own, **_METADATA}
 
     def remove(self, group: str, kind: str) -> None:
-        """Forget the fields of a custom kind, if they are known."""
+        """Remove the fields of a custom kind, if they are known."""
         self._kinds.pop((group, kind), None)
         name = f"{kind}.{group}"
         for known in [path for path in self._fields if path == name or path.startswith(f"{name}.")]:
             del self._fields[known]
 
     def of(self, group: str, kind: str) -> Object | None:
-        """The type of a kind's objects; None where nothing is known of it."""
+        """Return the type of a kind's objects; None for an unknown kind."""
         return self._kinds.get((group, kind)) or schema_of(group, kind)
 
     def fields(self, type_: Object) -> Fields:
-        """The fields of a type. Raises KeyError for one that there is not."""
+        """Return the fields of a type. Raises KeyError for an unknown type."""
         return fields_of(type_.name) if is_type(type_.name) else self._fields[type_.name]
 
     def defaulted(self, raw: Raw, type_: Object) -> Raw:
-        """The object with its defaults where it says nothing, and within what it says; itself where there are none."""
+        """Return the object with defaults for unset fields at all depths; the object itself if nothing is unset."""
         filled: Raw = self._filled(raw, type_)
         return filled
 
@@ -78,20 +78,20 @@ class SchemaRegistry:
         return {**value, **changed} if changed else value
 
     def _field(self, schema: Raw, name: str) -> Field:
-        """What an OpenAPI schema says of a field; `name` is its path."""
+        """Return the field for an OpenAPI schema; `name` is its path."""
         keys = schema.get("x-kubernetes-list-map-keys", ())
         is_set = schema.get("x-kubernetes-list-type") == "set"
         return Field(
             self._type(schema, name),
-            # Items that several fields tell apart are for server-side apply alone.
+            # Lists with several keys matter only for server-side apply.
             "" if is_set else keys[0] if len(keys) == 1 else None,
-            schema.get("x-kubernetes-map-type") == "atomic",
+            strategy="replace" if schema.get("x-kubernetes-map-type") == "atomic" else "",
             default=schema.get("default"),
         )
 
     def _type(self, schema: Raw, name: str) -> Type:
         if schema.get("x-kubernetes-int-or-string"):
-            return Leaf("share")
+            return Leaf("intOrString")
         match schema.get("type"):
             case "array":
                 return ListOf(self._type(schema.get("items", {}), f"{name}[]"))
@@ -103,7 +103,7 @@ class SchemaRegistry:
                 return Leaf(_LEAVES[found]) if found in _LEAVES else _ANY
 
     def _object(self, schema: Raw, name: str) -> Type:
-        """An object with the fields that it says, or with whatever keys."""
+        """Return an object type with its fields, or a map type."""
         values = schema.get("additionalProperties")
         if isinstance(values, dict):
             return MapOf(self._type(values, f"{name}{{}}"))

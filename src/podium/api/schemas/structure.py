@@ -1,8 +1,7 @@
-"""Whether an object's wire form is what its schema says: no field that there is not, and in each what belongs there.
+"""Structural checks of an object's wire form against its schema: unknown fields, and values of a wrong type.
 
-The typed reading looks at what Podium needs; this looks at everything, since machines read and hand on the wire form
-too. A wrong value is an error for kube-apiserver in any case, a field that there is not only where validation is
-strict.
+The typed reading covers only what Podium needs; this covers everything, since controllers also read and pass on the
+wire form. A wrong type is always an error for kube-apiserver; an unknown field only with strict validation.
 """
 
 from __future__ import annotations
@@ -29,18 +28,20 @@ _PYTHON_TYPES: dict[str, Any] = {
     "bytes": bytes,
     "float": float,
     "int": Int32,
+    "intOrString": int | str,
     "long": Int64,
+    "microtime": Annotated[str, msgspec.Meta(pattern=PLAIN_TIME)],
     "quantity": Annotated[str, msgspec.Meta(pattern=PLAIN_QUANTITY)] | Int64,
-    "share": int | str,
     "str": str,
     "time": Annotated[str, msgspec.Meta(pattern=PLAIN_TIME)],
 }
-# The groups whose versions give one field several types.
+# The groups in which versions differ in the type of a field.
 _RESHAPED = ("resource.k8s.io",)
 
-# The types that most values of are seen to be right at a glance, and what reads all of them.
+# The types whose usual values can be recognized quickly, with the complete parser of each.
 _PARSERS: dict[str, Callable[[Any], object]] = {
     "bytes": bytes_of,
+    "microtime": parse_time,
     "quantity": parse_quantity,
     "time": parse_time,
 }
@@ -49,9 +50,10 @@ _WORDS = {
     "bytes": "text in base64",
     "float": "a number",
     "int": "a whole number of 32 bits",
+    "intOrString": "a whole number or text",
     "long": "a whole number of 64 bits",
+    "microtime": "a time such as 2026-01-31T09:30:00.000000Z",
     "quantity": 'an amount such as 2 or "500m"',
-    "share": "a whole number or text",
     "str": "text",
     "time": "a time such as 2026-01-31T09:30:00Z",
 }
@@ -59,7 +61,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is wrong at a path; `is_unknown` where the field itself is one that there is not."""
+    """A problem at a path; `is_unknown` means that the field itself is unknown."""
 
     path: str
     message: str
@@ -67,13 +69,12 @@ class Finding:
 
 
 def findings(raw: Raw, *, advises: bool = True) -> list[Finding]:
-    """All that is not as the schema of the object's kind says, in the order of the object; nothing for other kinds.
+    """Return all deviations from the schema of the object's kind, in the object's order; none for unknown kinds.
 
-    Fields that there are not are told with the one that was probably meant, unless nobody `advises`: to look for it
-    takes long.
+    With `advises`, an unknown field comes with the probably intended one, which is expensive to find.
 
-    An object of another version than the schema's, of which the fields are not known here, may have other ones; what it
-    has of these is of the same types.
+    If the object's version differs from the schema's and has no schema, unknown fields are accepted; known ones must
+    have the same types.
     """
     version, kind = raw["apiVersion"], raw["kind"]
     group = group_of(version)
@@ -86,9 +87,9 @@ def findings(raw: Raw, *, advises: bool = True) -> list[Finding]:
 
 
 def without_unknown(raw: Raw) -> Raw:
-    """The object without the fields that the schema of its kind does not have; itself where there are none.
+    """Return the object without fields that are not in its schema; the object itself if there are none.
 
-    An object of a kind or a version whose schema is not known here stays as it is.
+    An object of a kind or version without a known schema is returned unchanged.
     """
     schema = _own_schema(raw)
     return raw if schema is None or fits(raw, schema) else _pruned(raw, schema)
@@ -107,19 +108,19 @@ def _pruned(value: Any, type_: Type) -> Any:
 
 
 def _own_schema(raw: Raw) -> Object | None:
-    """The schema of the object's kind, if it is that of its version."""
+    """Return the schema of the object's kind, if it is for the object's version."""
     group = group_of(raw["apiVersion"])
     kind = SERVED_KINDS.get((group, raw["kind"]))
     return schema_of(group, raw["kind"]) if kind is not None and kind.api_version == raw["apiVersion"] else None
 
 
 def fits(value: Any, type_: Type) -> bool:
-    """Whether the value is certainly right; this costs little, and most are."""
+    """Return whether the value is certainly valid, by a cheap test that most values pass."""
     return _converts(value, _python_type(type_))
 
 
 def fits_with_nulls(value: Any, type_: Type) -> bool:
-    """Whether the value would certainly be right without the entries of objects that are null."""
+    """Return whether the value is certainly valid after removal of null entries of objects."""
     return _converts(value, _python_type(type_, with_nulls=True))
 
 
@@ -133,7 +134,7 @@ def _converts(value: Any, type_: Any) -> bool:
 
 @cache
 def _python_type(type_: Type, *, with_nulls: bool = False) -> Any:
-    """The type that msgspec reads such values as, and that refuses all others."""
+    """Return the type with which msgspec accepts exactly the valid values."""
     match type_:
         case Leaf(name):
             return _PYTHON_TYPES[name]
@@ -148,7 +149,7 @@ def _python_type(type_: Type, *, with_nulls: bool = False) -> Any:
 
 
 def _wrong(value: Any, type_: Type, path: str, advises: bool) -> Iterator[Finding]:
-    """What is wrong with a value, which does not fit its type."""
+    """Yield the problems of a value that does not fit its type."""
     match type_:
         case Leaf(name):
             problem = _problem(value, name)
@@ -166,7 +167,7 @@ def _wrong(value: Any, type_: Type, path: str, advises: bool) -> Iterator[Findin
 
 
 def _wrong_parts(parts: Iterable[tuple[Any, Type, str]], advises: bool) -> Iterator[Finding]:
-    """What is wrong with parts of a value, each with its type and path."""
+    """Yield the problems of parts of a value, each with its type and path."""
     for value, type_, path in parts:
         if not fits(value, type_):
             yield from _wrong(value, type_, path, advises)
@@ -189,7 +190,7 @@ def _advice(key: str, fields: Mapping[str, Field]) -> str:
 
 
 def _problem(value: Any, type_: str) -> str:
-    """What is wrong with a single value that does not fit its type; "" where it is only written in an unusual way."""
+    """Return the problem of a single value that does not fit its type; "" if it is valid in an unusual notation."""
     parse = _PARSERS.get(type_)
     if parse is not None and (isinstance(value, str) or (type_ == "quantity" and isinstance(value, int | float))):
         return _parsing_problem(parse, value)

@@ -1,21 +1,30 @@
-"""What a person may have meant by a name that there is not."""
+"""Suggestions for unknown names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """What to try instead of a name that is none of those known."""
+    """Return a suggestion for a name that is not among the known ones."""
     names = list(known)
     near = likely(name, names)
     return f"did you mean {' or '.join(near)}?" if near else f"known are: {', '.join(names) or 'none'}"
 
 
+def node_hint(name: str, nodes: Collection[str]) -> str:
+    """Return the end of an error about an unknown node: the nodes that may be meant; "" for none.
+
+    A machine's name without its domain stands for the nodes with that name.
+    """
+    near = sorted(node for node in nodes if node.startswith(f"{name}.")) or likely(name, sorted(nodes))
+    return f"; did you mean {' or '.join(near[:3])}?" if near else ""
+
+
 def likely(name: str, known: Iterable[str]) -> list[str]:
-    """Those of the known names that somebody may have meant: the one in other letters, else those alike, best first."""
+    """Return the probably intended names: one that differs only in case, else similar ones, best first."""
     names = list(known)
     same = [one for one in names if one.lower() == name.lower()]
-    # The time to compare grows with the square of the length, and no name is longer than this.
+    # The comparison takes quadratic time, and no valid name is longer than this.
     return same or get_close_matches(name[:100], names)

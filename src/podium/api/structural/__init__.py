@@ -1,1 +1,1 @@
-"""Structural schemas of custom kinds (apiextensions/v1): what they say, and what they make of objects."""
+"""Structural schemas of custom kinds (apiextensions/v1): parsing, defaults, pruning and validation."""

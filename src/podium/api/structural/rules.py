@@ -1,8 +1,8 @@
-"""The rules of a schema that are expressions (x-kubernetes-validations).
+"""The CEL rules of a schema (x-kubernetes-validations).
 
-`self` is the value at the place of the rule, `oldSelf` what it was before an update; with `optionalOldSelf` an optional
-value, so that the rule holds for what is created, too. What this evaluator does not know
-(`podium.api.cel.functions` lists that) is not judged: such a rule has a `problem`, of which people are warned.
+`self` is the value at the rule's location, `oldSelf` its value before an update; with `optionalOldSelf` an optional
+value, so that the rule also applies to creations. Rules that use unsupported functions (`podium.api.cel.functions`
+lists them) are not evaluated: such a rule has a `problem`, which is reported as a warning.
 
 Source: apiextensions-apiserver (pkg/apiserver/schema/cel), apiserver (pkg/cel/escaping.go).
 """
@@ -21,7 +21,7 @@ from podium.api.cel.values import NONE, CompileError, EvaluationError, Optional,
 from podium.api.meta import Raw
 
 COST_LIMIT = 1_000_000
-"""What the rules of one object may cost together. Upstream's limit for one rule, and a tenth of that for an object."""
+"""The cost limit of all rules of one object: upstream's limit for one rule, and a tenth of that for an object."""
 
 _KEPT_PROGRAMS = 1_024
 _VARIABLES = {"self": Declaration(DYN), "oldSelf": Declaration(DYN)}
@@ -40,10 +40,10 @@ _MAX_TEXT = 5 * 1024
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """An expression that must be true, and what is said where it is not.
+    """An expression that must be true, and the message if it is not.
 
-    `place` is the field that is at fault, as a path from the place of the rule. A rule about a change is judged only
-    where there was something before.
+    `place` is the faulty field, as a path relative to the rule's location. A transition rule is evaluated only if there
+    is an old value.
     """
 
     text: str
@@ -57,7 +57,7 @@ class Rule:
     takes_optional: bool = False
 
     def broken(self, value: Value, old: Value | None, spent: Variables) -> str:
-        """What is said of a value that breaks the rule; "" for one that does not. `spent` counts the cost."""
+        """Return the message for a value that breaks the rule; "" for a valid one. `spent` accumulates the cost."""
         if self.program is None or (self.is_about_change and old is None):
             return ""
         before: Value = old
@@ -86,7 +86,7 @@ class Rule:
 
 
 def read_rules(said: Iterable[Raw]) -> tuple[Rule, ...]:
-    """The rules of one place of a schema."""
+    """Return the rules at one location of a schema."""
     return tuple(map(_rule, said))
 
 
@@ -113,7 +113,7 @@ def _rule(said: Raw) -> Rule:
 
 @lru_cache(maxsize=_KEPT_PROGRAMS)
 def _compiled(text: str) -> tuple[Compiled | None, str]:
-    """The program of an expression, or why there is none."""
+    """Return the program of an expression, or the reason why there is none."""
     try:
         return Compiler(text, _VARIABLES).compile(parse(text)), ""
     except (CompileError, RecursionError) as error:
@@ -122,7 +122,7 @@ def _compiled(text: str) -> tuple[Compiled | None, str]:
 
 @lru_cache(maxsize=4_096)
 def escaped(name: str) -> str:
-    """The name of a field as expressions write it."""
+    """Return a field name as escaped in expressions."""
     if name in _RESERVED:
         return f"__{name}__"
     written = name

@@ -1,4 +1,4 @@
-"""What a schema makes of an object: fields that it does not have go, and defaults are filled in.
+"""Pruning and defaulting by a schema.
 
 Source: apiextensions-apiserver (pkg/apiserver/schema/pruning, defaulting).
 """
@@ -13,7 +13,7 @@ from podium.api.structural.structural import NOTHING, TYPE_FIELDS, Structural
 
 
 def shaped(raw: Raw, node: Structural) -> tuple[Raw, list[str]]:
-    """An object as it is stored, and the paths of the fields that had to go, such as `spec.size`."""
+    """Return an object in its stored form, and the paths of pruned fields, such as `spec.size`."""
     gone: list[str] = []
     kept = {name: raw[name] for name in TYPE_FIELDS if name in raw}
     pruned = _pruned({name: value for name, value in raw.items() if name not in kept}, node, "", gone)
@@ -45,7 +45,7 @@ def _pruned(value: Any, node: Structural, path: str, gone: list[str]) -> Any:
 
 
 def _filled(value: Any, node: Structural) -> Any:
-    """The value with defaults; nulls that the schema does not allow are nothing."""
+    """Return the value with defaults; nulls that the schema does not allow count as absent."""
     if isinstance(value, list):
         return value if node.items is None else [_filled(item, node.items) for item in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Whether a schema is structural, and says what can be said.
+"""Validation of structural schemas.
 
 Source: apiextensions-apiserver (pkg/apiserver/schema/validation.go, pkg/apis/apiextensions/validation).
 """
@@ -14,7 +14,7 @@ from podium.api.meta import Raw
 from podium.api.structural.shaping import shaped
 from podium.api.structural.structural import read_structural
 from podium.api.structural.validation import find_problems, is_pattern
-from podium.api.validation.finding import MAX_FINDINGS, Finding, forbidden, invalid, required, unsupported
+from podium.api.validation.findings import MAX_FINDINGS, Finding, forbidden, invalid, required, unsupported
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _JUNCTORS = ("allOf", "anyOf", "oneOf")
@@ -55,7 +55,7 @@ _SHAPES: tuple[tuple[tuple[str, ...], Callable[[Any], bool], str], ...] = (
 
 
 def find_schema_problems(said: Any, path: str) -> list[Finding]:
-    """What is wrong with the schema of a kind."""
+    """Return the problems of the schema of a kind."""
     if not isinstance(said, dict):
         return [required(path, "schemas are required")]
     return list(islice(_of_root(said, path), MAX_FINDINGS))
@@ -101,7 +101,7 @@ def _of_node(said: Any, path: str, depth: int) -> Iterator[Finding]:
 
 
 def _shape_problem(said: Raw) -> tuple[str, str] | None:
-    """The first keyword of a schema that holds what cannot be looked into."""
+    """Return the first keyword of a schema with a value of a wrong type, and the problem."""
     for fields, is_right, words in _SHAPES:
         for field in fields:
             if field in said and not is_right(said[field]):
@@ -147,7 +147,7 @@ def _of_keywords(said: Raw, path: str) -> Iterator[Finding]:
 
 
 def _object(value: Any) -> Raw:
-    """The value, {} where it is no object."""
+    """Return the value, {} if it is not an object."""
     return value if isinstance(value, dict) else {}
 
 
@@ -180,7 +180,7 @@ def _of_lists(said: Raw, path: str) -> Iterator[Finding]:
 
 
 def _parts(said: Raw, path: str) -> Iterator[tuple[str, Any]]:
-    """The schemas that a schema combines, each with its path."""
+    """Yield the subschemas of allOf, anyOf, oneOf and not, each with its path."""
     for field in _JUNCTORS:
         yield from ((f"{path}.{field}[{index}]", part) for index, part in enumerate(said.get(field, ())))
     if "not" in said:
@@ -188,7 +188,7 @@ def _parts(said: Raw, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _of_part(part: Any, whole: Any, path: str, depth: int) -> Iterator[Finding]:
-    """A part of a combination: it narrows down what stands beside it, and brings nothing in."""
+    """Yield the problems of a subschema, which may only restrict what the enclosing schema specifies."""
     if not isinstance(part, dict) or depth > _DEEPEST:
         yield invalid(path, part, f"must be a schema, at most {_DEEPEST} levels deep")
         return
@@ -212,13 +212,13 @@ def _of_part(part: Any, whole: Any, path: str, depth: int) -> Iterator[Finding]:
 
 
 def _base(path: str) -> str:
-    """The path of the schema that a combination stands in."""
+    """Return the path of the schema that contains a subschema."""
     head, _, last = path.rpartition(".")
     return head if last == "not" or last.partition("[")[0] in _JUNCTORS else path
 
 
 def _of_default(said: Raw, path: str) -> Iterator[Finding]:
-    """Defaults that the schema itself would not take."""
+    """Yield the defaults that violate the schema itself."""
     waiting: list[tuple[Any, str, int]] = [(said, path, 0)]
     while waiting:
         node, place, depth = waiting.pop()

@@ -1,4 +1,4 @@
-"""A structural schema, read: what belongs at one place of an object, and below it.
+"""A parsed structural schema: the specification of one location in an object, and of those below it.
 
 Source: apiextensions-apiserver (pkg/apiserver/schema/structural.go, convert.go).
 """
@@ -7,24 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podium.api.meta import Raw
-from podium.api.structural.rules import Rule, read_rules
+
+if TYPE_CHECKING:
+    from podium.api.structural.rules import Rule
 
 NOTHING: Any = object()
-"""What stands for a default that there is not; null is one."""
+"""The marker for an absent default; null is a valid default."""
 
 TYPE_FIELDS = ("apiVersion", "kind", "metadata")
-"""What every object has, whatever its schema says."""
+"""The fields that every object has, whatever its schema."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Structural:
-    """What belongs at one place.
+    """The specification of one location.
 
-    `type` is that of OpenAPI, "" where there is none. `values` is what belongs under whatever keys, None where no other
-    keys belong there than `properties`. `said` is the schema itself, in which the limits of values stand.
+    `type` is that of OpenAPI, "" if there is none. `values` specifies the values of arbitrary keys, None if only
+    `properties` are allowed. `said` is the schema itself, which contains the value limits.
     """
 
     type: str = ""
@@ -47,7 +49,7 @@ ANYTHING = Structural(keeps_unknown=True, is_nullable=True)
 
 
 def read_structural(said: Raw) -> Structural:
-    """A schema that is structural (`podium.api.structural.soundness`)."""
+    """Return the parsed form of a valid structural schema (`podium.api.structural.soundness`)."""
     values, items = said.get("additionalProperties"), said.get("items")
     return Structural(
         type=said.get("type", ""),
@@ -62,6 +64,14 @@ def read_structural(said: Raw) -> Structural:
         list_type=said.get("x-kubernetes-list-type") or "atomic",
         list_keys=tuple(said.get("x-kubernetes-list-map-keys") or ()),
         is_atomic_map=said.get("x-kubernetes-map-type") == "atomic",
-        rules=read_rules(said.get("x-kubernetes-validations") or ()),
+        rules=_rules_of(said.get("x-kubernetes-validations")),
         said=said,
     )
+
+
+def _rules_of(said: Any) -> tuple[Rule, ...]:
+    if not said:
+        return ()
+    from podium.api.structural.rules import read_rules  # noqa: PLC0415 - few schemas have rules, which need CEL
+
+    return read_rules(said)

@@ -1,4 +1,4 @@
-"""What is wrong with an object, by the schema of its kind, in the words of kube-apiserver.
+"""Validation of an object by the schema of its kind, with the messages of kube-apiserver.
 
 Source: apiextensions-apiserver (pkg/apiserver/validation, pkg/apiserver/schema/listtype, schema/cel/validation.go) and
 kube-openapi (pkg/validation/validate).
@@ -22,7 +22,7 @@ from podium.api.structural.rules import COST_LIMIT
 from podium.api.structural.structural import TYPE_FIELDS, Structural
 from podium.api.structural.values import seen
 from podium.api.times import parse_duration, parse_time
-from podium.api.validation.finding import MAX_FINDINGS, Finding, duplicate, invalid, required, too_long, unsupported
+from podium.api.validation.findings import MAX_FINDINGS, Finding, duplicate, invalid, required, too_long, unsupported
 
 _TYPES: Mapping[str, Callable[[Any], bool]] = {
     "array": lambda value: isinstance(value, list),
@@ -35,11 +35,11 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 def find_problems(raw: Raw, node: Structural, old: Raw | None = None) -> list[Finding]:
-    """What is wrong with an object, which takes the place of `old` where it is updated."""
+    """Return the problems of an object, which replaces `old` in an update."""
     without = {name: value for name, value in raw.items() if name not in TYPE_FIELDS}
     found = list(islice(_wrong(without, node, ""), MAX_FINDINGS))
     if found:
-        # Expressions are for objects that are of the right shape.
+        # CEL rules require an object of the right types.
         return found
     before = None if old is None else {**old}
     return list(islice(_broken(raw, node, before, "", Variables({}, COST_LIMIT)), MAX_FINDINGS))
@@ -85,7 +85,7 @@ def _mistyped(path: str, value: Any, wanted: str) -> Finding:
 
 
 def _beyond_limits(value: Any, said: Raw, path: str) -> Iterator[Finding]:
-    """What the limits that a schema sets for a value forbid."""
+    """Yield violations of a schema's value limits."""
     if said.get("enum") is not None and not any(_same(value, choice) for choice in said["enum"]):
         yield unsupported(path, value, said["enum"])
     if isinstance(value, str):
@@ -134,7 +134,7 @@ def _is_multiple(value: int | float, step: int | float) -> bool:
     try:
         return not value % step
     except OverflowError:
-        # An integer that is larger than all doubles, and whose remainder nobody asks for.
+        # The integer exceeds the range of doubles, so its remainder is not computed.
         return False
 
 
@@ -147,7 +147,7 @@ def _of_size(path: str, value: list[Any] | Raw, what: str, least: Any, most: Any
 
 
 def _repeated(value: list[Any], node: Structural, path: str) -> Iterator[Finding]:
-    """Items that a list may have once."""
+    """Yield duplicate items of a list whose items must be unique."""
     if node.list_type == "atomic":
         return
     known: set[str] = set()
@@ -160,7 +160,7 @@ def _repeated(value: list[Any], node: Structural, path: str) -> Iterator[Finding
 
 
 def _unfit(value: Any, said: Raw, path: str) -> Iterator[Finding]:
-    """What the combinations of a schema forbid (allOf, anyOf, oneOf, not)."""
+    """Yield violations of a schema's allOf, anyOf, oneOf and not."""
     name = shown(path.removeprefix("."))
     for field, detail in (("allOf", "all the schemas (allOf)"), ("anyOf", "at least one schema (anyOf)")):
         fits = [_fits(value, inner) for inner in said.get(field) or ()]
@@ -176,7 +176,7 @@ def _unfit(value: Any, said: Raw, path: str) -> Iterator[Finding]:
 
 
 def _fits(value: Any, said: Raw) -> bool:
-    """Whether a value fits a part of a combination, which has no types but in its properties."""
+    """Return whether a value matches a subschema, which has no types except in its properties."""
     if value is None and said.get("nullable"):
         return True
     type_ = said.get("type")
@@ -194,7 +194,7 @@ def _fits(value: Any, said: Raw) -> bool:
 
 
 def _broken(value: Any, node: Structural, old: Any, path: str, spent: Variables) -> Iterator[Finding]:
-    """The rules that are expressions, and that the value breaks; `old` None is nothing to compare with."""
+    """Yield the CEL rules that the value breaks; `old` None means that there is no old value."""
     if node.rules:
         now, before = seen(value, node), None if old is None else seen(old, node)
         for rule in node.rules:
@@ -226,7 +226,7 @@ def _told(reason: str, what: str, said: str) -> str:
 
 
 def _by_keys(old: Any, node: Structural) -> dict[str, Any]:
-    """The items of a list as it was, by what tells them apart."""
+    """Return the items of the old list by their keys."""
     if node.list_type != "map" or not isinstance(old, list):
         return {}
     return {_keys_of(item, node): item for item in old}
@@ -242,7 +242,7 @@ def _same(left: Any, right: Any) -> bool:
 
 @lru_cache(maxsize=1_024)
 def _pattern(pattern: str) -> Any:
-    """A regular expression whose search takes time in proportion to the text; None for one that cannot be read."""
+    """Return a regular expression that matches in time linear in the text; None if it is invalid."""
     import re2  # type: ignore[import-untyped]  # noqa: PLC0415 - few schemas have any
 
     options = re2.Options()
@@ -254,12 +254,12 @@ def _pattern(pattern: str) -> Any:
 
 
 def is_pattern(pattern: str) -> bool:
-    """Whether it is a regular expression that can be read."""
+    """Return whether it is a valid regular expression."""
     return _pattern(pattern) is not None
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether a text has a part that matches; nothing does of an expression that cannot be read."""
+    """Return whether a part of the text matches; an invalid expression matches nothing."""
     found = _pattern(pattern)
     return found is not None and found.search(text) is not None
 
@@ -293,4 +293,4 @@ _FORMATS: Mapping[str, Callable[[str], bool]] = {
     "uri": lambda text: matches(_URI, text),
     "uuid": lambda text: matches(_UUID, text),
 }
-"""The formats of texts that are looked at; others mean nothing."""
+"""The string formats that are validated; others have no effect."""

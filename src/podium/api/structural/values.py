@@ -1,4 +1,4 @@
-"""A value of an object as expressions see it: of the type that its schema says.
+"""The conversion of an object's values to CEL values, by the types of its schema.
 
 Source: apiserver (pkg/cel/common/values.go, pkg/cel/common/schemas.go), apiserver (pkg/cel/escaping.go).
 """
@@ -17,7 +17,7 @@ from podium.api.structural.structural import ANYTHING, Structural
 
 
 def seen(value: Any, node: Structural) -> Value:
-    """A value at a place of a schema. Of what the format promises and is not so, the text stays."""
+    """Return the CEL value at a location of a schema. Text that does not match its format stays text."""
     if isinstance(value, Mapping):
         return _object(value, node)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Amounts of resources: their names, their values, and requests beside limits (ValidateResourceRequirements)."""
+"""Validation of resources: names, amounts, and requests against limits (ValidateResourceRequirements)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from functools import lru_cache
 
 from podium.api.errors import shown
 from podium.api.names import label_key_problem
-from podium.api.quantity import parse_quantity
-from podium.api.resources import CPU, MEMORY, PODS, is_huge_pages, is_pod_level, is_standard, page_size
-from podium.api.validation.place import Place
+from podium.api.quantity import CPU, MEMORY, PODS, is_huge_pages, is_pod_level, is_standard, page_size, parse_quantity
+from podium.api.validation.findings import Place
 
 _CACHE = 65_536
 _CONTAINERS = (CPU, MEMORY, "ephemeral-storage")
-_WHOLE_COUNTS = frozenset(
+WHOLE_COUNTS = frozenset(
     (
         PODS,
         "services",
@@ -29,39 +28,39 @@ _WHOLE_COUNTS = frozenset(
 _MAX_QUOTA_NAME = 63
 
 NameRule = Callable[[str], str | None]
-"""What is wrong with the name of a resource in some place, or None."""
+"""A function that returns the problem of a resource name in some context, or None."""
 
 
 def is_native(name: str) -> bool:
-    """Whether the resource is Kubernetes' own (IsNativeResource)."""
+    """Return whether the resource is Kubernetes' own (IsNativeResource)."""
     return "/" not in name or "kubernetes.io/" in name
 
 
 @lru_cache(maxsize=_CACHE)
 def is_extended(name: str) -> bool:
-    """Whether the resource is one that somebody added, and that a quota could limit (IsExtendedResourceName)."""
+    """Return whether the resource is an extended one that a quota could limit (IsExtendedResourceName)."""
     if is_native(name) or name.startswith("requests."):
         return False
     return label_key_problem(f"requests.{name}") is None
 
 
 def is_overcommittable(name: str) -> bool:
-    """Whether a limit may be higher than the request (IsOvercommitAllowed)."""
+    """Return whether a limit may be higher than the request (IsOvercommitAllowed)."""
     return is_native(name) and not is_huge_pages(name)
 
 
 @lru_cache(maxsize=_CACHE)
 def resource_name_problem(name: str) -> str | None:
-    """A resource of any sort (validateResourceName)."""
+    """Check the name of a resource of any kind (validateResourceName)."""
     problem = label_key_problem(name)
-    if problem is not None or "/" in name or is_standard(name) or name in _WHOLE_COUNTS or _is_quota_name(name):
+    if problem is not None or "/" in name or is_standard(name) or name in WHOLE_COUNTS or _is_quota_name(name):
         return problem
     return f"{shown(name)}: must be a standard resource type or fully qualified"
 
 
 @lru_cache(maxsize=_CACHE)
 def container_resource_problem(name: str) -> str | None:
-    """A resource that a container requests."""
+    """Check the name of a resource that a container requests."""
     problem = label_key_problem(name)
     if problem is not None:
         return problem
@@ -75,7 +74,7 @@ def container_resource_problem(name: str) -> str | None:
 
 @lru_cache(maxsize=_CACHE)
 def pod_resource_problem(name: str) -> str | None:
-    """A resource that a pod requests as a whole."""
+    """Check the name of a resource that a pod requests at pod level."""
     problem = resource_name_problem(name)
     if problem is not None or is_pod_level(name):
         return problem
@@ -90,14 +89,14 @@ def _amount_problem(name: str, amount: str | int | float) -> str | None:
         return str(error)
     if nano < 0:
         return f"{shown(amount)}: must be greater than or equal to 0"
-    if nano % 10**9 and (name in _WHOLE_COUNTS or is_extended(name)):
+    if nano % 10**9 and (name in WHOLE_COUNTS or is_extended(name)):
         return f"{shown(amount)}: must be an integer"
     return None
 
 
 @lru_cache(maxsize=_CACHE)
 def _pages_problem(name: str, amount: str | int | float) -> str | None:
-    """Huge pages come in whole pages (IsHugePageResourceValueDivisible)."""
+    """Check that huge pages are a multiple of the page size (IsHugePageResourceValueDivisible)."""
     try:
         nano, page = parse_quantity(amount), parse_quantity(page_size(name))
     except ValueError:
@@ -108,7 +107,7 @@ def _pages_problem(name: str, amount: str | int | float) -> str | None:
 
 
 def amount(value: object) -> int | None:
-    """The quantity in nano units; None for what is none."""
+    """Return the quantity in nano units; None if it is invalid."""
     try:
         return parse_quantity(value) if isinstance(value, str | int | float) else None
     except ValueError:
@@ -116,7 +115,7 @@ def amount(value: object) -> int | None:
 
 
 def check_amount(place: Place, name: str, resource: str) -> None:
-    """The field is an amount of a resource (ValidateResourceQuantityValue)."""
+    """Check that the field is an amount of a resource (ValidateResourceQuantityValue)."""
     value = place.value.get(name)
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         place.check(name, _amount_problem(resource, value))
@@ -125,7 +124,7 @@ def check_amount(place: Place, name: str, resource: str) -> None:
 
 
 def check_amounts(place: Place, name: str, rule: NameRule | None, counts_pages: bool = False) -> None:
-    """The amounts by resource in a field, with names as the rule asks for."""
+    """Check the amounts by resource in a field, with the rule for the names."""
     amounts = place.child(name)
     if amounts is None:
         return
@@ -138,7 +137,7 @@ def check_amounts(place: Place, name: str, rule: NameRule | None, counts_pages: 
 
 
 def check_requirements(place: Place, name: str, rule: NameRule, claims: frozenset[str] = frozenset()) -> None:
-    """The requests and limits in a field; `claims` are the resource claims that containers can name."""
+    """Check the requests and limits in a field; `claims` are the resource claims that containers can name."""
     resources = place.child(name)
     if resources is None or not resources.value:
         return
@@ -153,13 +152,8 @@ def check_requirements(place: Place, name: str, rule: NameRule, claims: frozense
     _check_claims(resources, claims)
 
 
-def check_overhead(spec: Place) -> None:
-    """What a pod takes beside its containers: as limits of a container."""
-    check_amounts(spec, "overhead", container_resource_problem, counts_pages=True)
-
-
 def _check_request(resources: Place, name: str, request: object, limits: Mapping[str, object]) -> None:
-    """A request beside its limit."""
+    """Check a request against its limit."""
     if name not in limits:
         if not is_overcommittable(name):
             resources.required("limits", "Limit must be set for non overcommitable resources")
@@ -174,7 +168,7 @@ def _check_request(resources: Place, name: str, request: object, limits: Mapping
 
 
 def _check_claims(resources: Place, claims: frozenset[str]) -> None:
-    """The resource claims of a container: each is one of the pod's, whole or by its requests, and named once."""
+    """Check a container's resource claims: each refers to one of the pod's, whole or by request, and only once."""
     seen: set[tuple[str, str]] = set()
     for place in resources.objects("claims"):
         name, request = place.text("name"), place.text("request")

@@ -1,66 +1,100 @@
-"""The containers of a pod (core/validation, validateContainers and validateInitContainers)."""
+"""Validation of containers: their ports, environment, mounts and probes (core/validation, validateContainers)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from podium.api.validation import finding
+from podium.api.names import label_key_problem
 from podium.api.validation.amounts import check_requirements, container_resource_problem
-from podium.api.validation.environment import check_environment
-from podium.api.validation.formats import ip_problem, port_name_problem, port_problem
-from podium.api.validation.metadata import check_own_name
-from podium.api.validation.mounts import check_mounts
-from podium.api.validation.place import Place
-from podium.api.validation.probes import check_lifecycle, check_probes
-from podium.api.validation.security import check_container_security
-from podium.api.validation.volumes import Volumes
+from podium.api.validation.findings import Place
+from podium.api.validation.formats import port_name_problem, port_problem
+from podium.api.validation.placement import report_repeats
+from podium.api.validation.rules import check, check_alternatives, check_own_name, check_type, declare
 
-PROTOCOLS = ("SCTP", "TCP", "UDP")
-_PULL_POLICIES = ("Always", "IfNotPresent", "Never")
-_MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
-_RESTART_POLICIES = ("Always", "OnFailure", "Never")
-_RESIZABLE = ("cpu", "memory")
-_RESIZE_POLICIES = ("NotRequired", "RestartContainer")
 _MAX_RESTART_RULES = 20
 _MAX_EXIT_CODES = 255
 _PROBES_AND_LIFECYCLE = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
 _NOT_EPHEMERAL = ("ports", "resources", "resizePolicy", *_PROBES_AND_LIFECYCLE)
+_POD_FIELDS = (
+    *("metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName"),
+    *("status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"),
+)
+_FILE_FIELDS = ("metadata.name", "metadata.namespace", "metadata.labels", "metadata.annotations", "metadata.uid")
+# An older field name that is still accepted.
+_ALIASES = {"spec.host": "spec.nodeName"}
+_RESOURCES = tuple(
+    f"{part}.{name}" for part in ("limits", "requests") for name in ("cpu", "memory", "ephemeral-storage")
+)
+_HUGE_PAGES = ("requests.hugepages-", "limits.hugepages-")
+_SUBSCRIPTED = re.compile(r"(metadata\.(?:labels|annotations))\['([^']*)'\]")
+_SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
+
+declare(
+    """\
+ConfigMapEnvSource: name!:subdomain-or-prefix
+ConfigMapKeySelector: name::subdomain key!:config-key
+Container: @image terminationMessagePolicy:File|FallbackToLogsOnError imagePullPolicy:Always|IfNotPresent|Never
+  @port_names ports env envFrom @mounts volumeMounts @devices volumeDevices @resources resizePolicy securityContext
+ContainerPort: containerPort!:port hostPort:port protocol:SCTP|TCP|UDP hostIP:ip
+ContainerResizePolicy: resourceName!:cpu|memory restartPolicy!:NotRequired|RestartContainer @resize
+ContainerRestartRule: action!:Restart|RestartAllContainers exitCodes!
+ContainerRestartRuleOnExitCodes: operator!:In|NotIn @exit_codes
+EnvFromSource: prefix:environment-name @one_reference configMapRef secretRef
+EnvVar: name!:environment-name valueFrom @value_source
+EnvVarSource: fieldRef resourceFieldRef configMapKeyRef secretKeyRef
+ExecAction: command!
+GRPCAction: @port
+HTTPGetAction: @port scheme:HTTP|HTTPS httpHeaders
+HTTPHeader: name::header
+LifecycleHandler: @handler
+ObjectFieldSelector: @field
+Probe: @handler initialDelaySeconds:0.. timeoutSeconds:0.. periodSeconds:0.. successThreshold:0.. failureThreshold:0..
+  @probe
+ResourceFieldSelector: @resource
+SecretEnvSource: name!:subdomain-or-prefix
+SecretKeySelector: name::subdomain key!:config-key
+TCPSocketAction: @port
+VolumeDevice: name! devicePath!:path-without-backsteps
+VolumeMount: name! mountPath! subPath:relative-path subPathExpr:relative-path @sub_path
+  mountPropagation:Bidirectional|HostToContainer|None recursiveReadOnly:Disabled|IfPossible|Enabled @propagation
+""",
+    """\
+Container: resources ports:..1000
+ResourceRequirements: requests:amounts limits:amounts
+""",
+)
 
 
-@dataclass(frozen=True, slots=True)
-class PodContext:
-    """What containers share in their pod: volumes, resource claims, the time to end, and how the pod restarts."""
-
-    volumes: Volumes
-    claims: frozenset[str]
-    grace_seconds: int
-    restart_policy: str
-    is_template: bool
-
-
-def check_containers(spec: Place, context: PodContext) -> None:
-    """All containers of a pod: those that run side by side, those before them, and those that debug them."""
-    containers, before = spec.objects("containers"), spec.objects("initContainers")
+@check
+def _containers(spec: Place) -> None:
+    """Check all containers of a pod: regular, init and ephemeral ones."""
+    regular = spec.objects("containers")
     if not spec.value.get("containers"):
         spec.required("containers")
     names: set[str] = set()
-    for container in containers:
-        _check_container(container, context, names)
-        _check_running(container, context)
-    _check_host_ports(containers)
-    for container in before:
-        _check_container(container, context, names)
-        _check_before(container, context)
+    for container in regular:
+        check_own_name(container, names)
+        check_type(container, "Container")
+        _check_running(container)
+    _check_host_ports(regular)
+    for container in spec.objects("initContainers"):
+        check_own_name(container, names)
+        check_type(container, "Container")
+        _check_before(container)
         _check_host_ports([container])
     running = frozenset(names)
     for container in spec.objects("ephemeralContainers"):
-        _check_container(container, context, names)
+        check_own_name(container, names)
+        check_type(container, "Container")
         _check_ephemeral(container, running)
 
 
-def check_host_network_ports(spec: Place) -> None:
-    """On the node's network the port of the container is the node's; what is left open is filled in."""
+@check
+def _host_network(spec: Place) -> None:
+    """Check that host ports equal container ports on the host network; unset ones default to these."""
+    if not spec.flag("hostNetwork"):
+        return
     for container in spec.objects("containers"):
         for port in container.objects("ports"):
             on_host, inside = port.number("hostPort") or 0, port.number("containerPort") or 0
@@ -68,43 +102,33 @@ def check_host_network_ports(spec: Place) -> None:
                 port.invalid("hostPort", on_host, "must match `containerPort` when `hostNetwork` is true")
 
 
-def _check_container(container: Place, context: PodContext, names: set[str]) -> None:
-    """What holds for containers of every sort; `names` are those of the pod's containers before it."""
-    check_own_name(container, names)
-    _check_image(container, context.is_template)
-    container.check_one_of("terminationMessagePolicy", _MESSAGE_POLICIES)
-    container.check_one_of("imagePullPolicy", _PULL_POLICIES)
-    _check_ports(container)
-    check_environment(container)
-    check_mounts(container, context.volumes)
-    check_requirements(container, "resources", container_resource_problem, context.claims)
-    _check_resize_policy(container, context.restart_policy)
-    check_container_security(container)
-
-
-def _check_image(container: Place, is_template: bool) -> None:
+@check
+def _image(container: Place) -> None:
     image = container.text("image")
     if not image:
         container.required("image")
-    elif not is_template and image != image.strip():
+    elif not container.context.is_template and image != image.strip():
         container.invalid("image", image, "must not have leading or trailing whitespace")
 
 
-def _check_running(container: Place, context: PodContext) -> None:
-    """A container that runs as long as the pod."""
-    check_probes(container, context.grace_seconds)
-    check_lifecycle(container, context.grace_seconds)
+def _check_running(container: Place) -> None:
+    """Check the probes, lifecycle hooks and restarts of a container."""
+    for probe in filter(None, map(container.child, _PROBES_AND_LIFECYCLE[1:])):
+        check_type(probe, "Probe")
+    for name in ("postStart", "preStop"):
+        handler = container.child_or_empty("lifecycle").child(name)
+        if handler is not None:
+            check_type(handler, "LifecycleHandler")
     _check_restarts(container)
 
 
-def _check_before(container: Place, context: PodContext) -> None:
-    """An init container: only one that restarts always runs on."""
+def _check_before(container: Place) -> None:
+    """Check an init container: probes and lifecycle hooks require restartPolicy Always."""
     if container.text("restartPolicy") == "Always":
-        _check_running(container, context)
+        _check_running(container)
         return
-    for name in _PROBES_AND_LIFECYCLE:
-        if container.has(name):
-            container.forbidden(name, "may not be set for init containers without restartPolicy=Always")
+    for name in container.given(*_PROBES_AND_LIFECYCLE):
+        container.forbidden(name, "may not be set for init containers without restartPolicy=Always")
     _check_restarts(container)
 
 
@@ -122,27 +146,23 @@ def _check_ephemeral(container: Place, running: Iterable[str]) -> None:
 
 
 def _check_restarts(container: Place) -> None:
-    """The container's own restart policy, and the exit codes for which it does not count."""
-    container.check_one_of("restartPolicy", _RESTART_POLICIES)
+    """Check the container's own restart policy, and its restart rules."""
+    check_alternatives(container, "restartPolicy", ("Always", "OnFailure", "Never"))
     rules = container.objects("restartPolicyRules")
     if rules and not container.text("restartPolicy"):
         container.required("restartPolicy", "must specify restartPolicy when restart rules are used")
-    if len(rules) > _MAX_RESTART_RULES:
-        container.report(finding.too_many(container.path("restartPolicyRules"), rules, _MAX_RESTART_RULES))
+    container.check_number("restartPolicyRules", _MAX_RESTART_RULES)
     for rule in rules:
-        rule.require("action")
-        rule.check_one_of("action", ("Restart", "RestartAllContainers"))
-        codes = rule.child("exitCodes")
-        if codes is None:
-            rule.required("exitCodes", "must be specified")
-            continue
-        codes.require("operator")
-        codes.check_one_of("operator", ("In", "NotIn"))
-        if len(codes.entries("values")) > _MAX_EXIT_CODES:
-            codes.report(finding.too_many(codes.path("values"), codes.entries("values"), _MAX_EXIT_CODES))
+        check_type(rule, "ContainerRestartRule")
 
 
-def _check_ports(container: Place) -> None:
+@check
+def _exit_codes(codes: Place) -> None:
+    codes.check_number("values", _MAX_EXIT_CODES)
+
+
+@check
+def _port_names(container: Place) -> None:
     names: set[str] = set()
     for port in container.objects("ports"):
         name = port.text("name")
@@ -152,42 +172,186 @@ def _check_ports(container: Place) -> None:
             if problem is None and name in names:
                 port.duplicate("name", name)
             names.add(name)
-        number = port.number("containerPort")
-        if not number:
-            port.required("containerPort")
-        else:
-            port.check("containerPort", port_problem(number))
-        on_host = port.number("hostPort")
-        if on_host:
-            port.check("hostPort", port_problem(on_host))
-        port.check_one_of("protocol", PROTOCOLS)
-        if port.text("hostIP"):
-            port.check("hostIP", ip_problem(port.text("hostIP")))
 
 
 def _check_host_ports(containers: Iterable[Place]) -> None:
-    """No two of the containers want the same port of the node (AccumulateUniqueHostPorts)."""
-    seen: set[str] = set()
-    for container in containers:
-        for port in container.objects("ports"):
-            number = port.number("hostPort")
-            if not number:
-                continue
-            key = f"{port.text('protocol', 'TCP')}/{port.text('hostIP')}/{number}"
-            if key in seen:
-                port.duplicate("hostPort", key)
-            seen.add(key)
+    """Check that no two containers use the same host port (AccumulateUniqueHostPorts)."""
+    ports = [port for container in containers for port in container.objects("ports") if port.number("hostPort")]
+    report_repeats(
+        ports,
+        "hostPort",
+        lambda port: f"{port.text('protocol', 'TCP')}/{port.text('hostIP')}/{port.number('hostPort')}",
+    )
 
 
-def _check_resize_policy(container: Place, restart_policy: str) -> None:
-    seen: set[str] = set()
-    for place in container.objects("resizePolicy"):
-        resource, policy = place.text("resourceName"), place.text("restartPolicy")
-        if resource in seen:
-            place.duplicate("", resource)
-        seen.add(resource)
-        place.require("resourceName", "restartPolicy")
-        place.check_one_of("resourceName", _RESIZABLE)
-        place.check_one_of("restartPolicy", _RESIZE_POLICIES)
-        if restart_policy == "Never" and policy == "RestartContainer":
-            place.invalid("restartPolicy", policy, "must be 'NotRequired' when `restartPolicy` is 'Never'")
+@check
+def _resources(container: Place) -> None:
+    check_requirements(container, "resources", container_resource_problem, container.context.claims)
+    report_repeats(container.objects("resizePolicy"), "", lambda policy: policy.text("resourceName"))
+
+
+@check
+def _resize(policy: Place) -> None:
+    if policy.context.restart_policy == "Never" and policy.text("restartPolicy") == "RestartContainer":
+        detail = "must be 'NotRequired' when `restartPolicy` is 'Never'"
+        policy.invalid("restartPolicy", "RestartContainer", detail)
+
+
+@check
+def _mounts(container: Place) -> None:
+    """Check that mounts have volumes, and unique paths."""
+    volumes, devices = container.context.volumes, container.objects("volumeDevices")
+    device_names = {device.text("name") for device in devices}
+    device_paths = {device.text("devicePath") for device in devices}
+    paths: set[str] = set()
+    for mount in container.objects("volumeMounts"):
+        name, path = mount.text("name"), mount.text("mountPath")
+        if name and name not in volumes:
+            mount.not_found("name", name)
+        if path in paths:
+            mount.invalid("mountPath", path, "must be unique")
+        paths.add(path)
+        if name in device_names:
+            mount.invalid("name", name, "must not already exist in volumeDevices")
+        if path in device_paths:
+            mount.invalid("mountPath", path, "must not already exist as a path in volumeDevices")
+
+
+@check
+def _devices(container: Place) -> None:
+    """Check that block devices have volumes for them, and unique names and paths."""
+    volumes, devices = container.context.volumes, container.objects("volumeDevices")
+    for number, device in enumerate(devices):
+        for field in ("name", "devicePath"):
+            value = device.text(field)
+            if value and value in (other.text(field) for other in devices[:number]):
+                device.invalid(field, value, "must be unique")
+        name = device.text("name")
+        if name not in volumes:
+            device.not_found("name", name)
+        elif not {"persistentVolumeClaim", "ephemeral"} & set(volumes[name]):
+            detail = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
+            device.invalid("name", name, detail)
+
+
+@check
+def _sub_path(mount: Place) -> None:
+    for name in ("subPath", "subPathExpr"):
+        if mount.text(name) and "image" in mount.context.volumes.get(mount.text("name"), ()):
+            mount.invalid(name, mount.text(name), "not allowed in image volume sources")
+    if mount.text("subPath") and mount.text("subPathExpr"):
+        mount.invalid("subPathExpr", mount.text("subPathExpr"), "subPathExpr and subPath are mutually exclusive")
+
+
+@check
+def _propagation(mount: Place) -> None:
+    propagation, container = mount.text("mountPropagation"), mount.owner
+    if propagation == "Bidirectional" and not container.child_or_empty("securityContext").flag("privileged"):
+        detail = "Bidirectional mount propagation is available only to privileged containers"
+        mount.forbidden("mountPropagation", detail)
+    if mount.text("recursiveReadOnly", "Disabled") == "Disabled":
+        return
+    if not mount.flag("readOnly"):
+        mount.forbidden("recursiveReadOnly", "may only be specified when readOnly is true")
+    if propagation not in ("", "None"):
+        detail = "may only be specified when mountPropagation is None or not specified"
+        mount.forbidden("recursiveReadOnly", detail)
+
+
+@check
+def _one_reference(group: Place) -> None:
+    given = group.given("configMapRef", "secretRef")
+    if not given:
+        group.invalid("", "", "must specify one of: `configMapRef` or `secretRef`")
+    elif len(given) > 1:
+        group.invalid("", "", "may not have more than one field specified at a time")
+
+
+@check
+def _value_source(variable: Place) -> None:
+    source = variable.child("valueFrom")
+    if source is None:
+        return
+    given = source.given(*_SOURCES)
+    if not given:
+        kinds = "`fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`"
+        source.invalid("", "", f"must specify one of: {kinds}")
+    elif variable.text("value"):
+        source.invalid("", "", "may not be specified when `value` is not empty")
+    elif len(given) > 1:
+        source.invalid("", "", "may not have more than one field specified at a time")
+
+
+@check
+def _field(reference: Place) -> None:
+    """Check a reference to a field of the pod, or to one label or annotation (validateObjectFieldSelector)."""
+    path, fields = reference.text("fieldPath"), _POD_FIELDS if reference.owner.field == "valueFrom" else _FILE_FIELDS
+    subscripted = _SUBSCRIPTED.fullmatch(path)
+    if not path:
+        reference.required("fieldPath")
+    elif subscripted:
+        key = subscripted[2]
+        reference.check("", label_key_problem(key.lower() if "annotations" in subscripted[1] else key))
+    elif _ALIASES.get(path, path) not in fields:
+        reference.unsupported("fieldPath", path, fields)
+
+
+@check
+def _resource(reference: Place) -> None:
+    """Check a reference to a request or limit of a container (validateContainerResourceFieldSelector)."""
+    resource = reference.text("resource")
+    if reference.owner.field != "valueFrom" and not reference.text("containerName"):
+        reference.required("containerName")
+    elif not resource:
+        reference.required("resource")
+    elif resource not in _RESOURCES and not resource.startswith(_HUGE_PAGES):
+        reference.unsupported("resource", resource, _RESOURCES)
+
+
+@check
+def _probe(probe: Place) -> None:
+    seconds = probe.number("terminationGracePeriodSeconds")
+    if probe.field == "readinessProbe":
+        if seconds is not None:
+            probe.invalid("terminationGracePeriodSeconds", seconds, "must not be set for readinessProbes")
+        return
+    if seconds is not None and seconds <= 0:
+        probe.invalid("terminationGracePeriodSeconds", seconds, "must be greater than 0")
+    successes = probe.number("successThreshold")
+    if successes is not None and successes > 1:
+        probe.invalid("successThreshold", successes, "must be 1")
+
+
+@check
+def _handler(place: Place) -> None:
+    """Check that a probe or hook has one handler, and that one."""
+    actions = {"exec": "ExecAction", "httpGet": "HTTPGetAction", "tcpSocket": "TCPSocketAction"}
+    actions |= {"grpc": "GRPCAction"} if place.field.endswith("Probe") else {"grpc": "GRPCAction", "sleep": ""}
+    given = place.given(*actions)
+    if not given:
+        place.required("", "must specify a handler type")
+        return
+    for name in given[1:]:
+        place.forbidden(name, "may not specify more than 1 handler type")
+    action = place.child(given[0])
+    if action is not None and given[0] != "sleep":
+        check_type(action, actions[given[0]])
+    elif action is not None:
+        seconds, most = action.number("seconds") or 0, place.context.grace_seconds
+        if not 0 <= seconds <= most:
+            detail = f"must be non-negative and less than terminationGracePeriodSeconds ({most})"
+            place.invalid("sleep", seconds, detail)
+
+
+@check
+def _port(action: Place) -> None:
+    check_port(action, "port")
+
+
+def check_port(place: Place, name: str) -> None:
+    """Check a port, which is required, by number or name."""
+    value = place.value.get(name)
+    if isinstance(value, str):
+        place.check(name, port_name_problem(value))
+    else:
+        place.check(name, port_problem(place.number(name) or 0))

@@ -1,86 +1,265 @@
-"""Classes of devices, rules that taint them, and what these have in common with claims and slices.
+"""Validation of devices: slices, classes, claims and taint rules (pkg/apis/resource/validation).
 
-Source: pkg/apis/resource/validation. Expressions are not compiled here: what a newer API server knows is for the
-scheduler to stumble over.
+Expressions are not compiled here: an expression for a newer API server fails in the scheduler.
 """
 
 from __future__ import annotations
 
-from podium.api.names import label_key_problem, label_value_problem, subdomain_problem
+from podium.api.cel import MAX_LENGTH
+from podium.api.checks import check_amount, check_count
+from podium.api.errors import InputError
+from podium.api.names import label_value_problem, subdomain_problem
 from podium.api.validation.amounts import is_extended
-from podium.api.validation.place import Place
+from podium.api.validation.findings import Place
+from podium.api.validation.rules import check, check_own_name, check_type, check_usable, declare
 
-_EFFECTS = ("NoExecute", "NoSchedule", "None")
-_MAX_DRIVER = 63
+_MOST_PROPERTIES = 32
+_VALUES = ("bool", "bools", "int", "ints", "string", "strings", "version", "versions")
+_SCALARS = ("int", "bool", "string", "version")
+_NODES = ("nodeName", "nodeSelector", "allNodes")
+
+# In v1beta1, the properties of a device are in `basic`, and those of `exactly` are in the request itself.
+declare(
+    """\
+CELDeviceSelector: expression!
+CounterSet: counters!
+Device: @device
+DeviceClaim: @references
+DeviceClaimConfiguration: opaque!
+DeviceClass: spec+
+DeviceClassConfiguration: opaque!
+DeviceClassSpec: selectors config @extended_resource
+DeviceConstraint: @constraint
+DeviceCounterConsumption: counterSet!:label counters!
+DeviceSelector: cel!
+DeviceSubRequest: deviceClassName!:subdomain selectors allocationMode:All|ExactCount @device_count tolerations
+DeviceTaint: key!:key effect!:NoExecute|NoSchedule|None value:value
+DeviceTaintRule: spec+
+DeviceTaintRuleSpec: deviceSelector taint+
+DeviceTaintSelector: driver:driver
+DeviceToleration: key:key operator:Equal|Exists @device_toleration_value effect:NoExecute|NoSchedule|None
+ExactDeviceRequest: deviceClassName!:subdomain selectors allocationMode:All|ExactCount @device_count tolerations
+OpaqueDeviceConfiguration: driver!:driver parameters!
+ResourceClaim: spec+
+ResourceClaimSpec: devices+
+ResourceClaimTemplate: spec+
+ResourceClaimTemplateSpec: spec+
+ResourcePool: @pool_name @slice_count generation:0..
+ResourceSlice: spec+
+ResourceSliceSpec: driver!:driver pool+ @nodes_of_slice devices#name sharedCounters#name
+""",
+    f"""\
+AllocationResult: devices nodeSelector
+CELDeviceSelector: @short_expression
+CapacityRequestPolicy: @usable_policy
+CapacityRequirements: requests:..{_MOST_PROPERTIES} requests:amounts
+Counter: value:amount
+CounterSet: counters:..{_MOST_PROPERTIES} counters
+Device: @usable_device nodeSelector consumesCounters attributes capacity
+DeviceAllocationResult: results:..32 results
+DeviceAttribute: @one_value
+DeviceCapacity: value:amount requestPolicy
+DeviceClaim: requests:..32 constraints:..32 config:..32 requests
+DeviceClassSpec: selectors:..32
+DeviceCounterConsumption: counters:..{_MOST_PROPERTIES} counters
+DeviceRequest: @usable_request firstAvailable:..32 exactly firstAvailable
+DeviceRequestAllocationResult: consumedCapacity:..{_MOST_PROPERTIES} consumedCapacity:amounts
+DeviceSubRequest: selectors:..32 tolerations:..16 @usable_count capacity
+ExactDeviceRequest: selectors:..32 tolerations:..16 @usable_count capacity
+ResourceClaim: status
+ResourceClaimStatus: reservedFor:..256 allocation
+ResourcePool: resourceSliceCount:1..
+ResourceSliceSpec: devices:..128 sharedCounters:..32 nodeSelector sharedCounters devices
+""",
+)
 
 
-def check_device_class(device_class: Place) -> None:
-    """What devices of a class are like, and the extended resource that stands for it."""
-    spec = device_class.child_or_empty("spec")
-    check_selectors(spec)
-    for configuration in spec.objects("config"):
-        check_configuration(configuration)
+@check
+def _device(device: Place) -> None:
+    """Check a device of a slice, which selects its nodes itself if the slice says so."""
+    is_placed, device = device.owner.flag("perDeviceNodeSelection"), device.child("basic") or device
+    if is_placed:
+        _check_nodes(device, _NODES)
+    elif device.given(*_NODES):
+        rule = "can only be set if `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
+        device.invalid("", device.value, f"`nodeName`, `nodeSelector` and `allNodes` {rule}")
+    for name, attribute in device.mapping("attributes"):
+        _check_qualified_name(attribute, "", name)
+        if not isinstance(attribute.value, dict) or len(attribute.given(*_VALUES)) != 1:
+            attribute.invalid("", attribute.value, "exactly one value must be specified")
+    for name, capacity in device.mapping("capacity"):
+        _check_qualified_name(capacity, "", name)
+    for consumed in device.objects("consumesCounters"):
+        check_type(consumed, "DeviceCounterConsumption")
+    for taint in device.objects("taints"):
+        check_type(taint, "DeviceTaint")
+
+
+@check
+def _usable_device(device: Place) -> None:
+    """Refuse a device with too many properties."""
+    basic = device.child("basic")
+    place = basic or device
+    properties = [*place.child_or_empty("attributes").value, *place.child_or_empty("capacity").value]
+    check_count(properties, place.path("attributes"), _MOST_PROPERTIES)
+    check_count(place.entries("consumesCounters"), place.path("consumesCounters"), _MOST_PROPERTIES)
+    check_count(place.entries("taints"), place.path("taints"), 16)
+    if basic is not None:
+        check_usable(basic, "Device")
+
+
+@check
+def _one_value(attribute: Place) -> None:
+    if len(attribute.given(*_SCALARS)) > 1:
+        raise InputError("has several values; give one", path=attribute.path())
+
+
+@check
+def _usable_policy(policy: Place) -> None:
+    range_ = policy.child_or_empty("validRange").value
+    amounts = [policy.value.get("default"), *policy.value.get("validValues", ())]
+    for amount in (*amounts, *(range_.get(name) for name in ("min", "max", "step"))):
+        check_amount(amount, policy.path())
+
+
+@check
+def _pool_name(pool: Place) -> None:
+    pool.require("name")
+    for part in pool.text("name").split("/") if pool.text("name") else ():
+        pool.check("name", subdomain_problem(part))
+
+
+@check
+def _slice_count(pool: Place) -> None:
+    count = pool.number("resourceSliceCount")
+    if count is None or count <= 0:
+        pool.invalid("resourceSliceCount", count or 0, "must be greater than zero")
+
+
+@check
+def _nodes_of_slice(spec: Place) -> None:
+    _check_nodes(spec, (*_NODES, "perDeviceNodeSelection"))
+    if spec.has("sharedCounters") and spec.has("devices"):
+        spec.invalid("", spec.value, "only one of `sharedCounters` or `devices` is allowed")
+
+
+def _check_nodes(place: Place, fields: tuple[str, ...]) -> None:
+    """Check that exactly one of the fields selects the nodes."""
+    rule = f"exactly one of {', '.join(f'`{name}`' for name in fields)} is required"
+    given = place.given(*fields)
+    if not given:
+        place.required("", rule)
+    elif len(given) > 1:
+        place.invalid("", place.value, f"{rule}, but multiple fields are set")
+    for name in given:
+        if place.value[name] is False or place.value[name] == "":
+            place.invalid(name, place.value[name], "must be either unset or set to what it is for")
+    if place.text("nodeName"):
+        place.check("nodeName", subdomain_problem(place.text("nodeName")))
+    selector = place.child("nodeSelector")
+    if selector is not None:
+        check_type(selector, "NodeSelector")
+
+
+@check
+def _extended_resource(spec: Place) -> None:
     name = spec.value.get("extendedResourceName")
     if isinstance(name, str) and not is_extended(name):
         spec.invalid("extendedResourceName", name, "must be a valid extended resource name")
 
 
-def check_device_taint_rule(rule: Place) -> None:
-    """The devices that a rule is about, and their taint."""
-    spec = rule.child_or_empty("spec")
-    selector = spec.child("deviceSelector")
-    if selector is not None and selector.text("driver"):
-        check_driver_name(selector, "driver")
-    check_device_taint(spec.child_or_empty("taint"))
+@check
+def _short_expression(selector: Place) -> None:
+    length = len(selector.text("expression"))
+    if length > MAX_LENGTH:
+        problem = f"has {length} characters; at most {MAX_LENGTH} are taken"
+        raise InputError(problem, path=selector.path("expression"))
 
 
-def check_device_taint(taint: Place) -> None:
-    """A taint of devices: its key and its effect (validateDeviceTaint)."""
-    taint.require("key", "effect")
-    if taint.text("key"):
-        taint.check("key", label_key_problem(taint.text("key")))
-    taint.check("value", label_value_problem(taint.text("value")))
-    check_effect(taint)
+@check
+def _references(devices: Place) -> None:
+    """Check the requests of a claim, and the constraints and configurations that refer to them."""
+    known: set[str] = set()
+    names: set[str] = set()
+    for request in devices.objects("requests"):
+        name = check_own_name(request, names)
+        known |= {name, *(f"{name}/{alternative}" for alternative in _check_request(request))}
+    rule = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+    for place in (*devices.objects("constraints"), *devices.objects("config")):
+        seen: set[str] = set()
+        for reference in place.texts("requests"):
+            if reference.value in seen:
+                reference.duplicate("", reference.value)
+            elif reference.value not in known:
+                reference.invalid("", reference.value, rule)
+            seen.add(reference.value)
+        check_type(place, "DeviceConstraint" if place.field == "constraints" else "DeviceClaimConfiguration")
 
 
-def check_effect(place: Place) -> None:
-    """The effect of a taint, where one is given."""
-    place.check_one_of("effect", _EFFECTS)
+def _check_request(request: Place) -> set[str]:
+    """Check a request, in v1 or v1beta1 form; return the names of its alternatives."""
+    rule = "exactly one of `exactly` or `firstAvailable` is required"
+    alternatives = request.objects("firstAvailable")
+    exact = request.child("exactly") or (request if request.text("deviceClassName") else None)
+    if exact is not None:
+        check_type(exact, "ExactDeviceRequest")
+        if alternatives:
+            request.invalid("", request.value, f"{rule}, but multiple fields are set")
+    elif not alternatives:
+        request.required("", rule)
+    names: set[str] = set()
+    for alternative in alternatives:
+        check_own_name(alternative, names)
+        check_type(alternative, "DeviceSubRequest")
+    return names
 
 
-def check_selectors(place: Place) -> None:
-    """Selectors of devices, each with an expression."""
-    for selector in place.objects("selectors"):
-        expression = selector.child("cel")
-        if expression is None:
-            selector.required("cel")
-        else:
-            expression.require("expression")
+@check
+def _usable_request(request: Place) -> None:
+    if not request.has("exactly") and request.text("deviceClassName"):
+        check_usable(request, "ExactDeviceRequest")
 
 
-def check_configuration(configuration: Place) -> None:
-    """Settings for a driver (validateDeviceConfiguration)."""
-    opaque = configuration.child("opaque")
-    if opaque is None:
-        configuration.required("opaque")
-    else:
-        check_driver_name(opaque, "driver")
-        opaque.require("parameters")
+@check
+def _device_count(request: Place) -> None:
+    count = request.number("count")
+    if request.text("allocationMode") == "All" and count:
+        request.invalid("count", count, "must not be specified when allocationMode is 'All'")
+    elif count is not None and count < 0:
+        request.invalid("count", count, "must be greater than zero")
 
 
-def check_driver_name(place: Place, name: str) -> None:
-    """The name of a driver, which is that of a domain (ValidateCSIDriverName)."""
-    driver = place.text(name)
-    if not driver:
-        place.required(name)
-    elif len(driver) > _MAX_DRIVER:
-        place.invalid(name, driver, f"must be no more than {_MAX_DRIVER} characters")
-    else:
-        place.check(name, subdomain_problem(driver.lower()))
+@check
+def _usable_count(request: Place) -> None:
+    count = request.number("count")
+    if request.text("allocationMode", "ExactCount") == "ExactCount" and count is not None and count < 1:
+        raise InputError(f"{count} is out of range; it must be 1 or more", path=request.path("count"))
 
 
-def check_qualified_name(place: Place, name: str, qualified: str) -> None:
-    """The name of an attribute or a capacity: an identifier, after a driver's domain if it has one."""
+@check
+def _device_toleration_value(toleration: Place) -> None:
+    value = toleration.text("value")
+    if toleration.text("operator") != "Exists":
+        toleration.check("value", label_value_problem(value))
+    elif value:
+        toleration.invalid("value", value, "must be empty for operator `Exists`")
+
+
+@check
+def _constraint(constraint: Place) -> None:
+    given = constraint.given("matchAttribute", "distinctAttribute")
+    if len(given) != 1:
+        constraint.required("", 'exactly one of "matchAttribute" or "distinctAttribute" is required')
+        return
+    attribute = constraint.text(given[0])
+    _check_qualified_name(constraint, given[0], attribute)
+    if "/" not in attribute:
+        rule = "a fully qualified name must be a domain and a name separated by a slash"
+        constraint.invalid(given[0], attribute, rule)
+
+
+def _check_qualified_name(place: Place, name: str, qualified: str) -> None:
+    """Check the name of an attribute or a capacity: an identifier, optionally after a driver's domain."""
     domain, slash, identifier = qualified.rpartition("/")
     if slash and subdomain_problem(domain.lower()) is not None:
         place.invalid(name, qualified, "before '/' stands the domain of a driver, such as gpu.example.com")

@@ -1,111 +1,328 @@
-"""What kube-apiserver would refuse in an object, kind by kind.
+"""Validation of whole objects: with the rules of kube-apiserver, and with those on which Podium relies.
 
-The rules are those of Kubernetes' validation packages (pkg/apis/*/validation), on the object as defaults would
-leave it. Kinds that are not among them are not looked at.
+kube-apiserver's rules are those of Kubernetes' validation packages (pkg/apis/*/validation), applied to the object with
+its defaults; the other modules of this package state them by type. This one has those for metadata (apimachinery,
+pkg/api/validation/objectmeta.go), and for kinds with few rules.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 
-from podium.api.kinds import group_of
-from podium.api.meta import Raw
-from podium.api.names import name_rule
-from podium.api.validation.contents import check_config_map, check_secret
-from podium.api.validation.device_claims import check_resource_claim, check_resource_claim_template
-from podium.api.validation.devices import check_device_class, check_device_taint_rule
-from podium.api.validation.finding import Finding
-from podium.api.validation.jobs import check_cron_job, check_job
-from podium.api.validation.limits import check_limit_range, check_quota
-from podium.api.validation.metadata import check_metadata
-from podium.api.validation.nodes import check_csi_node, check_node
-from podium.api.validation.place import Place
-from podium.api.validation.pod_groups import check_pod_group, check_workload
-from podium.api.validation.pods import check_pod
-from podium.api.validation.policies import check_budget, check_priority_class, check_runtime_class
-from podium.api.validation.resource_slices import check_resource_slice
-from podium.api.validation.services import check_service
-from podium.api.validation.storage import (
-    check_claim,
-    check_csi_driver,
-    check_storage_capacity,
-    check_storage_class,
-    check_volume,
+from podium.api import checks
+from podium.api.base64_text import bytes_of
+from podium.api.disruption_policy import DisruptionPolicy
+from podium.api.errors import InputError
+from podium.api.kinds import KIND_OF, SERVED_KINDS, group_of
+from podium.api.meta import Kubernetes, Raw
+from podium.api.names import label_name_problem, name_rule, subdomain_problem
+from podium.api.pod import MIRROR_ANNOTATION
+from podium.api.policy import POLICY_ANNOTATION
+from podium.api.schemas.schema import schema_of
+from podium.api.validation import devices, volumes, workloads  # noqa: F401 - these modules declare rules
+from podium.api.validation.containers import check_port
+from podium.api.validation.findings import Finding, Findings, Place, too_long
+from podium.api.validation.placement import report_repeats
+from podium.api.validation.pods import DELETION_COST, check_annotations
+from podium.api.validation.policies import check_disruption_policy
+from podium.api.validation.rules import check, check_type, check_usable, declare, has_rules
+
+# With this module, the rules of all types are known.
+__all__ = [
+    "ACCOUNT_ANNOTATION",
+    "JUDGED_ANNOTATIONS",
+    "check_metadata",
+    "check_usable",
+    "find_problems",
+    "refuse_metadata",
+    "validate",
+]
+
+ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name"
+"""The annotation of a token Secret that names the service account."""
+
+JUDGED_ANNOTATIONS = frozenset((MIRROR_ANNOTATION, POLICY_ANNOTATION, DELETION_COST))
+"""The pod annotations whose values are validated, or cause warnings (`podium.api.schemas.slips`)."""
+
+_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}", re.ASCII)
+_MAX_BYTES = 1024 * 1024
+_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
+
+declare(
+    """\
+CSINode: spec
+CSINodeDriver: name! nodeID! allocatable topologyKeys:key @topology_keys
+CSINodeSpec: @driver_names drivers
+ConfigMap: @config_map
+Namespace:
+Node: spec status
+NodeSpec: @taints taints podCIDRs:cidr @pod_addresses
+NodeStatus: capacity:amounts* allocatable:amounts*
+ObjectMeta: generation:0.. deletionGracePeriodSeconds:0.. labels:labels @annotations ownerReferences @controllers
+  finalizers:key @finalizers
+Overhead: podFixed:container-amounts*
+OwnerReference: @owner
+RuntimeClass: handler!:label overhead scheduling
+Scheduling: nodeSelector:labels tolerations
+Secret: @secret
+Service: spec+
+ServicePort: port::port protocol:SCTP|TCP|UDP @target
+ServiceSpec: type:ClusterIP|ExternalName|LoadBalancer|NodePort @addresses @port_numbers ports selector:labels
+  sessionAffinity:ClientIP|None externalIPs:ip loadBalancerSourceRanges:cidr @source_ranges
+  externalTrafficPolicy:Cluster|Local internalTrafficPolicy:Cluster|Local
+Taint: key::key value:value effect!:NoSchedule|PreferNoSchedule|NoExecute
+VolumeNodeResources: count:0..*
+""",
+    """\
+NodeSpec: taints:..1000
+Scheduling: tolerations:..1000
+""",
 )
-from podium.api.validation.workloads import (
-    check_controller_revision,
-    check_daemon_set,
-    check_deployment,
-    check_replica_set,
-    check_replication_controller,
-    check_stateful_set,
-)
-
-Rule = Callable[[Place], None]
-"""Looks at an object of one kind, and reports what is wrong."""
-
-
-def _no_more(_place: Place) -> None:
-    """Kinds of which the metadata alone is looked at."""
-
-
-RULES: Mapping[tuple[str, str], tuple[Rule, bool]] = MappingProxyType(
-    {
-        ("", "ConfigMap"): (check_config_map, True),
-        ("", "LimitRange"): (check_limit_range, True),
-        ("", "Namespace"): (_no_more, False),
-        ("", "Node"): (check_node, False),
-        ("", "PersistentVolume"): (check_volume, False),
-        ("", "PersistentVolumeClaim"): (check_claim, True),
-        ("", "Pod"): (check_pod, True),
-        ("", "ReplicationController"): (check_replication_controller, True),
-        ("", "ResourceQuota"): (check_quota, True),
-        ("", "Secret"): (check_secret, True),
-        ("", "Service"): (check_service, True),
-        ("apps", "ControllerRevision"): (check_controller_revision, True),
-        ("apps", "DaemonSet"): (check_daemon_set, True),
-        ("apps", "Deployment"): (check_deployment, True),
-        ("apps", "ReplicaSet"): (check_replica_set, True),
-        ("apps", "StatefulSet"): (check_stateful_set, True),
-        ("batch", "CronJob"): (check_cron_job, True),
-        ("batch", "Job"): (check_job, True),
-        ("node.k8s.io", "RuntimeClass"): (check_runtime_class, False),
-        ("policy", "PodDisruptionBudget"): (check_budget, True),
-        ("resource.k8s.io", "DeviceClass"): (check_device_class, False),
-        ("resource.k8s.io", "DeviceTaintRule"): (check_device_taint_rule, False),
-        ("resource.k8s.io", "ResourceClaim"): (check_resource_claim, True),
-        ("resource.k8s.io", "ResourceClaimTemplate"): (check_resource_claim_template, True),
-        ("resource.k8s.io", "ResourceSlice"): (check_resource_slice, False),
-        ("scheduling.k8s.io", "PodGroup"): (check_pod_group, True),
-        ("scheduling.k8s.io", "PriorityClass"): (check_priority_class, False),
-        ("scheduling.k8s.io", "Workload"): (check_workload, True),
-        ("storage.k8s.io", "CSIDriver"): (check_csi_driver, False),
-        ("storage.k8s.io", "CSINode"): (check_csi_node, False),
-        ("storage.k8s.io", "CSIStorageCapacity"): (check_storage_capacity, True),
-        ("storage.k8s.io", "StorageClass"): (check_storage_class, False),
-    }
-)
-"""The rule of each kind, and whether its objects are in namespaces; by group and kind."""
 
 
 def find_problems(raw: Raw, custom: bool | None = None) -> tuple[Finding, ...]:
-    """What kube-apiserver would refuse in the object; nothing for a kind that there are no rules for.
+    """Return the problems for which kube-apiserver would refuse the object; none for kinds without rules.
 
-    Of custom kinds, and others that are only kept, the metadata is looked at: `custom` says whether they are in
-    namespaces, None that the kind is another.
-    An object with a uid was in a cluster: what only a new one cannot ask for is fine there. Names of other objects are
-    for admission to look up.
+    For custom kinds and other kinds without a reading, only the metadata is checked: `custom` says whether they are
+    namespaced, None means that the kind is not such a kind. An object with a uid comes from a cluster: rules for new
+    objects do not apply. Admission checks references to other objects.
     """
-    version, kind = raw.get("apiVersion"), raw.get("kind")
-    if not isinstance(version, str) or not isinstance(kind, str):
+    version, name = raw.get("apiVersion"), raw.get("kind")
+    if not isinstance(version, str) or not isinstance(name, str):
         return ()
-    found = RULES.get((group_of(version), kind), None if custom is None else (_no_more, custom))
-    if found is None:
+    group = group_of(version)
+    schema = schema_of(group, name)
+    type_ = "" if schema is None or not has_rules(schema.name) else schema.name
+    if not type_ and custom is None:
         return ()
-    rule, namespaced = found
-    findings: list[Finding] = []
+    findings = Findings()
     place = Place(raw, findings)
-    check_metadata(place.child_or_empty("metadata"), namespaced, name_rule(group_of(version), kind))
-    rule(place)
+    namespaced = SERVED_KINDS[group, name].namespaced if type_ else bool(custom)
+    check_metadata(place.child_or_empty("metadata"), namespaced, name_rule(group, name))
+    if type_:
+        check_type(place, type_)
     return tuple(dict.fromkeys(findings))
+
+
+def check_metadata(metadata: Place, namespaced: bool, rule: Callable[[str], str | None] = subdomain_problem) -> None:
+    """Check the name by its rule, the namespace, labels, annotations, owners and finalizers."""
+    name, namespace = metadata.text("name"), metadata.text("namespace")
+    if name:
+        metadata.check("name", rule(name))
+    elif not metadata.text("generateName"):
+        metadata.required("name", "name or generateName is required")
+    if namespaced and namespace:
+        metadata.check("namespace", label_name_problem(namespace))
+    elif namespace:
+        metadata.forbidden("namespace", "not allowed on this type")
+    check_type(metadata, "ObjectMeta")
+
+
+def validate(value: Kubernetes, raw: Raw) -> None:
+    """Raise InputError, with the field's path, for an object that cannot be processed; `value` is its reading.
+
+    Objects are checked individually: admission checks references to other objects.
+    """
+    kind = KIND_OF[type(value)]
+    refuse_metadata(value, kind.namespaced)
+    if isinstance(value, DisruptionPolicy):
+        check_disruption_policy(value)
+    else:
+        check_usable(Place(raw, Findings()), kind.name)
+
+
+def refuse_metadata(value: Kubernetes, namespaced: bool) -> None:
+    """Raise InputError for the metadata of an object of any kind; `namespaced` says whether its kind is namespaced."""
+    metadata = value.metadata
+    if not metadata.name:
+        raise InputError(
+            "is missing; objects are known by their names, so that generateName is not enough",
+            path=".metadata.name",
+        )
+    rule = name_rule(group_of(value.api_version), value.kind)
+    checks.check(rule(metadata.name), ".metadata.name")
+    if namespaced:
+        checks.check(label_name_problem(metadata.namespace), ".metadata.namespace")
+    elif metadata.namespace:
+        raise InputError(f"a {value.kind} is in no namespace; remove it", path=".metadata.namespace")
+    checks.check_annotations(metadata.annotations, ".metadata.annotations")
+    checks.check_time(metadata.creation_timestamp, ".metadata.creationTimestamp")
+    checks.check_time(metadata.deletion_timestamp, ".metadata.deletionTimestamp")
+    checks.check_not_negative(metadata.deletion_grace_period_seconds, ".metadata.deletionGracePeriodSeconds")
+
+
+@check
+def _annotations(metadata: Place) -> None:
+    check_annotations(metadata)
+
+
+@check
+def _owner(owner: Place) -> None:
+    version, kind = owner.text("apiVersion"), owner.text("kind")
+    if not version:
+        owner.invalid("apiVersion", version, "version must not be empty")
+    for name in ("kind", "name", "uid"):
+        if not owner.text(name):
+            owner.invalid(name, "", "must not be empty")
+    if (version, kind) == ("v1", "Event"):
+        owner.invalid("", f"{version} {kind}", "is disallowed from being an owner")
+
+
+@check
+def _controllers(metadata: Place) -> None:
+    owners = metadata.objects("ownerReferences")
+    controllers = [f"{owner.text('kind')}/{owner.text('name')}" for owner in owners if owner.flag("controller")]
+    if len(controllers) > 1:
+        detail = "Only one reference can have Controller set to true"
+        metadata.invalid("ownerReferences", ", ".join(controllers[:2]), detail)
+
+
+@check
+def _finalizers(metadata: Place) -> None:
+    for text in metadata.texts("finalizers"):
+        if "/" not in text.value and text.value not in _FINALIZERS:
+            text.invalid("", text.value, "name is neither a standard finalizer name nor is it fully qualified")
+
+
+@check
+def _config_map(config_map: Place) -> None:
+    """Check the keys of text and binary data, which must be disjoint, and the total size."""
+    text, encoded = config_map.text_mapping("data"), config_map.text_mapping("binaryData")
+    _check_keys(config_map, "data", text)
+    _check_keys(config_map, "binaryData", encoded)
+    for key in sorted(text.keys() & encoded.keys()):
+        config_map.child_or_empty("data").invalid(key, key, "duplicate of key present in binaryData")
+    size = sum(len(value.encode()) for value in text.values()) + sum(len(_bytes(value)) for value in encoded.values())
+    if size > _MAX_BYTES:
+        config_map.report(too_long("", _MAX_BYTES))
+
+
+@check
+def _secret(secret: Place) -> None:
+    """Check the keys of the data, their size, and the required content for the Secret's type."""
+    values, data, type_ = secret.text_mapping("data"), secret.child_or_empty("data"), secret.text("type")
+    _check_keys(secret, "data", values)
+    if sum(len(_bytes(value)) for value in values.values()) > _MAX_BYTES:
+        secret.report(too_long(secret.path("data"), _MAX_BYTES))
+    for key in _REQUIRED_KEYS.get(type_, ()):
+        if not data.has(key):
+            data.required(key)
+    if type_ == "kubernetes.io/basic-auth" and not data.given("username", "password"):
+        data.required("username")
+        data.required("password")
+    if type_ == "kubernetes.io/service-account-token":
+        annotations = secret.child_or_empty("metadata", "annotations")
+        annotations.require(ACCOUNT_ANNOTATION)
+    for key in _REQUIRED_KEYS.get(type_, ()) if type_.startswith("kubernetes.io/dockerc") else ():
+        try:
+            json.loads(_bytes(values.get(key, "e30=")))
+        except (ValueError, RecursionError):
+            # The value is secret, so it is not shown.
+            data.invalid(key, "<secret contents redacted>", "is no JSON")
+
+
+_REQUIRED_KEYS: Mapping[str, tuple[str, ...]] = {
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+}
+
+
+def _check_keys(place: Place, name: str, values: Mapping[str, str]) -> None:
+    for key in values:
+        if not _KEY.fullmatch(key) or key == "." or key.startswith(".."):
+            rule = "a valid config key has at most 253 letters, digits, '-', '_' and '.', and does not begin with '..'"
+            place.child_or_empty(name).invalid(key, key, rule)
+
+
+def _bytes(encoded: str) -> bytes:
+    try:
+        return bytes_of(encoded)
+    except ValueError:
+        return b""
+
+
+@check
+def _taints(spec: Place) -> None:
+    report_repeats(spec.objects("taints"), "", lambda taint: f"{taint.text('key')}:{taint.text('effect')}")
+
+
+@check
+def _pod_addresses(spec: Place) -> None:
+    blocks = spec.texts("podCIDRs")
+    if len(blocks) != len({":" in block.value for block in blocks}):
+        spec.invalid("podCIDRs", [], "may specify no more than one CIDR for each IP family")
+
+
+@check
+def _driver_names(spec: Place) -> None:
+    names: set[str] = set()
+    for driver in spec.objects("drivers"):
+        name = driver.text("name")
+        if name in names:
+            driver.duplicate("name", name)
+        elif name:
+            driver.check("name", subdomain_problem(name.lower()))
+        names.add(name)
+
+
+@check
+def _topology_keys(driver: Place) -> None:
+    report_repeats(driver.texts("topologyKeys"), "", lambda text: text.value)
+
+
+@check
+def _addresses(spec: Place) -> None:
+    """Check the address of a service, and that it has ports, or an external name."""
+    type_, is_headless = spec.text("type", "ClusterIP"), spec.text("clusterIP") == "None"
+    if type_ == "ExternalName":
+        name = spec.text("externalName").removesuffix(".")
+        if name:
+            spec.check("externalName", subdomain_problem(name))
+        else:
+            spec.required("externalName")
+        if spec.text("clusterIP"):
+            spec.forbidden("clusterIPs", "may not be set for ExternalName services")
+    elif not is_headless and not spec.objects("ports"):
+        spec.required("ports")
+    if is_headless and type_ in ("LoadBalancer", "NodePort"):
+        spec.invalid("clusterIP", "None", f"may not be set to 'None' for {type_} services")
+
+
+@check
+def _port_numbers(spec: Place) -> None:
+    """Check the names of ports, and that no two have the same number."""
+    type_, ports = spec.text("type", "ClusterIP"), spec.objects("ports")
+    names: set[str] = set()
+    on_nodes: set[tuple[str, int]] = set()
+    for port in ports:
+        name = port.text("name")
+        if name and name in names:
+            port.duplicate("name", name)
+        elif name:
+            port.check("name", label_name_problem(name))
+        elif len(ports) > 1:
+            port.required("name")
+        names.add(name)
+        protocol, on_node = port.text("protocol", "TCP"), port.number("nodePort")
+        if on_node and type_ == "ClusterIP":
+            port.forbidden("nodePort", "may not be used when `type` is 'ClusterIP'")
+        elif on_node and (protocol, on_node) in on_nodes:
+            port.duplicate("nodePort", on_node)
+        on_nodes.add((protocol, on_node or 0))
+    report_repeats(ports, "", lambda port: f"{port.text('protocol', 'TCP')}/{port.number('port') or 0}")
+
+
+@check
+def _target(port: Place) -> None:
+    if port.has("targetPort") and port.value["targetPort"] not in (0, ""):
+        check_port(port, "targetPort")
+
+
+@check
+def _source_ranges(spec: Place) -> None:
+    if spec.texts("loadBalancerSourceRanges") and spec.text("type", "ClusterIP") != "LoadBalancer":
+        spec.forbidden("loadBalancerSourceRanges", "may only be used when `type` is 'LoadBalancer'")

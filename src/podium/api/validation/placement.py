@@ -1,91 +1,235 @@
-"""Tolerations, spread constraints and scheduling gates of a pod (core/validation)."""
+"""Validation of selectors, affinity, tolerations, spread constraints and scheduling gates.
+
+Source: apimachinery (pkg/apis/meta/v1/validation), core/validation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 
-from podium.api.names import label_key_problem, label_value_problem
-from podium.api.requirement import parse_int64
-from podium.api.validation.affinity import check_label_keys
-from podium.api.validation.place import Place
-from podium.api.validation.selectors import check_label_selector
+from podium.api.names import label_key_problem, label_value_problem, subdomain_problem
+from podium.api.selectors import NAME_FIELD, parse_int64
+from podium.api.validation.findings import Place
+from podium.api.validation.rules import check, declare
 
-EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_OPERATORS = ("Equal", "Exists", "Lt", "Gt")
-_ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
-_POLICIES = ("Honor", "Ignore")
+_WITH_VALUES, _WITHOUT_VALUES, _COMPARING = ("In", "NotIn"), ("Exists", "DoesNotExist"), ("Gt", "Lt")
 
-
-def check_tolerations(place: Place) -> None:
-    """The tolerations of a pod, or of a RuntimeClass (ValidateTolerations)."""
-    for toleration in place.objects("tolerations"):
-        key, operator = toleration.text("key"), toleration.text("operator", "Equal")
-        if key:
-            toleration.check("key", label_key_problem(key))
-        elif operator != "Exists":
-            detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-            toleration.invalid("operator", toleration.text("operator"), detail)
-        if toleration.has("tolerationSeconds") and toleration.text("effect") != "NoExecute":
-            toleration.invalid(
-                "effect", toleration.text("effect"), "effect must be 'NoExecute' when `tolerationSeconds` is set"
-            )
-        toleration.check_one_of("operator", _OPERATORS)
-        toleration.check_one_of("effect", EFFECTS)
-        _check_value(toleration, operator)
-
-
-def check_spread(spec: Place, labels: Mapping[str, str]) -> None:
-    """The spread constraints of a pod with those labels (validateTopologySpreadConstraints)."""
-    seen: set[tuple[str, str]] = set()
-    for place in spec.objects("topologySpreadConstraints"):
-        skew = place.number("maxSkew") or 0
-        if skew <= 0:
-            place.invalid("maxSkew", skew, "must be greater than zero")
-        key, action = place.text("topologyKey"), place.text("whenUnsatisfiable")
-        if not key:
-            place.required("topologyKey", "can not be empty")
-        place.require("whenUnsatisfiable")
-        place.check_one_of("whenUnsatisfiable", _ACTIONS)
-        if (key, action) in seen:
-            place.duplicate("", f"{{{key}, {action}}}")
-        seen.add((key, action))
-        _check_domains(place, action)
-        place.check_one_of("nodeAffinityPolicy", _POLICIES)
-        place.check_one_of("nodeTaintsPolicy", _POLICIES)
-        check_label_keys(place, "matchLabelKeys", labels)
-        check_label_selector(place, "labelSelector")
+declare(
+    """\
+Affinity: nodeAffinity podAffinity podAntiAffinity
+LabelSelector: matchLabels:labels matchExpressions
+LabelSelectorRequirement: @label_requirement
+NodeAffinity: requiredDuringSchedulingIgnoredDuringExecution preferredDuringSchedulingIgnoredDuringExecution
+NodeSelector: nodeSelectorTerms!
+NodeSelectorRequirement: @node_requirement
+NodeSelectorTerm: matchExpressions matchFields
+PodAffinity: requiredDuringSchedulingIgnoredDuringExecution preferredDuringSchedulingIgnoredDuringExecution
+PodAffinityTerm: labelSelector namespaceSelector namespaces:label @label_keys @mismatched_label_keys topologyKey!:key
+PodAntiAffinity: requiredDuringSchedulingIgnoredDuringExecution preferredDuringSchedulingIgnoredDuringExecution
+PodSchedulingGate: @gate
+PreferredSchedulingTerm: @weight preference+
+Toleration: @toleration operator:Equal|Exists|Lt|Gt effect:NoSchedule|PreferNoSchedule|NoExecute @toleration_value
+TopologySpreadConstraint: @skew topologyKey! whenUnsatisfiable!:DoNotSchedule|ScheduleAnyway @domains
+  nodeAffinityPolicy:Honor|Ignore nodeTaintsPolicy:Honor|Ignore @label_keys labelSelector
+WeightedPodAffinityTerm: @weight podAffinityTerm+
+""",
+    # Scheduling compares these entries with one another. 10,000 values can name every node of a large cluster.
+    """\
+LabelSelector: matchExpressions:..1000
+LabelSelectorRequirement: values:..10000
+NodeAffinity: preferredDuringSchedulingIgnoredDuringExecution:..1000
+NodeSelector: nodeSelectorTerms:..1000
+NodeSelectorRequirement: values:..10000
+NodeSelectorTerm: matchExpressions:..1000 matchFields:..1000
+PodAffinity: requiredDuringSchedulingIgnoredDuringExecution:..1000
+  preferredDuringSchedulingIgnoredDuringExecution:..1000
+PodAffinityTerm: namespaces:..1000
+PodAntiAffinity: requiredDuringSchedulingIgnoredDuringExecution:..1000
+  preferredDuringSchedulingIgnoredDuringExecution:..1000
+PreferredSchedulingTerm: weight:1..100
+WeightedPodAffinityTerm: weight:1..100
+""",
+)
 
 
-def check_gates(spec: Place, is_new: bool) -> None:
-    """The scheduling gates of a pod, which has no node when it is created with them."""
-    seen: set[str] = set()
-    gates = spec.objects("schedulingGates")
-    for gate in gates:
-        name = gate.text("name")
-        gate.check("", label_key_problem(name))
-        if name in seen:
-            gate.duplicate("", name)
-        seen.add(name)
-    if gates and is_new and spec.text("nodeName"):
-        spec.forbidden("nodeName", "cannot be set until all schedulingGates have been cleared")
+def report_repeats(
+    places: Iterable[Place], name: str, value_of: Callable[[Place], object] | None = None
+) -> list[Place]:
+    """Report the field of each place that repeats an earlier one's value; return the places, for further checks."""
+    seen: set[object] = set()
+    for place in (places := list(places)):
+        value = place.text(name) if value_of is None else value_of(place)
+        if value in seen:
+            place.duplicate(name, value)
+        seen.add(value)
+    return places
 
 
-def _check_value(toleration: Place, operator: str) -> None:
-    value = toleration.text("value")
+@check
+def _label_requirement(requirement: Place) -> None:
+    if _has_operator(requirement, (*_WITH_VALUES, *_WITHOUT_VALUES)):
+        _check_presence(requirement)
+    requirement.check("key", label_key_problem(requirement.text("key")))
+    _check_values(requirement)
+
+
+@check
+def _node_requirement(requirement: Place) -> None:
+    """Check a requirement on a node's labels, or on its name; those of preferred terms may have any value."""
+    if requirement.field == "matchFields":
+        _check_field(requirement)
+        return
+    if _has_operator(requirement, (*_WITH_VALUES, *_WITHOUT_VALUES, *_COMPARING)):
+        _check_presence(requirement)
+    requirement.check("key", label_key_problem(requirement.text("key")))
+    if ".preference." not in requirement.path():
+        _check_values(requirement)
+
+
+def _has_operator(requirement: Place, known: tuple[str, ...]) -> bool:
+    operator = requirement.text("operator")
+    if operator not in known:
+        requirement.invalid("operator", operator, "not a valid selector operator")
+    return operator in known
+
+
+def _check_presence(requirement: Place) -> None:
+    """Check that the number of values fits the operator."""
+    operator, values = requirement.text("operator"), requirement.texts("values")
+    if operator in _WITH_VALUES and not values:
+        requirement.required("values", "must be specified when `operator` is 'In' or 'NotIn'")
+    elif operator in _WITHOUT_VALUES and values:
+        requirement.forbidden("values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+    elif operator in _COMPARING and len(values) != 1:
+        requirement.required("values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
+
+
+def _check_values(requirement: Place) -> None:
+    for value in requirement.texts("values"):
+        value.check("", label_value_problem(value.value))
+
+
+def _check_field(requirement: Place) -> None:
+    values = requirement.texts("values")
+    if _has_operator(requirement, _WITH_VALUES) and len(values) != 1:
+        detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
+        requirement.required("values", detail)
+    key = requirement.text("key")
+    if key != NAME_FIELD:
+        requirement.invalid("key", key, "not a valid field selector key")
+        return
+    for value in values:
+        value.check("", subdomain_problem(value.value))
+
+
+@check
+def _weight(preferred: Place) -> None:
+    weight = preferred.number("weight") or 0
+    if not 1 <= weight <= 100:
+        preferred.invalid("weight", weight, "must be in the range 1-100")
+
+
+@check
+def _label_keys(place: Place) -> None:
+    _check_label_keys(place, "matchLabelKeys")
+
+
+@check
+def _mismatched_label_keys(term: Place) -> None:
+    _check_label_keys(term, "mismatchLabelKeys")
+    without = {text.value for text in term.texts("mismatchLabelKeys")}
+    for key in term.texts("matchLabelKeys"):
+        if key.value in without:
+            key.invalid("", key.value, "exists in both matchLabelKeys and mismatchLabelKeys")
+
+
+def _check_label_keys(place: Place, name: str) -> None:
+    """Check the keys in a field, which must not be in the selector beside them.
+
+    Selector entries that the API server added for them at the pod's creation do not count.
+    """
+    keys = place.texts(name)
+    if not keys:
+        return
+    if not place.has("labelSelector"):
+        place.forbidden(name, "must not be specified when labelSelector is not set")
+    selected = _selected_keys(place, place.context.labels)
+    for key in keys:
+        key.check("", label_key_problem(key.value))
+        if name == "matchLabelKeys" and selected[key.value]:
+            key.invalid("", key.value, "exists in both matchLabelKeys and labelSelector")
+
+
+def _selected_keys(place: Place, labels: Mapping[str, str]) -> Counter[str]:
+    selector = place.child_or_empty("labelSelector")
+    found = Counter(selector.text_mapping("matchLabels"))
+    for requirement in selector.objects("matchExpressions"):
+        key, stated = requirement.text("key"), requirement.value
+        is_merged = key in labels and (stated.get("operator"), stated.get("values")) == ("In", [labels[key]])
+        found[key] += not is_merged
+    return found
+
+
+@check
+def _toleration(toleration: Place) -> None:
+    """Check the key and the seconds of a toleration (ValidateTolerations)."""
+    key, operator, effect = toleration.text("key"), toleration.text("operator"), toleration.text("effect")
+    if key:
+        toleration.check("key", label_key_problem(key))
+    elif operator != "Exists":
+        detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+        toleration.invalid("operator", operator, detail)
+    if toleration.has("tolerationSeconds") and effect != "NoExecute":
+        toleration.invalid("effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
+
+
+@check
+def _toleration_value(toleration: Place) -> None:
+    operator, value = toleration.text("operator", "Equal"), toleration.text("value")
     if operator == "Equal":
         toleration.check("value", label_value_problem(value))
     elif operator == "Exists" and value:
         toleration.invalid("value", value, "value must be empty when `operator` is 'Exists'")
-    elif operator in ("Lt", "Gt") and parse_int64(value) is None:
+    elif operator in _COMPARING and parse_int64(value) is None:
         toleration.invalid("value", value, f"must be a 64-bit integer when `operator` is '{operator}'")
 
 
-def _check_domains(constraint: Place, action: str) -> None:
-    domains = constraint.number("minDomains")
-    if domains is None:
-        return
-    if domains <= 0:
+@check
+def _skew(constraint: Place) -> None:
+    skew = constraint.number("maxSkew") or 0
+    if skew <= 0:
+        constraint.invalid("maxSkew", skew, "must be greater than zero")
+
+
+@check
+def _domains(constraint: Place) -> None:
+    domains, action = constraint.number("minDomains"), constraint.text("whenUnsatisfiable")
+    if domains is not None and domains <= 0:
         constraint.invalid("minDomains", domains, "must be greater than zero")
-    if action != "DoNotSchedule":
+    if domains is not None and action != "DoNotSchedule":
         detail = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
         constraint.invalid("minDomains", domains, detail)
+
+
+@check
+def _spread(spec: Place) -> None:
+    """Check that no two spread constraints have the same topology and action (validateTopologySpreadConstraints)."""
+    report_repeats(
+        spec.objects("topologySpreadConstraints"),
+        "",
+        lambda place: f"{{{place.text('topologyKey')}, {place.text('whenUnsatisfiable')}}}",
+    )
+
+
+@check
+def _gate(gate: Place) -> None:
+    gate.check("", label_key_problem(gate.text("name")))
+
+
+@check
+def _gates(spec: Place) -> None:
+    """Check that the scheduling gates are unique; a new gated pod must not have a node."""
+    gates = report_repeats(spec.objects("schedulingGates"), "", lambda gate: gate.text("name"))
+    if gates and spec.context.is_new and spec.text("nodeName"):
+        spec.forbidden("nodeName", "cannot be set until all schedulingGates have been cleared")

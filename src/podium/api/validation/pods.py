@@ -1,120 +1,185 @@
-"""Pods, and the templates that they are made from (core/validation, ValidatePodCreate and ValidatePodTemplateSpec)."""
+"""Validation of pods and pod templates (core/validation, ValidatePodCreate and ValidatePodTemplateSpec)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
+from podium.api.checks import check as refuse
+from podium.api.checks import check_amounts
 from podium.api.names import label_key_problem, label_name_problem, subdomain_problem
-from podium.api.pod import PodSpec
+from podium.api.pod import MIRROR_ANNOTATION, PodSpec
 from podium.api.policy import PREEMPTION_POLICIES
-from podium.api.quantity import format_quantity, milli_value
+from podium.api.quantity import CPU, format_quantity, is_pod_level, milli_value
 from podium.api.resource_requests import container_requests
-from podium.api.resources import CPU, is_pod_level
-from podium.api.validation.affinity import check_affinity
-from podium.api.validation.amounts import amount, check_overhead, check_requirements, pod_resource_problem
-from podium.api.validation.containers import PodContext, check_containers, check_host_network_ports
-from podium.api.validation.finding import Finding
-from podium.api.validation.formats import ip_problem, search_domain_problem
-from podium.api.validation.metadata import check_annotations, check_own_name, check_pod_annotations
-from podium.api.validation.place import Place
-from podium.api.validation.placement import check_gates, check_spread, check_tolerations
-from podium.api.validation.security import check_pod_security
-from podium.api.validation.selectors import check_labels
-from podium.api.validation.volumes import check_volumes
+from podium.api.validation.amounts import amount, check_requirements, pod_resource_problem
+from podium.api.validation.findings import Findings, Place, too_long
+from podium.api.validation.formats import descending_problem, id_problem, sysctl_problem
+from podium.api.validation.placement import report_repeats
+from podium.api.validation.rules import check, check_alternatives, check_labels, check_type, declare
+from podium.api.validation.volumes import Volumes
 
-RESTART_POLICIES = ("Always", "OnFailure", "Never")
-_DNS_POLICIES = ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")
-_PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
+DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+
 _GRACE_SECONDS = 30
 _MAX_NAMESERVERS, _MAX_SEARCHES, _MAX_SEARCH_CHARACTERS = 3, 32, 2_048
-_MAX_DEADLINE_SECONDS = 2**31 - 1
+_MAX_INT32 = 2**31 - 1
+_MAX_ANNOTATIONS_BYTES = 262_144
 _CACHE = 1_024
 _OWN_NAMES = (("nodeName", subdomain_problem), ("hostname", label_name_problem))
 _ANY = "any"
 _ACCESS = "kube-api-access-"
 _ANY_VOLUME = b'"kube-api-access-any"'
+_LABEL_KEYS = b"atchLabelKeys"
+_PROFILES = ("Localhost", "RuntimeDefault", "Unconfined")
+_NOT_WINDOWS = ("appArmorProfile", "runAsGroup", "runAsUser", "seLinuxOptions", "seccompProfile")
+_NOT_WINDOWS_OF_POD = (
+    *("fsGroup", "fsGroupChangePolicy", "seLinuxChangePolicy"),
+    *("supplementalGroups", "supplementalGroupsPolicy", "sysctls"),
+)
+_NOT_WINDOWS_OF_CONTAINER = (
+    *("allowPrivilegeEscalation", "capabilities", "privileged", "procMount", "readOnlyRootFilesystem"),
+)
+
+declare(
+    f"""\
+AppArmorProfile: @profile
+HostAlias: ip::ip hostnames:subdomain
+Pod: @pod status
+PodDNSConfig: @dns nameservers:ip searches:search-domain options
+PodDNSConfigOption: @dns_option
+PodOS: @system_name name:linux|windows
+PodReadinessGate: conditionType::key
+PodResourceClaim: @claim_source
+PodSecurityContext: runAsUser:id runAsGroup:id fsGroup:id @pod_security fsGroupChangePolicy:Always|OnRootMismatch
+  supplementalGroupsPolicy:Merge|Strict seLinuxChangePolicy:MountOption|Recursive seccompProfile appArmorProfile
+  sysctls
+PodSpec: volumes#name resourceClaims#name @containers @ephemeral @host_network @pod_resources
+  overhead:container-amounts* securityContext @host_users os @system restartPolicy:Always|OnFailure|Never*
+  preemptionPolicy:{"|".join(PREEMPTION_POLICIES)}* activeDeadlineSeconds:1..{_MAX_INT32}
+  serviceAccountName:subdomain nodeName:subdomain priorityClassName:subdomain runtimeClassName:subdomain
+  hostname:label subdomain:label nodeSelector:labels affinity tolerations @spread topologySpreadConstraints
+  schedulingGates @gates readinessGates dnsPolicy:ClusterFirst|ClusterFirstWithHostNet|Default|None @nameservers
+  dnsConfig hostAliases
+PodStatus: phase:Pending|Running|Succeeded|Failed|Unknown*
+SeccompProfile: @profile
+SecurityContext: runAsUser:id runAsGroup:id seccompProfile appArmorProfile procMount:Default|Unmasked @escalation
+Sysctl: name!:sysctl
+""",
+    """\
+ObjectMeta: annotations:annotations
+Pod: spec
+PodSpec: containers:..1000 initContainers:..1000 containers initContainers resources tolerations:..1000
+  topologySpreadConstraints:..1000 volumes:..1000 schedulingGates:..1000
+PodStatus: startTime:time @observed
+PodTemplateSpec: metadata spec
+""",
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
-    """What a specification belongs to: the pod's name and labels, and whether it is a pod at all.
+class PodContext:
+    """What the validity of a spec depends on: the pod's name and labels, and whether it is a pod or a template.
 
-    A template has no name; `volumes` are those that a StatefulSet adds to its pods. What a pod that was in a cluster
-    came to have there, such as a node or containers for debugging, a new one cannot ask for.
+    A template has no name, and its labels have no effect. Fields that a pod gets in a cluster, such as a node or
+    ephemeral containers, are not allowed for a new one. The `volumes` are at first those that a StatefulSet adds.
+    `check_pod_spec` adds those of the spec, and the other values on which containers depend.
     """
 
     name: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     is_template: bool = False
     is_new: bool = True
-    volumes: tuple[str, ...] = ()
+    volumes: Volumes = field(default_factory=dict)
+    claims: frozenset[str] = frozenset()
+    grace_seconds: int = _GRACE_SECONDS
+    restart_policy: str = "Always"
 
 
-def check_pod(pod: Place) -> None:
-    """A pod; one with a uid has been in a cluster."""
+def check_pod_spec(spec: Place, context: PodContext) -> None:
+    """Check a pod's spec (ValidatePodSpec)."""
+    own = {volume.text("name"): volume.value for volume in reversed(spec.objects("volumes"))}
+    grace_seconds = spec.number("terminationGracePeriodSeconds")
+    spec.context = replace(
+        context,
+        labels={} if context.is_template else context.labels,
+        volumes={**context.volumes, **own},
+        claims=frozenset(claim.text("name") for claim in spec.objects("resourceClaims")),
+        grace_seconds=_GRACE_SECONDS if grace_seconds is None else grace_seconds,
+        restart_policy=spec.text("restartPolicy", "Always"),
+    )
+    check_type(spec, "PodSpec")
+
+
+@check
+def _pod(pod: Place) -> None:
+    """Check a pod; one with a uid comes from a cluster."""
     metadata, spec = pod.child_or_empty("metadata"), pod.child_or_empty("spec")
     check_pod_annotations(metadata, spec)
-    is_new = not metadata.text("uid")
-    sort = Owner(_ANY, is_new=is_new)
+    sort = PodContext(_ANY, is_new=not metadata.text("uid"))
     if not _is_like_one_that_is_right(spec.value, metadata.value, sort):
         check_pod_spec(spec, replace(sort, name=metadata.text("name"), labels=_labels(metadata)))
-    pod.child_or_empty("status").check_one_of("phase", _PHASES)
 
 
-def check_template(workload: Place, name: str = "template", volumes: tuple[str, ...] = ()) -> Place:
-    """The template in a field, which is returned; `volumes` are those that its pods get beside its own."""
-    template = workload.child(name)
+def check_template(workload: Place, added_volumes: Iterable[str] = ()) -> Place:
+    """Check the template of a workload, and return it; `added_volumes` are additional ones of its pods."""
+    template = workload.child("template")
     if template is None:
-        workload.required(name)
-        return workload.child_or_empty(name)
+        workload.required("template")
+        return workload.child_or_empty("template")
     metadata, spec = template.child_or_empty("metadata"), template.child_or_empty("spec")
     check_labels(metadata, "labels")
     check_annotations(metadata)
     check_pod_annotations(metadata, spec)
-    sort = Owner(is_template=True, volumes=volumes)
+    sort = PodContext(is_template=True, volumes=_claims(added_volumes))
     if not _is_like_one_that_is_right(spec.value, metadata.value, sort):
-        check_pod_spec(spec, replace(sort, labels=_labels(metadata)))
+        check_pod_spec(spec, sort)
     return template
 
 
-def check_pod_spec(spec: Place, owner: Owner) -> None:
-    """All of a pod's specification (ValidatePodSpec)."""
-    volumes: dict[str, Mapping[str, Any]] = {name: {"persistentVolumeClaim": {}} for name in owner.volumes}
-    volumes.update(check_volumes(spec, owner.name))
-    claims = _check_claims(spec)
-    grace_seconds = spec.number("terminationGracePeriodSeconds")
-    context = PodContext(
-        volumes,
-        claims,
-        _GRACE_SECONDS if grace_seconds is None else grace_seconds,
-        spec.text("restartPolicy", "Always"),
-        owner.is_template,
-    )
-    check_containers(spec, context)
-    if owner.is_new and spec.objects("ephemeralContainers"):
-        detail = "ephemeral containers not allowed in pod template" if owner.is_template else "cannot be set on create"
-        spec.forbidden("ephemeralContainers", detail)
-    if spec.flag("hostNetwork"):
-        check_host_network_ports(spec)
-    _check_own_resources(spec)
-    check_overhead(spec)
-    check_pod_security(spec)
-    _check_life(spec)
-    _check_names(spec)
-    _check_placement(spec, owner)
-    _check_network(spec)
+def check_annotations(metadata: Place) -> None:
+    """Check the keys of the annotations, whose prefixes may have capital letters, and the total size."""
+    size = 0
+    for key, value in metadata.text_mapping("annotations").items():
+        problem = label_key_problem(key.lower())
+        if problem is not None:
+            metadata.child_or_empty("annotations").check(key, problem)
+        size += len(key.encode()) + len(value.encode())
+    if size > _MAX_ANNOTATIONS_BYTES:
+        metadata.report(too_long(metadata.path("annotations"), _MAX_ANNOTATIONS_BYTES))
 
 
-def _is_like_one_that_is_right(spec: Mapping[str, Any], metadata: Mapping[str, Any], sort: Owner) -> bool:
-    """Whether the specification differs from one that is right in nothing but names that each pod has for itself.
+def check_pod_annotations(metadata: Place, spec: Place) -> None:
+    """Check the annotations with a meaning for pods (ValidatePodSpecificAnnotations)."""
+    annotations = metadata.value.get("annotations")
+    if not isinstance(annotations, dict):
+        return
+    place = metadata.child_or_empty("annotations")
+    mirror = annotations.get(MIRROR_ANNOTATION)
+    if mirror is not None and not spec.text("nodeName"):
+        place.invalid(MIRROR_ANNOTATION, mirror, "must set spec.nodeName if mirror pod annotation is set")
+    cost = annotations.get(DELETION_COST)
+    if isinstance(cost, str) and not _is_int32(cost):
+        place.invalid(DELETION_COST, cost, "must be a 32bit integer")
 
-    ``sort`` is what it belongs to, but for the labels. A cluster has many pods of few sorts. Those names are of its
-    node, of its host, and of the volume through which it reaches the API server.
+
+def _is_int32(text: str) -> bool:
+    """Return whether the text is valid for GetDeletionCostFromPodAnnotations: no plus, spaces or leading zeros."""
+    digits = text.removeprefix("-")
+    if not digits.isascii() or not digits.isdigit() or len(digits) > len(str(_MAX_INT32)):
+        return False
+    return (digits == "0" or digits[0] != "0") and -_MAX_INT32 - 1 <= int(text) <= _MAX_INT32
+
+
+def _is_like_one_that_is_right(spec: Mapping[str, Any], metadata: Mapping[str, Any], sort: PodContext) -> bool:
+    """Return whether the spec differs from a valid one only in pod-specific names.
+
+    `sort` is its context without the labels. A cluster has many pods of few classes. The pod-specific names are those
+    of the node, of the host, and of the volume for API access.
     """
     common = dict(spec)
     for name, problem in _OWN_NAMES:
@@ -127,7 +192,10 @@ def _is_like_one_that_is_right(spec: Mapping[str, Any], metadata: Mapping[str, A
     if not isinstance(volumes, list | tuple) or not all(map(_is_named_by_itself, volumes)):
         return False
     try:
-        encoded = msgspec.json.encode((common, metadata.get("labels")))
+        encoded = msgspec.json.encode(common)
+        # Nothing else in a spec depends on the labels, and a template's spec depends on none.
+        depends_on_labels = not sort.is_template and _LABEL_KEYS in encoded
+        encoded = b"[%b,%b]" % (encoded, msgspec.json.encode(metadata.get("labels") if depends_on_labels else None))
     except (TypeError, ValueError, OverflowError):
         return False
     accesses = [volume["name"] for volume in volumes if str(volume.get("name")).startswith(_ACCESS)]
@@ -135,21 +203,26 @@ def _is_like_one_that_is_right(spec: Mapping[str, Any], metadata: Mapping[str, A
         if _ANY_VOLUME in encoded:
             return False
         encoded = encoded.replace(f'"{accesses[-1]}"'.encode(), _ANY_VOLUME)
-    return _is_right(encoded, sort.name, sort.is_new, sort.is_template, sort.volumes)
+    return _is_right(encoded, sort.name, sort.is_new, sort.is_template, tuple(sort.volumes))
 
 
 def _is_named_by_itself(volume: Any) -> bool:
-    """Whether nothing about the volume has to do with the name of its pod."""
+    """Return whether the volume is independent of the pod's name."""
     return isinstance(volume, dict) and "ephemeral" not in volume
 
 
 @lru_cache(maxsize=_CACHE)
 def _is_right(encoded: bytes, name: str, is_new: bool, is_template: bool, volumes: tuple[str, ...]) -> bool:
     spec, labels = msgspec.json.decode(encoded)
-    findings: list[Finding] = []
+    findings = Findings()
     known = labels if isinstance(labels, dict) else {}
-    check_pod_spec(Place(spec, findings), Owner(name, known, is_template, is_new, volumes))
+    check_pod_spec(Place(spec, findings), PodContext(name, known, is_template, is_new, _claims(volumes)))
     return not findings
+
+
+def _claims(names: Iterable[str]) -> Volumes:
+    """Return volumes of these names for claims."""
+    return {name: {"persistentVolumeClaim": {}} for name in names}
 
 
 def _labels(metadata: Place) -> Mapping[str, str]:
@@ -157,51 +230,43 @@ def _labels(metadata: Place) -> Mapping[str, str]:
     return labels if isinstance(labels, dict) else {}
 
 
-def _check_life(spec: Place) -> None:
-    """How long the pod lives, and what is more important."""
-    spec.check_one_of("restartPolicy", RESTART_POLICIES)
-    spec.check_one_of("preemptionPolicy", PREEMPTION_POLICIES)
-    spec.check_range("activeDeadlineSeconds", 1, _MAX_DEADLINE_SECONDS)
+@check
+def _observed(status: Place) -> None:
+    """Refuse a nominated node and reported amounts that cannot be read, whatever the resources' names."""
+    if node := status.text("nominatedNodeName"):
+        refuse(subdomain_problem(node), status.path("nominatedNodeName"))
+    statuses = (*status.objects("containerStatuses"), *status.objects("initContainerStatuses"))
+    for place in (*statuses, status):
+        if place.has("resources") or place.has("allocatedResources"):
+            for amounts in (place.child_or_empty("resources").child("requests"), place.child("allocatedResources")):
+                if amounts is not None:
+                    check_amounts(amounts.value, amounts.path())
 
 
-def _check_names(spec: Place) -> None:
-    """The names of other objects, and those that the pod itself is known by."""
-    for name in ("serviceAccountName", "nodeName", "priorityClassName", "runtimeClassName"):
-        if spec.text(name):
-            spec.check(name, subdomain_problem(spec.text(name)))
-    for name in ("hostname", "subdomain"):
-        if spec.text(name):
-            spec.check(name, label_name_problem(spec.text(name)))
+@check
+def _ephemeral(spec: Place) -> None:
+    if spec.context.is_new and spec.objects("ephemeralContainers"):
+        of_template = "ephemeral containers not allowed in pod template"
+        spec.forbidden("ephemeralContainers", of_template if spec.context.is_template else "cannot be set on create")
 
 
-def _check_placement(spec: Place, owner: Owner) -> None:
-    check_labels(spec, "nodeSelector")
-    check_affinity(spec, {} if owner.is_template else owner.labels)
-    check_tolerations(spec)
-    check_spread(spec, {} if owner.is_template else owner.labels)
-    check_gates(spec, owner.is_new)
-    for gate in spec.objects("readinessGates"):
-        gate.check("conditionType", label_key_problem(gate.text("conditionType")))
+@check
+def _claim_source(claim: Place) -> None:
+    """Check that a resource claim of a pod is stated once."""
+    given = claim.given("resourceClaimName", "resourceClaimTemplateName")
+    if len(given) > 1:
+        detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+        claim.invalid("", claim.text("name"), detail)
+    elif not given:
+        detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+        claim.invalid("", claim.text("name"), detail)
+    for name in given:
+        claim.check(name, subdomain_problem(claim.text(name)))
 
 
-def _check_claims(spec: Place) -> frozenset[str]:
-    """The resource claims of a pod; returns their names."""
-    names: set[str] = set()
-    for claim in spec.objects("resourceClaims"):
-        name = check_own_name(claim, names)
-        given = [reference for reference in ("resourceClaimName", "resourceClaimTemplateName") if claim.has(reference)]
-        if len(given) > 1:
-            detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-            claim.invalid("", name, detail)
-        elif not given:
-            claim.invalid("", name, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`")
-        for reference in given:
-            claim.check(reference, subdomain_problem(claim.text(reference)))
-    return frozenset(names)
-
-
-def _check_own_resources(spec: Place) -> None:
-    """The resources of the pod as a whole, which its containers share."""
+@check
+def _pod_resources(spec: Place) -> None:
+    """Check the pod-level resources, which containers share."""
     resources = spec.child("resources")
     if resources is None:
         return
@@ -211,56 +276,125 @@ def _check_own_resources(spec: Place) -> None:
     requests, limits = resources.child_or_empty("requests"), resources.child_or_empty("limits")
     for name, needed in _needed_milli(spec).items():
         asked = requests.value.get(name, 0)
-        # Where there are limits, what is not requested becomes what the containers need.
+        # With limits, unset requests default to what the containers need.
         if not is_pod_level(name) or (limits.value and name not in requests.value) or amount(asked) is None:
             continue
         if milli_value(asked) < needed:
             shown = format_quantity(needed if name == CPU else -(-needed // 1_000), name)
             requests.invalid(name, asked, f"must be greater than or equal to aggregate container requests of {shown}")
     for container in spec.objects("containers"):
-        for name, value in container.child_or_empty("resources").child_or_empty("limits").value.items():
+        of_container = container.child_or_empty("resources", "limits")
+        for name, value in of_container.value.items():
             most, limit = amount(limits.value.get(name)), amount(value)
             if most is not None and limit is not None and limit > most:
-                detail = f"must be less than or equal to pod limits of {limits.value[name]}"
-                container.child_or_empty("resources").child_or_empty("limits").invalid(name, value, detail)
+                of_container.invalid(name, value, f"must be less than or equal to pod limits of {limits.value[name]}")
 
 
 def _needed_milli(spec: Place) -> Mapping[str, int]:
-    """What the containers request together; nothing where that cannot be read, which is a problem of its own."""
+    """Return the total requests of the containers; empty if unreadable, which is reported elsewhere."""
     try:
         return container_requests(msgspec.convert(spec.value, PodSpec))
     except (msgspec.ValidationError, ValueError):
         return {}
 
 
-def _check_network(spec: Place) -> None:
-    """Names that the pod's containers look up."""
-    policy, settings = spec.text("dnsPolicy"), spec.child("dnsConfig")
-    spec.check_one_of("dnsPolicy", _DNS_POLICIES)
-    if policy == "None" and not spec.child_or_empty("dnsConfig").entries("nameservers"):
+@check
+def _nameservers(spec: Place) -> None:
+    if spec.text("dnsPolicy") == "None" and not spec.child_or_empty("dnsConfig").entries("nameservers"):
         detail = "must provide at least one DNS nameserver when `dnsPolicy` is None"
         spec.child_or_empty("dnsConfig").required("nameservers", detail)
-    if settings is not None:
-        _check_dns(settings)
-    for alias in spec.objects("hostAliases"):
-        alias.check("ip", ip_problem(alias.text("ip")))
-        for name in alias.texts("hostnames"):
-            name.check("", subdomain_problem(name.value))
 
 
-def _check_dns(settings: Place) -> None:
-    servers, searches = settings.texts("nameservers"), settings.texts("searches")
-    if len(servers) > _MAX_NAMESERVERS:
+@check
+def _dns(settings: Place) -> None:
+    searches = settings.texts("searches")
+    if len(settings.texts("nameservers")) > _MAX_NAMESERVERS:
         settings.invalid("nameservers", [], f"must not have more than {_MAX_NAMESERVERS} nameservers")
-    for server in servers:
-        server.check("", ip_problem(server.value))
     if len(searches) > _MAX_SEARCHES:
         settings.invalid("searches", [], f"must not have more than {_MAX_SEARCHES} search paths")
     if len(" ".join(place.value for place in searches)) > _MAX_SEARCH_CHARACTERS:
         detail = f"must not have more than {_MAX_SEARCH_CHARACTERS} characters (including spaces) in the search list"
         settings.invalid("searches", [], detail)
-    for search in searches:
-        search.check("", search_domain_problem(search.value))
-    for option in settings.objects("options"):
-        if not option.text("name"):
-            option.required("", "must not be empty")
+
+
+@check
+def _dns_option(option: Place) -> None:
+    if not option.text("name"):
+        option.required("", "must not be empty")
+
+
+@check
+def _escalation(context: Place) -> None:
+    """Check that a container without privilege escalation has no more privileges anyway."""
+    if context.value.get("allowPrivilegeEscalation") is not False:
+        return
+    if context.flag("privileged"):
+        context.invalid("", {}, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true")
+    added = context.child_or_empty("capabilities").texts("add")
+    if any(place.value == "CAP_SYS_ADMIN" for place in added):
+        detail = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
+        context.invalid("", {}, detail)
+
+
+@check
+def _host_users(spec: Place) -> None:
+    for name in ("hostPID", "hostIPC") if spec.value.get("hostUsers") is False else ():
+        if spec.flag(name):
+            spec.forbidden(name, "when `pod.Spec.HostUsers` is false")
+
+
+@check
+def _pod_security(context: Place) -> None:
+    for group in context.entries("supplementalGroups"):
+        if type(group.value) is int:
+            group.check("", id_problem(group.value))
+    spec = context.owner
+    if spec.flag("shareProcessNamespace") and spec.flag("hostPID"):
+        spec.invalid("shareProcessNamespace", True, "ShareProcessNamespace and HostPID cannot both be enabled")
+    sysctls = context.objects("sysctls")
+    report_repeats((place for place in sysctls if sysctl_problem(place.text("name")) is None), "name")
+
+
+@check
+def _profile(profile: Place) -> None:
+    """Check a seccomp or AppArmor profile: its type, and its file for type Localhost."""
+    name, type_, file = profile.field, profile.text("type"), profile.text("localhostProfile")
+    if not type_:
+        profile.required("type", f"type is required when {name} is set")
+        return
+    check_alternatives(profile, "type", _PROFILES)
+    if type_ != "Localhost":
+        if profile.has("localhostProfile"):
+            profile.invalid("localhostProfile", file, f"can only be set when {name} type is Localhost")
+    elif not file:
+        profile.required("localhostProfile", f"must be set when {name} type is Localhost")
+    elif name == "seccompProfile":
+        profile.check("localhostProfile", descending_problem(file))
+
+
+@check
+def _system_name(system: Place) -> None:
+    if not system.text("name"):
+        system.required("name", "cannot be empty")
+
+
+@check
+def _system(spec: Place) -> None:
+    """Check for fields that are not allowed for the pod's operating system."""
+    name = spec.child_or_empty("os").text("name")
+    containers = [container for part in ("containers", "initContainers") for container in spec.objects(part)]
+    contexts = [place.child_or_empty("securityContext") for place in (spec, *containers)]
+    if name == "linux":
+        for context in contexts:
+            _forbid(context, ("windowsOptions",), "a linux pod")
+    elif name == "windows":
+        _forbid(spec, ("hostPID", "hostIPC", "hostUsers", "shareProcessNamespace"), "a windows pod")
+        _forbid(contexts[0], sorted([*_NOT_WINDOWS, *_NOT_WINDOWS_OF_POD]), "a windows pod")
+        for context in contexts[1:]:
+            _forbid(context, sorted([*_NOT_WINDOWS, *_NOT_WINDOWS_OF_CONTAINER]), "a windows pod")
+
+
+def _forbid(place: Place, names: Iterable[str], pod: str) -> None:
+    for name in place.given(*names):
+        if place.value[name] is not False:
+            place.forbidden(name, f"cannot be set for {pod}")

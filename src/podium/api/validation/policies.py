@@ -1,38 +1,237 @@
-"""Who may be disrupted, who goes first, and what a container runtime takes.
+"""Validation of quotas, limit ranges, priority classes, disruption budgets and the DisruptionPolicy.
 
-The rules of pkg/apis/policy/validation, pkg/apis/scheduling/validation and pkg/apis/node/validation. Podium takes
-further preemption policies than kube-apiserver does.
+Source: core/validation, pkg/apis/policy/validation, pkg/apis/scheduling/validation.
 """
 
 from __future__ import annotations
 
-from podium.api.names import label_name_problem
-from podium.api.policy import PREEMPTION_POLICIES
-from podium.api.validation.amounts import check_amounts, container_resource_problem
-from podium.api.validation.place import Place
-from podium.api.validation.placement import check_tolerations
-from podium.api.validation.selectors import check_label_selector, check_labels
-from podium.api.validation.workloads import check_share
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from podium.api.budget_limits import strictness_problem
+from podium.api.checks import check as refuse
+from podium.api.checks import check_amount, check_count, check_one_of, check_share, check_time
+from podium.api.disruption_policy import (
+    POLICY_NAME,
+    DefaultBudget,
+    DisruptionPolicy,
+    DisruptionPolicySpec,
+    PriorityRule,
+)
+from podium.api.disruption_rate import MAX_DISRUPTIONS, Cap, parse_rate
+from podium.api.errors import InputError, field_path, shown
+from podium.api.names import label_key_problem, subdomain_problem
+from podium.api.policy import POLICY_ANNOTATION, PREEMPTION_POLICIES, PodDisruptionBudgetSpec
+from podium.api.quantity import is_extended, is_huge_pages, parse_quantity
+from podium.api.quota import PRIORITY_CLASS, SCOPES
+from podium.api.selectors import LabelSelector, requirement_problem
+from podium.api.times import parse_duration
+from podium.api.validation import amounts
+from podium.api.validation.findings import Place
+from podium.api.validation.placement import report_repeats
+from podium.api.validation.rules import check, declare
 
 _SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _HIGHEST_OF_USERS = 1_000_000_000
+_MIN_INT32 = -(2**31)
+_MAX_LEVELS = 100
+_MAX_AVOID_ENTRIES = 1_000
+_NANO = 10**9
+
+_EXISTING = tuple(scope for scope in SCOPES if scope != PRIORITY_CLASS)
+_OPPOSITES = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
+_COMPUTED = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
+_STORED = ("ephemeral-storage", "requests.ephemeral-storage", "limits.ephemeral-storage", "requests.storage")
+_PLAIN = frozenset((*amounts.WHOLE_COUNTS, *_COMPUTED, *_STORED))
+
+_LIMIT_TYPES = ("Pod", "Container", "PersistentVolumeClaim")
+_PARTS = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
+# Two parts of which the first must not exceed the second, and the part that is reported.
+_ORDERED = (
+    ("min", "max", "min"),
+    ("min", "defaultRequest", "defaultRequest"),
+    ("defaultRequest", "max", "defaultRequest"),
+    ("defaultRequest", "default", "defaultRequest"),
+    ("min", "default", "default"),
+    ("default", "max", "default"),
+)
+
+declare(
+    f"""\
+LimitRange: spec
+LimitRangeItem: @limit
+LimitRangeSpec: @limit_types limits
+PodDisruptionBudget: spec status
+PodDisruptionBudgetSpec: @one_number minAvailable:share* maxUnavailable:share*
+  unhealthyPodEvictionPolicy:AlwaysAllow|IfHealthyBudget selector
+PodDisruptionBudgetStatus: disruptionsAllowed:0.. currentHealthy:0.. desiredHealthy:0.. expectedPods:0..
+PriorityClass: @reserved_priority preemptionPolicy:{"|".join(PREEMPTION_POLICIES)}*
+ResourceQuota: spec
+ResourceQuotaSpec: @hard @scopes scopeSelector
+ScopeSelector: matchExpressions
+ScopedResourceSelectorRequirement: @scope_requirement
+""",
+    """\
+LimitRangeItem: max:amounts min:amounts default:amounts defaultRequest:amounts maxLimitRequestRatio:amounts
+PodDisruptionBudget: @usable_budget
+PriorityClass: @usable_priority
+ResourceQuota: @usable_quota
+""",
+)
 
 
-def check_budget(budget: Place) -> None:
-    """A disruption budget: how many pods must stay, or may go, not both."""
-    spec = budget.child_or_empty("spec")
-    if spec.has("minAvailable") and spec.has("maxUnavailable"):
-        spec.invalid("", {}, "minAvailable and maxUnavailable cannot be both set")
-    check_share(spec, "minAvailable")
-    check_share(spec, "maxUnavailable")
-    spec.check_one_of("unhealthyPodEvictionPolicy", ("AlwaysAllow", "IfHealthyBudget"))
-    check_label_selector(spec, "selector")
-    counts = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
-    budget.child_or_empty("status").check_not_negative(*counts)
+@check
+def _hard(spec: Place) -> None:
+    hard = spec.child_or_empty("hard")
+    for name in hard.value:
+        hard.check(name, label_key_problem(name))
+        amounts.check_amount(hard, name, name)
 
 
-def check_priority_class(priority_class: Place) -> None:
-    """A name for a priority; the highest values and the names with `system-` are the system's."""
+@check
+def _scopes(spec: Place) -> None:
+    scopes = [text.value for text in spec.texts("scopes")]
+    for scope in scopes:
+        if scope not in SCOPES:
+            spec.invalid("scopes", scope, "unsupported scope")
+    selector = spec.child_or_empty("scopeSelector")
+    for named in ({*scopes}, {place.text("scopeName") for place in selector.objects("matchExpressions")}):
+        for pair in _OPPOSITES:
+            if named.issuperset(pair):
+                spec.invalid("scopes", sorted(named), "conflicting scopes")
+
+
+@check
+def _scope_requirement(requirement: Place) -> None:
+    scope, operator, values = requirement.text("scopeName"), requirement.text("operator"), requirement.texts("values")
+    if scope not in SCOPES:
+        requirement.invalid("scopeName", scope, "unsupported scope")
+    if scope in _EXISTING and operator != "Exists":
+        requirement.invalid("operator", operator, f"must be 'Exists' when scope is {scope}")
+    if operator in ("In", "NotIn"):
+        if not values:
+            detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+            requirement.required("values", detail)
+    elif operator not in ("Exists", "DoesNotExist"):
+        requirement.invalid("operator", operator, "not a valid selector operator")
+    elif values:
+        detail = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
+        requirement.invalid("values", [], detail)
+
+
+@check
+def _usable_quota(quota: Place) -> None:
+    """Refuse a quota whose limits or scopes do not exist."""
+    spec, status = quota.child_or_empty("spec"), quota.child_or_empty("status")
+    for place in (spec.child_or_empty("hard"), status.child_or_empty("hard"), status.child_or_empty("used")):
+        for name, amount in place.value.items():
+            _refuse_amount(name, amount, field_path(place.path(), name))
+    hard, scopes = spec.child_or_empty("hard").value, spec.value.get("scopes", ())
+    check_count(scopes, spec.path("scopes"))
+    _refuse_scopes(scopes, hard, spec.path("scopes"))
+    selector = spec.child("scopeSelector")
+    requirements = () if selector is None else selector.objects("matchExpressions")
+    if selector is None:
+        return
+    path = selector.path("matchExpressions")
+    check_count(requirements, path)
+    for requirement in requirements:
+        _refuse_requirement(requirement)
+    _refuse_scopes([requirement.value["scopeName"] for requirement in requirements], hard, path)
+
+
+def _refuse_amount(name: str, amount: Any, path: str) -> None:
+    refuse(label_key_problem(name), path)
+    if "/" not in name and name not in _PLAIN and not is_huge_pages(name.removeprefix("requests.")):
+        raise InputError(
+            f"{shown(name)} is nothing that a quota limits; write pods, requests.cpu, limits.memory, "
+            "requests.example.com/gpu, or count/ and a resource such as count/jobs.batch",
+            path=path,
+        )
+    check_amount(amount, path)
+    if (name in amounts.WHOLE_COUNTS or is_extended(name)) and parse_quantity(amount) % _NANO:
+        raise InputError(f"{shown(amount)} is not a whole number, and {name} are counted", path=path)
+
+
+def _refuse_scopes(scopes: Collection[str], hard: Collection[str], path: str) -> None:
+    for scope in scopes:
+        check_one_of(scope, SCOPES, path)
+        allowed = ("pods",) if scope == "BestEffort" else ("pods", *_COMPUTED)
+        for name in hard:
+            if name in _PLAIN and name not in allowed:
+                problem = f"the scope {scope} does not go with {name}; it goes with {', '.join(allowed)}"
+                raise InputError(problem, path=path)
+    for one, other in _OPPOSITES:
+        if one in scopes and other in scopes:
+            raise InputError(f"{one} and {other} exclude one another; remove one", path=path)
+
+
+def _refuse_requirement(requirement: Place) -> None:
+    scope, operator = requirement.text("scopeName"), requirement.text("operator")
+    check_one_of(scope, SCOPES, requirement.path("scopeName"))
+    check_one_of(operator, ("In", "NotIn", "Exists", "DoesNotExist"), requirement.path("operator"))
+    if scope != PRIORITY_CLASS and operator != "Exists":
+        raise InputError(f"must be Exists with the scope {scope}", path=requirement.path("operator"))
+    if operator in ("In", "NotIn") and not requirement.value.get("values"):
+        raise InputError(f"{operator} needs at least one value", path=requirement.path("values"))
+    if operator in ("Exists", "DoesNotExist") and requirement.value.get("values"):
+        raise InputError(f"{operator} takes no values", path=requirement.path("values"))
+
+
+@check
+def _limit_types(spec: Place) -> None:
+    """Check that the types of limits are known, and each is given once."""
+    for limit in report_repeats(spec.objects("limits"), "type"):
+        type_ = limit.text("type")
+        problem = label_key_problem(type_)
+        if problem is None and "/" not in type_ and type_ not in _LIMIT_TYPES:
+            problem = f"{shown(type_)}: must be a standard limit type or fully qualified"
+        limit.check("type", problem)
+
+
+@check
+def _limit(limit: Place) -> None:
+    """Check the amounts of a limit, which must be consistent."""
+    type_, parts = limit.text("type"), {part: limit.child_or_empty(part).value for part in _PARTS}
+    of_containers = type_ in ("Pod", "Container")
+    rule = amounts.container_resource_problem if of_containers else amounts.resource_name_problem
+    for part in _PARTS:
+        if type_ != "Pod" or part not in ("default", "defaultRequest"):
+            amounts.check_amounts(limit, part, rule)
+        elif limit.value.get(part):
+            limit.forbidden(part, "may not be specified when `type` is 'Pod'")
+    if type_ == "PersistentVolumeClaim" and not any("storage" in parts[part] for part in ("min", "max")):
+        limit.required("limits", "either minimum or maximum storage value is required, but neither was provided")
+    for name in sorted({name for part in parts.values() for name in part}):
+        _check_order(limit, name, {part: values[name] for part, values in parts.items() if name in values})
+
+
+def _check_order(limit: Place, name: str, written: Mapping[str, Any]) -> None:
+    """Check the order of the amounts of a resource, as they are written by part."""
+    found = {part: amounts.amount(value) for part, value in written.items()}
+    known = {part: amount for part, amount in found.items() if amount is not None}
+    for lower, upper, at in _ORDERED:
+        if lower in known and upper in known and known[lower] > known[upper]:
+            detail = f"{lower} value {written[lower]} is greater than {upper} value {written[upper]}"
+            limit.child_or_empty(at).invalid(name, written[at], detail)
+    ratio = known.get("maxLimitRequestRatio")
+    if ratio is not None:
+        stated, place = written["maxLimitRequestRatio"], limit.child_or_empty("maxLimitRequestRatio")
+        if ratio < _NANO:
+            place.invalid(name, stated, f"ratio {stated} is less than 1")
+        least, most = known.get("min"), known.get("max")
+        if least and most is not None and ratio * least > most * _NANO:
+            place.invalid(name, stated, f"ratio {stated} is greater than max/min = {most / least:f}")
+    request, default = known.get("defaultRequest"), known.get("default")
+    if request is not None and default is not None and request < default and not amounts.is_overcommittable(name):
+        detail = f"default value {written['default']} must equal to defaultRequest value in {name}"
+        limit.child_or_empty("defaultRequest").invalid(name, written["defaultRequest"], detail)
+
+
+@check
+def _reserved_priority(priority_class: Place) -> None:
+    """Check that only the system's classes have the highest values and the prefix `system-`."""
     name = priority_class.child_or_empty("metadata").text("name")
     value = priority_class.number("value") or 0
     if name.startswith("system-"):
@@ -42,20 +241,172 @@ def check_priority_class(priority_class: Place) -> None:
     elif value > _HIGHEST_OF_USERS:
         detail = f"maximum allowed value of a user defined priority is {_HIGHEST_OF_USERS}"
         priority_class.forbidden("value", detail)
-    priority_class.check_one_of("preemptionPolicy", PREEMPTION_POLICIES)
 
 
-def check_runtime_class(runtime_class: Place) -> None:
-    """How pods of a runtime class run, what that takes, and on which nodes they can."""
-    handler = runtime_class.text("handler")
-    if handler:
-        runtime_class.check("handler", label_name_problem(handler))
-    else:
-        runtime_class.required("handler")
-    overhead = runtime_class.child("overhead")
-    if overhead is not None:
-        check_amounts(overhead, "podFixed", container_resource_problem, counts_pages=True)
-    scheduling = runtime_class.child("scheduling")
-    if scheduling is not None:
-        check_labels(scheduling, "nodeSelector")
-        check_tolerations(scheduling)
+@check
+def _usable_priority(priority_class: Place) -> None:
+    metadata, value = priority_class.child_or_empty("metadata"), priority_class.number("value") or 0
+    annotations = metadata.child_or_empty("annotations")
+    if annotations.has(POLICY_ANNOTATION):
+        check_one_of(annotations.value[POLICY_ANNOTATION], PREEMPTION_POLICIES, annotations.path(POLICY_ANNOTATION))
+    if value > _HIGHEST_OF_USERS and not metadata.text("name").startswith("system-"):
+        problem = f"{value} is out of range; above {_HIGHEST_OF_USERS} are system classes only"
+        raise InputError(problem, path=priority_class.path("value"))
+
+
+@check
+def _one_number(spec: Place) -> None:
+    if spec.has("minAvailable") and spec.has("maxUnavailable"):
+        spec.invalid("", {}, "minAvailable and maxUnavailable cannot be both set")
+
+
+@check
+def _usable_budget(budget: Place) -> None:
+    """Refuse a budget with two numbers, an unreadable rate, or an unreadable status."""
+    spec, status = budget.child_or_empty("spec"), budget.child_or_empty("status")
+    if spec.value.get("minAvailable") is not None and spec.value.get("maxUnavailable") is not None:
+        raise InputError("minAvailable and maxUnavailable cannot be both set; remove one", path=spec.path())
+    for name, time in status.text_mapping("disruptedPods").items():
+        check_time(time, field_path(status.path("disruptedPods"), name))
+    annotations, rate = budget.child_or_empty("metadata", "annotations"), status.child("disruptionRate")
+    if annotations.has(MAX_DISRUPTIONS):
+        _refuse_rate(annotations.value[MAX_DISRUPTIONS], annotations.path(MAX_DISRUPTIONS))
+    if rate is not None:
+        _refuse_rate(rate.value["max"], rate.path("max"))
+        check_time(rate.value.get("fullTime"), rate.path("fullTime"))
+        if rate.value.get("atLeast") is not None:
+            _refuse_rate(rate.value["atLeast"], rate.path("atLeast"))
+
+
+def check_disruption_policy(policy: DisruptionPolicy) -> None:
+    """Check the only DisruptionPolicy, and each of its parts."""
+    name, spec = policy.metadata.name, policy.spec
+    if name != POLICY_NAME:
+        problem = f"{shown(name)} is not the name of a cluster's one DisruptionPolicy; write {POLICY_NAME}"
+        raise InputError(problem, path=".metadata.name")
+    _refuse_levels(spec.levels, ".spec.priorities")
+    _refuse_rules(spec.priority_rules, ".spec.priorityRules")
+    _refuse_default_budgets(spec.default_budgets, ".spec.defaultBudgets")
+    _refuse_bounds(spec, ".spec.budgetBounds")
+    _refuse_caps(spec.caps, ".spec.caps")
+    most = spec.avoid_lists.max_entries
+    if not 1 <= most <= _MAX_AVOID_ENTRIES:
+        problem = f"{most} is out of range; it must be 1 to {_MAX_AVOID_ENTRIES}"
+        raise InputError(problem, path=".spec.avoidLists.maxEntries")
+    _refuse_period(spec.avoid_lists.expire_after, ".spec.avoidLists.expireAfter")
+    for index, cap in enumerate(policy.status.caps):
+        check_time(cap.full_time, f".status.caps[{index}].fullTime")
+
+
+def _refuse_levels(levels: tuple[str, ...], path: str) -> None:
+    check_count(levels, path, _MAX_LEVELS)
+    for index, name in enumerate(levels):
+        if not name:
+            raise InputError('a name is missing; write it as in "Critical > Normal > Preemptible"', path=path)
+        refuse(subdomain_problem(name), path)
+        if name in levels[:index]:
+            raise InputError(f"{shown(name)} is given twice; capital letters make no difference", path=path)
+
+
+def _refuse_rules(rules: tuple[PriorityRule, ...], path: str) -> None:
+    """Check that each rule has a unique name, names a class, and can be reached."""
+    check_count(rules, path, _MAX_LEVELS)
+    names = [rule.name for rule in rules]
+    for index, rule in enumerate(rules):
+        place = f"{path}[{index}]"
+        refuse(subdomain_problem(rule.name), f"{place}.name")
+        if rule.name in names[:index]:
+            raise InputError(
+                f"{shown(rule.name)} is given twice; give each rule a name of its own", path=f"{place}.name"
+            )
+        refuse(subdomain_problem(rule.class_name), f"{place}.priorityClassName")
+        for field, selector in (("podSelector", rule.pod_selector), ("namespaceSelector", rule.namespace_selector)):
+            _refuse_conditions(selector, f"{place}.{field}")
+        if rule.is_unconditional and index + 1 < len(rules):
+            problem = f"all pods meet the conditions, so that {shown(names[index + 1])} below never counts; put it last"
+            raise InputError(problem, path=place)
+
+
+def _refuse_conditions(selector: LabelSelector | None, path: str) -> None:
+    """Check that the conditions of a selector are valid; otherwise it would match no pod."""
+    expressions = () if selector is None else selector.match_expressions
+    check_count(expressions, f"{path}.matchExpressions")
+    for index, given in enumerate(expressions):
+        check_count(given.values, f"{path}.matchExpressions[{index}].values", 10_000)
+    for index, given in enumerate(expressions):
+        problem = requirement_problem(given.key, given.operator, given.values)
+        if problem is not None:
+            raise InputError(problem[1], path=f"{path}.matchExpressions[{index}].{problem[0]}")
+
+
+def _refuse_default_budgets(budgets: tuple[DefaultBudget, ...], path: str) -> None:
+    check_count(budgets, path)
+    for index, declared in enumerate(budgets):
+        place = f"{path}[{index}]"
+        if (declared.max_unavailable is None) == (declared.min_available is None):
+            raise InputError("needs either maxUnavailable or minAvailable, and not both", path=place)
+        check_share(declared.max_unavailable, f"{place}.maxUnavailable")
+        check_share(declared.min_available, f"{place}.minAvailable")
+    _refuse_order([budget.min_priority for budget in budgets], path)
+
+
+def _refuse_bounds(spec: DisruptionPolicySpec, path: str) -> None:
+    """Check the bounds, and that the default budgets comply with them."""
+    bounds = spec.budget_bounds
+    check_count(bounds, path)
+    for index, level in enumerate(bounds):
+        place = f"{path}[{index}]"
+        if level.min_disruptions is None and level.min_rate is None:
+            raise InputError("says nothing; give minDisruptions, minRate or both", path=place)
+        check_share(level.min_disruptions, f"{place}.minDisruptions")
+        if level.min_rate is not None:
+            _refuse_rate(level.min_rate, f"{place}.minRate")
+    _refuse_order([level.min_priority for level in bounds], path)
+    for index, default in enumerate(spec.default_budgets):
+        bound = spec.budget_bound(_MIN_INT32 if default.min_priority is None else default.min_priority)
+        numbers = PodDisruptionBudgetSpec(min_available=default.min_available, max_unavailable=default.max_unavailable)
+        problem = None if bound is None else strictness_problem(numbers, None, bound, None)
+        if problem is not None:
+            raise InputError(f"{problem} in {path}; one of them must change", path=f".spec.defaultBudgets[{index}]")
+
+
+def _refuse_order(priorities: Sequence[int | None], path: str) -> None:
+    """Check that the minimum priorities descend; only the last entry may have none."""
+    for index, (above, priority) in enumerate(pairwise(priorities), 1):
+        if above is None:
+            problem = "is missing; only the last entry stands for any priority"
+            raise InputError(problem, path=f"{path}[{index - 1}].minPriority")
+        if priority is not None and priority >= above:
+            problem = f"{priority} is not below {above}, so that the entry never counts; the highest come first"
+            raise InputError(problem, path=f"{path}[{index}].minPriority")
+
+
+def _refuse_caps(caps: tuple[Cap, ...], path: str) -> None:
+    check_count(caps, path)
+    scopes = [cap.scope for cap in caps]
+    for index, cap in enumerate(caps):
+        place = f"{path}[{index}]"
+        if cap.component == "":
+            problem = "is empty; write a component's name, such as drain or scheduler, or leave it out for all of them"
+            raise InputError(problem, path=f"{place}.component")
+        if cap.scope in scopes[:index]:
+            given = "a cap on all components" if cap.component is None else shown(cap.component)
+            raise InputError(f"{given} is given twice; remove one", path=f"{place}.component")
+        _refuse_rate(cap.max, f"{place}.max")
+
+
+def _refuse_rate(text: str, path: str) -> None:
+    try:
+        parse_rate(text)
+    except ValueError as error:
+        raise InputError(str(error), path=path) from None
+
+
+def _refuse_period(text: str, path: str) -> None:
+    """Check that a duration is positive."""
+    try:
+        period = parse_duration(text)
+    except ValueError as error:
+        raise InputError(str(error), path=path) from None
+    if period <= 0:
+        raise InputError(f'{shown(text)} is not longer than 0s; write it as in "1h"', path=path)

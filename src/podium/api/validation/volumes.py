@@ -1,141 +1,176 @@
-"""The volumes of a pod: names, and one source each (core/validation, validateVolumeSource)."""
+"""Validation of volumes: of pods, persistent ones, claims, and storage classes.
+
+Source: core/validation (validateVolumeSource, ValidatePersistentVolume), pkg/apis/storage/validation. A source of a
+pod's volume must follow all rules of its type; of a persistent volume's source, only the required fields are checked.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Mapping
+from functools import cache
+from itertools import chain
 from typing import Any
 
-from podium.api.names import subdomain_problem
-from podium.api.validation.amounts import amount
-from podium.api.validation.claims import check_claim_spec
-from podium.api.validation.environment import check_field_reference, check_resource_reference
-from podium.api.validation.formats import backsteps_problem, descending_problem, local_path_problem
-from podium.api.validation.metadata import check_own_name
-from podium.api.validation.place import Place
+from podium.api.names import label_key_problem, subdomain_problem
+from podium.api.schemas.schema import Object, fields_of
+from podium.api.validation import amounts
+from podium.api.validation.findings import Place
+from podium.api.validation.placement import report_repeats
+from podium.api.validation.rules import check, check_type, declare, fields_with_rules, required_fields
+
+_ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_ALONE = "ReadWriteOncePod"
+_LEAST_TOKEN_SECONDS, _MOST_TOKEN_SECONDS = 600, 2**32
+_MAX_PARAMETERS = 512
+
+# The sources are in kube-apiserver's order, in which the first counts.
+declare(
+    """\
+PersistentVolumeSource: hostPath gcePersistentDisk awsElasticBlockStore glusterfs flocker nfs rbd quobyte cephfs iscsi
+  cinder fc flexVolume azureFile vsphereVolume photonPersistentDisk portworxVolume azureDisk scaleIO local storageos csi
+VolumeSource: emptyDir hostPath gitRepo gcePersistentDisk awsElasticBlockStore secret nfs iscsi glusterfs flocker
+  persistentVolumeClaim rbd cinder cephfs quobyte downwardAPI fc flexVolume configMap azureFile vsphereVolume
+  photonPersistentDisk portworxVolume azureDisk storageos projected scaleIO csi ephemeral image
+AWSElasticBlockStoreVolumeSource: volumeID! @partition
+AzureDiskVolumeSource: diskName! diskURI! cachingMode:None|ReadOnly|ReadWrite kind:Shared|Dedicated|Managed
+AzureFilePersistentVolumeSource: secretName! shareName!
+AzureFileVolumeSource: secretName! shareName!
+CSIPersistentVolumeSource: driver! volumeHandle!
+CSIVolumeSource: driver!:subdomain-in-any-case
+CephFSPersistentVolumeSource: monitors!
+CephFSVolumeSource: monitors!
+CinderPersistentVolumeSource: volumeID!
+CinderVolumeSource: volumeID!
+ClusterTrustBundleProjection: path!:local-path @bundle
+ConfigMapProjection: name! items
+ConfigMapVolumeSource: name! defaultMode:mode items
+DownwardAPIProjection: items
+DownwardAPIVolumeFile: path!:local-path mode:mode @downward_file fieldRef resourceFieldRef
+DownwardAPIVolumeSource: defaultMode:mode items
+EmptyDirVolumeSource: @size_limit
+EphemeralVolumeSource: volumeClaimTemplate!
+FCVolumeSource: @fibre_channel lun:0..255
+FlexPersistentVolumeSource: driver!
+FlexVolumeSource: driver! @flex_options
+FlockerVolumeSource: @flocker
+GCEPersistentDiskVolumeSource: pdName! @partition
+GitRepoVolumeSource: repository! directory:relative-path
+GlusterfsPersistentVolumeSource: endpoints! path!
+GlusterfsVolumeSource: endpoints! path!
+HostPathVolumeSource: path!:path-without-backsteps
+  type:DirectoryOrCreate|Directory|FileOrCreate|File|Socket|CharDevice|BlockDevice
+ISCSIPersistentVolumeSource: targetPortal! iqn!
+ISCSIVolumeSource: targetPortal! iqn! @iscsi lun:0..255
+ImageVolumeSource: pullPolicy:Always|Never|IfNotPresent
+KeyToPath: key! path!:local-path mode:mode
+LocalVolumeSource: path!
+NFSVolumeSource: server! path! @nfs_path
+PersistentVolumeClaimTemplate: spec!
+PersistentVolumeClaimVolumeSource: claimName!
+PhotonPersistentDiskVolumeSource: pdID!
+PortworxVolumeSource: volumeID!
+ProjectedVolumeSource: defaultMode:mode sources @projected
+QuobyteVolumeSource: registry! volume!
+RBDPersistentVolumeSource: monitors! image!
+RBDVolumeSource: monitors! image!
+ScaleIOPersistentVolumeSource: gateway! system! volumeName! secretRef!
+ScaleIOVolumeSource: gateway! system! volumeName!
+SecretProjection: name! items
+SecretVolumeSource: secretName! defaultMode:mode items
+ServiceAccountTokenProjection: path!:local-path @token
+Volume: @source @claim_of_ephemeral
+VolumeProjection: @one_projection secret configMap downwardAPI serviceAccountToken clusterTrustBundle
+VsphereVirtualDiskVolumeSource: volumePath!
+CSIDriver: spec+
+CSIDriverSpec: fsGroupPolicy:File|None|ReadWriteOnceWithFSType @lifecycle_modes
+CSIStorageCapacity: nodeTopology storageClassName!:subdomain capacity:size* maximumVolumeSize:size*
+PersistentVolume: spec+
+PersistentVolumeClaim: spec+
+PersistentVolumeClaimSpec: accessModes! @access_modes selector @storage_request storageClassName:subdomain
+  volumeAttributesClassName:subdomain volumeMode:Block|Filesystem dataSource dataSourceRef
+PersistentVolumeSpec: accessModes! @access_modes @capacity persistentVolumeReclaimPolicy:Delete|Recycle|Retain
+  volumeMode:Block|Filesystem storageClassName:subdomain volumeAttributesClassName:subdomain nodeAffinity
+  @persistent_source
+StorageClass: provisioner!:key-in-any-case @parameters reclaimPolicy:Delete|Retain
+  volumeBindingMode:Immediate|WaitForFirstConsumer allowedTopologies
+TopologySelectorTerm: @topology_term
+TypedLocalObjectReference: name! kind! @api_group
+TypedObjectReference: name! kind! @api_group namespace:label
+VolumeAttachment: spec+
+VolumeAttachmentSource: @attached
+VolumeAttachmentSpec: attacher! nodeName! source+
+VolumeNodeAffinity: required!
+""",
+    """\
+PersistentVolumeClaimSpec: resources
+PersistentVolumeSpec: capacity:amounts
+VolumeResourceRequirements: requests:amounts limits:amounts
+""",
+)
 
 Volumes = Mapping[str, Mapping[str, Any]]
-"""The volumes of a pod that are right, by name."""
-
-_MAX_MODE = 0o777
-_HOST_PATH_TYPES = ("DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice")
-_FILE_FIELDS = ("metadata.name", "metadata.namespace", "metadata.labels", "metadata.annotations", "metadata.uid")
-_ISCSI_NAMES = ("iqn", "eui", "naa")
-_LEAST_TOKEN_SECONDS, _MOST_TOKEN_SECONDS = 600, 2**32
-_PULL_POLICIES = ("Always", "Never", "IfNotPresent")
-
-REQUIRED_FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "emptyDir": (),
-        "hostPath": ("path",),
-        "gitRepo": ("repository",),
-        "gcePersistentDisk": ("pdName",),
-        "awsElasticBlockStore": ("volumeID",),
-        "secret": ("secretName",),
-        "nfs": ("server", "path"),
-        "iscsi": ("targetPortal", "iqn"),
-        "glusterfs": ("endpoints", "path"),
-        "flocker": (),
-        "persistentVolumeClaim": ("claimName",),
-        "rbd": ("monitors", "image"),
-        "cinder": ("volumeID",),
-        "cephfs": ("monitors",),
-        "quobyte": ("registry", "volume"),
-        "downwardAPI": (),
-        "fc": (),
-        "flexVolume": ("driver",),
-        "configMap": ("name",),
-        "azureFile": ("secretName", "shareName"),
-        "vsphereVolume": ("volumePath",),
-        "photonPersistentDisk": ("pdID",),
-        "portworxVolume": ("volumeID",),
-        "azureDisk": ("diskName", "diskURI"),
-        "storageos": (),
-        "projected": (),
-        "scaleIO": ("gateway", "system", "volumeName"),
-        "csi": ("driver",),
-        "ephemeral": ("volumeClaimTemplate",),
-        "image": (),
-    }
-)
-"""The sources that a volume can have, in kube-apiserver's order, each with the fields that it must have."""
+"""The valid volumes of a pod, by name."""
 
 
-def check_volumes(spec: Place, pod_name: str) -> Volumes:
-    """All volumes of a pod, or of a template, whose pods have no name yet; those without a problem."""
-    right: dict[str, Mapping[str, Any]] = {}
-    volumes = spec.objects("volumes")
-    made = {f"{pod_name}-{place.text('name')}" for place in volumes if place.has("ephemeral")} if pod_name else set()
-    seen: set[str] = set()
-    for volume in volumes:
-        name = check_own_name(volume, seen)
-        right.setdefault(name, volume.value)
-        _check_sources(volume, pod_name)
-        claim = volume.child_or_empty("persistentVolumeClaim").text("claimName")
-        if claim in made:
-            detail = "must not reference a PVC that gets created for an ephemeral volume"
-            volume.child_or_empty("persistentVolumeClaim").invalid("claimName", claim, detail)
-    return right
+@cache
+def sources(type_: str) -> Mapping[str, str]:
+    """Return the sources of VolumeSource or PersistentVolumeSource in kube-apiserver's order, with their types."""
+    fields = ((name, fields_of(type_)[name].type) for name in fields_with_rules(type_))
+    return {name: field.name for name, field in fields if isinstance(field, Object)}
 
 
-def check_source(volume: Place, name: str) -> None:
-    """One source of a pod's volume, or of a persistent volume: its required fields, and its own rule."""
-    source = volume.child(name)
-    if source is None:
-        return
-    source.require(*REQUIRED_FIELDS[name])
-    rule = _RULES.get(name)
-    if rule is not None:
-        rule(source)
-
-
-def _check_sources(volume: Place, pod_name: str) -> None:
-    """A volume without any source is an emptyDir (SetDefaults_Volume)."""
-    given = [name for name in REQUIRED_FIELDS if volume.has(name)]
+@check
+def _source(volume: Place) -> None:
+    """Check that there is one source; a volume without any is an emptyDir (SetDefaults_Volume)."""
+    given, pod_name = volume.given(*sources("VolumeSource")), volume.context.name
     for name in given[1:]:
         volume.forbidden(name, "may not specify more than 1 volume type")
-    if given:
-        check_source(volume, given[0])
+    source = volume.child(given[0]) if given else None
+    if source is not None:
+        check_type(source, sources("VolumeSource")[given[0]])
     if given == ["ephemeral"] and pod_name and volume.text("name"):
         volume.check("name", subdomain_problem(f"{pod_name}-{volume.text('name')}"))
 
 
-def _check_empty_dir(source: Place) -> None:
-    size = amount(source.value.get("sizeLimit", 0))
+@check
+def _claim_of_ephemeral(volume: Place) -> None:
+    source, pod_name = volume.child_or_empty("persistentVolumeClaim"), volume.context.name
+    others = volume.owner.objects("volumes") if pod_name and source.text("claimName") else ()
+    if source.text("claimName") in {f"{pod_name}-{other.text('name')}" for other in others if other.has("ephemeral")}:
+        detail = "must not reference a PVC that gets created for an ephemeral volume"
+        source.invalid("claimName", source.text("claimName"), detail)
+
+
+@check
+def _size_limit(source: Place) -> None:
+    size = amounts.amount(source.value.get("sizeLimit", 0))
     if size is None or size < 0:
         source.forbidden("sizeLimit", "SizeLimit field must be a valid resource quantity")
 
 
-def _check_host_path(source: Place) -> None:
-    source.check("path", backsteps_problem(source.text("path")))
-    source.check_one_of("type", _HOST_PATH_TYPES)
+@check
+def _partition(source: Place) -> None:
+    if not 0 <= (source.number("partition") or 0) <= 255:
+        source.invalid("partition", source.number("partition"), "must be between 1 and 255, inclusive")
 
 
-def _check_git_repo(source: Place) -> None:
-    source.check("directory", descending_problem(source.text("directory")))
+@check
+def _nfs_path(source: Place) -> None:
+    if not source.text("path").startswith("/"):
+        source.invalid("path", source.text("path"), "must be an absolute path")
 
 
-def _check_disk(source: Place) -> None:
-    if source.number("partition"):
-        source.check_range("partition", 1, 255)
-
-
-def _check_nfs(source: Place) -> None:
-    path = source.text("path")
-    if not path.startswith("/"):
-        source.invalid("path", path, "must be an absolute path")
-
-
-def _check_iscsi(source: Place) -> None:
+@check
+def _iscsi(source: Place) -> None:
     name = source.text("iqn")
-    if name and not name.startswith(_ISCSI_NAMES):
+    if name and not name.startswith(("iqn", "eui", "naa")):
         source.invalid("iqn", name, "must be valid format starting with iqn, eui, or naa")
-    source.check_range("lun", 0, 255)
     if (source.flag("chapAuthDiscovery") or source.flag("chapAuthSession")) and not source.has("secretRef"):
         source.required("secretRef")
 
 
-def _check_flocker(source: Place) -> None:
+@check
+def _flocker(source: Place) -> None:
     name, uuid = source.text("datasetName"), source.text("datasetUUID")
     if not name and not uuid:
         source.required("", "one of datasetName and datasetUUID is required")
@@ -145,7 +180,8 @@ def _check_flocker(source: Place) -> None:
         source.invalid("datasetName", name, "must not contain '/'")
 
 
-def _check_fibre_channel(source: Place) -> None:
+@check
+def _fibre_channel(source: Place) -> None:
     names, ids = source.texts("targetWWNs"), source.texts("wwids")
     if not names and not ids:
         source.required("targetWWNs", "must specify either targetWWNs or wwids, but not both")
@@ -153,87 +189,45 @@ def _check_fibre_channel(source: Place) -> None:
         source.invalid("targetWWNs", [], "targetWWNs and wwids can not be specified simultaneously")
     if names and not source.has("lun"):
         source.required("lun", "lun is required if targetWWNs is specified")
-    source.check_range("lun", 0, 255)
 
 
-def _check_files(source: Place) -> None:
-    """A secret or a ConfigMap as files."""
-    _check_mode(source, "defaultMode")
-    for item in source.objects("items"):
-        _check_key_to_path(item)
+@check
+def _flex_options(source: Place) -> None:
+    for key in source.text_mapping("options"):
+        namespace = f".{key.partition('/')[0].lower()}"
+        if "/" in key and namespace.endswith((".kubernetes.io", ".k8s.io")):
+            source.child_or_empty("options").invalid(key, key, "kubernetes.io and k8s.io namespaces are reserved")
 
 
-def _check_key_to_path(item: Place) -> None:
-    item.require("key", "path")
-    item.check("path", local_path_problem(item.text("path")))
-    _check_mode(item, "mode")
-
-
-def _check_mode(place: Place, name: str) -> None:
-    mode = place.number(name)
-    if mode is not None and not 0 <= mode <= _MAX_MODE:
-        place.invalid(name, mode, "must be a number between 0 and 0777 (octal), both inclusive")
-
-
-def _check_downward_api(source: Place) -> None:
-    _check_mode(source, "defaultMode")
-    for item in source.objects("items"):
-        _check_downward_file(item)
-
-
-def _check_downward_file(item: Place) -> None:
-    item.require("path")
-    item.check("path", local_path_problem(item.text("path")))
-    _check_mode(item, "mode")
+@check
+def _downward_file(item: Place) -> None:
     if item.has("fieldRef") and item.has("resourceFieldRef"):
         item.invalid("", "resource", "fieldRef and resourceFieldRef can not be specified simultaneously")
-    elif item.has("fieldRef"):
-        check_field_reference(item, "fieldRef", _FILE_FIELDS)
-    elif item.has("resourceFieldRef"):
-        check_resource_reference(item, "resourceFieldRef", needs_container=True)
-    else:
+    elif not item.has("fieldRef") and not item.has("resourceFieldRef"):
         item.required("", "one of fieldRef and resourceFieldRef is required")
 
 
-def _check_projected(source: Place) -> None:
-    """Several sources in one volume, each of one type, whose files are in places of their own."""
-    _check_mode(source, "defaultMode")
+@check
+def _one_projection(source: Place) -> None:
+    if len(source.value) > 1:
+        source.forbidden("", "may not specify more than 1 volume type per source")
+
+
+@check
+def _projected(volume: Place) -> None:
+    """Check that the file paths of the sources do not conflict."""
     paths: set[str] = set()
-    for place in source.objects("sources"):
-        if len(place.value) > 1:
-            place.forbidden("", "may not specify more than 1 volume type per source")
-        for path in _projected_paths(place):
-            if path in paths:
-                source.invalid("", path, "conflicting duplicate paths")
+    for source in volume.objects("sources"):
+        parts = [source.child_or_empty(name).objects("items") for name in ("secret", "configMap", "downwardAPI")]
+        for item in chain(*parts, [source.child_or_empty("clusterTrustBundle")]):
+            path = item.text("path")
+            if path and path in paths:
+                volume.invalid("", path, "conflicting duplicate paths")
             paths.add(path)
 
 
-def _projected_paths(source: Place) -> list[str]:
-    """The files of one of the sources of a projected volume, which is checked on the way."""
-    files: list[Place] = []
-    for name in ("secret", "configMap"):
-        projection = source.child(name)
-        if projection is not None:
-            projection.require("name")
-            files += projection.objects("items")
-    for item in files:
-        _check_key_to_path(item)
-    downward = source.child_or_empty("downwardAPI").objects("items")
-    for item in downward:
-        _check_downward_file(item)
-    token = source.child("serviceAccountToken")
-    if token is not None:
-        _check_token(token)
-    bundle = source.child("clusterTrustBundle")
-    if bundle is not None:
-        _check_bundle(bundle)
-        downward.append(bundle)
-    return [item.text("path") for item in (*files, *downward) if item.text("path")]
-
-
-def _check_token(token: Place) -> None:
-    token.require("path")
-    token.check("path", local_path_problem(token.text("path")))
+@check
+def _token(token: Place) -> None:
     seconds = token.number("expirationSeconds")
     if seconds is not None and seconds < _LEAST_TOKEN_SECONDS:
         token.invalid("expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
@@ -241,67 +235,104 @@ def _check_token(token: Place) -> None:
         token.invalid("expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds")
 
 
-def _check_bundle(bundle: Place) -> None:
-    bundle.require("path")
-    bundle.check("path", local_path_problem(bundle.text("path")))
+@check
+def _bundle(bundle: Place) -> None:
     if bundle.has("name") and bundle.has("signerName"):
         bundle.invalid("", bundle.text("name"), "only one of name and signerName may be used")
     elif not bundle.has("name") and not bundle.has("signerName"):
         bundle.required("", "either name or signerName must be specified")
 
 
-def _check_flex(source: Place) -> None:
-    for key in source.text_mapping("options"):
-        namespace = f".{key.partition('/')[0].lower()}"
-        if "/" in key and namespace.endswith((".kubernetes.io", ".k8s.io")):
-            source.child_or_empty("options").invalid(key, key, "kubernetes.io and k8s.io namespaces are reserved")
+@check
+def _lifecycle_modes(spec: Place) -> None:
+    for mode in spec.texts("volumeLifecycleModes"):
+        if mode.value not in ("Persistent", "Ephemeral"):
+            mode.invalid("", mode.value, "must be Persistent or Ephemeral")
 
 
-def _check_azure_disk(source: Place) -> None:
-    source.check_one_of("cachingMode", ("None", "ReadOnly", "ReadWrite"))
-    source.check_one_of("kind", ("Shared", "Dedicated", "Managed"))
+@check
+def _access_modes(spec: Place) -> None:
+    """Check that the access modes are known, and that ReadWriteOncePod is the only one."""
+    modes = [mode.value for mode in spec.texts("accessModes")]
+    for mode in modes:
+        if mode not in _ACCESS_MODES:
+            spec.unsupported("accessModes", mode, _ACCESS_MODES)
+    if _ALONE in modes and len({*modes} & {*_ACCESS_MODES}) > 1:
+        spec.forbidden("accessModes", "may not use ReadWriteOncePod with other access modes")
 
 
-def _check_csi(source: Place) -> None:
-    driver = source.text("driver")
-    if driver:
-        source.check("driver", subdomain_problem(driver.lower()))
-
-
-def _check_ephemeral(source: Place) -> None:
-    template = source.child("volumeClaimTemplate")
-    if template is None:
-        return
-    spec = template.child("spec")
-    if spec is None:
-        template.required("spec")
+@check
+def _storage_request(spec: Place) -> None:
+    requests = spec.child_or_empty("resources", "requests")
+    if requests.has("storage"):
+        _check_positive(requests, "storage")
     else:
-        check_claim_spec(spec)
+        spec.child_or_empty("resources").required("storage")
 
 
-def _check_image(source: Place) -> None:
-    source.check_one_of("pullPolicy", _PULL_POLICIES)
+def _check_positive(sizes: Place, name: str) -> None:
+    size = amounts.amount(sizes.value[name])
+    if size is not None and size <= 0:
+        sizes.invalid(name, sizes.value[name], "must be greater than zero")
+    else:
+        amounts.check_amount(sizes, name, name)
 
 
-_RULES: Mapping[str, Callable[[Place], None]] = MappingProxyType(
-    {
-        "awsElasticBlockStore": _check_disk,
-        "azureDisk": _check_azure_disk,
-        "configMap": _check_files,
-        "csi": _check_csi,
-        "downwardAPI": _check_downward_api,
-        "emptyDir": _check_empty_dir,
-        "ephemeral": _check_ephemeral,
-        "fc": _check_fibre_channel,
-        "flexVolume": _check_flex,
-        "flocker": _check_flocker,
-        "gcePersistentDisk": _check_disk,
-        "gitRepo": _check_git_repo,
-        "hostPath": _check_host_path,
-        "image": _check_image,
-        "iscsi": _check_iscsi,
-        "nfs": _check_nfs,
-        "projected": _check_projected,
-        "secret": _check_files,
-    }
-)
+@check
+def _api_group(source: Place) -> None:
+    group, kind = source.text("apiGroup"), source.text("kind")
+    if group:
+        source.check("apiGroup", subdomain_problem(group))
+    elif kind and kind != "PersistentVolumeClaim":
+        source.invalid("", kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup")
+
+
+@check
+def _capacity(spec: Place) -> None:
+    sizes = spec.child_or_empty("capacity")
+    if not sizes.value:
+        spec.required("capacity")
+    elif not sizes.has("storage") or len(sizes.value) > 1:
+        spec.invalid("capacity", {}, "must be storage alone")
+    for name in sizes.value:
+        _check_positive(sizes, name)
+
+
+@check
+def _persistent_source(spec: Place) -> None:
+    given = spec.given(*sources("PersistentVolumeSource"))
+    if not given:
+        spec.required("", "must specify a volume type")
+        return
+    for name in given[1:]:
+        spec.forbidden(name, "may not specify more than 1 volume type")
+    source = spec.child(given[0])
+    if source is not None:
+        source.require(*required_fields(sources("PersistentVolumeSource")[given[0]]))
+    if given[0] == "local" and spec.child("nodeAffinity") is None:
+        spec.required("nodeAffinity", "Local volume requires node affinity")
+
+
+@check
+def _parameters(storage_class: Place) -> None:
+    if len(storage_class.text_mapping("parameters")) > _MAX_PARAMETERS:
+        storage_class.invalid("parameters", {}, f"must have at most {_MAX_PARAMETERS} items")
+
+
+@check
+def _attached(source: Place) -> None:
+    """Check that an attachment names one volume."""
+    named = source.given("inlineVolumeSpec", "persistentVolumeName")
+    if len(named) != 1:
+        source.invalid("", "", "must specify exactly one of inlineVolumeSpec and persistentVolumeName")
+    elif "persistentVolumeName" in named:
+        source.require("persistentVolumeName")
+
+
+@check
+def _topology_term(term: Place) -> None:
+    """Check a term of a storage class's topology: unique keys and unique values."""
+    for place in report_repeats(term.objects("matchLabelExpressions"), "key"):
+        place.require("values")
+        report_repeats(place.texts("values"), "", lambda text: text.value)
+        place.check("key", label_key_problem(place.text("key")))

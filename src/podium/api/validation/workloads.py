@@ -1,96 +1,133 @@
-"""What makes pods, but for Jobs (pkg/apis/apps/validation, and core/validation for ReplicationControllers)."""
+"""Validation of workloads, and of groups of pods.
+
+Source: pkg/apis/apps/validation, pkg/apis/batch/validation, pkg/apis/scheduling/validation, and core/validation for
+ReplicationControllers.
+"""
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
-from podium.api.selection import LabelSelector
-from podium.api.selectors import compile_label_selector
-from podium.api.validation import finding
-from podium.api.validation.place import Place
+from podium.api.checks import check_count
+from podium.api.cron import parse_schedule, time_zone
+from podium.api.errors import InputError
+from podium.api.names import label_name_problem, subdomain_problem
+from podium.api.pod_group import DISRUPTION_MODES, HIGHEST_PRIORITY
+from podium.api.selectors import LabelSelector, compile_label_selector
+from podium.api.validation.findings import Place, too_long
+from podium.api.validation.placement import report_repeats
 from podium.api.validation.pods import check_template
-from podium.api.validation.selectors import check_label_selector, check_labels
+from podium.api.validation.rules import check, check_type, declare
 
-_STATEFUL_POLICIES = ("OrderedReady", "Parallel")
-_KEEPING = ("Delete", "Retain")
-_STATUS_COUNTS = ("readyReplicas", "availableReplicas", "currentReplicas", "updatedReplicas", "fullyLabeledReplicas")
+_MAX_PARALLELISM = 100_000
+_MAX_INDEXES = 1_000_000
+_MAX_RULES = 20
+_MAX_EXIT_CODES = 255
+_MAX_CONDITIONS = 20
+_MAX_MANAGED_BY = 63
+_MAX_CRON_NAME = 52
+_MOST_OF_GROUP = {"podGroupTemplates": 8, "resourceClaims": 4, "topology": 1}
+_GROUP_FIELDS = f"""schedulingPolicy! schedulingConstraints @group_claims resourceClaims
+  disruptionMode:{"|".join(DISRUPTION_MODES)} @group_priority"""
+
+declare(
+    f"""\
+ControllerRevision: @revision_data revision:0..
+CronJob: @cron_name spec+
+CronJobSpec: schedule! @schedule concurrencyPolicy:Allow|Forbid|Replace startingDeadlineSeconds:0..*
+  successfulJobsHistoryLimit:0..* failedJobsHistoryLimit:0..* jobTemplate+
+DaemonSet: spec+
+DaemonSetSpec: minReadySeconds:0..* revisionHistoryLimit:0..* updateStrategy selector @selected_template
+DaemonSetUpdateStrategy: type:OnDelete|RollingUpdate rollingUpdate
+Deployment: spec+
+DeploymentSpec: replicas:0..* minReadySeconds:0..* revisionHistoryLimit:0..* progressDeadlineSeconds:0.. @progress
+  strategy selector @selected_template
+DeploymentStrategy: type:Recreate|RollingUpdate @rolling_update
+GangSchedulingPolicy: @minimum
+Job: spec+ @job status
+JobSpec: parallelism:0..* completions:0..* activeDeadlineSeconds:0..* backoffLimit:0..* ttlSecondsAfterFinished:0..
+  backoffLimitPerIndex:0.. maxFailedIndexes:0.. completionMode:NonIndexed|Indexed @completions
+  podReplacementPolicy:Failed|TerminatingOrFailed @manager @job_template podFailurePolicy
+JobStatus: active:0.. succeeded:0.. failed:0.. ready:0.. terminating:0..
+JobTemplateSpec: @job_of_template spec+
+PodFailurePolicy: @failure_policy rules
+PodFailurePolicyOnExitCodesRequirement: operator!:In|NotIn @failure_codes
+PodFailurePolicyOnPodConditionsPattern: type! status:False|True|Unknown
+PodFailurePolicyRule: action!:Count|FailIndex|FailJob|Ignore @failure_rule onPodConditions onExitCodes
+PodGroup: spec+
+PodGroupResourceClaim: name!:label @one_group_claim
+PodGroupSchedulingConstraints: @topologies topology
+PodGroupSchedulingPolicy: @one_policy gang
+PodGroupSpec: podGroupTemplateRef {_GROUP_FIELDS}
+PodGroupTemplate: name!:label {_GROUP_FIELDS}
+PodGroupTemplateReference: @referenced_workload workload
+ReplicaSet: spec+ status
+ReplicaSetSpec: replicas:0..* minReadySeconds:0..* selector @selected_template
+ReplicaSetStatus: replicas:0.. observedGeneration:0.. readyReplicas:0.. availableReplicas:0.. fullyLabeledReplicas:0..
+ReplicationController: spec+ status
+ReplicationControllerSpec: replicas:0..* minReadySeconds:0..* selector:labels @controller_template
+ReplicationControllerStatus: replicas:0.. observedGeneration:0.. readyReplicas:0.. availableReplicas:0..
+  fullyLabeledReplicas:0..
+RollingUpdateDaemonSet: maxUnavailable:share* maxSurge:share @surge_or_unavailable
+RollingUpdateDeployment: maxUnavailable:share* maxSurge:any-share* @some_progress
+RollingUpdateStatefulSetStrategy: partition:0..* maxUnavailable:share
+StatefulSet: spec+ status
+StatefulSetOrdinals: start:0..*
+StatefulSetPersistentVolumeClaimRetentionPolicy: whenDeleted:Delete|Retain whenScaled:Delete|Retain
+StatefulSetSpec: replicas:0..* minReadySeconds:0..* revisionHistoryLimit:0..* ordinals
+  podManagementPolicy:OrderedReady|Parallel updateStrategy persistentVolumeClaimRetentionPolicy selector
+  @selected_template
+StatefulSetStatus: replicas:0.. observedGeneration:0.. readyReplicas:0.. availableReplicas:0.. currentReplicas:0..
+  updatedReplicas:0..
+StatefulSetUpdateStrategy: type:OnDelete|RollingUpdate @rolling_update
+TopologyConstraint: key!:key
+Workload: spec+
+WorkloadPodGroupTemplateReference: workloadName!:subdomain podGroupTemplateName!:label
+WorkloadSpec: controllerRef podGroupTemplates! @group_templates
+scheduling.k8s.io/v1alpha2.TypedLocalObjectReference: kind! name!
+""",
+    """\
+CronJob: @parsed_schedule status
+CronJobStatus: lastScheduleTime:time
+DaemonSetSpec: template @selects_template
+DeploymentSpec: template @selects_template
+DeploymentStrategy: rollingUpdate
+JobSpec: selector @usable_completions @usable_failure_policy template
+JobStatus: startTime:time
+ReplicaSetSpec: template @selects_template
+ReplicationControllerSpec: template
+RollingUpdateDeployment: @usable_rolling_update
+StatefulSetSpec: volumeClaimTemplates:..1000 @claim_names template @selects_template
+StatefulSetUpdateStrategy: rollingUpdate
+""",
+)
 
 
-def check_replica_set(workload: Place) -> None:
-    """A ReplicaSet."""
-    spec = workload.child_or_empty("spec")
-    spec.check_not_negative("replicas", "minReadySeconds")
-    _check_selected_template(spec)
-    _check_status(workload)
+@check
+def _selected_template(spec: Place) -> None:
+    """Check the selector of a workload, and its template, which it must select.
 
-
-def check_deployment(workload: Place) -> None:
-    """A Deployment, whose update must be able to make a step."""
-    spec = workload.child_or_empty("spec")
-    spec.check_not_negative("replicas", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds")
-    deadline, ready = spec.number("progressDeadlineSeconds"), spec.number("minReadySeconds") or 0
-    if (600 if deadline is None else deadline) <= ready:
-        spec.invalid("progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")
-    strategy = spec.child_or_empty("strategy")
-    strategy.check_one_of("type", ("Recreate", "RollingUpdate"))
-    rolling = strategy.child("rollingUpdate")
-    if rolling is not None and strategy.text("type") == "Recreate":
-        strategy.forbidden("rollingUpdate", "may not be specified when strategy `type` is 'Recreate'")
-    elif rolling is not None:
-        check_share(rolling, "maxUnavailable")
-        check_share(rolling, "maxSurge", most_percent=None)
-        if _is_none(rolling.value.get("maxUnavailable", "25%")) and _is_none(rolling.value.get("maxSurge", "25%")):
-            rolling.invalid("maxUnavailable", rolling.value.get("maxUnavailable"), "may not be 0 when `maxSurge` is 0")
-    _check_selected_template(spec)
-
-
-def check_daemon_set(workload: Place) -> None:
-    """A DaemonSet, which adds a pod before it takes one away, or the other way round."""
-    spec = workload.child_or_empty("spec")
-    spec.check_not_negative("minReadySeconds", "revisionHistoryLimit")
-    strategy = spec.child_or_empty("updateStrategy")
-    strategy.check_one_of("type", ("OnDelete", "RollingUpdate"))
-    rolling = strategy.child("rollingUpdate")
-    if rolling is not None:
-        check_share(rolling, "maxUnavailable")
-        check_share(rolling, "maxSurge")
-        missing, extra = _is_none(rolling.value.get("maxUnavailable", 1)), _is_none(rolling.value.get("maxSurge", 0))
-        if missing and extra:
-            rolling.required("maxUnavailable", "cannot be 0 when maxSurge is 0")
-        elif not missing and not extra:
-            rolling.invalid("maxSurge", rolling.value.get("maxSurge"), "may not be set when maxUnavailable is non-zero")
-    _check_selected_template(spec)
-
-
-def check_stateful_set(workload: Place) -> None:
-    """A StatefulSet, whose pods have the volumes of its claims too.
-
-    kube-apiserver looks at the template only when the pods are made; here what it will refuse is told at once.
+    The pods of a StatefulSet also have the volumes of its claim templates. kube-apiserver validates its template only
+    when the pods are created; here its problems are reported immediately.
     """
-    spec = workload.child_or_empty("spec")
-    spec.check_not_negative("replicas", "minReadySeconds", "revisionHistoryLimit")
-    spec.child_or_empty("ordinals").check_not_negative("start")
-    spec.check_one_of("podManagementPolicy", _STATEFUL_POLICIES)
-    strategy = spec.child_or_empty("updateStrategy")
-    strategy.check_one_of("type", ("OnDelete", "RollingUpdate"))
-    rolling = strategy.child("rollingUpdate")
-    if rolling is not None and strategy.text("type") == "OnDelete":
-        strategy.invalid("rollingUpdate", {}, "only allowed for updateStrategy 'RollingUpdate'")
-    elif rolling is not None:
-        rolling.check_not_negative("partition")
-        check_share(rolling, "maxUnavailable")
-    for name in ("whenDeleted", "whenScaled"):
-        spec.child_or_empty("persistentVolumeClaimRetentionPolicy").check_one_of(name, _KEEPING)
-    claims = [place.child_or_empty("metadata").text("name") for place in spec.objects("volumeClaimTemplates")]
-    _check_selected_template(spec, tuple(claims))
-    _check_status(workload)
+    selector = spec.child("selector")
+    template = check_template(
+        spec, [claim.child_or_empty("metadata").text("name") for claim in spec.objects("volumeClaimTemplates")]
+    )
+    if selector is None:
+        spec.required("selector")
+    elif not selector.value.get("matchLabels") and not selector.value.get("matchExpressions"):
+        spec.invalid("selector", selector.value, "empty selector is invalid for a workload")
+    elif not _selects(spec, template.child_or_empty("metadata").text_mapping("labels")):
+        _report_unselected(template)
+    _check_always(template)
 
 
-def check_replication_controller(workload: Place) -> None:
-    """A ReplicationController, which selects by equalities, and by its template's labels where it names none."""
-    spec = workload.child_or_empty("spec")
-    spec.check_not_negative("replicas", "minReadySeconds")
-    check_labels(spec, "selector")
+@check
+def _controller_template(spec: Place) -> None:
+    """Check the template of a ReplicationController, whose labels are the default of its selector."""
     template = check_template(spec)
     labels = template.child_or_empty("metadata").text_mapping("labels")
     selector = spec.text_mapping("selector") or labels
@@ -99,51 +136,15 @@ def check_replication_controller(workload: Place) -> None:
     if any(labels.get(key) != value for key, value in selector.items()):
         _report_unselected(template)
     _check_always(template)
-    _check_status(workload)
 
 
-def check_controller_revision(revision: Place) -> None:
-    """A kept template."""
-    if not revision.has("data"):
-        revision.required("data", "data is mandatory")
-    revision.check_not_negative("revision")
-
-
-def check_share(place: Place, name: str, most_percent: int | None = 100) -> None:
-    """A number of pods, or a percentage of them (ValidatePositiveIntOrPercent, IsNotMoreThan100Percent)."""
-    value = place.value.get(name)
-    if not isinstance(value, str):
-        place.check_not_negative(name)
-        return
-    digits = value.removesuffix("%")
-    if digits == value or not digits.isascii() or not digits.isdigit():
-        detail = "a valid percent string must be a numeric string followed by an ending '%'"
-        place.invalid(name, value, detail)
-    elif most_percent is not None and int(digits[:18]) > most_percent:
-        place.invalid(name, value, f"must not be greater than {most_percent}%")
-
-
-def selects(place: Place, name: str, labels: dict[str, str]) -> bool:
-    """Whether the selector in a field matches the labels; one that cannot be read is a problem of its own."""
+def _selects(spec: Place, labels: dict[str, str]) -> bool:
+    """Return whether the selector matches the labels; an invalid one is reported elsewhere."""
     try:
-        selector = msgspec.convert(place.value.get(name), LabelSelector)
+        selector = msgspec.convert(spec.value.get("selector"), LabelSelector)
     except msgspec.ValidationError:
         return True
     return compile_label_selector(selector).matches(labels)
-
-
-def _check_selected_template(spec: Place, volumes: tuple[str, ...] = ()) -> None:
-    """The selector of a workload, and its template, which it selects."""
-    check_label_selector(spec, "selector")
-    selector = spec.child("selector")
-    template = check_template(spec, volumes=volumes)
-    if selector is None:
-        spec.required("selector")
-    elif not selector.value.get("matchLabels") and not selector.value.get("matchExpressions"):
-        spec.invalid("selector", selector.value, "empty selector is invalid for a workload")
-    elif not selects(spec, "selector", template.child_or_empty("metadata").text_mapping("labels")):
-        _report_unselected(template)
-    _check_always(template)
 
 
 def _report_unselected(template: Place) -> None:
@@ -152,22 +153,330 @@ def _report_unselected(template: Place) -> None:
 
 
 def _check_always(template: Place) -> None:
-    """Pods that are replaced when they end restart always, and have no deadline."""
+    """Check that the restart policy is Always, and that there is no deadline."""
     spec = template.child_or_empty("spec")
     policy = spec.text("restartPolicy", "Always")
     if policy != "Always":
-        spec.report(finding.unsupported(spec.path("restartPolicy"), policy, ("Always",)))
+        spec.unsupported("restartPolicy", policy, ("Always",))
     if spec.has("activeDeadlineSeconds"):
-        spec.forbidden(
-            "activeDeadlineSeconds", "activeDeadlineSeconds in a workload whose pods run on is not Supported"
-        )
+        detail = "activeDeadlineSeconds in a workload whose pods run on is not Supported"
+        spec.forbidden("activeDeadlineSeconds", detail)
 
 
-def _check_status(workload: Place) -> None:
-    status = workload.child_or_empty("status")
-    status.check_not_negative("replicas", "observedGeneration", *_STATUS_COUNTS)
+@check
+def _selects_template(spec: Place) -> None:
+    """Refuse a workload that does not select its own pods: it would create pods forever."""
+    labels = spec.child_or_empty("template", "metadata").value.get("labels", {})
+    selector = msgspec.convert(spec.value.get("selector"), LabelSelector | None)
+    if not compile_label_selector(selector).matches(labels):
+        problem = "does not select the pods of the template; it must match .spec.template.metadata.labels"
+        raise InputError(problem, path=spec.path("selector"))
+
+
+@check
+def _progress(spec: Place) -> None:
+    deadline, ready = spec.number("progressDeadlineSeconds"), spec.number("minReadySeconds") or 0
+    if (600 if deadline is None else deadline) <= ready:
+        spec.invalid("progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")
+
+
+@check
+def _rolling_update(strategy: Place) -> None:
+    rolling, type_ = strategy.child("rollingUpdate"), strategy.text("type")
+    is_deployment = strategy.field == "strategy"
+    if rolling is None:
+        return
+    if type_ == "Recreate" and is_deployment:
+        strategy.forbidden("rollingUpdate", "may not be specified when strategy `type` is 'Recreate'")
+    elif type_ == "OnDelete" and not is_deployment:
+        strategy.invalid("rollingUpdate", {}, "only allowed for updateStrategy 'RollingUpdate'")
+    else:
+        check_type(rolling, "RollingUpdateDeployment" if is_deployment else "RollingUpdateStatefulSetStrategy")
+
+
+@check
+def _some_progress(rolling: Place) -> None:
+    if _is_none(rolling.value.get("maxUnavailable", "25%")) and _is_none(rolling.value.get("maxSurge", "25%")):
+        rolling.invalid("maxUnavailable", rolling.value.get("maxUnavailable"), "may not be 0 when `maxSurge` is 0")
+
+
+@check
+def _usable_rolling_update(rolling: Place) -> None:
+    shares = [str(rolling.value.get(name, "25%")) for name in ("maxUnavailable", "maxSurge")]
+    if all(re.fullmatch("0+%?", share) for share in shares):
+        problem = "may not be 0 when maxSurge is 0: no pod could be exchanged"
+        raise InputError(problem, path=rolling.path("maxUnavailable"))
+
+
+@check
+def _surge_or_unavailable(rolling: Place) -> None:
+    missing, extra = _is_none(rolling.value.get("maxUnavailable", 1)), _is_none(rolling.value.get("maxSurge", 0))
+    if missing and extra:
+        rolling.required("maxUnavailable", "cannot be 0 when maxSurge is 0")
+    elif not missing and not extra:
+        rolling.invalid("maxSurge", rolling.value.get("maxSurge"), "may not be set when maxUnavailable is non-zero")
 
 
 def _is_none(share: object) -> bool:
-    """Whether the share is no pod, however many are wanted."""
+    """Return whether the share amounts to 0 pods for any number of replicas."""
     return share in (0, "0%")
+
+
+@check
+def _claim_names(spec: Place) -> None:
+    for claim in spec.objects("volumeClaimTemplates"):
+        metadata = claim.child_or_empty("metadata")
+        problem = subdomain_problem(metadata.text("name"))
+        if problem is not None:
+            raise InputError(problem, path=metadata.path("name"))
+
+
+@check
+def _revision_data(revision: Place) -> None:
+    if not revision.has("data"):
+        revision.required("data", "data is mandatory")
+
+
+@check
+def _job(job: Place) -> None:
+    """Check the selector of a Job, which is generated unless `manualSelector` is true, and the names of its pods."""
+    metadata, spec = job.child_or_empty("metadata"), job.child_or_empty("spec")
+    selector = spec.child("selector")
+    if selector is not None:
+        check_type(selector, "LabelSelector")
+    labels = spec.child_or_empty("template", "metadata").text_mapping("labels")
+    is_stored = bool(metadata.text("uid"))
+    if not spec.has("selector"):
+        if spec.flag("manualSelector") and not is_stored:
+            spec.required("selector")
+    elif (spec.flag("manualSelector") or is_stored) and not _selects(spec, labels):
+        spec.child_or_empty("template", "metadata").invalid("labels", {}, "`selector` does not match template `labels`")
+    completions, name = spec.number("completions") or 0, metadata.text("name")
+    if spec.text("completionMode") == "Indexed" and completions > 0 and name:
+        pod_name = f"{name}-{completions - 1}"
+        if label_name_problem(pod_name) is not None:
+            metadata.invalid("name", name, f"will not able to create pod with invalid DNS label: {pod_name}")
+
+
+@check
+def _cron_name(job: Place) -> None:
+    name = job.child_or_empty("metadata").text("name")
+    if len(name) > _MAX_CRON_NAME:
+        job.child_or_empty("metadata").invalid("name", name, f"must be no more than {_MAX_CRON_NAME} characters")
+
+
+@check
+def _schedule(spec: Place) -> None:
+    if "TZ" in spec.text("schedule"):
+        detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+        spec.invalid("schedule", spec.text("schedule"), detail)
+
+
+@check
+def _parsed_schedule(job: Place) -> None:
+    """Refuse an unreadable schedule of a new CronJob. One with a uid was admitted by a cluster, whatever it is."""
+    spec = job.child_or_empty("spec")
+    schedule, zone = spec.text("schedule"), spec.text("timeZone")
+    if not schedule or job.child_or_empty("metadata").text("uid"):
+        return
+    field = "timeZone"
+    try:
+        time_zone(zone)
+        field = "schedule"
+        parse_schedule(schedule, zone)
+    except ValueError as error:
+        raise InputError(str(error), path=spec.path(field)) from None
+
+
+@check
+def _job_of_template(template: Place) -> None:
+    spec = template.child_or_empty("spec")
+    if spec.has("selector"):
+        spec.invalid("selector", {}, "`selector` will be auto-generated")
+    if spec.flag("manualSelector"):
+        spec.unsupported("manualSelector", True, ("nil", "false"))
+
+
+@check
+def _manager(spec: Place) -> None:
+    manager = spec.text("managedBy")
+    if len(manager) > _MAX_MANAGED_BY:
+        spec.report(too_long(spec.path("managedBy"), _MAX_MANAGED_BY))
+    elif manager:
+        prefix, slash, name = manager.partition("/")
+        if not slash or not name or subdomain_problem(prefix) is not None:
+            spec.invalid("managedBy", manager, 'must be a domain-prefixed path (such as "acme.io/foo")')
+
+
+@check
+def _job_template(spec: Place) -> None:
+    pod = check_template(spec).child_or_empty("spec")
+    policy = pod.text("restartPolicy")
+    if not policy:
+        pod.required("restartPolicy", 'valid values: "OnFailure", "Never"')
+    elif policy == "Always":
+        pod.unsupported("restartPolicy", policy, ("OnFailure", "Never"))
+
+
+@check
+def _completions(spec: Place) -> None:
+    """Check what is only for Indexed Jobs, and that these have a number of completions."""
+    if spec.text("completionMode") != "Indexed":
+        for name in spec.given("backoffLimitPerIndex", "maxFailedIndexes", "successPolicy"):
+            value = {} if name == "successPolicy" else spec.value[name]
+            spec.invalid(name, value, "requires indexed completion mode")
+        return
+    completions, parallelism = spec.number("completions"), spec.number("parallelism") or 0
+    if completions is None:
+        spec.required("completions", "when completion mode is Indexed")
+    elif completions > _MAX_INDEXES:
+        spec.invalid("completions", completions, f"must be less than or equal to {_MAX_INDEXES} when Indexed")
+    elif (spec.number("maxFailedIndexes") or 0) > completions:
+        detail = "must be less than or equal to completions"
+        spec.invalid("maxFailedIndexes", spec.number("maxFailedIndexes"), detail)
+    if parallelism > _MAX_PARALLELISM:
+        spec.invalid("parallelism", parallelism, f"must be less than or equal to {_MAX_PARALLELISM} when Indexed")
+    if spec.has("maxFailedIndexes") and not spec.has("backoffLimitPerIndex"):
+        spec.required("backoffLimitPerIndex", "when maxFailedIndexes is specified")
+
+
+@check
+def _usable_completions(spec: Place) -> None:
+    completions = spec.number("completions")
+    if spec.text("completionMode") != "Indexed":
+        return
+    if completions is None:
+        problem = "is missing; an Indexed Job must say how many indexes it has"
+        raise InputError(problem, path=spec.path("completions"))
+    if completions > _MAX_INDEXES:
+        problem = f"{completions} is out of range; an Indexed Job has at most {_MAX_INDEXES}"
+        raise InputError(problem, path=spec.path("completions"))
+
+
+@check
+def _failure_policy(policy: Place) -> None:
+    spec = policy.owner
+    if spec.child_or_empty("template", "spec").text("restartPolicy") != "Never":
+        detail = "only podTemplate's restartPolicy=Never is supported when podFailurePolicy is specified"
+        spec.invalid("podFailurePolicy", {}, detail)
+    if spec.text("podReplacementPolicy") == "TerminatingOrFailed":
+        detail = "TerminatingOrFailed is not supported when podFailurePolicy is specified"
+        spec.invalid("podReplacementPolicy", "TerminatingOrFailed", detail)
+    policy.check_number("rules", _MAX_RULES)
+
+
+@check
+def _failure_rule(rule: Place) -> None:
+    if rule.text("action") == "FailIndex" and not rule.owner.owner.has("backoffLimitPerIndex"):
+        rule.invalid("action", "FailIndex", "requires the backoffLimitPerIndex to be set")
+    codes, conditions = rule.child("onExitCodes"), rule.objects("onPodConditions")
+    if codes is not None and conditions:
+        rule.invalid("", {}, "specifying both OnExitCodes and OnPodConditions is not supported")
+    elif codes is None and not conditions:
+        rule.invalid("", {}, "specifying one of OnExitCodes and OnPodConditions is required")
+    rule.check_number("onPodConditions", _MAX_CONDITIONS)
+
+
+@check
+def _failure_codes(codes: Place) -> None:
+    pod = codes.owner.owner.owner.child_or_empty("template", "spec")
+    containers = {place.text("name") for part in ("containers", "initContainers") for place in pod.objects(part)}
+    name, values = codes.text("containerName"), codes.entries("values")
+    if name and name not in containers:
+        codes.invalid("containerName", name, "must be one of the container or initContainer names in the pod template")
+    if not values:
+        codes.invalid("values", [], "at least one value is required")
+    codes.check_number("values", _MAX_EXIT_CODES)
+    seen: list[object] = []
+    for value in values[:_MAX_EXIT_CODES]:
+        if value.value == 0 and codes.text("operator") == "In":
+            value.invalid("", 0, "must not be 0 for the In operator")
+        elif value.value in seen:
+            value.duplicate("", value.value)
+        seen.append(value.value)
+    numbers = [number for number in seen if isinstance(number, int)]
+    if numbers != sorted(numbers):
+        codes.invalid("values", numbers, "must be ordered")
+
+
+@check
+def _usable_failure_policy(spec: Place) -> None:
+    """Refuse a failure policy that cannot be followed."""
+    policy = spec.child("podFailurePolicy")
+    if policy is None:
+        return
+    if spec.child_or_empty("template", "spec").text("restartPolicy") != "Never":
+        raise InputError("is only taken where .spec.template.spec.restartPolicy is Never", path=policy.path())
+    if spec.text("podReplacementPolicy") == "TerminatingOrFailed":
+        problem = "must be Failed where there is a podFailurePolicy, which judges pods that have failed"
+        raise InputError(problem, path=spec.path("podReplacementPolicy"))
+    check_count(policy.objects("rules"), policy.path("rules"), _MAX_RULES)
+    for rule in policy.objects("rules"):
+        codes = rule.child("onExitCodes")
+        if (codes is None) == (not rule.objects("onPodConditions")):
+            raise InputError("must have one of onExitCodes and onPodConditions", path=rule.path())
+        if codes is None:
+            continue
+        values, path = codes.value["values"], codes.path("values")
+        if not values:
+            raise InputError("is empty; write at least one exit code", path=path)
+        check_count(values, path, _MAX_EXIT_CODES)
+        if codes.text("operator") == "In" and 0 in values:
+            raise InputError("0 is no failure; remove it", path=path)
+
+
+@check
+def _referenced_workload(reference: Place) -> None:
+    if reference.child("workload") is None:
+        reference.invalid("", reference.value, "must specify one of: `workload`")
+
+
+@check
+def _one_policy(policy: Place) -> None:
+    if policy.has("basic") == policy.has("gang"):
+        policy.invalid("", policy.value, "must specify exactly one of: `basic`, `gang`")
+
+
+@check
+def _minimum(gang: Place) -> None:
+    least = gang.number("minCount")
+    if not least:
+        gang.required("minCount")
+    elif least < 1:
+        gang.invalid("minCount", least, "must be greater than or equal to 1")
+
+
+@check
+def _topologies(constraints: Place) -> None:
+    _check_length(constraints, "topology")
+
+
+@check
+def _group_claims(spec: Place) -> None:
+    _check_length(spec, "resourceClaims")
+
+
+def _check_length(place: Place, name: str) -> None:
+    number, most = len(place.objects(name)), _MOST_OF_GROUP[name]
+    if number > most:
+        place.invalid(name, number, f"must have at most {most} items")
+
+
+@check
+def _one_group_claim(claim: Place) -> None:
+    if claim.has("resourceClaimName") == claim.has("resourceClaimTemplateName"):
+        detail = "exactly one of `resourceClaimName`, `resourceClaimTemplateName` is required"
+        claim.invalid("", claim.value, detail)
+
+
+@check
+def _group_priority(spec: Place) -> None:
+    priority = spec.number("priority")
+    if priority is not None and priority > HIGHEST_PRIORITY:
+        spec.invalid("priority", priority, f"must be less than or equal to {HIGHEST_PRIORITY}")
+
+
+@check
+def _group_templates(spec: Place) -> None:
+    _check_length(spec, "podGroupTemplates")
+    report_repeats(spec.objects("podGroupTemplates"), "name")

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from podium.api.basis import Caveat
 from podium.api.errors import InputError
 from podium.api.input.files import FileName, read_bytes, shown_name
-from podium.api.times import format_duration, format_time
-from podium.machines.ledger.disruption import Disruption, Seconds, disruption_of
-from podium.plane.ledger_file import LEDGER, is_ledger, read_ledger
+from podium.api.times import format_duration, format_time, parse_duration, parse_time
+from podium.controllers.ledger.consumption import UsageEntry
+from podium.controllers.ledger.disruption import Cause, Disruption, Seconds, disruption_of
+from podium.controlplane.ledger_file import LEDGER, is_ledger, read_ledger
+from podium.sim.results.result import SCHEMA_VERSION
 
 _SECOND = 10**9
 
@@ -24,7 +28,8 @@ class Account:
 
     Times count from the start of a run, or, with ``is_dated``, from 1970. ``end`` is the end of the run, or the last
     thing that is known of a cluster. ``dropped`` is how many earlier records were let go, to stay within bounds.
-    ``caveats`` say what a cluster does not tell of which nobody kept account.
+    ``caveats`` say what a cluster does not tell of which nobody kept account. ``usage`` is what namespaces requested by
+    priority and hour, and ``usage_caveats`` what that leaves out.
     """
 
     source: str
@@ -33,6 +38,14 @@ class Account:
     is_dated: bool = False
     dropped: int = 0
     caveats: tuple[Caveat, ...] = ()
+    usage: tuple[UsageEntry, ...] = ()
+    usage_caveats: tuple[Caveat, ...] = ()
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The kinds among Pod and Event that may not be listed; without them disruptions go unnoticed."""
+        names = (name for caveat in self.caveats if caveat.about == "hidden" for name in caveat.names)
+        return tuple(name for name in names if name in ("Pod", "Event"))
 
     def shown(self, time: Seconds) -> str:
         """A time as people read it."""
@@ -61,7 +74,7 @@ def ledger_account(path: str) -> Account:
     """The account of a ledger. Raises InputError for one that is damaged, or none."""
     kept = read_ledger(path)
     end = max((last_of(record) for record in kept.records), default=0)
-    return Account(path, kept.records, end, is_dated=True, dropped=kept.dropped)
+    return Account(path, kept.records, end, is_dated=True, dropped=kept.dropped, usage=kept.usage)
 
 
 def _of_results(text: bytes, source: str) -> Account:
@@ -86,7 +99,14 @@ def _of_results(text: bytes, source: str) -> Account:
     end = result["summary"].get("end", 0)
     if isinstance(end, bool) or not isinstance(end, int | float):
         raise InputError("is no number of seconds", source=source, path="summary.end")
-    return Account(source, records, end)
+    return Account(source, records, end, usage=_usage(result.get("usage", []), source))
+
+
+def _usage(raw: Any, source: str) -> tuple[UsageEntry, ...]:
+    try:
+        return tuple(msgspec.convert(raw, list[UsageEntry]))
+    except msgspec.ValidationError as error:
+        raise InputError(f"is no list of what namespaces used: {error}", source=source, path="usage") from None
 
 
 def _record(raw: Any, number: int, source: str) -> Disruption:
@@ -104,3 +124,248 @@ def last_of(record: Disruption) -> Seconds:
     if record.replacement is not None:
         found += [record.replacement.placed_after, record.replacement.ready_after]
     return record.time + max((after for after in found if after is not None), default=0)
+
+
+Chain = tuple[Disruption, ...]
+"""Disruptions, each of which leads to the next: the first is for the most important pod."""
+
+MOST_CHAINS = 100
+MOST_LINKS = 50
+"""A chain is not followed further: pods that take turns with one another could go on for ever."""
+
+
+def chains_of(records: Sequence[Disruption]) -> list[Chain]:
+    """The chains of two disruptions or more: the longest first, then by time. No disruption is in two of them."""
+    by_taker: defaultdict[str, list[Disruption]] = defaultdict(list)
+    for record in records:
+        if record.beneficiary is not None and record.beneficiary.uid:
+            by_taker[record.beneficiary.uid].append(record)
+    followed = {following.id for record in records for following in _following(record, by_taker)}
+    # Where pods take turns with one another, no disruption is the first: the earliest begins.
+    order = sorted(records, key=lambda record: (record.id in followed, record.time, record.id))
+    used: set[int] = set()
+    found = [chain for record in order if len(chain := _longest(record, by_taker, used)) > 1]
+    return sorted(found, key=lambda chain: (-len(chain), chain[0].time, chain[0].id))[:MOST_CHAINS]
+
+
+def _longest(record: Disruption, by_taker: dict[str, list[Disruption]], used: set[int]) -> Chain:
+    """The chain from a disruption on: always the first to follow that is in no chain yet, by time."""
+    chain: list[Disruption] = []
+    following: Disruption | None = None if record.id in used else record
+    while following is not None and len(chain) < MOST_LINKS:
+        used.add(following.id)
+        chain.append(following)
+        left = [found for found in _following(following, by_taker) if found.id not in used]
+        following = min(left, key=lambda found: (found.time, found.id), default=None)
+    if len(chain) == 1:
+        used.discard(chain[0].id)
+    return tuple(chain)
+
+
+def _following(record: Disruption, by_taker: dict[str, list[Disruption]]) -> list[Disruption]:
+    came = record.replacement
+    takers = [record.uid] if came is None else [record.uid, came.uid]
+    return [found for uid in takers for found in by_taker.get(uid, ()) if found.id != record.id]
+
+
+def in_words(chain: Chain) -> list[str]:
+    """The pods of a chain, from the one for which all others went."""
+    first = chain[0].beneficiary
+    return [*([] if first is None else [first.pod]), *(record.pod for record in chain)]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The disruptions that have something in common, added up.
+
+    ``lost`` is the running time that was lost, in seconds, and ``work`` that times what the pods asked for.
+    ``replaced`` are those victims in whose place a pod became ready, ``longest`` how long that took at most.
+    """
+
+    name: str
+    disruptions: int
+    causes: dict[str, int]
+    in_vain: int
+    lost: Seconds
+    work: dict[str, int | float]
+    replaced: int
+    longest: Seconds | None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "disruptions": self.disruptions,
+            "causes": self.causes,
+            "inVain": self.in_vain,
+            "lostSeconds": self.lost,
+            "work": self.work,
+            "replaced": self.replaced,
+            "longestUntilReady": self.longest,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerAnswer:
+    """The disruptions that were asked for, all of them as one group, the groups (the hardest hit first), and chains."""
+
+    account: Account
+    grouping: Grouping
+    records: tuple[Disruption, ...]
+    total: Group
+    groups: tuple[Group, ...]
+    chains: tuple[Chain, ...]
+
+    @property
+    def in_vain(self) -> tuple[Disruption, ...]:
+        return tuple(record for record in self.records if record.in_vain)
+
+    def to_dict(self) -> dict[str, Any]:
+        account = self.account
+        return {
+            "schemaVersion": SCHEMA_VERSION,
+            "source": account.source,
+            "times": "since 1970" if account.is_dated else "since the start",
+            "dropped": account.dropped,
+            "total": self.total.to_dict(),
+            "groupedBy": self.grouping,
+            "groups": [group.to_dict() for group in self.groups],
+            "chains": [
+                {"pods": in_words(chain), "disruptions": [record.id for record in chain]} for chain in self.chains
+            ],
+            "records": [record.to_dict() for record in self.records],
+            "caveats": [caveat.to_dict() for caveat in account.caveats],
+        }
+
+
+def answer_of(account: Account, asked: Asked) -> LedgerAnswer:
+    """What the account says to the question. Raises InputError."""
+    records = asked.of(account)
+    grouped: dict[str, list[Disruption]] = {}
+    for record in records:
+        grouped.setdefault(group_of(record, asked.grouping), []).append(record)
+    groups = [_summed(name, found) for name, found in grouped.items()]
+    groups.sort(key=lambda group: (-group.disruptions, -group.lost, group.name))
+    # Chains may lead beyond what was asked for: who has part in them is shown with all of them.
+    wanted = {record.id for record in records}
+    chains = [chain for chain in chains_of(account.records) if any(record.id in wanted for record in chain)]
+    return LedgerAnswer(account, asked.grouping, records, _summed("all", records), tuple(groups), tuple(chains))
+
+
+def _summed(name: str, records: Sequence[Disruption]) -> Group:
+    work: Counter[str] = Counter()
+    for record in records:
+        for resource, amount in record.loss.work.items():
+            work[resource] += amount  # type: ignore[assignment] # cores are fractions
+    ready = [
+        record.replacement.ready_after
+        for record in records
+        if record.replacement is not None and record.replacement.ready_after is not None
+    ]
+    return Group(
+        name,
+        len(records),
+        dict(sorted(Counter[str](record.cause for record in records).items())),
+        sum(bool(record.in_vain) for record in records),
+        sum(record.loss.lost for record in records),
+        {resource: round(amount, 3) for resource, amount in sorted(work.items())},
+        len(ready),
+        max(ready, default=None),
+    )
+
+
+Grouping = Literal["owner", "namespace", "priority", "cause", "node", "by", "for"]
+
+NOBODY = "on their own"
+"""The owner of pods that belong to no workload."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which disruptions count: all that are left by each limit that is set.
+
+    ``owners`` are workloads as in `Deployment shop/web`, or `shop/web`, or pods on their own by key. ``since`` and
+    ``until`` are times, or durations: how long before the end of the account, or after the start of a run.
+    """
+
+    owners: tuple[str, ...] = ()
+    namespaces: tuple[str, ...] = ()
+    causes: tuple[Cause, ...] = ()
+    lowest_priority: int | None = None
+    highest_priority: int | None = None
+    since: str = ""
+    until: str = ""
+    only_in_vain: bool = False
+    grouping: Grouping = "owner"
+
+    def of(self, account: Account) -> tuple[Disruption, ...]:
+        """The disruptions of an account that count. Raises InputError for a time that cannot be read."""
+        since_s, until_s = self.period(account)
+        return tuple(
+            record
+            for record in account.records
+            if (since_s is None or record.time >= since_s)
+            and (until_s is None or record.time <= until_s)
+            and self._concerns(record)
+        )
+
+    def period(self, account: Account) -> tuple[float | None, float | None]:
+        """Return from when and up to when, in the account's seconds; None is open. Raises InputError."""
+        since_s = _seconds("--since", self.since, account) if self.since else None
+        return since_s, _seconds("--until", self.until, account) if self.until else None
+
+    def _concerns(self, record: Disruption) -> bool:
+        return (
+            (not self.owners or not {*self.owners}.isdisjoint(_names(record)))
+            and (not self.namespaces or record.namespace in self.namespaces)
+            and (not self.causes or record.cause in self.causes)
+            and (self.lowest_priority is None or record.priority >= self.lowest_priority)
+            and (self.highest_priority is None or record.priority <= self.highest_priority)
+            and (not self.only_in_vain or bool(record.in_vain))
+        )
+
+
+def group_of(record: Disruption, grouping: Grouping) -> str:
+    """The group that a disruption belongs to."""
+    match grouping:
+        case "owner":
+            return whose(record.owner, record.pod)
+        case "for":
+            beneficiary = record.beneficiary
+            return "nobody" if beneficiary is None else whose(beneficiary.owner, beneficiary.pod)
+        case "namespace":
+            return record.namespace
+        case "priority":
+            return str(record.priority)
+        case "cause":
+            return record.cause
+        case "node":
+            return record.node
+        case "by":
+            return record.by or "somebody"
+
+
+def whose(owner: str, pod: str) -> str:
+    """Whose pod it is: its workload, or its own."""
+    return owner or f"Pod {pod}"
+
+
+def _names(record: Disruption) -> tuple[str, ...]:
+    """What people may call the owner."""
+    owner = whose(record.owner, record.pod)
+    return owner, owner.partition(" ")[2]
+
+
+def _seconds(option: str, text: str, account: Account) -> float:
+    """A time on the account's own clock. A duration is counted back from its end."""
+    try:
+        return account.end - parse_duration(text) / _SECOND
+    except ValueError:
+        pass
+    if not account.is_dated:
+        problem = f"{option}: {text!r} is no duration; a run has no dates: write how long before its end, as in 10m"
+        raise InputError(problem)
+    try:
+        return parse_time(text) / _SECOND
+    except ValueError:
+        problem = f"{option}: {text!r} is neither a duration, as in 10m, nor a time, as in 2026-01-31T09:30:00Z"
+        raise InputError(problem) from None

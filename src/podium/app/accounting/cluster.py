@@ -17,10 +17,11 @@ from podium.api.snapshot import HiddenKind
 from podium.api.times import format_time, parse_time
 from podium.app.accounting.account import Account, last_of
 from podium.app.accounting.traces.retold import Retelling, Retold, Seen
-from podium.app.accounting.traces.told_events import ToldEvent, told_events
+from podium.app.accounting.traces.sightings import ToldEvent, told_events
 from podium.app.console.progress import ProgressBar
 from podium.app.console.source import ClusterSource
-from podium.machines.ledger.transitions import time_of
+from podium.controllers.ledger.consumption import Consumption, UsageEntry
+from podium.controllers.ledger.disruption import since, time_of
 
 _EVENT = "Event"
 _OWNERS = ("Namespace", "ReplicationController", "ReplicaSet", "StatefulSet", "Job")
@@ -78,7 +79,34 @@ def retold_account(
     # What was read from a file was so at some time after the last that it tells.
     taken_ns = taken_ns or max((event.time_ns for event in events), default=0)
     end = max(taken_ns / _SECOND, account.end, *(last_of(record) for record in retold.records))
-    return Account(source, tuple(ordered), end, is_dated=True, dropped=account.dropped, caveats=caveats)
+    usage, usage_caveats = (account.usage, ()) if account.usage else _usage_of(seen, taken_ns)
+    return Account(
+        source,
+        tuple(ordered),
+        end,
+        is_dated=True,
+        dropped=account.dropped,
+        caveats=caveats,
+        usage=usage,
+        usage_caveats=usage_caveats,
+    )
+
+
+def _usage_of(seen: Sequence[Seen], taken_ns: int) -> tuple[tuple[UsageEntry, ...], tuple[Caveat, ...]]:
+    """Return what the pods that are there have requested since they were scheduled, and what that leaves out."""
+    consumption = Consumption()
+    running = [(pod, raw) for pod, raw in seen if pod.spec.node_name and not pod.is_terminal]
+    dated = [(since(raw, "PodScheduled") or time_of(pod.status.start_time), pod) for pod, raw in running]
+    known = sorted(((time, pod) for time, pod in dated if time is not None), key=lambda item: (item[0], item[1].key))
+    for time, pod in known:
+        consumption.changed(pod, time)
+    until_ns = max(taken_ns, *(time for time, _ in known), 0)
+    message = "only pods that run now count, since they were scheduled: what others used before is not known"
+    found = [Caveat("usage-of-the-present", message, len(known))]
+    if len(known) < len(running):
+        number = len(running) - len(known)
+        found.append(Caveat("usage-undated", f"{number:,} pods do not say since when they have a node", number))
+    return consumption.read(until_ns), tuple(found)
 
 
 def _read(raw: Raw, kind: str) -> Kubernetes | None:
@@ -104,7 +132,7 @@ def _whole(raw: Raw) -> Raw:
 
 def _of_events(events: Sequence[ToldEvent], hidden: Sequence[HiddenKind]) -> list[Caveat]:
     """How far back it can be told, and what may not be seen."""
-    found = [Caveat("hidden", f"{kind.kind} may not be listed: {kind.message}", 1) for kind in hidden]
+    found = [Caveat("hidden", f"{kind.kind} may not be listed: {kind.message}", 1, (kind.kind,)) for kind in hidden]
     if any(kind.kind == _EVENT for kind in hidden):
         return found
     since = f"here from {format_time(events[0].time_ns)} on" if events else "here there are none"

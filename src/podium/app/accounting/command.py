@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -11,10 +12,9 @@ from podium.app.console.options import HTML, output_option_of
 from podium.app.console.source import ClusterSource, is_asked_by_kubectl, optional_cluster_options
 
 if TYPE_CHECKING:
-    from podium.app.accounting.account import Account
-    from podium.app.accounting.answer import LedgerAnswer
-    from podium.app.accounting.question import Grouping
-    from podium.machines.ledger.disruption import Cause
+    from podium.app.accounting.account import Account, Asked, Grouping, LedgerAnswer
+    from podium.app.accounting.text import UsageAnswer
+    from podium.controllers.ledger.disruption import Cause
 
 _CAUSES = (
     "preemption",
@@ -36,6 +36,7 @@ kept account tells by itself
   podium simulate -f examples/preemption-loop.yaml -o json | podium ledger -f -
   podium ledger --data-dir ./cluster --cause preemption --since 1h
   podium ledger --context production
+  podium ledger --data-dir ./cluster --usage --since 24h -o csv
 """
 
 
@@ -67,7 +68,12 @@ kept account tells by itself
     show_default=True,
     help="What disruptions are added up by.",
 )
-@click.option("--all", "every", is_flag=True, help="List each disruption, however many there are.")
+@click.option("--all", "every", is_flag=True, help="List each disruption, or with --usage each hour.")
+@click.option(
+    "--usage",
+    is_flag=True,
+    help="Say what namespaces requested, by PriorityClass and hour, instead of what was disrupted.",
+)
 @output_option_of(
     ("text", "json", "yaml", "csv", HTML),
     "How the answer is printed; csv is a row for each disruption, html a picture by time, with tables.",
@@ -87,17 +93,22 @@ def ledger(
     only_in_vain: bool,
     grouping: Grouping,
     every: bool,
+    usage: bool,
     form: str,
 ) -> None:
     """Say who was disrupted, for whom and why, what it cost, and what became of them.
 
     Each preemption, eviction, drain, move and node failure is accounted for: by simulations, by podium up in its data
     directory, and by podium scheduler and podium reschedule with --ledger. A cluster that --context names tells what
-    its objects and its Events know, beside what such a ledger has kept.
+    its objects and its Events know, beside what such a ledger has kept. If it shows no disruptions because some of
+    them may not be listed, the exit code is 1. With --usage the answer is what namespaces requested over time, by
+    priority, so that it can be charged for.
     """
-    from podium.app.accounting.answer import answer_of
-    from podium.app.accounting.question import Asked
+    from podium.app.accounting.account import Asked, answer_of
 
+    if usage and (owners or causes or only_in_vain or form == HTML):
+        problem = "is about disruptions; --usage takes --namespace, --min-priority, --max-priority, --since, --until."
+        raise click.UsageError(f"--usage goes without --owner, --cause, --in-vain and -o html: each {problem}")
     account = _account(file, data_dir, cluster)
     asked = Asked(
         owners,
@@ -110,7 +121,15 @@ def ledger(
         only_in_vain=only_in_vain,
         grouping=grouping,
     )
-    _show(answer_of(account, asked), form, every=every)
+    if usage:
+        is_empty = not _show_usage(account, asked, form, every=every).rows
+    else:
+        answer = answer_of(account, asked)
+        _show(answer, form, every=every)
+        is_empty = not answer.records
+    if account.hidden and is_empty:
+        # What could not be read is not zero.
+        sys.exit(1)
 
 
 def _account(file: str | None, data_dir: str | None, cluster: ClusterSource | None) -> Account:
@@ -134,20 +153,23 @@ def _account(file: str | None, data_dir: str | None, cluster: ClusterSource | No
     return cluster_account(cluster or ClusterSource(), kept)
 
 
+def _show_usage(account: Account, asked: Asked, form: str, *, every: bool) -> UsageAnswer:
+    from podium.app.accounting.text import usage_of, write_usage
+    from podium.app.console.output import show_answer
+
+    answer = usage_of(account, asked)
+    if form == "csv":
+        click.echo(answer.to_csv(), nl=False)
+    else:
+        show_answer(answer, form, lambda page: write_usage(page, answer, every=every))
+    return answer
+
+
 def _show(answer: LedgerAnswer, form: str, *, every: bool) -> None:
-    from podium.app.accounting.rows import in_csv
-    from podium.app.accounting.text import write_ledger
-    from podium.app.console.output import new_page, show, show_page
+    from podium.app.accounting.text import ledger_csv, write_ledger
+    from podium.app.console.output import show_answer
 
     if form == "csv":
-        click.echo(in_csv(answer.account, answer.records), nl=False)
-    elif form == HTML:
-        from podium.app.reporting.showing import show_report
-
-        show_report(answer)
-    elif form == "text":
-        page = new_page()
-        write_ledger(page, answer, every=every)
-        show_page(page)
+        click.echo(ledger_csv(answer.account, answer.records), nl=False)
     else:
-        show(answer.to_dict(), form)
+        show_answer(answer, form, lambda page: write_ledger(page, answer, every=every))

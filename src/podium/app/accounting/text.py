@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
+from podium.api.quantity import CPU, MEMORY, is_bytes
+from podium.api.quantity import PODS as POD_COUNT
 from podium.api.times import format_duration
-from podium.app.accounting.answer import Group, LedgerAnswer
-from podium.app.accounting.chains import Chain, in_words
-from podium.app.console.basis_text import write_basis
+from podium.app.accounting.account import Account, Asked, Chain, Group, LedgerAnswer, in_words
 from podium.app.console.cells import NODES, PODS, WORKLOADS
+from podium.app.console.output import in_csv
 from podium.app.console.page import Cell, Name, Page, Part, counted
-from podium.machines.ledger.disruption import Disruption, Seconds
+from podium.controllers.ledger.consumption import UsageEntry
+from podium.controllers.ledger.disruption import Disruption, Seconds
+from podium.sim.results.result import SCHEMA_VERSION
 
 _MOST_GROUPS = 15
 _MOST_CHAINS = 8
@@ -40,12 +46,14 @@ def write_ledger(page: Page, answer: LedgerAnswer, *, every: bool) -> None:
         _write_chains(page, answer.chains)
         _write_in_vain(page, answer)
         _write_records(page, answer, every=every)
-    write_basis(page, answer.account.caveats)
+    page.caveats(answer.account.caveats)
 
 
 def headline_of(answer: LedgerAnswer) -> str:
     """The sums in a line."""
-    total = answer.total
+    total, hidden = answer.total, answer.account.hidden
+    if not total.disruptions and hidden:
+        return f"no disruptions are known, but {' and '.join(hidden)} may not be listed"
     if not total.disruptions:
         return "no disruptions" if not answer.account.records else "no disruptions of that kind"
     causes = ", ".join(f"{number:,} {cause}" for cause, number in total.causes.items())
@@ -133,10 +141,10 @@ def _write_records(page: Page, answer: LedgerAnswer, *, every: bool) -> None:
 
 def why_of(record: Disruption) -> Part:
     """What brought a disruption about, and for whom."""
-    whom = record.beneficiary
-    if whom is None:
+    beneficiary = record.beneficiary
+    if beneficiary is None:
         return record.cause
-    return Name(whom.pod, PODS, before=f"{record.cause} for ")
+    return Name(beneficiary.pod, PODS, before=f"{record.cause} for ")
 
 
 def fate_of(record: Disruption) -> Part:
@@ -158,3 +166,151 @@ def _write_more(page: Page, number: int) -> None:
 
 def _lasting(time: Seconds) -> str:
     return format_duration(round(time) * _SECOND)
+
+
+COLUMNS = (
+    *("id", "time", "pod", "uid", "owner", "priority", "node", "cause", "by", "rule", "plan", "candidates"),
+    *("for", "forOwner", "forPriority", "outcome", "forNode", "forPlacedAfter"),
+    *("ran", "lost", "cpuLost", "memoryLost", "grace", "endedAfter"),
+    *("replacement", "replacementNode", "placedAfter", "readyAfter", "inVain"),
+)
+"""The columns, in their order."""
+
+
+def ledger_csv(account: Account, records: Sequence[Disruption]) -> str:
+    """Return a row for each disruption as CSV."""
+    return in_csv(COLUMNS, (_row(account, record) for record in records))
+
+
+def _row(account: Account, record: Disruption) -> list[object]:
+    beneficiary, came, loss = record.beneficiary, record.replacement, record.loss
+    time = account.shown(record.time) if account.is_dated else record.time
+    row: list[object] = [record.id, time, record.pod, record.uid, record.owner, record.priority, record.node]
+    row += [record.cause, record.by, record.rule, record.plan]
+    row.append(None if record.alternatives is None else record.alternatives.candidates)
+    row += (
+        [None] * 6
+        if beneficiary is None
+        else [
+            beneficiary.pod,
+            beneficiary.owner,
+            beneficiary.priority,
+            beneficiary.outcome,
+            beneficiary.node,
+            beneficiary.placed_after,
+        ]
+    )
+    row += [loss.ran, loss.lost, loss.work.get("cpu"), loss.work.get("memory"), loss.grace, loss.ended_after]
+    row += [None] * 4 if came is None else [came.pod, came.node, came.placed_after, came.ready_after]
+    return [*row, record.in_vain]
+
+
+_HOUR_S = 3_600
+_GIB = 1024**3
+_MOST_ROWS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class UsageAnswer:
+    """The rows that were asked for, by hour, namespace and priority."""
+
+    account: Account
+    rows: tuple[UsageEntry, ...]
+
+    @property
+    def totals(self) -> tuple[UsageEntry, ...]:
+        """The rows of each namespace and priority, added up; each has the hour in which it begins."""
+        sums: dict[tuple[str, str, int], tuple[int, Counter[str]]] = {}
+        for used in self.rows:
+            key = (used.namespace, used.priority_class, used.priority)
+            total = sums.setdefault(key, (used.hour, Counter()))[1]
+            for name, amount in used.requested.items():
+                total[name] += amount  # type: ignore[assignment] # hours are fractions
+        found = [
+            UsageEntry(hour=hour, namespace=namespace, priority_class=name, priority=priority, requested=dict(total))
+            for (namespace, name, priority), (hour, total) in sums.items()
+        ]
+        return tuple(sorted(found, key=lambda used: (used.namespace, -used.priority, used.priority_class)))
+
+    def to_dict(self) -> dict[str, Any]:
+        account = self.account
+        totals = [{name: value for name, value in used.to_dict().items() if name != "hour"} for used in self.totals]
+        return {
+            "schemaVersion": SCHEMA_VERSION,
+            "source": account.source,
+            "times": "since 1970" if account.is_dated else "since the start",
+            "totals": totals,
+            "hours": [used.to_dict() for used in self.rows],
+            "caveats": [caveat.to_dict() for caveat in account.usage_caveats],
+        }
+
+    def to_csv(self) -> str:
+        """Return a row for each hour, namespace, priority and resource."""
+        return in_csv(
+            ("hour", "namespace", "priorityClass", "priority", "resource", "resourceHours"),
+            (
+                (_hour(self.account, used), used.namespace, used.priority_class, used.priority, name, round(amount, 9))
+                for used in self.rows
+                for name, amount in sorted(used.requested.items())
+            ),
+        )
+
+
+def usage_of(account: Account, asked: Asked) -> UsageAnswer:
+    """Return what was used in the hours, namespaces and priorities that were asked for. Raises InputError."""
+    since_s, until_s = asked.period(account)
+    rows = tuple(
+        used
+        for used in account.usage
+        if (since_s is None or used.hour + _HOUR_S > since_s)
+        and (until_s is None or used.hour <= until_s)
+        and (not asked.namespaces or used.namespace in asked.namespaces)
+        and (asked.lowest_priority is None or used.priority >= asked.lowest_priority)
+        and (asked.highest_priority is None or used.priority <= asked.highest_priority)
+    )
+    return UsageAnswer(account, rows)
+
+
+def write_usage(page: Page, answer: UsageAnswer, *, every: bool) -> None:
+    """Write the sums by namespace and priority; with `every`, of each hour."""
+    if not answer.rows:
+        page.paragraph(Cell("nothing was requested in that time, or nobody kept account of it", "bold"))
+    else:
+        hours = len({used.hour for used in answer.rows})
+        spaces = len({used.namespace for used in answer.rows})
+        where = counted(spaces, "namespace")
+        page.paragraph(Cell(f"requested by the pods of {where} within {counted(hours, 'hour')}", "bold"), hanging=2)
+        page.line()
+        rows: Sequence[UsageEntry] = answer.rows if every else answer.totals
+        _write_table(page, answer.account, rows if every else rows[:_MOST_ROWS], by_hour=every)
+        if not every and len(rows) > _MOST_ROWS:
+            page.line(Cell(f"and {len(rows) - _MOST_ROWS:,} more; -o csv has all", "dim"), indent=2)
+    page.caveats(answer.account.usage_caveats)
+
+
+def _write_table(page: Page, account: Account, rows: Sequence[UsageEntry], *, by_hour: bool) -> None:
+    others = sorted({name for used in rows for name in used.requested} - {CPU, MEMORY, POD_COUNT})
+    names = (POD_COUNT, CPU, MEMORY, *others)
+    first = ("hour", "namespace") if by_hour else ("namespace",)
+    table: list[list[Part]] = [[Cell(text, "dim") for text in (*first, "class", "priority", *map(_heading, names))]]
+    for used in rows:
+        places = (_hour(account, used), used.namespace) if by_hour else (used.namespace,)
+        amounts = [_shown(name, used.requested.get(name, 0.0)) for name in names]
+        table.append([*map(str, places), used.priority_class or "none", str(used.priority), *amounts])
+    page.columns(table, indent=2, right=range(len(first) + 1, len(table[0])))
+
+
+def _hour(account: Account, used: UsageEntry) -> str | int:
+    return account.shown(used.hour) if account.is_dated else used.hour
+
+
+def _heading(name: str) -> str:
+    if name == CPU:
+        return "core-hours"
+    if name == POD_COUNT:
+        return "pod-hours"
+    return f"{name} GiB-hours" if is_bytes(name) else f"{name}-hours"
+
+
+def _shown(name: str, amount: float) -> str:
+    return f"{amount / _GIB if is_bytes(name) else amount:,.2f}"

@@ -1,49 +1,65 @@
-"""Measures the API server over HTTP: creations, updates, lists, and events to many watchers.
+"""Measurements over HTTP: an API server alone, and `podium scheduler` with one.
 
-The server is alone in a process of its own, whose CPU seconds count; the clients are in this one.
+The server has a process of its own, and so has the scheduler; the clients are in this one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import multiprocessing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
-from time import process_time
+from time import perf_counter, perf_counter_ns, process_time
 
 import msgspec
 
 from podium.api.collector import collector_paused
-from podium.app.bench.http_client import Watcher, ask_all, request
-from podium.app.bench.measurement import Measurement, peak_memory_mib, percentiles_us, rate
-from podium.driver.clock import SystemClock
-from podium.requests.request import Request, Response
-from podium.requests.router import Router
+from podium.apirequests.request import Request, Response
+from podium.apirequests.router import Router
+from podium.app.bench.measurement import Measurement, measured, peak_memory_mib
+from podium.runtime.clock import SystemClock
 from podium.server.backend import Backend
-from podium.server.http.loops import run
+from podium.server.http.loops import run, run_client
 from podium.server.http.server import Server
 from podium.store.api_resources import APIResources
 from podium.store.store import Store
 
 _PODS = "/api/v1/namespaces/default/pods"
 _WATCH = f"{_PODS}?watch=true&resourceVersion="
+_BOUND = f"{_WATCH}0&fieldSelector=spec.nodeName%21%3D"
 _STATUS_PATCH = "application/strategic-merge-patch+json"
 _CONNECTIONS = 8
 _WATCHERS = 100
 _LISTS = 10
-# So many updates are told to all watchers.
-_TOLD = 500
+# The number of updates that all watchers receive.
+_WATCHED_UPDATES = 500
 
 
 def measure_api_server(pods: int) -> list[Measurement]:
-    """Create so many pods, update them, list them, and tell many watchers of updates."""
-    with served() as server:
+    """Create so many pods, update them, list them, and send updates to many watchers, by CPU seconds of the server."""
+    with _process(_serve) as server:
         return asyncio.run(_measured(server, pods))
 
 
-class ServerProcess:
-    """The server's process, from outside."""
+def measure_live(nodes: int, pods: int) -> Measurement:
+    """Create so many nodes, then pods, and wait until a scheduler has bound all, by seconds of the clock."""
+    with _process(_serve) as server:
+        asyncio.run(_ask_all(server.port, map(_node_creation, range(nodes))))
+        with _process(_schedule, server.port) as scheduler:
+            server.lap()
+            scheduler.lap()
+            seconds = asyncio.run(_bound(server.port, pods))
+            counts = {
+                "server_cpu_ms": round(1000 * server.lap()),
+                "scheduler_cpu_ms": round(1000 * scheduler.lap()),
+            }
+    found = measured("live", pods, seconds, nodes=nodes, counts=counts)
+    return msgspec.structs.replace(found, peak_memory_mib=scheduler.peak_mib)
+
+
+class _Process:
+    """A process that is measured, from outside; its ``port`` is that of its server, 0 for none."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
@@ -52,7 +68,7 @@ class ServerProcess:
         self.peak_mib = 0.0
 
     def lap(self) -> float:
-        """The CPU seconds that the process has taken since it was last asked."""
+        """Return the CPU seconds that the process has taken since the last call."""
         self._pipe.send("usage")
         seconds, self.peak_mib = self._pipe.recv()
         self._seconds, before = seconds, self._seconds
@@ -60,16 +76,32 @@ class ServerProcess:
 
 
 @contextmanager
-def served() -> Iterator[ServerProcess]:
-    """A server in a process of its own, until the end of the block."""
-    ours, theirs = multiprocessing.get_context("spawn").Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(theirs,), daemon=True)
+def _process(target: Callable[..., None], *arguments: object) -> Iterator[_Process]:
+    """Run a function in a process of its own until the end of the block; it reports through a pipe."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=target, args=(theirs, *arguments), daemon=True)
     process.start()
     try:
-        yield ServerProcess(ours)
+        yield _Process(ours)
     finally:
         ours.send("stop")
         process.join()
+
+
+async def _report_usage(pipe: Connection, port: int = 0) -> None:
+    """Report through a pipe that this process is ready, then its usage whenever that is asked for, until it stops."""
+    pipe.send(port)
+    asked = asyncio.Event()
+    asyncio.get_running_loop().add_reader(pipe.fileno(), asked.set)
+    while True:
+        await asked.wait()
+        asked.clear()
+        # The event may be set once more for a message that was read already; `recv` would then block the loop.
+        while pipe.poll():
+            if pipe.recv() == "stop":
+                return
+            pipe.send((process_time(), peak_memory_mib()))
 
 
 class _Backend(Backend):
@@ -81,93 +113,96 @@ class _Backend(Backend):
 
     @property
     def resources(self) -> APIResources:
-        """The kinds that are served."""
         return self._router.store.resources
 
     def answer(self, request: Request) -> Response:
-        """Ask the store."""
         return self._router.answer(request, self._clock.now())
 
     def now(self) -> int:
-        """The clock's time."""
         return self._clock.now()
 
 
 def _serve(pipe: Connection) -> None:
-    """Serve until told to stop; tell how much it took when asked."""
-    run(_serving(pipe))
+    async def serve() -> None:
+        server = Server(_Backend())
+        with collector_paused():
+            await server.start()
+            await _report_usage(pipe, server.port)
+        await server.stop()
+
+    run(serve())
 
 
-async def _serving(pipe: Connection) -> None:
-    server = Server(_Backend())
+def _schedule(pipe: Connection, port: int) -> None:
+    # The server's process does without these, which take memory.
+    from podium.app.live.live_program import LiveSettings
+    from podium.app.live.live_scheduler import LiveScheduler
+    from podium.app.live.logs import Log
+    from podium.client.credentials import ClusterAccess
+    from podium.framework.settings.configuration import default_configuration
+
+    async def schedule() -> None:
+        access = ClusterAccess(name="bench", server=f"http://127.0.0.1:{port}")
+        log = Log(SystemClock().now, quiet=True)
+        program = LiveScheduler(access, LiveSettings(configuration=default_configuration()), log)
+        task = asyncio.ensure_future(program.run())
+        await program.leads.wait()
+        await _report_usage(pipe)
+        program.stop()
+        await task
+
     with collector_paused():
-        await server.start()
-        pipe.send(server.port)
-        await tell_use(pipe)
-    await server.stop()
+        run_client(schedule())
 
 
-async def tell_use(pipe: Connection) -> None:
-    """Tell through a pipe how much this process took, each time that somebody asks, until told to stop."""
-    asked = asyncio.Event()
-    asyncio.get_running_loop().add_reader(pipe.fileno(), asked.set)
-    while True:
-        await asked.wait()
-        asked.clear()
-        if pipe.recv() == "stop":
-            return
-        pipe.send((process_time(), peak_memory_mib()))
+async def _measured(server: _Process, pods: int) -> list[Measurement]:
+    found = []
 
+    def note(workload: str, number: int, times: list[int], **counts: int) -> None:
+        each = measured(workload, number, server.lap(), placed=pods, counts=counts, times_ns=times)
+        found.append(msgspec.structs.replace(each, peak_memory_mib=server.peak_mib))
 
-async def _measured(server: ServerProcess, pods: int) -> list[Measurement]:
     port = server.port
     watcher = Watcher(port, _WATCH)
     await watcher.open()
     server.lap()
-    times = await ask_all(port, (pod_creation(number) for number in range(pods)), _CONNECTIONS)
+    times = await _ask_all(port, map(_pod_creation, range(pods)))
     await watcher.until(pods)
-    found = [_measurement("apiserver-create", pods, server, pods, times, watchers=1)]
-    times = await ask_all(port, (_update(number, "Running") for number in range(pods)), _CONNECTIONS)
+    note("apiserver-create", pods, times, watchers=1)
+    times = await _ask_all(port, (_update(number, "Running") for number in range(pods)))
     await watcher.until(2 * pods)
-    found.append(_measurement("apiserver-update", pods, server, pods, times, watchers=1))
+    note("apiserver-update", pods, times, watchers=1)
     await watcher.close()
-    times = await ask_all(port, [request("GET", _PODS)] * _LISTS, 1)
-    found.append(_measurement("apiserver-list", pods, server, pods * _LISTS, times, lists=_LISTS))
+    times = await _ask_all(port, [request("GET", _PODS)] * _LISTS, 1)
+    note("apiserver-list", pods * _LISTS, times, lists=_LISTS)
     watchers = [Watcher(port, f"{_WATCH}{2 * pods}") for _ in range(_WATCHERS)]
     for each in watchers:
         await each.open()
     server.lap()
-    told = min(_TOLD, pods)
-    times = await ask_all(port, (_update(number, "Succeeded") for number in range(told)), _CONNECTIONS)
+    updates = min(_WATCHED_UPDATES, pods)
+    times = await _ask_all(port, (_update(number, "Succeeded") for number in range(updates)))
     for each in watchers:
-        await each.until(told)
-    events = sum(each.events for each in watchers)
-    found.append(_measurement("apiserver-watch", pods, server, events, times, watchers=_WATCHERS))
+        await each.until(updates)
+    note("apiserver-watch", sum(each.events for each in watchers), times, watchers=_WATCHERS)
     for each in watchers:
         await each.close()
     return found
 
 
-def _measurement(
-    workload: str, placed: int, server: ServerProcess, number: int, times: list[int], **counts: int
-) -> Measurement:
-    seconds = server.lap()
-    return Measurement(
-        workload=workload,
-        nodes=0,
-        placed=placed,
-        pods=number,
-        counts=counts,
-        load_seconds=0.0,
-        seconds=round(seconds, 3),
-        pods_per_second=rate(number, seconds),
-        peak_memory_mib=server.peak_mib,
-        attempt_us=percentiles_us(times),
-    )
+async def _bound(port: int, pods: int) -> float:
+    """Return the seconds until so many pods are created and bound."""
+    watcher = Watcher(port, _BOUND)
+    await watcher.open()
+    began = perf_counter()
+    await _ask_all(port, map(_pod_creation, range(pods)))
+    await watcher.until(pods)
+    seconds = perf_counter() - began
+    await watcher.close()
+    return seconds
 
 
-def pod_creation(number: int) -> bytes:
-    """A pod as a Deployment's, of some size."""
+def _pod_creation(number: int) -> bytes:
+    """Return the creation of a pod of usual size."""
     container = {
         "name": "main",
         "image": "registry.example.com/team/app:1.2.3",
@@ -181,9 +216,101 @@ def pod_creation(number: int) -> bytes:
     return request("POST", _PODS, msgspec.json.encode(pod))
 
 
+def _node_creation(number: int) -> bytes:
+    status = {"allocatable": {"cpu": "32", "memory": "128Gi", "pods": "110"}}
+    metadata = {"name": f"node-{number:05}", "labels": {"topology.kubernetes.io/zone": f"zone-{number % 3}"}}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status}
+    return request("POST", "/api/v1/nodes", msgspec.json.encode(node))
+
+
 def _update(number: int, phase: str) -> bytes:
-    """What a kubelet writes of a pod."""
+    """Return the status patch of a kubelet."""
     condition = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-31T09:30:00Z"}
     status = {"phase": phase, "conditions": [condition], "hostIP": "10.0.0.1", "podIP": "10.1.2.3"}
     path = f"{_PODS}/web-5d4f8c7b9-{number:05}/status"
     return request("PATCH", path, msgspec.json.encode({"status": status}), _STATUS_PATCH)
+
+
+# A client that does little, so that it takes little of the machine.
+
+_HEAD_END = b"\r\n\r\n"
+_LENGTH = b"Content-Length: "
+_LIMIT = 64 * 1024 * 1024
+
+
+def request(method: str, path: str, body: bytes = b"", content_type: str = "application/json") -> bytes:
+    """Return a request as bytes."""
+    head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench/1\r\nAccept: application/json\r\n"
+    if body:
+        head += f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n"
+    return f"{head}\r\n".encode() + body
+
+
+async def _ask_all(port: int, requests: Iterable[bytes], connections: int = _CONNECTIONS) -> list[int]:
+    """Send requests over so many connections, each as soon as one is free. Return the nanoseconds that each took.
+
+    Raises RuntimeError for one that is refused.
+    """
+    waiting = iter(requests)
+    times: list[int] = []
+
+    async def work() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=_LIMIT)
+        for data in waiting:
+            began = perf_counter_ns()
+            writer.write(data)
+            head = await reader.readuntil(_HEAD_END)
+            if not head.startswith(b"HTTP/1.1 2"):
+                raise RuntimeError(f"the server refused a request: {head[:100]!r}")
+            begin = head.index(_LENGTH) + len(_LENGTH)
+            await reader.readexactly(int(head[begin : head.index(b"\r\n", begin)]))
+            times.append(perf_counter_ns() - began)
+        writer.close()
+        await writer.wait_closed()
+
+    await asyncio.gather(*(work() for _ in range(connections)))
+    return times
+
+
+class Watcher:
+    """A watch that counts its events."""
+
+    def __init__(self, port: int, path: str) -> None:
+        self._port = port
+        self._path = path
+        self._task: asyncio.Task[None] | None = None
+        self._writer: asyncio.StreamWriter | None = None
+        self._changed = asyncio.Event()
+        self._has_ended = False
+        self.events = 0
+
+    async def open(self) -> None:
+        """Begin to watch."""
+        reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port, limit=_LIMIT)
+        self._writer.write(request("GET", self._path))
+        await reader.readuntil(_HEAD_END)
+        self._task = asyncio.create_task(self._read(reader))
+
+    async def until(self, events: int) -> None:
+        """Wait until so many events have arrived. Raises ConnectionError if the watch ends before."""
+        while self.events < events:
+            if self._has_ended:
+                raise ConnectionError(f"the watch of {self._path} ended after {self.events} of {events} events")
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def close(self) -> None:
+        """End the watch."""
+        if self._writer is not None and self._task is not None:
+            self._writer.close()
+            await self._task
+
+    async def _read(self, reader: asyncio.StreamReader) -> None:
+        try:
+            while data := await reader.read(1024 * 1024):
+                # An event is a line, and no object has a line's end in it.
+                self.events += data.count(b"\n\r\n")
+                self._changed.set()
+        finally:
+            self._has_ended = True
+            self._changed.set()

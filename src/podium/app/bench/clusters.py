@@ -1,4 +1,4 @@
-"""The clusters and pods that `podium bench` measures, after kube-scheduler's own benchmark.
+"""The clusters and pods of `podium bench`: those of kube-scheduler's own benchmark, and one that has drifted.
 
 Source: test/integration/scheduler_perf of kubernetes/kubernetes.
 """
@@ -7,25 +7,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from msgspec.structs import replace
 
-from podium.api.meta import ObjectMeta
-from podium.api.node import Node, NodeStatus
+from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference, Raw
+from podium.api.node import Node, NodeSpec, NodeStatus, Taint
 from podium.api.pod import (
     Affinity,
     Container,
+    NodeAffinity,
     Pod,
     PodAffinity,
     PodAffinityTerm,
+    PodCondition,
     PodSchedulingGroup,
     PodSpec,
     PodStatus,
     ResourceRequirements,
     TopologySpreadConstraint,
+    WeightedPodAffinityTerm,
 )
 from podium.api.pod_group import GangSchedulingPolicy, PodGroup, PodGroupSchedulingPolicy, PodGroupSpec
-from podium.api.selection import LabelSelector
+from podium.api.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
+from podium.api.selectors import (
+    LabelSelector,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    PreferredSchedulingTerm,
+)
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
 
 ZONE = "topology.kubernetes.io/zone"
@@ -80,12 +91,13 @@ def pod(
     labels: dict[str, str] | None = None,
     affinity: Affinity | None = None,
     spread: tuple[TopologySpreadConstraint, ...] = (),
+    namespace: str = "default",
 ) -> Pod:
-    """A pod with one container; running on node ``on`` if that is given."""
+    """Return a pod with one container; running on node ``on`` if that is given."""
     return Pod(
         api_version="v1",
         kind="Pod",
-        metadata=ObjectMeta(name=name, namespace="default", uid=name, labels=labels or {}),
+        metadata=ObjectMeta(name=name, namespace=namespace, uid=name, labels=labels or {}),
         spec=PodSpec(
             node_name=on,
             priority=priority,
@@ -97,8 +109,25 @@ def pod(
     )
 
 
+def _spreading(
+    labels: dict[str, str], skew: int, otherwise: Literal["DoNotSchedule", "ScheduleAnyway"]
+) -> tuple[TopologySpreadConstraint, ...]:
+    """Return a constraint over zones."""
+    selector = LabelSelector(match_labels=labels)
+    return (
+        TopologySpreadConstraint(
+            max_skew=skew, topology_key=ZONE, when_unsatisfiable=otherwise, label_selector=selector
+        ),
+    )
+
+
 def _selecting(labels: dict[str, str], key: str) -> PodAffinity:
     return PodAffinity(required=(PodAffinityTerm(topology_key=key, label_selector=LabelSelector(match_labels=labels)),))
+
+
+def configuration_of(profile: Raw) -> Configuration:
+    """Return the configuration with one profile."""
+    return read_configuration({"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]}, "bench")
 
 
 def _basic(nodes: int, pods: int) -> Workload:
@@ -123,9 +152,8 @@ def _preemption_across(nodes: int, pods: int) -> Workload:
     ]
     high = [pod(f"high-{i}", "3", priority=10, labels=latency, affinity=apart) for i in range(pods)]
     made = [node(i, rack_size=_RACK_SIZE) for i in range(nodes)]
-    profile = {"pluginConfig": [{"name": "DefaultPreemption", "args": {"acrossNodes": True}}]}
-    written = {"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]}
-    return Workload("preemption-across", made, low, high, configuration=read_configuration(written, "bench"))
+    configured = configuration_of({"pluginConfig": [{"name": "DefaultPreemption", "args": {"acrossNodes": True}}]})
+    return Workload("preemption-across", made, low, high, configuration=configured)
 
 
 def _preemption_gangs(nodes: int, pods: int) -> Workload:
@@ -144,10 +172,8 @@ def _preemption_gangs(nodes: int, pods: int) -> Workload:
         members = [pod(f"{name}-{i}", "2", priority=10) for i in range(size)]
         of_group = PodSchedulingGroup(pod_group_name=name)
         high += [replace(member, spec=replace(member.spec, scheduling_group=of_group)) for member in members]
-    profile = {"plugins": {"multiPoint": {"enabled": [{"name": "GangScheduling"}]}}}
-    written = {"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]}
     made = [node(i) for i in range(nodes)]
-    configured = read_configuration(written, "bench")
+    configured = configuration_of({"plugins": {"multiPoint": {"enabled": [{"name": "GangScheduling"}]}}})
     return Workload("preemption-gangs", made, low, high, configuration=configured, groups=groups)
 
 
@@ -169,14 +195,9 @@ def _antiaffinity(nodes: int, pods: int) -> Workload:
 
 def _spread(nodes: int, pods: int) -> Workload:
     labels = {"color": "blue"}
-    constraint = TopologySpreadConstraint(
-        max_skew=5,
-        topology_key=ZONE,
-        when_unsatisfiable="DoNotSchedule",
-        label_selector=LabelSelector(match_labels=labels),
-    )
+    spread = _spreading(labels, 5, "DoNotSchedule")
     placed = [pod(f"init-{i}", "100m", on=f"node-{i % nodes:06d}", labels=labels) for i in range(pods // 5)]
-    wanted = [pod(f"pod-{i}", "100m", labels=labels, spread=(constraint,)) for i in range(pods)]
+    wanted = [pod(f"pod-{i}", "100m", labels=labels, spread=spread) for i in range(pods)]
     return Workload("spread", [node(i, zones=3) for i in range(nodes)], placed, wanted)
 
 
@@ -188,18 +209,13 @@ def _unschedulable(nodes: int, pods: int) -> Workload:
 def _mixed_churn(nodes: int, pods: int) -> Workload:
     def wanted() -> Iterator[Pod]:
         labels = {"color": "blue"}
-        soft = TopologySpreadConstraint(
-            max_skew=1,
-            topology_key=ZONE,
-            when_unsatisfiable="ScheduleAnyway",
-            label_selector=LabelSelector(match_labels=labels),
-        )
+        soft = _spreading(labels, 1, "ScheduleAnyway")
         for i in range(pods):
             match i % 4:
                 case 0 | 1:
                     yield pod(f"pod-{i}", "100m")
                 case 2:
-                    yield pod(f"pod-{i}", "200m", labels=labels, spread=(soft,))
+                    yield pod(f"pod-{i}", "200m", labels=labels, spread=soft)
                 case _:
                     yield pod(f"pod-{i}", "300m", priority=5, labels={"app": f"a{i % 50}"})
 
@@ -239,3 +255,84 @@ BUILDERS: dict[str, Callable[[int, int], Workload]] = {
     "scale": _scale,
 }
 """What makes the cluster of a workload: of so many nodes, with so many pods to decide about."""
+
+PODS_OF_AN_APP = 100
+_DISK = "disk"
+_STARTED = "2026-01-01T00:00:00Z"
+_FLAVORS = ("plain", "plain", "plain", "apart", "near-disk", "spread", "needs-disk", "alone", "daemon", "batch")
+"""What applications ask for, in turns."""
+
+
+def drifted(nodes: int, pods: int) -> Iterator[Kubernetes]:
+    """Yield so many nodes and running pods, most on the first nodes, and the budgets of every other application."""
+    full = max(1, nodes - nodes // 10)
+    for number in range(nodes):
+        yield _drifted_node(number)
+    for app in range(0, -(-pods // PODS_OF_AN_APP), 2):
+        yield _budget(app)
+    for number in range(pods):
+        # The lower a node's number, the more of the pods that are drawn in squares.
+        app, place = number // PODS_OF_AN_APP, (number * 7_919) % pods
+        yield _drifted_pod(number, app, int(full * (place / pods) ** 1.1))
+
+
+def _drifted_node(number: int) -> Node:
+    made = node(number, zones=3)
+    taints = [Taint(key="old", effect="PreferNoSchedule")] if number % 50 == 7 else []
+    if number % 500 == 9:
+        taints.append(Taint(key="reserved", effect="NoSchedule"))
+    labels = {**made.metadata.labels, _DISK: "ssd" if number % 3 else "hdd"}
+    ready = (PodCondition(type="Ready", status="True"),)
+    status = NodeStatus(allocatable={"cpu": "16", "memory": "64Gi", "pods": "110"}, conditions=ready)
+    meta = replace(made.metadata, uid=made.metadata.name, labels=labels)
+    return replace(made, metadata=meta, spec=NodeSpec(taints=tuple(taints)), status=status)
+
+
+def _drifted_pod(number: int, app: int, on: int) -> Pod:
+    flavor, labels = _FLAVORS[app % len(_FLAVORS)], {"app": f"app-{app}"}
+    kind = {"daemon": "DaemonSet", "batch": "Job"}.get(flavor, "ReplicaSet")
+    owner = OwnerReference(api_version="apps/v1", kind=kind, name=f"app-{app}", uid=f"uid-{app}", controller=True)
+    made = pod(
+        f"app-{app}-{number}",
+        f"{200 + app % 7 * 150}m",
+        memory=f"{256 + app % 5 * 256}Mi",
+        on=f"node-{on:06d}",
+        labels=labels,
+        affinity=_affinity_of(flavor, labels),
+        spread=_spreading(labels, 1, "ScheduleAnyway") if flavor == "spread" else (),
+        namespace=f"team-{app % 20}",
+    )
+    meta = replace(made.metadata, creation_timestamp=_STARTED, owner_references=(owner,))
+    status = replace(made.status, start_time=_STARTED, conditions=(PodCondition(type="Ready", status="True"),))
+    return replace(made, metadata=meta, status=status)
+
+
+def _affinity_of(flavor: str, labels: dict[str, str]) -> Affinity | None:
+    apart = _selecting(labels, HOSTNAME)
+    ssd = NodeSelectorTerm(match_expressions=(NodeSelectorRequirement(key=_DISK, operator="In", values=("ssd",)),))
+    match flavor:
+        case "apart":
+            weighted = WeightedPodAffinityTerm(weight=100, pod_affinity_term=apart.required[0])
+            return Affinity(pod_anti_affinity=PodAffinity(preferred=(weighted,)))
+        case "alone":
+            return Affinity(pod_anti_affinity=apart)
+        case "near-disk":
+            preferred = PreferredSchedulingTerm(weight=100, preference=ssd)
+            return Affinity(node_affinity=NodeAffinity(preferred=(preferred,)))
+        case "needs-disk":
+            return Affinity(node_affinity=NodeAffinity(required=NodeSelector(node_selector_terms=(ssd,))))
+    return None
+
+
+def _budget(app: int) -> PodDisruptionBudget:
+    name, allowed = f"app-{app}", PODS_OF_AN_APP // 10
+    return PodDisruptionBudget(
+        metadata=ObjectMeta(name=name, namespace=f"team-{app % 20}", uid=f"budget-{app}"),
+        spec=PodDisruptionBudgetSpec(max_unavailable="10%", selector=LabelSelector(match_labels={"app": name})),
+        status=PodDisruptionBudgetStatus(
+            disruptions_allowed=allowed,
+            current_healthy=PODS_OF_AN_APP,
+            desired_healthy=PODS_OF_AN_APP - allowed,
+            expected_pods=PODS_OF_AN_APP,
+        ),
+    )

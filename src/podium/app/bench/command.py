@@ -16,16 +16,14 @@ from typing import Any
 import click
 import msgspec
 
-from podium.app.bench.comparison import ratios_to
-from podium.app.bench.measurement import Measurement, Run, read_run, run_of
-from podium.app.bench.table import write_measurements
+from podium.api.versions.choice import ReleaseChoice
+from podium.app.bench.measurement import Measurement, Run, ratios_to, read_run, run_of, write_measurements
 from podium.app.bench.workloads import FULL, USUAL, WORKLOADS, Wanted, measure
 from podium.app.console.command import Command
-from podium.app.console.options import feature_gates_option, output_option
+from podium.app.console.options import output_option, release_options
 from podium.app.console.output import in_json, new_page, show, show_page
 from podium.app.console.progress import ProgressBar
 from podium.app.console.source import Source, optional_source_options
-from podium.framework.settings.feature_gates import FeatureGates
 
 _EPILOG = """
 \b
@@ -64,7 +62,7 @@ class _WantedText(click.ParamType[Wanted]):
 @click.option(
     "--compare", metavar="FILE", help="An earlier run, as --save or -o json wrote it: shows the ratios to it."
 )
-@feature_gates_option
+@release_options
 @output_option
 def bench(
     *,
@@ -75,16 +73,16 @@ def bench(
     source: Source,
     save: str | None,
     compare: str | None,
-    feature_gates: FeatureGates,
+    release: ReleaseChoice,
     form: str,
 ) -> None:
     """Measure CPU seconds, operations and peak memory of decisions, simulations, loading and the API over HTTP.
 
     Workloads: basic, preemption, preemption-across, preemption-gangs, affinity, antiaffinity, spread, unschedulable,
     mixed-churn, scale (decisions of a scheduler alone, without a cluster); explain; simulation; score, score-unscoped
-    (a simulation with a plugin); load, question (a dump); reschedule (a rescheduler's look at a cluster); apiserver
-    (pods over HTTP); live (pods bound over HTTP). Without any named, most of them run, in about a minute. Each has a
-    process of its own.
+    (a simulation with a plugin); load, question, fit, plan-drain, plan-deploy, plan-fail (answers about an EKS-like
+    cluster); reschedule (a plan of a rescheduler); apiserver (pods over HTTP); live (pods bound over HTTP). Without any
+    named, most of them run, in about a minute and a half. Each has a process of its own.
 
     simulation, score and score-unscoped play what -f and --context give, such as the output of podium trace, if they
     give something; a cluster is read once, before anything is measured.
@@ -92,7 +90,7 @@ def bench(
     earlier = None if compare is None else read_run(compare)
     chosen = [_sized(wanted, nodes, pods) for wanted in workloads or (FULL if full else USUAL)]
     with _files(source) as files:
-        run = run_of(list(_measured(chosen, files, feature_gates)))
+        run = run_of(list(_measured(chosen, files, release)))
     if save is not None:
         Path(save).write_text(in_json(msgspec.to_builtins(run)), encoding="ascii")
     _show(run, earlier, form)
@@ -108,8 +106,8 @@ def _files(source: Source) -> Iterator[tuple[str, ...]]:
     if source.cluster is None:
         yield source.files
         return
+    from podium.app.snapshots.cluster import keep_cluster
     from podium.app.snapshots.file import SnapshotFile
-    from podium.app.snapshots.keeping import keep_cluster
 
     with TemporaryDirectory(prefix="podium-bench-") as folder:
         target = str(Path(folder) / "cluster.podium")
@@ -118,13 +116,13 @@ def _files(source: Source) -> Iterator[tuple[str, ...]]:
         yield (target, *source.files)
 
 
-def _measured(chosen: list[Wanted], files: tuple[str, ...], feature_gates: FeatureGates) -> Iterator[Measurement]:
+def _measured(chosen: list[Wanted], files: tuple[str, ...], release: ReleaseChoice) -> Iterator[Measurement]:
     """What each workload comes to, in a process of its own, so that its memory is its own."""
     with ProgressBar("measuring") as bar:
         for place, wanted in enumerate(chosen):
             bar.update(place / len(chosen), partial(_told, wanted))
             with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-                yield from pool.submit(measure, wanted, files, feature_gates).result()
+                yield from pool.submit(measure, wanted, files, release).result()
 
 
 def _told(wanted: Wanted) -> str:

@@ -1,18 +1,24 @@
-"""What a workload came to, and a run of several: values that are kept as JSON and compared."""
+"""Measurements: what they consist of, how CPU seconds and operations are counted, and the table of a run."""
 
 from __future__ import annotations
 
 import platform
 import resource
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from time import process_time_ns
+from types import FrameType
+from typing import Any
 
 import msgspec
 import numpy as np
 
+from podium.api.collector import collector_paused
 from podium.api.errors import InputError
+from podium.app.console.cells import WORKLOADS, Cell, Name, Part
+from podium.app.console.page import Page
 
 SECOND_NS = 1_000_000_000
 _RANKS = {"p50": 50, "p90": 90, "p99": 99, "max": 100}
@@ -24,9 +30,9 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     ``pods`` are those that ``seconds`` were spent on, ``placed`` those that were there before, and ``counts`` what
     became of them. Seconds are CPU seconds of the process, its system calls included (of `live` those of the clock):
     others that load the machine hardly change them. ``attempt_us`` are percentiles of the wall time of single attempts
-    or questions. ``operations_per_pod`` does not depend on the machine (see `podium.app.bench.operations`); it is
-    counted apart from the seconds, with few pods. ``peak_memory_mib`` is the process's. ``times_without`` is for
-    workloads that are also run without what they are about: how many times the CPU seconds of that.
+    or questions. ``operations_per_pod`` does not depend on the machine (see `operations`); it is counted apart from the
+    seconds, with few pods. ``peak_memory_mib`` is the process's. ``times_without`` is for workloads that are also run
+    without what they are about: how many times the CPU seconds of that.
     """
 
     workload: str
@@ -48,6 +54,38 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
         return self.workload, self.nodes, self.placed, self.pods
 
 
+def measured(
+    workload: str,
+    pods: int,
+    seconds: float,
+    *,
+    counts: Mapping[str, int],
+    nodes: int = 0,
+    placed: int = 0,
+    load_seconds: float = 0.0,
+    usage: resource.struct_rusage | None = None,
+    times_ns: Sequence[int] = (),
+    operations_per_pod: float | None = None,
+) -> Measurement:
+    """Return the measurement of a workload; ``usage`` is that of its process if that is not this one."""
+    times = np.array(times_ns) / 1000
+    return Measurement(
+        workload=workload,
+        nodes=nodes,
+        placed=placed,
+        pods=pods,
+        counts=dict(counts),
+        load_seconds=round(load_seconds, 3),
+        seconds=round(seconds, 3),
+        pods_per_second=round(pods / max(seconds, 1e-9), 1),
+        peak_memory_mib=peak_memory_mib(usage),
+        attempt_us={name: round(float(np.percentile(times, rank)), 1) for name, rank in _RANKS.items()}
+        if len(times)
+        else None,
+        operations_per_pod=None if operations_per_pod is None else round(operations_per_pod, 1),
+    )
+
+
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """The measurements of one run, and by what they were made."""
 
@@ -64,14 +102,14 @@ class Stopwatch:
         self._since = process_time_ns()
 
     def lap(self) -> float:
-        """The seconds since it was made or last asked."""
+        """Return the seconds since it was made or last asked."""
         now = process_time_ns()
         seconds, self._since = (now - self._since) / SECOND_NS, now
         return seconds
 
 
 def run_of(measurements: list[Measurement]) -> Run:
-    """The measurements as a run of this program on this machine."""
+    """Return the measurements as a run of this program on this machine."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -82,7 +120,7 @@ def run_of(measurements: list[Measurement]) -> Run:
 
 
 def read_run(path: str) -> Run:
-    """A run that was kept. Raises InputError for a file that is none, and OSError for one that cannot be read."""
+    """Read a saved run. Raises InputError for a file that is none, and OSError for one that cannot be read."""
     try:
         return msgspec.json.decode(Path(path).read_bytes(), type=Run)
     except msgspec.DecodeError as error:
@@ -91,21 +129,92 @@ def read_run(path: str) -> Run:
         ) from None
 
 
-def rate(pods: int, seconds: float) -> float:
-    """Pods a second."""
-    return round(pods / max(seconds, 1e-9), 1)
-
-
-def percentiles_us(times_ns: Sequence[int]) -> dict[str, float] | None:
-    """The percentiles of times, in microseconds; None where there are none."""
-    if not times_ns:
-        return None
-    times = np.array(times_ns) / 1000
-    return {name: round(float(np.percentile(times, rank)), 1) for name, rank in _RANKS.items()}
-
-
 def peak_memory_mib(usage: resource.struct_rusage | None = None) -> float:
-    """The most memory that this process has had at a time, or the one that ``usage`` is of."""
+    """Return the peak memory of this process, or of the one that ``usage`` is of."""
     size = (usage or resource.getrusage(resource.RUSAGE_SELF)).ru_maxrss
     # Bytes on macOS, KiB elsewhere.
     return round(size / (2**20 if sys.platform == "darwin" else 2**10), 1)
+
+
+@collector_paused()
+def operations(act: Callable[[], object]) -> Counter[str]:
+    """Count what a function does, by the name of the function: executed lines of Python, and calls of functions in C.
+
+    Each turn of a loop or a comprehension counts its lines anew, so that whatever is done entry by entry grows with the
+    entries. An operation on a whole array is one call, however long the array is. Garbage is not collected meanwhile.
+    """
+    found: Counter[str] = Counter()
+
+    def note_line(frame: FrameType, event: str, _: Any) -> Any:
+        if event == "line":
+            found[frame.f_code.co_qualname] += 1
+        return note_line
+
+    def note_call(_: FrameType, event: str, argument: Any) -> None:
+        if event == "c_call":
+            found[getattr(argument, "__qualname__", "")] += 1
+
+    tracing, profiling = sys.gettrace(), sys.getprofile()
+    sys.setprofile(note_call)
+    sys.settrace(note_line)
+    try:
+        act()
+    finally:
+        sys.settrace(tracing)
+        sys.setprofile(profiling)
+    return found
+
+
+class Ratios(msgspec.Struct, frozen=True, kw_only=True):
+    """This run's figures over those of an earlier one; None where one of them has none."""
+
+    pods_per_second: float | None
+    operations_per_pod: float | None
+    peak_memory_mib: float | None
+
+
+def ratios_to(earlier: Run, measurements: Iterable[Measurement]) -> list[Ratios | None]:
+    """Return the ratios of each measurement; None where the earlier run has not measured the same."""
+    before = {measurement.subject: measurement for measurement in earlier.measurements}
+    return [_ratios(before.get(measurement.subject), measurement) for measurement in measurements]
+
+
+def _ratios(then: Measurement | None, now: Measurement) -> Ratios | None:
+    pairs = ((name, getattr(then, name, None), getattr(now, name)) for name in Ratios.__struct_fields__)
+    ratios = {name: round(new / old, 2) if old and new is not None else None for name, old, new in pairs}
+    return None if then is None else Ratios(**ratios)
+
+
+_COLUMNS = ("workload", "nodes", "pods", "CPU s", "pods/s", "ops/pod", "p50 us", "p99 us", "load s", "peak MiB")
+_RATIOS = ("x pods/s", "x ops", "x peak")
+
+
+def write_measurements(
+    page: Page, measurements: Sequence[Measurement], ratios: Sequence[Ratios | None] | None = None
+) -> None:
+    """Write a line for each measurement, with its ratios to an earlier run if there are some."""
+    headings = _COLUMNS if ratios is None else (*_COLUMNS, *_RATIOS)
+    rows: list[list[Part]] = [[Cell(heading, "dim") for heading in headings]]
+    for index, measurement in enumerate(measurements):
+        compared = None if ratios is None else ratios[index]
+        figures = [getattr(compared, name, None) for name in Ratios.__struct_fields__] if ratios is not None else []
+        cells = ["" if figure is None else f"{figure:.2f}" for figure in figures]
+        rows.append([Name(measurement.workload, WORKLOADS), *_cells(measurement), *cells])
+    page.columns(rows, right=range(1, len(headings)))
+    for measurement in measurements:
+        if measurement.times_without is not None:
+            times = f"{measurement.times_without:.2f} times the CPU s of the same without it"
+            page.paragraph(f"{measurement.workload}: {times}", hanging=2)
+
+
+def _cells(measurement: Measurement) -> list[str]:
+    times = measurement.attempt_us or {}
+    rates = (measurement.pods_per_second, measurement.operations_per_pod, times.get("p50"), times.get("p99"))
+    return [
+        f"{measurement.nodes:,}",
+        f"{measurement.pods:,}",
+        f"{measurement.seconds:.2f}",
+        *("" if figure is None else f"{figure:,.0f}" for figure in rates),
+        f"{measurement.load_seconds:.2f}",
+        f"{measurement.peak_memory_mib:,.0f}",
+    ]

@@ -1,42 +1,60 @@
-"""Measures the scheduler alone, and explanations of a cluster that is in memory.
+"""Measures the scheduler alone, explanations of a cluster in memory, and plans of a rescheduler.
 
-The driver stands in for the API server: it answers every action at once and shows the result, so that all that is
-measured is the scheduler and its handling of what it is told.
+The driver stands in for the API server: it answers every action at once and delivers the result, so that the scheduler
+and its handling of observations are all that is measured.
 """
 
 from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter_ns
+from typing import Any
 
 from msgspec.structs import replace
 
 from podium.api.collector import collector_paused
 from podium.api.pod import Pod
-from podium.app.bench.clusters import BUILDERS, Workload
-from podium.app.bench.driver import BenchDriver
-from podium.app.bench.measurement import Measurement, Stopwatch, peak_memory_mib, percentiles_us, rate
-from podium.app.bench.operations import operations
+from podium.api.policy import PodDisruptionBudget
+from podium.api.times import parse_time
+from podium.api.versions.choice import ReleaseChoice
+from podium.app.bench.clusters import BUILDERS, Workload, drifted
+from podium.app.bench.measurement import SECOND_NS, Measurement, Stopwatch, measured, operations
 from podium.app.explaining.explainer import Explainer
-from podium.framework.settings.feature_gates import FeatureGates
-from podium.machines.observations import Changed, Gone
-from podium.machines.scheduling.scheduler import Scheduler
+from podium.cluster.cluster import Cluster
+from podium.controllers.actions import Action, Bind, DeleteObject, Nominate, Record, ReportUnschedulable
+from podium.controllers.observations import Answered, Changed, Gone, Tick
+from podium.controllers.scheduling.scheduler import Scheduler
+from podium.decide.evictions import EvictionBudgets
+from podium.decide.rescheduling.guards import PlanInputs
+from podium.decide.rescheduling.planner import Planner
+from podium.decide.rescheduling.round_robin import ReschedulingPlan
+from podium.decide.transaction import ClusterTransaction
+from podium.framework.rescheduling.policy import PolicyRegistry, kubelet_runner, make_policies
+from podium.framework.rescheduling.settings import PolicySettings, ReschedulerSettings
+from podium.framework.runner import Runner
+from podium.framework.settings.configuration import default_configuration
+from podium.framework.settings.registry import Registry, build_profiles
+from podium.plugins.registry import IN_TREE
+from podium.plugins.rescheduling.registry import IN_TREE as POLICIES
 
 COUNTED_PODS = 40
 """How many pods are decided about once the clock has stopped, for the count of operations."""
 
 _COUNTED_QUESTIONS = 3
 _CHURN_EVERY = 10
+_PLANS = 5
+_NOW = parse_time("2026-02-01T00:00:00Z")
+_POLICY_ARGUMENTS = {"ReplaceOldPods": {"maxAge": "9000h"}}
 
 
 class Play:
     """A workload at play: attempts, one after the other, and what goes on in the cluster meanwhile."""
 
-    def __init__(self, workload: Workload, feature_gates: FeatureGates) -> None:
+    def __init__(self, workload: Workload, release: ReleaseChoice) -> None:
         self.workload = workload
-        self.driver = BenchDriver(Scheduler(workload.configuration, feature_gates=feature_gates))
+        self.driver = BenchDriver(Scheduler(workload.configuration, release=release.of()))
         for item in (*workload.nodes, *workload.groups):
             self.driver.scheduler.handle(Changed(item), self.driver.now)
         self.show(workload.placed)
@@ -73,7 +91,7 @@ class Play:
             driver.scheduler.handle(Changed(node), driver.now)
 
 
-def measure_scheduling(name: str, nodes: int, pods: int, feature_gates: FeatureGates) -> Measurement:
+def measure_scheduling(name: str, nodes: int, pods: int, release: ReleaseChoice) -> Measurement:
     """Decide about the pods of a workload, by when each is bound or found to fit nowhere.
 
     Then decide about some more, for the count of operations.
@@ -82,7 +100,7 @@ def measure_scheduling(name: str, nodes: int, pods: int, feature_gates: FeatureG
         workload = BUILDERS[name](nodes, pods + COUNTED_PODS)
     timed, counted = workload.pods[:pods], workload.pods[pods:]
     watch = Stopwatch()
-    play = Play(workload, feature_gates)
+    play = Play(workload, release)
     play.show(timed)
     load_seconds = watch.lap()
     gc.collect()
@@ -92,17 +110,15 @@ def measure_scheduling(name: str, nodes: int, pods: int, feature_gates: FeatureG
     seconds = watch.lap()
     gc.unfreeze()
     driver = play.driver
-    return Measurement(
-        workload=name,
+    return measured(
+        name,
+        len(timed),
+        seconds,
         nodes=len(workload.nodes),
         placed=len(workload.placed),
-        pods=len(timed),
         counts={"bound": len(driver.bound), "preempted": driver.preempted, "attempts": len(driver.attempt_ns)},
-        load_seconds=round(load_seconds, 3),
-        seconds=round(seconds, 3),
-        pods_per_second=rate(len(timed), seconds),
-        peak_memory_mib=peak_memory_mib(),
-        attempt_us=percentiles_us(driver.attempt_ns),
+        load_seconds=load_seconds,
+        times_ns=driver.attempt_ns,
         operations_per_pod=_counted(play, counted),
     )
 
@@ -116,15 +132,15 @@ def _counted(play: Play, pods: Sequence[Pod]) -> float | None:
         play.show(pods)
         play.run()
 
-    return round(operations(decide).total() / len(pods), 1)
+    return operations(decide).total() / len(pods)
 
 
-def measure_explaining(nodes: int, pods: int, feature_gates: FeatureGates) -> Measurement:
+def measure_explaining(nodes: int, pods: int, release: ReleaseChoice) -> Measurement:
     """Explain the pods of a cluster, one after another; those of them that count would preempt."""
     with collector_paused():
         workload = BUILDERS["explain"](nodes, pods)
     watch = Stopwatch()
-    explainer = Explainer([*workload.nodes, *workload.placed, *workload.pods], feature_gates=feature_gates)
+    explainer = Explainer([*workload.nodes, *workload.placed, *workload.pods], release=release.of())
     load_seconds = watch.lap()
     gc.collect()
     gc.freeze()
@@ -138,16 +154,157 @@ def measure_explaining(nodes: int, pods: int, feature_gates: FeatureGates) -> Me
     gc.unfreeze()
     some = workload.pods[:_COUNTED_QUESTIONS]
     counted = operations(lambda: [explainer.explain(pod.key) for pod in some])
-    return Measurement(
-        workload="explain",
+    return measured(
+        "explain",
+        len(workload.pods),
+        seconds,
         nodes=len(workload.nodes),
         placed=len(workload.placed),
-        pods=len(workload.pods),
-        counts={outcome: outcomes[outcome] for outcome in sorted(outcomes)},
-        load_seconds=round(load_seconds, 3),
-        seconds=round(seconds, 3),
-        pods_per_second=rate(len(workload.pods), seconds),
-        peak_memory_mib=peak_memory_mib(),
-        attempt_us=percentiles_us(times),
-        operations_per_pod=round(counted.total() / len(some), 1),
+        counts=dict(sorted(outcomes.items())),
+        load_seconds=load_seconds,
+        times_ns=times,
+        operations_per_pod=counted.total() / len(some),
     )
+
+
+class _Drifted:
+    """A drifted cluster, and a planner with all rescheduling policies and cautious limits."""
+
+    def __init__(self, nodes: int, pods: int) -> None:
+        self.cluster, self._budgets = Cluster(), EvictionBudgets()
+        for item in drifted(nodes, pods):
+            if isinstance(item, Pod):
+                self.cluster.add_pod(self.cluster.read(item))
+                continue
+            self.cluster.put(item)
+            if isinstance(item, PodDisruptionBudget):
+                self._budgets.put(item)
+        registry = Registry(IN_TREE)
+        profiles = build_profiles(default_configuration(), registry, self.cluster)
+        self._runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
+        self._kubelet = kubelet_runner(self.cluster, registry)
+        policies = tuple(PolicySettings(name, args=_POLICY_ARGUMENTS.get(name, {})) for name in sorted(POLICIES))
+        settings = ReschedulerSettings(policies)
+        self._planner = Planner(make_policies(policies, PolicyRegistry(POLICIES), self.cluster), settings)
+
+    def plan(self) -> ReschedulingPlan:
+        """Return the moves that would be made; the cluster stays as it is."""
+        inputs = PlanInputs((), self._budgets)
+        picture = self._planner.picture(self.cluster, self._runners, self._kubelet, _NOW, standing=inputs)
+        with ClusterTransaction(self.cluster, self._runners) as scratch:
+            return self._planner.plan(scratch, picture, inputs)
+
+
+def measure_rescheduling(nodes: int, pods: int) -> Measurement:
+    """Plan for a drifted cluster over and over, by CPU seconds a plan. The first plan, which takes longer, is loading.
+
+    The wall times are those of all plans, the first among them.
+    """
+    watch = Stopwatch()
+    with collector_paused():
+        subject = _Drifted(nodes, pods)
+    times: list[int] = []
+
+    def plan() -> ReschedulingPlan:
+        began = perf_counter_ns()
+        found = subject.plan()
+        times.append(perf_counter_ns() - began)
+        return found
+
+    first = plan()
+    gc.collect()
+    gc.freeze()
+    load_seconds = watch.lap()
+    for _ in range(_PLANS):
+        plan()
+    seconds = watch.lap() / _PLANS
+    gc.unfreeze()
+    moved = sum(len(group.moves) for group in first.planned)
+    return measured(
+        "reschedule",
+        pods,
+        seconds,
+        nodes=nodes,
+        placed=pods,
+        counts={"moved": moved, "tried": first.trials, "left": len(first.left_alone)},
+        load_seconds=load_seconds,
+        times_ns=times,
+    )
+
+
+_STEP_NS = 1_000_000
+_TICK = Tick()
+
+
+class BenchDriver:
+    """Carries out a scheduler's actions at once, without a store, and shows what came of them."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.scheduler = scheduler
+        self.pods: dict[str, Pod] = {}
+        self.now = 1_700_000_000 * SECOND_NS
+        self.bound: list[str] = []
+        self.preempted = 0
+        self.attempt_ns: list[int] = []
+        self._carries: dict[type[Action], Callable[[Any], None]] = {
+            Bind: self._bind,
+            DeleteObject: self._delete,
+            ReportUnschedulable: self._report,
+            Nominate: lambda action: self._nominate(action.uid, action.node_name),
+        }
+
+    def show(self, pod: Pod) -> None:
+        """Let the scheduler see a pod, and do what it says."""
+        self.pods[pod.metadata.uid] = pod
+        self._carry_out(self.scheduler.handle(Changed(pod), self.now))
+
+    def end(self, uid: str) -> None:
+        """Let a pod end and be gone."""
+        pod = self.pods.pop(uid, None)
+        if pod is not None:
+            self._carry_out(self.scheduler.handle(Gone(pod), self.now))
+
+    def attempt(self) -> bool:
+        """Let the scheduler make one attempt; False if it has nothing to attempt now."""
+        scheduler = self.scheduler
+        if scheduler.deadline().time_ns != 0:
+            return False
+        self.now += _STEP_NS
+        start = perf_counter_ns()
+        actions = scheduler.handle(_TICK, self.now)
+        self.attempt_ns.append(perf_counter_ns() - start)
+        self._carry_out(actions)
+        return True
+
+    def _carry_out(self, actions: list[Action]) -> None:
+        if not actions:
+            return
+        handle, pending = self.scheduler.handle, list(actions)
+        for action in pending:
+            if type(action) is Record:
+                continue
+            pending += handle(Answered(action), self.now)
+            carry = self._carries.get(type(action))
+            if carry is not None:
+                carry(action)
+
+    def _bind(self, action: Bind) -> None:
+        self.bound.append(action.uid)
+        pod = self.pods[action.uid]
+        # As the API server does, which clears the nomination with it.
+        status = replace(pod.status, nominated_node_name="") if pod.status.nominated_node_name else pod.status
+        self.show(replace(pod, spec=replace(pod.spec, node_name=action.node_name), status=status))
+
+    def _delete(self, action: DeleteObject) -> None:
+        if action.kind == "Pod":
+            self.preempted += 1
+            self.end(action.uid)
+
+    def _report(self, action: ReportUnschedulable) -> None:
+        if action.nominated_node_name is not None:
+            self._nominate(action.uid, action.nominated_node_name)
+
+    def _nominate(self, uid: str, node_name: str) -> None:
+        pod = self.pods.get(uid)
+        if pod is not None:
+            self.show(replace(pod, status=replace(pod.status, nominated_node_name=node_name)))

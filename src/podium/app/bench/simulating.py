@@ -1,43 +1,66 @@
-"""Measures simulations, the writing of what came of them, and what a score in the simple form adds to them."""
+"""Measures simulations, the writing of their results, and what a score in the simple form adds to them."""
 
 from __future__ import annotations
 
+import math
+from bisect import bisect
 from dataclasses import dataclass, replace
+from itertools import accumulate
+from random import Random
 
 import msgspec
 
 from podium.api.collector import collector_paused
-from podium.api.input.codec import Document, Input, Reader, read_input
+from podium.api.input.codec import Input, Reader, read_input
+from podium.api.meta import Raw
 from podium.api.node import Node
-from podium.app.bench.gpu_trace import make_trace
-from podium.app.bench.measurement import Measurement, Stopwatch, peak_memory_mib, rate
-from podium.app.bench.operations import operations
+from podium.api.versions.choice import ReleaseChoice
+from podium.app.bench.clusters import configuration_of
+from podium.app.bench.measurement import Measurement, Stopwatch, measured, operations
 from podium.app.console.output import in_json
-from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
-from podium.framework.settings.feature_gates import FeatureGates
+from podium.cluster.pods import PodRecord
+from podium.cluster.view import NodeView
+from podium.controllers.kubelets.pod_annotations import DURATION
+from podium.framework.handle import CycleState
+from podium.framework.plugin import Scope
 from podium.sim.results.result import Result, result_of
-from podium.sim.run import rests_on, simulation_of
+from podium.sim.run import caveats_of, simulation_of
 from podium.sim.run_options import RunOptions
-
-SCORES = {
-    "score": "podium.app.bench.scores:FewestPodsByRow",
-    "score-unscoped": "podium.app.bench.scores:FewestPods",
-}
-"""The workloads that add a score to a simulation, with the plugin."""
+from podium.sim.trace_import import GPU_MILLI, GPU_MODEL, PRIORITIES, Trace
 
 _COUNTED_NODES, _COUNTED_PODS = 20, 20
 
 
+class FewestPods:
+    """A score as users write it first, in five lines. It does not state what its answers depend on."""
+
+    name = "FewestPods"
+
+    def score(self, state: CycleState, pod: PodRecord, node: NodeView) -> int:
+        """Return 100 for an empty node."""
+        return max(0, 100 - len(node.pods))
+
+
+class FewestPodsByRow(FewestPods):
+    """The same with a stated scope: an answer depends on the node and the pods on it."""
+
+    scope = Scope.ROW
+
+
+SCORES = {"score": FewestPodsByRow, "score-unscoped": FewestPods}
+"""The workloads that add a score to a simulation, with the plugin."""
+
+
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What is simulated: the files, or a made workload of a size."""
+    """What is simulated: the files, or a generated workload of a size."""
 
     files: tuple[str, ...]
     nodes: int
     pods: int
 
     def read(self) -> Input:
-        """The objects and the scenario."""
+        """Return the objects and the scenario."""
         if self.files:
             return read_input(self.files)
         made = make_trace(self.nodes, self.pods)
@@ -53,66 +76,54 @@ class _Played:
     load_seconds: float
     seconds: float
 
-    def measurement(self, workload: str, counted: float, times_without: float | None = None) -> Measurement:
+    def measurement(self, workload: str, operations_per_pod: float) -> Measurement:
         summary = self.result.summary
-        pods = len(self.result.pods)
-        return Measurement(
-            workload=workload,
+        counts = {name: summary[key] for name, key in (("bound", "bindings"), ("preempted",) * 2, ("attempts",) * 2)}
+        return measured(
+            workload,
+            len(self.result.pods),
+            self.seconds,
             nodes=self.nodes,
-            placed=0,
-            pods=pods,
-            counts={
-                "bound": summary["bindings"],
-                "preempted": summary["preempted"],
-                "attempts": summary["attempts"],
-                "events": len(self.result.events),
-            },
-            load_seconds=round(self.load_seconds, 3),
-            seconds=round(self.seconds, 3),
-            pods_per_second=rate(pods, self.seconds),
-            peak_memory_mib=peak_memory_mib(),
-            operations_per_pod=counted,
-            times_without=times_without,
+            counts={**counts, "events": len(self.result.events)},
+            load_seconds=self.load_seconds,
+            operations_per_pod=operations_per_pod,
         )
 
 
 @collector_paused()
-def measure_simulation(story: Story, feature_gates: FeatureGates) -> list[Measurement]:
-    """Play a story to its end, all controllers taking part, and then write what came of it as JSON."""
-    options = RunOptions(feature_gates=feature_gates)
+def measure_simulation(story: Story, release: ReleaseChoice) -> list[Measurement]:
+    """Play a story to its end, with all controllers, and then write the result as JSON."""
+    options = RunOptions(release=release)
     counted = _counted(story, options)
     played = _play(story, options)
     simulated = played.measurement("simulation", counted)
     watch = Stopwatch()
-    size = len(in_json(played.result.to_dict()))
-    seconds = watch.lap()
-    written = msgspec.structs.replace(
+    counts = {"bytes": len(in_json(played.result.to_dict()))}
+    return [
         simulated,
-        workload="simulation-json",
-        counts={"bytes": size},
-        load_seconds=0.0,
-        seconds=round(seconds, 3),
-        pods_per_second=rate(simulated.pods, seconds),
-        peak_memory_mib=peak_memory_mib(),
-        operations_per_pod=None,
-    )
-    return [simulated, written]
+        measured("simulation-json", simulated.pods, watch.lap(), nodes=simulated.nodes, counts=counts),
+    ]
 
 
 @collector_paused()
-def measure_score(workload: str, story: Story, feature_gates: FeatureGates) -> Measurement:
+def measure_score(workload: str, story: Story, release: ReleaseChoice) -> Measurement:
     """Play a story without and with a score in the simple form, and compare their CPU seconds.
 
     Each is played twice, in turns, and the quicker one counts: what else the machine does slows the other one.
     """
-    plain = RunOptions(feature_gates=feature_gates)
-    scored = replace(plain, configuration=_with_score(SCORES[workload]))
+    plugin = SCORES[workload]
+    score = {"enabled": [{"name": f"{plugin.__module__}:{plugin.__name__}"}]}
+    plain = RunOptions(release=release)
+    scored = replace(
+        plain, configuration=configuration_of({"schedulerName": "default-scheduler", "plugins": {"score": score}})
+    )
     # First, so that whatever is only done once in a process is not part of what is compared.
     counted = _counted(story, scored)
     turns = [_play(story, options) for options in (plain, scored, scored, plain)]
     without = min(turns[0].seconds, turns[3].seconds)
     with_score = min(turns[1], turns[2], key=lambda played: played.seconds)
-    return with_score.measurement(workload, counted, round(with_score.seconds / without, 2))
+    found = with_score.measurement(workload, counted)
+    return msgspec.structs.replace(found, times_without=round(with_score.seconds / without, 2))
 
 
 def _play(story: Story, options: RunOptions) -> _Played:
@@ -122,16 +133,13 @@ def _play(story: Story, options: RunOptions) -> _Played:
     load_seconds = watch.lap()
     while simulation.step():
         pass
-    result = result_of(simulation, rests_on(found, simulation.scenario, options))
-    return _Played(sum(map(_is_node, found.documents)), result, load_seconds, watch.lap())
-
-
-def _is_node(document: Document) -> bool:
-    return isinstance(document.object, Node)
+    result = result_of(simulation, caveats_of(found, simulation.scenario, options))
+    nodes = sum(isinstance(document.object, Node) for document in found.documents)
+    return _Played(nodes, result, load_seconds, watch.lap())
 
 
 def _counted(story: Story, options: RunOptions) -> float:
-    """The operations a pod takes in a small made workload, once it has been played before in this process."""
+    """Return the operations of a pod in a small generated workload, once it has been played in this process."""
     small = Story((), min(story.nodes, _COUNTED_NODES), min(story.pods, _COUNTED_PODS))
     _play(small, options)
     simulation = simulation_of(small.read().documents, options)
@@ -140,10 +148,88 @@ def _counted(story: Story, options: RunOptions) -> float:
         while simulation.step():
             pass
 
-    return round(operations(play).total() / small.pods, 1)
+    return operations(play).total() / small.pods
 
 
-def _with_score(plugin: str) -> Configuration:
-    score = {"enabled": [{"name": plugin}]}
-    profile = {"schedulerName": "default-scheduler", "plugins": {"score": score}}
-    return read_configuration({"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]}, "bench")
+# Share of the nodes; cores, GiB of memory, GPUs and their model.
+_FLEETS = (
+    (36, 96, 384, 8, "G2"),
+    (25, 104, 512, 2, "T4"),
+    (11, 32, 256, 0, ""),
+    (8, 96, 512, 0, ""),
+    (7, 16, 120, 2, "P100"),
+    (5, 64, 256, 2, "P100"),
+    (4, 32, 128, 4, "V100M16"),
+    (3, 128, 768, 8, "G3"),
+    (1, 8, 32, 1, "V100M16"),
+)
+# Share of the pods; cpu in milli, MiB of memory, thousandths of a GPU.
+_PODS = (
+    (18, 3152, 5600, 810),
+    (15, 11300, 49152, 1000),
+    (10, 11400, 48128, 1000),
+    (9, 12500, 57344, 0),
+    (8, 3152, 5600, 1000),
+    (7, 11908, 47104, 470),
+    (6, 8000, 30517, 470),
+    (6, 32000, 49152, 0),
+    (5, 18708, 64512, 1000),
+    (4, 11908, 47104, 650),
+    (3, 9810, 41560, 1000),
+    (3, 8000, 30517, 0),
+    (3, 4000, 22888, 320),
+    (2, 24200, 93184, 1000),
+    (1, 88000, 327680, 8000),
+)
+_CLASSES = {"production": 57, "best-effort": 41, "mid": 2}
+_GAP_SECONDS = 30
+_MEDIAN_RUN_SECONDS = 480
+_SPREAD_OF_RUNS = 1.7
+_LONGEST_RUN_SECONDS = 100_000
+_PODS_PER_NODE = 110
+
+
+def make_trace(nodes: int, pods: int, seed: int = 0) -> Trace:
+    """Return so many nodes, and pods that arrive; the same for the same seed."""
+    draw = Random(seed)  # noqa: S311 - repeatable draws
+    classes = [
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+        for name, value in PRIORITIES.items()
+    ]
+    shares = list(accumulate(share for share, *_ in _FLEETS))
+    fleets = [bisect(shares, (index + 0.5) / nodes * shares[-1]) for index in range(nodes)]
+    arrivals, time = [], 0.0
+    for index in range(pods):
+        time += draw.expovariate(1 / _GAP_SECONDS)
+        arrivals.append((int(time), _pod(index, draw)))
+    return Trace("gpu-trace", [*classes, *(_node(index, fleet) for index, fleet in enumerate(fleets))], arrivals)
+
+
+def _node(index: int, fleet: int) -> Raw:
+    _, cores, memory_gib, gpus, model = _FLEETS[fleet]
+    name = f"node-{index:05d}"
+    labels = {"kubernetes.io/hostname": name, **({GPU_MODEL: model} if gpus else {})}
+    amounts: Raw = {"cpu": str(cores), "memory": f"{memory_gib}Gi", "pods": _PODS_PER_NODE}
+    amounts |= {GPU_MILLI: gpus * 1000} if gpus else {}
+    status = {"capacity": amounts, "allocatable": amounts}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": status}
+
+
+def _pod(index: int, draw: Random) -> Raw:
+    ((_, cpu_milli, memory_mib, gpu_milli),) = draw.choices(_PODS, [share for share, *_ in _PODS])
+    (priority_class,) = draw.choices(list(_CLASSES), list(_CLASSES.values()))
+    run = draw.lognormvariate(math.log(_MEDIAN_RUN_SECONDS), _SPREAD_OF_RUNS)
+    gpus = {GPU_MILLI: gpu_milli} if gpu_milli else {}
+    resources: Raw = {"requests": {"cpu": f"{cpu_milli}m", "memory": f"{memory_mib}Mi", **gpus}}
+    resources |= {"limits": gpus} if gpus else {}
+    containers = [{"name": "main", "image": "job", "resources": resources}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"pod-{index:06d}",
+            "labels": {"app": priority_class},
+            "annotations": {DURATION: f"{min(int(run) + 1, _LONGEST_RUN_SECONDS)}s"},
+        },
+        "spec": {"priorityClassName": priority_class, "restartPolicy": "Never", "containers": containers},
+    }

@@ -38,7 +38,6 @@ class Name(NamedTuple):
 
     @property
     def text(self) -> str:
-        """All of it."""
         return f"{self.before}{self.name}{self.after}"
 
 

@@ -1,6 +1,6 @@
 """The command `podium`: its subcommands, imported when they are run, and how it ends.
 
-Exit codes: 0 done, 1 something is wrong with the input, 2 wrong usage, 130 interrupted.
+Exit codes: 0 done, 1 an error in the input or in the command line, 2 findings that `--fail-on` names, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import errno
 import gc
 import io
 import sys
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from typing import IO, Any
 
@@ -44,17 +44,18 @@ SUBCOMMANDS = {
 """Where each subcommand is, and what it does; help lists them without importing them."""
 
 LOADED_FIRST = {
-    "explain": ("podium.app.cluster", "podium.app.explaining.answer_text"),
+    "explain": ("podium.app.cluster", "podium.app.explaining.workload"),
     "simulate": ("podium.app.simulating.text",),
-    "plan": ("podium.app.planning.plans", "podium.app.planning.showing"),
-    "ledger": ("podium.app.accounting.account", "podium.app.accounting.answer"),
-    "sweep": ("podium.app.sweeping.making", "podium.app.sweeping.text"),
-    "snapshot": ("podium.app.snapshots.keeping",),
+    # Not the simulator, which half of the questions do without.
+    "plan": ("podium.app.cluster", "podium.app.planning.answer"),
+    "ledger": ("podium.app.accounting.account", "podium.app.accounting.account"),
+    "sweep": ("podium.app.sweeping.sweep", "podium.app.sweeping.sweep_result"),
+    "snapshot": ("podium.app.snapshots.cluster",),
     "record": ("podium.app.recording.recording",),
     "delete": ("podium.app.deleting.deletion",),
     "trace": ("podium.sim.run",),
     "reschedule": ("podium.app.rescheduling.offline", "podium.app.console.reading"),
-    "examples": ("podium.app.examples.copying",),
+    "examples": ("podium.app.examples.command",),
 }
 """The modules of each subcommand that take their time, and are loaded with a bar where somebody waits for them.
 
@@ -66,7 +67,6 @@ class CommandFailure(click.ClickException):
     """Something is wrong with what was given: one line on standard error, exit code 1."""
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print the line."""
         click.echo(f"podium: error: {escape(self.message, _LONGEST_ERROR)}", file=file, err=file is None)
 
 
@@ -74,7 +74,6 @@ class Command(click.Command):
     """A command whose help is laid out with rich on a terminal, and is plain text elsewhere."""
 
     def get_help(self, ctx: click.Context) -> str:
-        """The help for where it is printed."""
         return _help(self, ctx) or super().get_help(ctx)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -94,7 +93,6 @@ class Group(click.Group):
     command_class = Command
 
     def get_help(self, ctx: click.Context) -> str:
-        """The help for where it is printed."""
         return _help(self, ctx) or super().get_help(ctx)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -113,10 +111,21 @@ class Group(click.Group):
 
 
 class LazyGroup(Group):
-    """A group that knows its subcommands by name and line of help, and imports the one that is run."""
+    """A group that knows its subcommands by name and line of help, and imports the one that is run.
+
+    Wrong usage ends with 1, as other errors do: 2 is for findings.
+    """
+
+    def make_context(self, *args: Any, **given: Any) -> click.Context:
+        with _usage_errors_end_with_1():
+            return super().make_context(*args, **given)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Parse the subcommand's options and run it."""
+        with _usage_errors_end_with_1():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in the order of their table."""
         return list(SUBCOMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -139,6 +148,15 @@ class LazyGroup(Group):
         module, _, attribute = SUBCOMMANDS[name][0].partition(":")
         with nullcontext() if ctx.resilient_parsing else ProgressBar(_STARTING):
             return name, getattr(import_module(module), attribute), rest
+
+
+@contextmanager
+def _usage_errors_end_with_1() -> Iterator[None]:
+    try:
+        yield
+    except click.UsageError as error:
+        error.exit_code = 1  # type: ignore[misc]  # click declares a ClassVar and reads it of the error
+        raise
 
 
 def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from podium.app.console.cells import BUDGETS, NODES, PODS, QUOTAS, WORKLOADS, listed, told_once
 from podium.app.console.page import Cell, Name, Page, Part, counted
-from podium.sim.results.avoid_state import AvoidState
 from podium.sim.results.disruption_state import (
+    AvoidState,
     BudgetState,
     CapState,
     DisruptionState,
@@ -126,7 +126,10 @@ def _rate_cells(rate: RateState) -> list[Part]:
 
 
 def _quota_rows(quota: QuotaState) -> Iterator[list[Part]]:
-    classes = "any priority" if quota.priority_classes is None else ", ".join(quota.priority_classes)
+    scope = quota.priority_scope or "any priority"
+    classes = {"!PriorityClass": "no class", "PriorityClass": "any class"}.get(scope, scope)
+    if quota.priority_classes is not None:
+        classes = ", ".join(quota.priority_classes)
     name = Name(quota.quota, QUOTAS)
     for index, (resource, hard) in enumerate(quota.hard.items()):
         used = quota.used.get(resource, "0")

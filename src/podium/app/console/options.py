@@ -1,9 +1,11 @@
-"""The options that several subcommands share, and the types of their values."""
+"""The options that several subcommands share, the types of their values, and the options of a run."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -11,7 +13,10 @@ import click
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 if TYPE_CHECKING:
-    from podium.framework.settings.feature_gates import FeatureGates
+    from podium.api.versions.choice import ReleaseChoice
+    from podium.sim.run_options import RunOptions
+
+Answer = TypeVar("Answer")
 
 
 class Duration(click.ParamType[int]):
@@ -20,7 +25,6 @@ class Duration(click.ParamType[int]):
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read the text, or fail with what is wrong with it."""
         from podium.api.times import parse_duration
 
         if isinstance(value, int):
@@ -40,7 +44,6 @@ class Time(click.ParamType[int]):
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read the text, or fail with what is wrong with it."""
         from podium.api.times import parse_time
 
         if isinstance(value, int):
@@ -59,24 +62,6 @@ ledger_age_option = click.option(
     metavar="DURATION",
     help="For how long disruptions are kept there; 0: however old they are.",
 )
-
-
-class FeatureGatesText(click.ParamType["FeatureGates"]):
-    """Feature gates as Kubernetes' commands take them: `NonPreemptingPriority=false`, with commas between several."""
-
-    name = "feature gates"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> FeatureGates:
-        """Read the text, or fail with what is wrong with it."""
-        from podium.api.errors import InputError
-        from podium.framework.settings.feature_gates import FeatureGates, read_feature_gates
-
-        if isinstance(value, FeatureGates):
-            return value
-        try:
-            return read_feature_gates(value)
-        except InputError as error:
-            self.fail(str(error), param, ctx)
 
 
 validate_option = click.option(
@@ -130,10 +115,110 @@ ignore_extenders_option = click.option(
     help="Decide without the extenders of the configuration, which Podium does not call.",
 )
 
-feature_gates_option = click.option(
-    "--feature-gates",
-    metavar="GATES",
-    type=FeatureGatesText(),
-    default="",
-    help="What is switched off: NonPreemptingPriority=false lets no preemption policy count.",
+
+def release_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
+    """Add the version that decides and its feature gates; the command gets them as ``release``."""
+
+    @wraps(command)
+    def with_release(*arguments: Any, kubernetes_version: str, feature_gates: str, **given: Any) -> Answer:
+        return command(*arguments, release=_choice(kubernetes_version, feature_gates), **given)
+
+    decorated = click.option(
+        "--feature-gates",
+        metavar="GATES",
+        default="",
+        help="Feature gates of that version, such as NodeDeclaredFeatures=false. NonPreemptingPriority=false lets no "
+        "preemption policy count.",
+    )(with_release)
+    return click.option(
+        "--kubernetes-version",
+        metavar="VERSION",
+        default="",
+        help="Decide as kube-scheduler of this version, 1.31 to 1.37, or a patch level such as 1.34.1; without it, of "
+        "the cluster's version, or 1.36.",
+    )(decorated)
+
+
+def _choice(version: str, gates: str) -> ReleaseChoice:
+    from podium.api.errors import InputError
+    from podium.api.versions.choice import read_choice
+
+    try:
+        return read_choice(version, gates)
+    except InputError as error:
+        raise click.UsageError(str(error)) from None
+
+
+_TIMES: dict[str, tuple[click.ParamType[int], int | None, str]] = {
+    "until": (Duration(), None, "When to stop, after the start; not the scenario's own end."),
+    "start": (Time(), None, "The time of the start; without it, the newest time in the files."),
+    "start-delay": (Duration(), 0, "How long a bound pod takes to start."),
+    "bind-delay": (Duration(), 0, "How long a binding takes."),
+    "latency": (
+        Duration(),
+        None,
+        "How long a scheduler's request takes; a controller's takes twice as long; not the scenario's own. 5ms if "
+        "neither says so, and 0 for plans.",
+    ),
+    "termination": (
+        Duration(),
+        None,
+        "How long a deleted pod takes to end, at most its grace period; without it, as long as in the recording that "
+        "is played, or all of that.",
+    ),
+}
+"""The times of a run (`podium.sim.run_options`): their types, defaults and help texts."""
+
+_LIMITS = {
+    "objects": "How many objects made in the run may exist at once",
+    "events": "How many events may happen",
+    "calls": "How often components may be called upon",
+}
+"""The limits of a simulation (`podium.sim.run_options`)."""
+
+_RUN_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
+    *(
+        click.option(f"--{name}", f"{name.replace('-', '_')}_ns", type=type_, default=default, help=what)
+        for name, (type_, default, what) in _TIMES.items()
+    ),
+    ignore_extenders_option,
+    release_options,
+    *(
+        click.option(f"--max-{name}", type=click.IntRange(min=1), metavar="N", help=f"{what}, if not as usual.")
+        for name, what in _LIMITS.items()
+    ),
 )
+
+
+def run_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
+    """Add the options of a run; the command gets them as ``options``."""
+
+    @wraps(command)
+    def with_options(*arguments: Any, **given: Any) -> Answer:
+        from podium.sim.run_options import RunOptions, SimulationLimits
+
+        times = [f"{name.replace('-', '_')}_ns" for name in _TIMES]
+        found = {name: given.pop(name) for name in (*times, "release", "ignore_extenders")}
+        limits = SimulationLimits.raised(**{name: given.pop(f"max_{name}") for name in _LIMITS})
+        return command(*arguments, options=RunOptions(**found, limits=limits), **given)
+
+    decorated: Callable[..., Answer] = with_options
+    for option in reversed(_RUN_OPTIONS):
+        decorated = option(decorated)
+    return decorated
+
+
+def single_run_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
+    """Add the options of a command that plays one run: `run_options`, its seed and its scheduler's configuration."""
+
+    @wraps(command)
+    def with_options(*arguments: Any, options: RunOptions, seed: int, config: str | None, **given: Any) -> Answer:
+        from podium.framework.settings.configuration import load_configuration
+
+        configuration = load_configuration(config) if config else None
+        return command(*arguments, options=replace(options, seed=seed, configuration=configuration), **given)
+
+    decorated = config_option(run_options(with_options))
+    return click.option(
+        "--seed", type=int, default=0, show_default=True, help="Chooses uids, and between equal nodes."
+    )(decorated)

@@ -2,45 +2,29 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 import click
 import msgspec
-import yaml
 
 from podium.app.console.page import WIDTH, Page
 
 _NARROWEST = 40
+# The beginnings of text that a spreadsheet takes for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _INDENT = 2
 # Entries of a list that are written at a time.
 _AT_A_TIME = 10_000
 _LIST_OPENS, _LIST_ENDS = '{\n  "": [', "\n  ]\n}"
-# What other YAML readers than PyYAML take for numbers, times or booleans.
-_AMBIGUOUS = re.compile(r"[-+.0-9].*|[yYnN]|[oO](?:n|N|ff|FF)", re.DOTALL)
-
-
-class _Dumper(yaml.CSafeDumper):
-    """Writes every value out where it stands, and quotes all text that some reader might take for something else."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    style = "'" if _AMBIGUOUS.fullmatch(text) else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_Dumper.add_representer(str, _text)
-
-
 # What `json` escapes and msgspec does not: all that is no printable ASCII.
 _NOT_PLAIN = re.compile(r"[^\0-~]")
 
@@ -101,7 +85,21 @@ def in_json_line(value: Any) -> str:
 
 def in_yaml(value: Any) -> str:
     """The value as YAML, keys in their order."""
-    return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=False, width=WIDTH))
+    # Late, since most answers are not in YAML.
+    import yaml
+
+    from podium.api.input.yaml import Dumper
+
+    return str(yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=False, width=WIDTH))
+
+
+def in_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table as CSV. Text that a spreadsheet would take for a formula gets a quote before it."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    for row in (columns, *rows):
+        writer.writerow(f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in row)
+    return stream.getvalue()
 
 
 def new_page() -> Page:
@@ -124,3 +122,21 @@ def show(value: Any, form: str) -> None:
 def show_page(page: Page) -> None:
     """Print a page, with the colours that it has."""
     click.echo(page.text, nl=False, color=True)
+
+
+def show_answer(answer: Any, form: str, write: Callable[[Page], object] | None = None) -> None:
+    """Print an answer as text, as JSON or YAML (its `to_dict`), or as an HTML picture.
+
+    ``write`` writes the text; without it, the answer's own `write` does.
+    """
+    if form == "html":
+        # Pictures import all answers.
+        from podium.app.reporting import report
+
+        click.echo(report(answer), nl=False)
+    elif form == "text":
+        page = new_page()
+        (write or answer.write)(page)
+        show_page(page)
+    else:
+        show(answer.to_dict(), form)

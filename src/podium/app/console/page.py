@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from podium.api.errors import escape
 from podium.app.console.cells import Cell, Name, Names, Part, counted, fitted, listed, names_of, style_of, text_of
 from podium.app.console.table import GAP, Table
+
+if TYPE_CHECKING:
+    from podium.api.basis import Caveat
 
 __all__ = ["WIDTH", "Cell", "Name", "Names", "Page", "Part", "counted", "fitted", "listed", "names_of"]
 
@@ -42,11 +46,9 @@ class Page:
 
     @property
     def text(self) -> str:
-        """All lines, each ended."""
         return "".join(f"{line}\n" for line in self._lines)
 
     def line(self, *parts: Part, indent: int = 0) -> None:
-        """One line, as long as its parts are."""
         self._lines.append((" " * indent + "".join(map(self._painted, parts))).rstrip())
 
     def title(self, text: str, rest: str = "") -> None:
@@ -61,6 +63,13 @@ class Page:
         """Text over as many lines as it takes; those after the first are indented by `hanging` more."""
         for number, line in enumerate(self._wrapped(text_of(part), self.width - indent, hanging)):
             self.line(Cell(line, style_of(part)), indent=indent + (hanging if number else 0))
+
+    def caveats(self, caveats: Sequence[Caveat]) -> None:
+        """Write what an answer could not know or does not do; nothing without caveats."""
+        if caveats:
+            self.title("Caveats")
+        for caveat in caveats:
+            self.paragraph(caveat.message, indent=2, hanging=2)
 
     def columns(self, rows: Sequence[Sequence[Part]], *, indent: int = 0, right: Iterable[int] = ()) -> None:
         """Aligned rows; columns numbered in `right` end evenly. Above them is said what all names share that lack it.

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import msgspec
 
+from podium.api.collector import collector_paused, settle_collector
 from podium.api.input import codec
 from podium.api.input.codec import Input, Reader
 from podium.api.input.files import FileName
@@ -22,9 +23,20 @@ Progress = Callable[[float], None]
 
 
 def read_shown(source: Source | Sequence[FileName], validation: Validation | None) -> Input:
-    """What `codec.read_input` reads, and a cluster before it, with a progress bar where it takes a while."""
+    """Return what `codec.read_input` reads, and a cluster before it, with a progress bar if that takes a while.
+
+    The objects stay until the process ends: the garbage collector does not look at them again.
+    """
+    # The collector is settled before it is enabled again, or it would examine all objects once.
+    with collector_paused():
+        found = _read_shown(source, validation)
+        settle_collector()
+    return found
+
+
+def _read_shown(source: Source | Sequence[FileName], validation: Validation | None) -> Input:
     if isinstance(source, Source) and source.overrides:
-        found = read_shown(replace(source, overrides=()), validation)
+        found = _read_shown(replace(source, overrides=()), validation)
         later = codec.read_input(source.overrides, validation)
         return Input(overridden(found.documents, later.documents), (*found.left_out, *later.left_out))
     files, cluster = (source.files, source.cluster) if isinstance(source, Source) else (source, None)

@@ -15,8 +15,6 @@ _AS_IS = "\b\n"
 
 
 class _Group(rich_click.RichGroup):
-    """A group that shows its subcommands in their own order."""
-
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
 

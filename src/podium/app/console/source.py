@@ -37,7 +37,6 @@ class Source:
     overrides: tuple[str, ...] = ()
 
     def with_file(self, file: str) -> Source:
-        """The same and one more file."""
         return replace(self, files=(*self.files, file))
 
     def or_current_cluster(self) -> Source:

@@ -8,12 +8,213 @@ shortened so that no two are alike; and what has no room even so goes below its 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from typing import NamedTuple
 
-from podium.app.console.cells import Cell, Name, Names, Part, style_of, text_of
-from podium.app.console.naming import NO_NAMING, Naming, namings
+from podium.app.console.cells import Cell, Name, Names, Part, fitted, listed, style_of, text_of
+
+ELLIPSIS = "…"
+
+_SEPARATORS = "-./_ "
+_DOMAIN = "."
+# What saves less is not worth the line that says it.
+_LEAST_SHARED = 6
+# Each round tells apart what differs a line's length further on in the names; a name of Kubernetes ends before that.
+_ROUNDS = 32
+
+
+class Shared(NamedTuple):
+    """What all names of a kind begin with and end in, and what is left out of each of them."""
+
+    beginning: str = ""
+    end: str = ""
+
+    def rest_of(self, name: str) -> str:
+        """The name without what it shares, which an ellipsis stands for where that is a beginning."""
+        rest = name[len(self.beginning) : len(name) - len(self.end)]
+        return f"{ELLIPSIS}{rest}" if self.beginning else rest
+
+    def told(self, kind: str) -> str:
+        """The sentence that says it, as in `nodes end in .eu-west-1.compute.internal`; "" for nothing."""
+        parts = [f"begin with {self.beginning}"] if self.beginning else []
+        if self.end:
+            parts.append(f"end in {self.end}")
+        return f"{kind} {' and '.join(parts)}" if parts else ""
+
+
+def shared_domain(names: Collection[str]) -> Shared:
+    """The domain that all names end in: from the first dot on at which they are alike. A single name has one, too."""
+    different = sorted(set(names))
+    if not different:
+        return Shared()
+    alike = _alike([name[::-1] for name in different])[::-1] if len(different) > 1 else different[0][1:]
+    place = alike.find(_DOMAIN)
+    while place >= 0:
+        end = alike[place:]
+        if len(end) < _LEAST_SHARED:
+            break
+        if all(len(name) > len(end) for name in different):
+            return Shared(end=end)
+        place = alike.find(_DOMAIN, place + 1)
+    return Shared()
+
+
+def shared_parts(names: Collection[str]) -> Shared:
+    """The domain, and what all names begin with up to the last separator, as `default/web-5d4f8c7b9-`."""
+    end = shared_domain(names).end
+    rests = sorted({name.removesuffix(end) for name in names})
+    alike = _alike(rests) if len(rests) > 1 else ""
+    length = 1 + max(alike.rfind(separator) for separator in _SEPARATORS)
+    while length and any(len(rest) <= length for rest in rests):
+        length = 1 + max(alike.rfind(separator, 0, length - 1) for separator in _SEPARATORS)
+    return Shared(alike[:length] if length >= _LEAST_SHARED else "", end)
+
+
+def cut_apart(names: Iterable[str], width: int) -> dict[str, str]:
+    """Each name in at most `width` characters, no two alike; one for which there is no such form stays whole.
+
+    The middle goes, where that tells a name from all others. Of names that would be alike so, what they share goes.
+    """
+    different = sorted(set(names))
+    forms = {name: without_middle(name, width) for name in different}
+    for _ in range(_ROUNDS):
+        clashes = [group for group in _by_form(forms) if len(group) > 1]
+        if not clashes:
+            return forms
+        for group in clashes:
+            forms |= _told_apart(group, width)
+    for group in _by_form(forms):
+        if len(group) > 1:
+            forms |= {name: name for name in group}
+    # A whole name may look like the short form of another.
+    alike = any(len(group) > 1 for group in _by_form(forms))
+    return {name: name for name in different} if alike else forms
+
+
+def without_middle(name: str, width: int) -> str:
+    """The name, with its middle left out where it is longer than `width`."""
+    if len(name) <= width:
+        return name
+    head = (width - 1) // 2
+    return f"{name[:head]}{ELLIPSIS}{name[len(name) - (width - 1 - head) :]}"
+
+
+def _alike(names: Collection[str]) -> str:
+    """What all names begin with."""
+    first, last = min(names), max(names)
+    length = next((place for place, char in enumerate(first) if place >= len(last) or char != last[place]), len(first))
+    return first[:length]
+
+
+def _by_form(forms: dict[str, str]) -> list[list[str]]:
+    groups: dict[str, list[str]] = {}
+    for name, form in forms.items():
+        groups.setdefault(form, []).append(name)
+    return list(groups.values())
+
+
+def _told_apart(group: list[str], width: int) -> dict[str, str]:
+    """The names from where they begin to differ; with their beginnings where all that follows leaves room for them."""
+    begin = len(_alike(group))
+    longest = max(map(len, group)) - begin
+    if longest < width:
+        # All ends are shown whole, and before them as much of the beginning as there is room for.
+        head = width - 1 - longest
+        return {name: f"{name[:head]}{ELLIPSIS}{name[begin:]}" for name in group}
+    window = max(width - 2, 1)
+    return {name: _windowed(name, begin, window) for name in group}
+
+
+def _windowed(name: str, begin: int, window: int) -> str:
+    before = ELLIPSIS if begin else ""
+    after = ELLIPSIS if len(name) > begin + window else ""
+    return f"{before}{name[begin : begin + window]}{after}"
+
+
+_NOTHING = Shared()
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """One way: what is left out of the names of a kind, and which of them are shortened, by what is left of them."""
+
+    shared: Mapping[str, Shared] = field(default_factory=dict)
+    short: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def notes(self) -> list[str]:
+        """What has to be said above the table: what names share."""
+        return [told for kind, shared in self.shared.items() if (told := shared.told(kind))]
+
+    def shown(self, name: Name) -> str:
+        """A name, with what stands around it."""
+        if not name.name:
+            return name.text
+        rest = self.shared.get(name.kind, _NOTHING).rest_of(name.name)
+        short = self.short.get(name.kind)
+        return f"{name.before}{rest if short is None else short[rest]}{name.after}"
+
+    def text(self, part: Part) -> str:
+        """What a part says where there is room for it."""
+        if isinstance(part, Name):
+            return self.shown(part)
+        if isinstance(part, Names):
+            return text_of(part._replace(names=tuple(Name(self.shown(name), name.kind) for name in part.names)))
+        return text_of(part)
+
+    def fitted(self, part: Part, width: int) -> str:
+        """What a part says in that width: fewer names, with the others counted; all else as it is."""
+        if isinstance(part, Names) and part.names:
+            return fitted([self.shown(name) for name in part.names], width, part.most)
+        return self.text(part)
+
+    def least(self, part: Part, number: int) -> int:
+        """The room that so many of several names need, the others counted; 0 for all else."""
+        if not isinstance(part, Names) or not part.names:
+            return 0
+        most = number if part.most is None else min(number, part.most)
+        return len(listed([self.shown(name) for name in part.names], most))
+
+    def shortened(self, rooms: Mapping[str, int]) -> Naming:
+        """The same with the names of some kinds in that many characters, no two alike."""
+        rests = {kind: map(self.shared.get(kind, _NOTHING).rest_of, self.names[kind]) for kind in rooms}
+        short = {kind: cut_apart(rests[kind], room) for kind, room in rooms.items()}
+        return Naming(self.shared, short, self.names)
+
+
+NO_NAMING = Naming()
+"""All names whole."""
+
+
+def namings(rows: Sequence[Sequence[Part]]) -> Iterator[Naming]:
+    """The ways in which nothing is lost, each with shorter names: whole, without domains, without what they share.
+
+    Kinds follow one another, those of which more goes first.
+    """
+    names = _names(rows)
+    shared: dict[str, Shared] = {}
+    yield Naming(names=names)
+    for find in (shared_domain, shared_parts):
+        found = {kind: find(of_kind) for kind, of_kind in names.items()}
+        for kind in sorted(found, key=lambda kind: (-len(found[kind].beginning + found[kind].end), kind)):
+            if found[kind] != shared.get(kind, _NOTHING):
+                shared = {**shared, kind: found[kind]}
+                yield Naming(shared, names=names)
+
+
+def _names(rows: Sequence[Sequence[Part]]) -> dict[str, list[str]]:
+    """The names of each kind, in their order."""
+    names: dict[str, dict[str, None]] = {}
+    for row in rows:
+        for part in row:
+            for name in part.names if isinstance(part, Names) else (part,):
+                if isinstance(name, Name) and name.name:
+                    names.setdefault(name.kind, {})[name.name] = None
+    return {kind: list(of_kind) for kind, of_kind in names.items()}
+
 
 GAP = 2
 
@@ -145,7 +346,6 @@ class Table:
     def _lines(
         self, row: Row, texts: Sequence[list[str]], columns: Sequence[int], widths: Sequence[int], indent: int
     ) -> Iterator[Line]:
-        """Some columns of one row."""
         styles = [style_of(part) for part in row]
         for pieces in zip_longest(*(texts[column] for column in columns), fillvalue=""):
             line = [Cell(" " * indent)]

@@ -106,8 +106,8 @@ def _delete(cluster: ClusterSource, namespace: str | None, names: list[str], wis
     import time
 
     from podium.app.deleting.deletion import delete_pod
-    from podium.client.access.credentials import Credentials
-    from podium.client.access.in_cluster import find_access
+    from podium.client.credentials import Credentials
+    from podium.client.kubeconfig import find_access
     from podium.client.session import Session
     from podium.store.api_resources import APIResources
 

@@ -16,9 +16,8 @@ from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.reading import read
 from podium.api.selectors import compile_label_selector
+from podium.apirequests.request import Request, Response, delete_options_body, eviction_body
 from podium.client.session import Session
-from podium.requests.options import delete_options_body, eviction_body
-from podium.requests.request import Request, Response
 from podium.store.errors import StoreError
 
 _NOT_FOUND, _CONFLICT, _TOO_MANY = 404, 409, 429
@@ -54,7 +53,6 @@ class Deletion:
 
     @property
     def is_done(self) -> bool:
-        """Whether it is as it was wished."""
         return self.outcome not in ("blocked", "refused", "going")
 
 
@@ -108,7 +106,6 @@ def _granted(wish: Wish) -> Outcome:
 
 
 async def _wait(session: Session, pod: Pod, deletion: Deletion, until_s: float) -> Deletion:
-    """Wait until the pod is no more."""
     while not await _is_gone(session, pod):
         left_s = until_s - time.monotonic()
         if left_s <= 0:
@@ -168,6 +165,8 @@ def _in_words(budget: PodDisruptionBudget) -> str:
     )
     rate = status.disruption_rate
     limit = "" if rate is None else f"; its rate {rate.max} leaves {rate.available}"
+    if rate is not None and rate.last_disruptions:
+        limit += f" ({'; '.join(rate.last_disruptions)})"
     key = budget.key
     return f"budget {key} ({asks}) allows {status.disruptions_allowed} disruptions: {counts}{limit}"
 

@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import click
 
+from podium.api.errors import InputError
 from podium.app.console.command import Command
+
+_NAME = "examples"
+_PACKAGE = Path(__file__).resolve().parents[2]
+_LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*")
+
+
+def examples_folder() -> Path:
+    """The examples: within an installed package, or beside the sources. Raises InputError where there are none."""
+    for folder in (_PACKAGE / _NAME, _PACKAGE.parents[1] / _NAME):
+        if (folder / "cookbook").is_dir():
+            return folder
+    raise InputError("this copy of Podium has no examples; they are in its source archive")
+
+
+def copy_examples(target: Path) -> int:
+    """Copy them into a folder that is not there yet; how many files. Raises InputError for one that is there."""
+    source = examples_folder()
+    if target.exists():
+        raise InputError(f"{target} is there already; name another folder, or remove it")
+    shutil.copytree(source, target, ignore=_LEFT_OUT)
+    return sum(path.is_file() for path in target.rglob("*"))
+
 
 _EPILOG = """
 \b
@@ -24,7 +48,5 @@ def examples(*, folder: Path) -> None:
     They are clusters, scenarios, configurations and plugins to try things on. Without FOLDER they come into the folder
     examples here, so that commands of the documents work as they stand.
     """
-    from podium.app.examples.copying import copy_examples
-
     number = copy_examples(folder)
     click.echo(f"{number} files in {folder}; the clusters of the cookbook are in {folder / 'cookbook'}")

@@ -1,78 +1,79 @@
-"""A cluster of which it is asked what would happen to its pods now, and why."""
+"""A loaded cluster that explains what would happen to its pods now, and why."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from itertools import chain
+from itertools import count
 from types import MappingProxyType
+from typing import TypeVar
+
+import msgspec
 
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.errors import InputError, PodiumError
-from podium.api.meta import Kubernetes
-from podium.api.node import Node
-from podium.api.pod import Pod
+from podium.api.meta import Kubernetes, Raw
+from podium.api.node import Namespace, Node, RuntimeClass
+from podium.api.pod import Pod, PodResourceClaim, PodResourceClaimStatus
 from podium.api.pod_group import PodGroup
 from podium.api.policy import PriorityClass
 from podium.api.present import newest_time
-from podium.api.resource_claims import ResourceClaim
-from podium.api.storage import PersistentVolumeClaim
-from podium.app.explaining.admission import Defaults, admitted, claim_admitted, group_admitted, with_levels
-from podium.app.explaining.decided import explain_decision, explain_with_group
+from podium.api.quota import LimitRange
+from podium.api.resource_claims import ResourceClaim, ResourceClaimTemplate
+from podium.api.storage import PersistentVolumeClaim, StorageClass
+from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.app.explaining.attempts import explain_placed, explain_with_group
 from podium.app.explaining.explanation import Explanation
-from podium.app.explaining.made_claims import with_made_claims
-from podium.app.explaining.placed import explain_placed
-from podium.cluster.cluster import Cluster
-from podium.cluster.feed import Feed
+from podium.app.explaining.pod_decision import PodDecision
+from podium.cluster.cluster import Cluster, ClusterUpdater
 from podium.cluster.pods import PodRecord
+from podium.controllers.workloads.claims import device_claim, volume_claims
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration, default_configuration
-from podium.framework.settings.feature_gates import FeatureGates
-from podium.framework.settings.profile_builder import build_profiles
-from podium.framework.settings.registry import Registry
-from podium.plugins.default_preemption import DefaultPreemption
+from podium.framework.settings.registry import Registry, build_profiles
 from podium.plugins.registry import IN_TREE
 from podium.sim.results.disruption_state import DisruptionState, disruption_state
+from podium.store.admission.admission_control import with_default_class
+from podium.store.admission.pod_admission import admit_pod
+from podium.store.admission.priorities import NO_RULES, PriorityRules, admit_group, check_rule_classes, missing_classes
 from podium.store.errors import StoreError
 
+Item = TypeVar("Item")
+Claim = TypeVar("Claim", PersistentVolumeClaim, ResourceClaim)
 
-def _let_in(pod: Pod, classes: Mapping[str, PriorityClass], defaults: Defaults) -> Pod:
-    """The pod as the API server would have stored it. Raises InputError for one that it would have refused."""
+SHAPING_KINDS = (PriorityClass, DisruptionPolicy, LimitRange, RuntimeClass, StorageClass, ResourceClaimTemplate)
+"""The kinds from which pods and claims get defaults at admission, or that add classes."""
+
+
+def _checked(label: str, admit: Callable[[], Item]) -> Item:
+    """Return the admitted object. Raises InputError for one that the API server would refuse."""
     try:
-        return admitted(pod, classes, defaults)
+        return admit()
     except StoreError as error:
-        raise InputError(error.message, object=f"Pod {pod.key}") from None
-
-
-def _let_group_in(group: PodGroup, classes: Mapping[str, PriorityClass]) -> PodGroup:
-    """The same for a PodGroup."""
-    try:
-        return group_admitted(group, classes)
-    except StoreError as error:
-        raise InputError(error.message, object=f"PodGroup {group.key}") from None
+        raise InputError(error.message, object=label) from None
 
 
 class Explainer:
-    """A loaded cluster that answers for one pod after another."""
+    """A loaded cluster that explains one pod after another."""
 
     def __init__(
         self,
         objects: Iterable[Kubernetes],
         configuration: Configuration | None = None,
-        feature_gates: FeatureGates = FeatureGates(),  # noqa: B008 - an immutable value
+        release: Release = DEFAULT_RELEASE,
         *,
         now_ns: int | None = None,
     ) -> None:
-        """Load the objects, as they are at ``now_ns``; None is the newest time in them.
+        """Load the objects as of ``now_ns``; None is the newest time in them.
 
-        Raises PodiumError for a pod, or PodGroup, that no API server would have taken.
+        Raises PodiumError for a pod or PodGroup that no API server would have accepted.
         """
         objects = self._objects = list(objects)
         self._now_ns = newest_time(objects) if now_ns is None else now_ns
-        self.cluster = Cluster(honors_policy=feature_gates.non_preempting_priority)
-        self._feed = Feed(self.cluster)
+        self.cluster = Cluster(release)
+        self._feed = ClusterUpdater(self.cluster)
         self._pending: dict[str, PodRecord] = {}
         pods, later, classes, policies = [], [], dict[str, PriorityClass](), []
         defaults = Defaults()
@@ -92,61 +93,61 @@ class Explainer:
         self.cluster.pass_time(self._now_ns)
         given = set(classes)
         for policy in policies:
-            classes |= with_levels(policy, classes)
+            classes |= _checked(f"DisruptionPolicy {policy.key}", partial(with_levels, policy, classes))
+            defaults = defaults.with_rules(policy)
         self._levels = [priority_class for name, priority_class in classes.items() if name not in given]
-        profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self.cluster)
+        configuration = configuration or default_configuration()
+        profiles = build_profiles(configuration, Registry(IN_TREE), self.cluster, examines_all=True)
         self._runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
         self._disruptions = self._disruptions_among(objects)
-        self._let_in = partial(_let_in, classes=classes, defaults=defaults)
-        self._let_group_in = partial(_let_group_in, classes=classes)
+        self._classes = classes
         self._defaults = defaults
-        # By the key of a pod, the claims that were made for it here.
+        # The claims that were created here for a pod, by its key.
         self._made: dict[str, tuple[Kubernetes, ...]] = {}
-        self._feed_all(map(self._let_other_in, later))
+        self._feed_all(map(self._admitted_other, later))
         for pod in sorted(pods, key=lambda pod: pod.key):
-            self._take_in(self._let_in(pod))
-        for plugin in chain.from_iterable(profile.post_filter for profile in profiles.values()):
-            if isinstance(plugin, DefaultPreemption):
-                plugin.prepare()
+            self._add_pod(self._admitted_pod(pod))
 
     def explain(self, pod: str, scheduler: str = "") -> Explanation:
         """Explain the pod ``namespace/name``: what would become of a pending one, why a placed one is where it is.
 
-        ``scheduler`` names the profile that decides; without it, the one that the pod asks for. Raises PodiumError for
-        a pod that is not there.
+        ``scheduler`` names the profile that decides; the default is the pod's own. Raises PodiumError for an unknown
+        pod.
         """
         record = self._pending.get(pod)
         if record is not None:
-            return self._told(explain_with_group(self._runner_of(record, scheduler), record))
+            return self._explanation(explain_with_group(self._runner_of(record, scheduler), record))
         placed = next((record for record in self.cluster.placed.values() if record.key == pod), None)
         if placed is None:
             raise PodiumError(f"pod {pod} is not in the input; pending there: {_some(sorted(self._pending))}")
         pending = [self._pending[key] for key in sorted(self._pending)]
         runner = self._runner_of(placed, scheduler)
-        return self._told(explain_placed(runner, placed, pending, self._runners, explain_decision))
+        return self._explanation(explain_placed(runner, placed, pending, self._runners))
 
     def explain_made(self, pod: Pod, claims: Iterable[PersistentVolumeClaim] = (), scheduler: str = "") -> Explanation:
-        """Explain a pod that is not in the input, with claims that would be made for it; none of them stays."""
+        """Explain a pod that is not in the input, with claims that would be created for it; none of them stays."""
         pod, made = self.made(pod)
-        as_decided = partial(self._with_claims, (*map(self._let_claim_in, claims), *made))
+        as_decided = partial(self._with_claims, (*map(self._admitted_other, claims), *made))
         with as_decided():
             record = self.cluster.read(pod)
             explanation = explain_with_group(self._runner_of(record, scheduler), record)
             if explanation.gang is not None:
-                return self._told(explanation)
-        return self._told(replace(explanation, as_decided=as_decided))
+                return self._explanation(explanation)
+        return self._explanation(replace(explanation, as_decided=as_decided))
 
     def is_pod(self, key: str) -> bool:
-        """Whether there is such a pod that has not ended."""
+        """Return whether a live pod has this key."""
         return key in self._pending or any(record.key == key for record in self.cluster.placed.values())
 
-    def _let_claim_in(self, claim: Kubernetes) -> Kubernetes:
-        if isinstance(claim, PersistentVolumeClaim):
-            return claim_admitted(claim, self._defaults.storage_classes)
-        return claim_admitted(claim, ()) if isinstance(claim, ResourceClaim) else claim
+    def _admitted_pod(self, pod: Pod) -> Pod:
+        return _checked(f"Pod {pod.key}", lambda: admitted(pod, self._classes, self._defaults))
 
-    def _let_other_in(self, item: Kubernetes) -> Kubernetes:
-        return self._let_group_in(item) if isinstance(item, PodGroup) else self._let_claim_in(item)
+    def _admitted_other(self, item: Kubernetes) -> Kubernetes:
+        if isinstance(item, PodGroup):
+            return _checked(f"PodGroup {item.key}", partial(group_admitted, item, self._classes))
+        if isinstance(item, PersistentVolumeClaim):
+            return claim_admitted(item, self._defaults.storage_classes)
+        return claim_admitted(item, ()) if isinstance(item, ResourceClaim) else item
 
     def _is_there(self, claim: Kubernetes) -> bool:
         return self.cluster.find(claim) is not None
@@ -157,7 +158,7 @@ class Explainer:
 
     @contextmanager
     def _with_claims(self, claims: tuple[Kubernetes, ...]) -> Iterator[None]:
-        """The cluster as it is with the claims that are not there yet."""
+        """Add the claims that do not exist inside the context."""
         added = [claim for claim in claims if not self._is_there(claim)]
         for claim in added:
             self.cluster.put(claim)
@@ -168,15 +169,15 @@ class Explainer:
                 self.cluster.remove(claim)
 
     def change(self, objects: list[Kubernetes], gone: Iterable[Kubernetes], come: Iterable[Kubernetes]) -> None:
-        """The cluster is another from now on: ``objects``, of which ``come`` were not there, without ``gone``.
+        """Replace the cluster's objects by ``objects``; ``come`` are new among them, ``gone`` are missing.
 
-        What all pods get something from, such as PriorityClasses, is not among these, nor is there later news. Raises
-        PodiumError, as the constructor does, before anything is changed.
+        Neither contains objects of `shaping_kinds`, nor later times. Raises PodiumError as the constructor does, before
+        anything changes.
         """
         arriving = list(come)
         staying = {(item.kind, item.key) for item in arriving}
-        pods = [self._let_in(item) for item in arriving if isinstance(item, Pod)]
-        others = [self._let_other_in(item) for item in _in_order(arriving) if not isinstance(item, Pod)]
+        pods = [self._admitted_pod(item) for item in arriving if isinstance(item, Pod)]
+        others = [self._admitted_other(item) for item in _in_order(arriving) if not isinstance(item, Pod)]
         self._objects, self._disruptions = objects, self._disruptions_among(objects)
         for item in gone:
             if isinstance(item, Pod):
@@ -185,27 +186,32 @@ class Explainer:
                 for claim in self._made.pop(item.key, ()):
                     self._feed.gone(claim)
             elif (item.kind, item.key) not in staying:
-                self._feed.gone(self._let_claim_in(item))
+                self._feed.gone(self._admitted_other(item))
         self._feed_all(others)
         for pod in sorted(pods, key=lambda pod: pod.key):
-            self._take_in(pod)
+            self._add_pod(pod)
         for record in self._pending.values():
-            # Whether a pod is gated may hang on other objects, such as its claims.
+            # Whether a pod is gated may depend on other objects, such as its claims.
             self._nominate(record)
 
     @property
     def can_change(self) -> bool:
-        """Whether pods may go again: who replaces an evicted one hangs on those that have come and gone before."""
+        """Whether pods may be removed: replacements of evicted pods depend on earlier arrivals."""
         return not self.cluster.replacements.awaited
+
+    @property
+    def shaping_kinds(self) -> tuple[type[Kubernetes], ...]:
+        """The kinds that change other objects at admission; Namespaces only if priority rules refer to them."""
+        return (*SHAPING_KINDS, Namespace) if self._defaults.rules else SHAPING_KINDS
 
     def _disruptions_among(self, objects: list[Kubernetes]) -> Callable[[], DisruptionState]:
         return cache(lambda: disruption_state([*objects, *self._levels], self._now_ns))
 
-    def _told(self, explanation: Explanation) -> Explanation:
-        return replace(explanation, disruptions_found=self._disruptions)
+    def _explanation(self, decision: PodDecision) -> Explanation:
+        return Explanation.of(decision, self._disruptions)
 
     def _runner_of(self, record: PodRecord, scheduler: str) -> Runner:
-        """The profile that decides about a pod. Raises PodiumError for one that is not configured."""
+        """Return the runner of a pod's profile. Raises PodiumError for one that is not configured."""
         wanted = scheduler or record.scheduler_name
         runner = self._runners.get(wanted)
         if runner is None:
@@ -215,22 +221,22 @@ class Explainer:
 
     @property
     def disruptions(self) -> DisruptionState:
-        """What holds for disruptions in the cluster: budgets, caps, quotas and avoid lists."""
+        """The state of disruptions in the cluster: budgets, caps, quotas and avoid lists."""
         return self._disruptions()
 
     @property
     def schedulers(self) -> list[str]:
-        """The names of the profiles that decide."""
+        """The names of the profiles."""
         return sorted(self._runners)
 
     @property
     def pending(self) -> list[str]:
-        """The keys of the pods that can be explained."""
+        """The keys of the pending pods."""
         return sorted(self._pending)
 
     @property
     def objects(self) -> Sequence[Kubernetes]:
-        """What was loaded, budgets with a status."""
+        """The loaded objects, budgets with a status."""
         return self._objects
 
     @property
@@ -240,21 +246,21 @@ class Explainer:
 
     @property
     def runners(self) -> Mapping[str, Runner]:
-        """Who decides, by the name of the profile."""
+        """The runner of each profile, by name."""
         return MappingProxyType(self._runners)
 
     def made(self, pod: Pod) -> tuple[Pod, tuple[Kubernetes, ...]]:
-        """A pod as the API server would have stored it, and the claims that are made for it, none of which is there.
+        """Return a pod as the API server would store it, and the claims to create for it.
 
-        Raises InputError for one that no API server would have taken.
+        Raises InputError for one that no API server would accept.
         """
-        pod, claims = with_made_claims(self._let_in(pod), self._defaults.claim_templates, self._is_there)
-        return pod, tuple(map(self._let_claim_in, claims))
+        pod, claims = with_made_claims(self._admitted_pod(pod), self._defaults.claim_templates, self._is_there)
+        return pod, tuple(map(self._admitted_other, claims))
 
-    def _take_in(self, pod: Pod) -> None:
+    def _add_pod(self, pod: Pod) -> None:
         pod, claims = with_made_claims(pod, self._defaults.claim_templates, self._is_there)
         if claims:
-            self._made[pod.key] = tuple(map(self._let_claim_in, claims))
+            self._made[pod.key] = tuple(map(self._admitted_other, claims))
             self._feed_all(self._made[pod.key])
         change = self._feed.pod_changed(pod)
         record = change.after
@@ -267,7 +273,7 @@ class Explainer:
         self._nominate(record)
 
     def _nominate(self, record: PodRecord) -> None:
-        """Let a pending pod's nomination be known, or no more, as the scheduler knows it."""
+        """Add or remove a pending pod's nomination, as the scheduler does."""
         nominations, node = self.cluster.nominations, record.nominated_node_name
         if not node:
             return
@@ -278,11 +284,11 @@ class Explainer:
             nominations.put(record, node)
         else:
             nominations.remove(record.uid)
-            # It says so all the same.
+            # The record keeps what the pod's status says.
             record.nominated_node_name = node
 
     def _is_queued(self, record: PodRecord) -> bool:
-        """Whether the pod is in the queue, and not gated: the nominations of others are not known to the scheduler.
+        """Return whether the pod is in the queue and not gated; the scheduler ignores other pods' nominations.
 
         Source: pkg/scheduler/eventhandlers.go (addPod) and backend/queue/scheduling_queue.go (moveToActiveQ).
         """
@@ -291,10 +297,147 @@ class Explainer:
 
 
 def _in_order(objects: Iterable[Kubernetes]) -> list[Kubernetes]:
-    """Nodes by name, as a scheduler that starts is shown them: an image is as large as its first node says."""
+    """Return the objects with nodes in name order, as a starting scheduler lists them (image sizes depend on it)."""
     return sorted(objects, key=lambda object_: object_.metadata.name if isinstance(object_, Node) else "")
 
 
 def _some(names: list[str], most: int = 5) -> str:
     shown = ", ".join(names[:most]) or "none"
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
+def with_made_claims(
+    pod: Pod, templates: Mapping[str, ResourceClaimTemplate], is_there: Callable[[Kubernetes], bool]
+) -> tuple[Pod, tuple[Kubernetes, ...]]:
+    """Return the pod with the names of its claims, and the claims to create: for devices by `templates`, for volumes.
+
+    A pod that was in a cluster gets none. `is_there` is whether a claim's name is taken.
+    """
+    if pod.metadata.uid or pod.spec.node_name:
+        return pod, ()
+    volumes = (msgspec.convert(raw, PersistentVolumeClaim) for raw in volume_claims(pod, pod.key))
+    claims: list[Kubernetes] = [claim for claim in volumes if not is_there(claim)]
+    statuses = {status.name: status for status in pod.status.resource_claim_statuses}
+    for named in pod.spec.resource_claims:
+        template = templates.get(f"{pod.metadata.namespace}/{named.resource_claim_template_name}")
+        if template is not None and named.name not in statuses:
+            claim = _for_devices(pod, named, msgspec.to_builtins(template), is_there)
+            claims.append(claim)
+            statuses[named.name] = PodResourceClaimStatus(name=named.name, resource_claim_name=claim.metadata.name)
+    status = msgspec.structs.replace(pod.status, resource_claim_statuses=tuple(statuses.values()))
+    return msgspec.structs.replace(pod, status=status), tuple(claims)
+
+
+def _for_devices(
+    pod: Pod, named: PodResourceClaim, template: Raw, is_there: Callable[[Kubernetes], bool]
+) -> ResourceClaim:
+    raw = device_claim(pod, pod.key, named, template)
+    generated = raw["metadata"].pop("generateName")
+    claims = (
+        msgspec.convert({**raw, "metadata": {**raw["metadata"], "name": f"{generated}{number}"}}, ResourceClaim)
+        for number in count(1)
+    )
+    return next(claim for claim in claims if not is_there(claim))
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """The sources of defaults for pods and claims, and the rules that give pods their PriorityClass.
+
+    LimitRanges are by namespace, RuntimeClasses and the labels of namespaces by name, ResourceClaimTemplates by key.
+    """
+
+    limit_ranges: dict[str, list[LimitRange]] = field(default_factory=dict)
+    runtime_classes: dict[str, RuntimeClass] = field(default_factory=dict)
+    storage_classes: list[StorageClass] = field(default_factory=list)
+    claim_templates: dict[str, ResourceClaimTemplate] = field(default_factory=dict)
+    namespace_labels: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    rules: PriorityRules = NO_RULES
+
+    def take(self, item: Kubernetes) -> None:
+        """Add a source of defaults."""
+        if isinstance(item, LimitRange):
+            self.limit_ranges.setdefault(item.metadata.namespace, []).append(item)
+        elif isinstance(item, RuntimeClass):
+            self.runtime_classes[item.metadata.name] = item
+        elif isinstance(item, StorageClass):
+            self.storage_classes.append(item)
+        elif isinstance(item, ResourceClaimTemplate):
+            self.claim_templates[item.key] = item
+        elif isinstance(item, Namespace):
+            self.namespace_labels[item.metadata.name] = item.metadata.labels
+
+    def with_rules(self, policy: DisruptionPolicy) -> Defaults:
+        """Return the same with the rules of a policy."""
+        rules = PriorityRules(policy.spec.priority_rules, lambda name: self.namespace_labels.get(name, {}))
+        return replace(self, rules=rules)
+
+
+def admitted(
+    pod: Pod,
+    classes: Mapping[str, PriorityClass],
+    defaults: Defaults,
+) -> Pod:
+    """Return the pod with its priority, policy, resources and selectors filled in.
+
+    A pod with a uid was admitted before, and gets at most a priority. Raises StoreError for one that would be refused,
+    such as for an unknown class.
+    """
+    if not _is_raw(pod, classes, has_rules=bool(defaults.rules)):
+        return pod
+    raw, ranges = msgspec.to_builtins(pod), defaults.limit_ranges.get(pod.metadata.namespace, [])
+    filled = admit_pod(raw, pod.key, classes, ranges, defaults.runtime_classes, defaults.rules)
+    return msgspec.convert(filled, Pod)
+
+
+def group_admitted(group: PodGroup, classes: Mapping[str, PriorityClass]) -> PodGroup:
+    """Return the group with its class's priority. Raises StoreError for one that would be refused."""
+    if not group.spec.priority_class_name:
+        return group
+    return msgspec.convert(admit_group(msgspec.to_builtins(group), group.key, classes), PodGroup)
+
+
+def claim_admitted(claim: Claim, classes: Iterable[StorageClass]) -> Claim:
+    """Return the claim with a uid, and with the default storage class if it names none.
+
+    A claim that has a uid was in a cluster, and is unchanged.
+    """
+    if claim.metadata.uid:
+        return claim
+    named = msgspec.structs.replace(claim.metadata, uid=f"{claim.kind} {claim.key}")
+    claim = msgspec.structs.replace(claim, metadata=named)
+    if not isinstance(claim, PersistentVolumeClaim):
+        return claim
+    return msgspec.convert(with_default_class(msgspec.to_builtins(claim), claim, classes), PersistentVolumeClaim)
+
+
+def with_levels(policy: DisruptionPolicy, classes: Mapping[str, PriorityClass]) -> dict[str, PriorityClass]:
+    """Return the classes by name, with those that a DisruptionPolicy adds.
+
+    Raises StoreError for levels in another order, and for a rule with an unknown class.
+    """
+    added = (msgspec.convert(raw, PriorityClass) for raw in missing_classes(policy, classes))
+    known = {**classes, **{priority_class.metadata.name: priority_class for priority_class in added}}
+    check_rule_classes(policy, known)
+    return known
+
+
+def _is_raw(pod: Pod, classes: Mapping[str, PriorityClass], *, has_rules: bool) -> bool:
+    """Return whether admission would change how the pod is scheduled."""
+    if not pod.metadata.uid and (has_rules or not pod.spec.node_name or _has_label_keys(pod)):
+        return True
+    if pod.spec.priority is not None:
+        return False
+    return bool(pod.spec.priority_class_name) or any(class_.global_default for class_ in classes.values())
+
+
+def _has_label_keys(pod: Pod) -> bool:
+    """Return whether some affinity term of the pod selects by label keys of its own."""
+    affinity = pod.spec.affinity
+    sides = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
+    return any(
+        term.match_label_keys or term.mismatch_label_keys
+        for side in sides
+        if side is not None
+        for term in (*side.required, *(weighted.pod_affinity_term for weighted in side.preferred))
+    )

@@ -1,4 +1,4 @@
-"""What becomes of the whole group of a pod: who would go where, how many lack, and what is proposed for them."""
+"""The decision about the whole group of a pod: its members' nodes, how many are missing, and its preemption."""
 
 from __future__ import annotations
 
@@ -7,16 +7,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from podium.api.basis import Caveat
 from podium.api.pod_group import PodGroup
-from podium.app.explaining.gang_plan import gang_plan_values
 from podium.cluster.pods import PodRecord
-from podium.decide.gangs.assumed import AssumedPods
-from podium.decide.gangs.group_placement import GroupPlacement, MemberPlacement
-from podium.decide.gangs.group_trial import Alike, GroupTrial, unlike
-from podium.decide.gangs.placing import order_of, place_group
-from podium.decide.gangs.ways_out import ask_group_post_filter
-from podium.decide.preempting.gang.gang_plan import GangPlan
-from podium.framework.group_plugin import GroupPostFilterResult
+from podium.decide.gang_placement import (
+    Alike,
+    GroupPlacement,
+    GroupTrial,
+    MemberPlacement,
+    ask_group_post_filter,
+    order_of,
+    place_group,
+    unlike,
+)
+from podium.decide.preempting.gang.gang import GangCandidate, GangPlan
+from podium.decide.preempting.gang.gang_transaction import AssumedMembers
+from podium.decide.preempting.preemption_plan import SearchEffort
+from podium.framework.pre_filters import GroupPostFilterResult
 from podium.framework.runner import Runner
 from podium.plugins.gang_scheduling import GangScheduling
 
@@ -25,9 +32,9 @@ from podium.plugins.gang_scheduling import GangScheduling
 class GangDecision:
     """The decision about a pod's group.
 
-    ``key`` is the group's, ``least`` how many of its pods are placed together or not at all, ``placed`` how many have a
-    node, and ``there`` how many there are, these included. ``placement`` is what was found for those that wait;
-    ``way_out`` what is proposed where too few of them fit, None where enough do.
+    ``key`` is the group's, ``least`` its minCount, ``placed`` how many of its pods have a node, and ``there`` how many
+    pods it has, these included. ``placement`` is the result for the waiting ones; ``way_out`` the proposed preemption
+    if too few of them fit, otherwise None.
     """
 
     key: str
@@ -39,26 +46,21 @@ class GangDecision:
 
     @property
     def is_enough(self) -> bool:
-        """Whether pods of the group would go now."""
+        """Whether enough pods of the group fit now."""
         return self.placement.is_enough
 
     @property
     def plan(self) -> GangPlan | None:
-        """The plan behind what is proposed; None where there is none, or it is a plugin's own."""
+        """The plan behind the proposal; None without one, or if it is another plugin's."""
         plan = None if self.way_out is None else self.way_out.plan
         return plan if isinstance(plan, GangPlan) else None
 
-    @property
-    def lacking(self) -> int:
-        """How many more pods would have to fit."""
-        return 0 if self.is_enough else max(self.placement.needed, 1) - self.placement.fitting
-
     def member(self, uid: str) -> MemberPlacement | None:
-        """What was found for a pod; None for one that was not tried."""
+        """Return the result for a pod; None for one that was not tried."""
         return next((member for member in self.placement.members if member.pod.uid == uid), None)
 
     def node_of(self, uid: str) -> str:
-        """Where a pod would go: now, or once those who have to make room are gone; "" for nowhere."""
+        """Return the node that a pod gets now, or after the victims have left; "" for none."""
         member = self.member(uid)
         if self.is_enough:
             return "" if member is None else member.node_name
@@ -67,9 +69,9 @@ class GangDecision:
 
     @property
     def headline(self) -> str:
-        """What becomes of the group, in words that follow its name."""
+        """What becomes of the group, as a predicate to its name."""
         if self.is_enough:
-            return "goes"
+            return "fits"
         if self.way_out is not None and self.way_out.states:
             return "is bound before its victims are gone"
         if self.way_out is not None and self.way_out.placements:
@@ -80,7 +82,7 @@ class GangDecision:
         return f"waits: {self.placement.fitting:,} of the {max(self.placement.needed, 1):,} that it needs would fit"
 
     def to_dict(self) -> dict[str, Any]:
-        """The decision as plain values."""
+        """Return the decision as plain values."""
         found: dict[str, Any] = {
             "group": self.key,
             "minCount": self.least,
@@ -103,12 +105,12 @@ class GangDecision:
             if self.way_out.status.message:
                 found["preemption"] = self.way_out.status.message
             if self.plan is not None:
-                found["plan"] = gang_plan_values(self.plan)
+                found["plan"] = _plan_dict(self.plan)
         return found
 
 
 def gang_plugin(runner: Runner) -> GangScheduling | None:
-    """What places pods of groups together in a scheduler's profile; None where nothing does."""
+    """Return the GangScheduling plugin of a profile, if it has one."""
     return next((each for each in runner.profile.pre_enqueue if isinstance(each, GangScheduling)), None)
 
 
@@ -121,11 +123,11 @@ def decide_gang(
     seed: int = 0,
     detailed: bool = False,
 ) -> GangDecision | None:
-    """Decide about the group of a pending pod; None where its profile does not place it with others.
+    """Decide about the group of a pending pod; None if its profile does not place it with others.
 
-    The pods of the group that are not gated are tried in the order of a scheduler to which all came as they were made.
-    Unless it ``preempts`` nobody is asked for a way out; of pods that are ``alike`` one is tried. ``seed`` and
-    ``detailed`` are as in `podium.decide.placement.place`. Raises PluginError where a plugin fails.
+    The pods of the group that are not gated are tried in the order of their creation. Preemption is planned only with
+    ``preempts``; of pods that are ``alike`` one is tried. ``seed`` and ``detailed`` are as in
+    `podium.decide.placement.place`. Raises PluginError if a plugin fails.
     """
     group = runner.cluster.pod_groups.of(pod)
     plugin = gang_plugin(runner)
@@ -148,8 +150,8 @@ def decide_gang(
 
 @contextmanager
 def beside_those_before(runner: Runner, decision: GangDecision, pod: PodRecord) -> Iterator[None]:
-    """The cluster as a pod finds it when its group is tried: those before it are on their nodes."""
-    with AssumedPods(runner) as assumed:
+    """Put the members before a pod on their nodes inside the context, as when its group is tried."""
+    with AssumedMembers(runner) as assumed:
         for member in decision.placement.members:
             if member.pod.uid == pod.uid:
                 break
@@ -172,3 +174,71 @@ def _trial(runner: Runner, group: PodGroup, pod: PodRecord) -> GroupTrial:
     ]
     waiting.sort(key=lambda each: order_of(each, each.created_ns))
     return GroupTrial.of(group, waiting, placed)
+
+
+def _plan_dict(plan: GangPlan) -> dict[str, Any]:
+    """Return the plan as plain values; ``ways`` begins with the chosen one."""
+    ways = () if plan.chosen is None else (plan.chosen, *plan.alternatives)
+    found: dict[str, Any] = {"eligible": plan.eligible, "ways": [_way(plan, way) for way in ways]}
+    if plan.criterion:
+        found["decidedBy"] = plan.criterion
+    if plan.reason:
+        found["reason"] = plan.reason
+    if plan.put_off is not None:
+        found["putOff"] = plan.put_off.to_dict()
+    if plan.held_back is not None:
+        found["heldBack"] = plan.held_back.to_dict()
+    if plan.search is not None:
+        found["search"] = search_dict(plan.search, "domainsLeftOut")
+    return found
+
+
+def search_dict(search: SearchEffort, left_out: str) -> dict[str, Any]:
+    """Return the JSON form of a search for victims; ``left_out`` is the key for what it did not look at."""
+    return {
+        "steps": search.steps,
+        "maxSteps": search.most_steps,
+        left_out: search.left_out,
+        "isComplete": search.is_complete,
+    }
+
+
+def gang_caveat(plan: GangPlan) -> Caveat | None:
+    """Return the caveat of an incomplete search; None if it was complete."""
+    search = plan.search
+    if search is None or search.is_complete or (plan.chosen is None and not plan.message):
+        return None
+    what = f"{search.left_out:,} domains were not looked at" if search.left_out else "there may be cheaper ones"
+    if search.steps >= search.most_steps:
+        return Caveat(
+            "search-cut",
+            f"the search for a gang's victims was cut at maxSearchSteps, {search.most_steps:,}: {what}",
+            search.left_out,
+        )
+    message = f"not all sets of victims of a gang were tried: {what}"
+    return Caveat("search-cut", message, search.left_out)
+
+
+def arrangement_caveat(placement: GroupPlacement) -> Caveat | None:
+    """Return the caveat that not all arrangements of a group were tried; None if they were, or one was found."""
+    if not placement.is_cut:
+        return None
+    return Caveat("search-cut", "the search for another arrangement of a gang was cut at maxArrangementSteps", 1)
+
+
+def _way(plan: GangPlan, way: GangCandidate) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "members": {member.key: node_name for member, node_name in way.placements},
+        "victims": {name: [victim.key for victim in pods] for name, pods in way.victims_by_node.items()},
+        "pdbViolations": way.budget_violations,
+    }
+    if way.domain:
+        found["domain"] = way.domain
+    if way.depends_on:
+        found["dependsOn"] = {
+            victim.key: way.depends_on[victim.uid] for victim in way.victims if victim.uid in way.depends_on
+        }
+    if plan.criteria and way.cost:
+        costs = zip(plan.criteria, way.cost, strict=True)
+        found["costs"] = {criterion.name: criterion.shown(value) for criterion, value in costs}
+    return found

@@ -1,26 +1,48 @@
-"""What stands between a pod and each node: the answer of every filter, not only of the first that refused."""
+"""The obstacles between a pod and each node: the verdict of every filter, not only of the first that rejects."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from podium.cluster.nodes import NodeColumns
+from podium.api.node import Node, Taint
+from podium.api.quantity import format_quantity
+from podium.api.selectors import NodeTerm, Requirement
+from podium.app.console.cells import counted, listed
+from podium.cluster.arrays import Int64s
+from podium.cluster.cluster import Cluster
+from podium.cluster.matchers import Predicate, SelectedByTerms, carries_anti_affinity
+from podium.cluster.pod_classes import AffinityTerm
 from podium.cluster.pods import PodRecord
-from podium.cluster.view import View
-from podium.framework.cycle_state import CycleState
-from podium.framework.plugin import ArrayFilterPlugin, FilterPlugin
+from podium.cluster.view import KEEPS_OFF, View, tolerated
+from podium.framework.handle import CycleState
 from podium.framework.runner import Runner
-from podium.framework.status import Status
-from podium.framework.verdicts import Outcome
+from podium.framework.verdicts import Calling, Status, Verdicts
+from podium.plugins.node_affinity import required_nodes
+from podium.plugins.pod_topology_spread import SpreadConstraint, matching_in_domains, own_constraints
 
 RESOURCES = "NodeResourcesFit"
+_TAINTS, _CORDON, _AFFINITY = "TaintToleration", "NodeUnschedulable", "NodeAffinity"
+_HOSTNAME = "kubernetes.io/hostname"
+_INSUFFICIENT = "Insufficient "
+_MAX_PODS = 2
+_MAX_LENGTH = 120
+
+
+def filter_verdicts(runner: Runner, state: CycleState, pod: PodRecord, view: View) -> list[tuple[str, Verdicts]]:
+    """Ask every filter that applies to the pod about all nodes of a view. Raises PluginError if a plugin fails."""
+    found = []
+    for placed in runner.filters_of(state):
+        with Calling(placed.plugin.name, "Filter", pod):
+            found.append((placed.plugin.name, placed.array.filter_rows(state, pod, view)))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """A resource of which a node has too little left: cpu in milli, all else in units."""
+    """A resource of which a node has too little left: cpu in milli, others in units."""
 
     resource: str
     wanted: int
@@ -29,17 +51,22 @@ class Shortage:
 
     @property
     def lacking(self) -> int:
-        """How much more would have to be free."""
+        """The amount that would have to be freed."""
         return self.wanted - self.left
+
+    def __str__(self) -> str:
+        wanted, allocatable, left, lacking = (
+            format_quantity(amount, self.resource)
+            for amount in (self.wanted, self.allocatable, max(self.left, 0), self.lacking)
+        )
+        if self.wanted > self.allocatable:
+            return f"{self.resource}: {wanted} asked, {allocatable} in all"
+        return f"{self.resource} short by {lacking} ({wanted} asked, {left} of {allocatable} free)"
 
 
 @dataclass(frozen=True, slots=True)
 class NodeObstacles:
-    """All that keeps a pod off one node: each filter that refuses, and pods that the node keeps room for.
-
-    The filters are asked about the node as it is; `nominated` are the pods, of equal or higher priority, beside which
-    the pod would have to fit as well.
-    """
+    """The filters that reject one node as it is, and the nominated pods that the pod would have to fit beside."""
 
     node: str
     refusals: tuple[Status, ...]
@@ -48,67 +75,325 @@ class NodeObstacles:
 
     @property
     def order(self) -> tuple[int, float, str]:
-        """Nodes with fewer obstacles come first, then those that lack the smaller share of what is asked for."""
+        """A sort key: fewer obstacles first, then the smaller share of a missing resource."""
         share = max((shortage.lacking / shortage.wanted for shortage in self.shortages), default=1.0)
         return sum(len(refusal.reasons) for refusal in self.refusals) + len(self.nominated), share, self.node
 
 
 def find_obstacles(runner: Runner, pod: PodRecord) -> list[NodeObstacles]:
-    """The obstacles on every node that has any, the nearest node first; none where a PreFilter turns the pod down."""
-    state = CycleState()
+    """Return the obstacles of every node that has any, the nearest node first; [] if a PreFilter rejects the pod."""
+    state, cluster = CycleState(), runner.cluster
     if not runner.pre_filter(state, pod).status.is_success:
         return []
-    nodes = runner.cluster.nodes
-    refusals = _refusals(runner, state, pod)
+    view = View(cluster)
+    present = view.take(cluster.nodes.present)
+    refusals: dict[int, list[Status]] = {}
+    for name, verdicts in filter_verdicts(runner, state, pod, view):
+        statuses: dict[int, Status] = {}
+        for row in np.flatnonzero(present & (verdicts.codes != 0)).tolist():
+            code = int(verdicts.codes[row])
+            if code not in statuses:
+                statuses[code] = verdicts.status(code).by(name)
+            refusals.setdefault(row, []).append(statuses[code])
     found = []
-    for name, row in nodes.row_of.items():
-        on_node = runner.cluster.nominations.on(name)
-        nominated = tuple(other for other in on_node if other.uid != pod.uid and other.priority >= pod.priority)
-        statuses = tuple(refusals.get(row, ()))
-        if statuses or nominated:
-            shortages = next(
-                (_shortages(nodes, pod, row, status) for status in statuses if status.plugin == RESOURCES), ()
-            )
-            found.append(NodeObstacles(name, statuses, shortages, nominated))
+    for node, row in cluster.nodes.row_of.items():
+        nominated = tuple(
+            other
+            for other in cluster.nominations.on(node)
+            if other.uid != pod.uid and cluster.nominations.counts_for(other, pod)
+        )
+        refused = tuple(refusals.get(row, ()))
+        if refused or nominated:
+            found.append(NodeObstacles(node, refused, _shortages(cluster, pod, row, refused), nominated))
     return sorted(found, key=lambda obstacles: obstacles.order)
 
 
-def _refusals(runner: Runner, state: CycleState, pod: PodRecord) -> dict[int, list[Status]]:
-    """By row, what each filter that refuses says, in the profile's order."""
-    view, found = View(runner.cluster), dict[int, list[Status]]()
-    present = view.take(runner.cluster.nodes.present)
-    for plugin in runner.profile.filter:
-        if plugin.name in state.skip_filter:
+def _shortages(cluster: Cluster, pod: PodRecord, row: int, refusals: Sequence[Status]) -> tuple[Shortage, ...]:
+    reasons = next((status.reasons for status in refusals if status.plugin == RESOURCES), ())
+    nodes, found = cluster.nodes, []
+    for index, wanted in sorted(pod.pod_class.requests.items()):
+        name, allocatable = nodes.resources[index], int(nodes.allocatable[index, row])
+        if f"{_INSUFFICIENT}{name}" in reasons:
+            found.append(Shortage(name, wanted, allocatable - int(nodes.requested[index, row]), allocatable))
+    return tuple(found)
+
+
+def obstacle_texts(cluster: Cluster, pod: PodRecord, obstacles: NodeObstacles) -> list[str]:
+    """Return a phrase with names and amounts for each obstacle of a node; the filter's reasons if none is known."""
+    found: list[str] = []
+    row = cluster.nodes.row_of[obstacles.node]
+    for status in obstacles.refusals:
+        if status.plugin == RESOURCES:
+            found += map(str, obstacles.shortages)
+            if "Too many pods" in status.reasons:
+                pods, allowed = cluster.nodes.pod_count[row], cluster.nodes.allowed_pods[row]
+                found.append(f"full: {pods} pods, and {allowed} allowed")
             continue
-        if not isinstance(plugin, ArrayFilterPlugin):
-            for row in np.flatnonzero(present).tolist():
-                _add(found, row, _asked(plugin, state, pod, view, row))
-            continue
-        outcome = Outcome(len(view))
-        outcome.add(1, plugin.name, plugin.filter_rows(state, pod, view))
-        statuses: dict[int, Status] = {}
-        for row in np.flatnonzero(present & (outcome.refused != 0)).tolist():
-            refused = int(outcome.refused[row])
-            if refused not in statuses:
-                statuses[refused] = outcome.status_of(refused)
-            _add(found, row, statuses[refused])
+        describe = _DESCRIBED.get(status.plugin)
+        phrases = list(describe(cluster, pod, row)) if describe else []
+        found += phrases or [status.message]
+    if obstacles.nominated:
+        kept = listed([f"{other.key} (priority {other.priority})" for other in obstacles.nominated], _MAX_PODS)
+        found.append(f"room kept for {kept}, nominated there")
     return found
 
 
-def _asked(plugin: FilterPlugin, state: CycleState, pod: PodRecord, view: View, row: int) -> Status:
-    return plugin.filter(state, pod, view.node(row)).by(plugin.name)
+def _untolerated(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[tuple[Taint, str]]:
+    for taint in cluster.nodes.node(row).spec.taints:
+        if taint.effect in KEEPS_OFF and not tolerated(pod.spec.tolerations, taint):
+            yield taint, f"taint {taint_text(taint)}"
 
 
-def _add(found: dict[int, list[Status]], row: int, status: Status) -> None:
-    if not status.is_success:
-        found.setdefault(row, []).append(status)
+def taint_text(taint: Taint) -> str:
+    """Return a taint as kubectl writes it: key=value:effect."""
+    return f"{taint.key}{f'={taint.value}' if taint.value else ''}:{taint.effect}"
 
 
-def _shortages(nodes: NodeColumns, pod: PodRecord, row: int, status: Status) -> tuple[Shortage, ...]:
-    """The resources that a refusal names, with the amounts."""
-    found = []
-    for index, wanted in sorted(pod.pod_class.requests.items()):
-        name, allocatable = nodes.resources[index], int(nodes.allocatable[index, row])
-        if f"Insufficient {name}" in status.reasons:
-            found.append(Shortage(name, wanted, allocatable - int(nodes.requested[index, row]), allocatable))
-    return tuple(found)
+def _selection(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
+    """Yield what the node selector, and the nearest term of the node affinity, miss."""
+    required, node = required_nodes(pod.pod_class), cluster.nodes.node(row)
+    labels = node.metadata.labels
+    for requirement in required.selector.requirements:
+        if not requirement.matches(labels.get(requirement.key)):
+            yield _mismatch(requirement, labels.get(requirement.key))
+    if required.terms is not None and not any(term.matches(labels, node.metadata.name) for term in required.terms):
+        unmet = min((list(_unmet(term, node)) for term in required.terms), key=len, default=[])
+        more = f" (the nearest of {len(required.terms)} terms)" if len(required.terms) > 1 else ""
+        yield (" and ".join(unmet) or "no term of the pod's node affinity can match") + more
+
+
+def _unmet(term: NodeTerm, node: Node) -> Iterator[str]:
+    labels = node.metadata.labels
+    for label in term.labels:
+        if not label.matches(labels.get(label.key)):
+            yield _mismatch(label, labels.get(label.key))
+    for field in term.fields:
+        if not field.matches(node.metadata.name):
+            yield f"not {field}"
+
+
+def _mismatch(requirement: Requirement, value: str | None) -> str:
+    found = f"no label {requirement.key}" if value is None else f"label {requirement.key}={value}"
+    return found if requirement.operator == "Exists" else f"{found} (wanted: {requirement})"
+
+
+def _ports(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
+    for wanted in pod.pod_class.host_ports:
+        holders = sorted(
+            on_node.key
+            for on_node in cluster.pods_on(row)
+            if any(held.conflicts(wanted) for held in on_node.pod_class.host_ports)
+        )
+        if holders:
+            yield f"port {wanted.port}/{wanted.protocol} held by {listed(holders, _MAX_PODS)}"
+
+
+def _affinity(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
+    """Yield in InterPodAffinity's order: the pod's affinity, then its anti-affinity and that of other pods."""
+    pod_class, labels = pod.pod_class, cluster.nodes.node(row).metadata.labels
+    everyone = SelectedByTerms(pod_class.required_affinity)
+    for term in pod_class.required_affinity:
+        if term.topology_key not in labels:
+            yield f"no label {term.topology_key}, which the pod's affinity needs"
+        elif not _in_domain(cluster, everyone, term.topology_key, row):
+            alone = len(pod_class.required_affinity) == 1
+            wanted = f"of {term.selector}" if alone else "that all the pod's affinity terms select"
+            yield f"no pod {wanted} {_domain(cluster, term, row)}"
+    for term in pod_class.required_anti_affinity:
+        others = _in_domain(cluster, SelectedByTerms((term,)), term.topology_key, row)
+        if others:
+            yield f"{listed(others, _MAX_PODS)} {_domain(cluster, term, row)}, avoided by the pod's anti-affinity"
+    avoiding = []
+    for term in cluster.carried.anti_affinity(pod_class):
+        others = _in_domain(cluster, carries_anti_affinity(term), term.topology_key, row)
+        if others:
+            where = _domain(cluster, term, row)
+            avoiding.append(f"{listed(others, _MAX_PODS)} {where}, whose anti-affinity avoids the pod")
+    yield from sorted(avoiding)
+
+
+def _domain(cluster: Cluster, term: AffinityTerm, row: int) -> str:
+    key = term.topology_key
+    return "there" if key == _HOSTNAME else f"in {key}={cluster.nodes.node(row).metadata.labels[key]}"
+
+
+def _in_domain(cluster: Cluster, predicate: Predicate, key: str, row: int) -> list[str]:
+    """Return the matching pods in the row's domain of a topology key, by name."""
+    codes = cluster.nodes.labels(key).codes
+    if not codes[row]:
+        return []
+    holding = np.flatnonzero((codes == codes[row]) & (cluster.matcher(predicate).count > 0))
+    return sorted(
+        pod.key
+        for other in holding.tolist()
+        for pod in cluster.pods_on(other)
+        if predicate.matches(pod.pod_class, cluster.namespaces)
+    )
+
+
+def _spread(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
+    """Yield the pod's own constraints that the node breaks, without a configuration's defaults."""
+    hard = own_constraints(pod.pod_class, "DoNotSchedule")
+    for constraint, domains in zip(hard.constraints, hard.domains(cluster, pod.pod_class), strict=True):
+        code = int(cluster.nodes.labels(constraint.key).codes[row])
+        if not code:
+            yield f"no label {constraint.key}, which the pod must spread over"
+            continue
+        matching = matching_in_domains(cluster, constraint, domains)
+        yield from _skew(cluster, constraint, int(matching[code]), matching[domains.exists].tolist(), row)
+
+
+def _skew(
+    cluster: Cluster, constraint: SpreadConstraint, own_count: int, domains: list[int], row: int
+) -> Iterator[str]:
+    lowest = 0 if len(domains) < constraint.min_domains else min(domains, default=0)
+    if own_count + int(constraint.matches_self) - lowest > constraint.max_skew:
+        value = cluster.nodes.node(row).metadata.labels[constraint.key]
+        counts = f"has {counted(own_count, 'matching pod')} and the emptiest domain {lowest}"
+        yield f"{constraint.key}={value} {counts}; maxSkew is {constraint.max_skew}"
+
+
+_DESCRIBED: dict[str, Callable[[Cluster, PodRecord, int], Iterable[str]]] = {
+    _CORDON: lambda *_: ["cordoned (spec.unschedulable)"],
+    _TAINTS: lambda *of: [f"{text} not tolerated" for _, text in _untolerated(*of)],
+    _AFFINITY: _selection,
+    "NodePorts": _ports,
+    "InterPodAffinity": _affinity,
+    "PodTopologySpread": _spread,
+}
+
+
+RESOURCE, TOO_LARGE, FULL, TAINT, CORDONED, SELECTION, OTHER = (
+    "resource",
+    "too-large",
+    "full",
+    "taint",
+    "cordoned",
+    "selection",
+    "filter",
+)
+"""The types of obstacles on a node: too little left, a request above allocatable, too many pods, ..."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Obstacle:
+    """What keeps a pod off a node, or off all nodes, in words that are equal for many nodes.
+
+    ``plugin`` reports it; ``subject`` is a resource's name or a Taint.
+    """
+
+    type: str
+    text: str
+    plugin: str = ""
+    subject: Hashable = None
+
+    @property
+    def order(self) -> tuple[str, str]:
+        """A sort key."""
+        return self.type, self.text
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGroup:
+    """The rows of nodes with the same obstacles."""
+
+    obstacles: frozenset[Obstacle]
+    rows: Int64s
+
+
+def joined(obstacles: Iterable[Obstacle]) -> str:
+    """Return the obstacles in one line."""
+    return " and ".join(obstacle.text for obstacle in sorted(obstacles, key=lambda each: each.order))
+
+
+def cut(text: str) -> str:
+    """Return the text, shortened if it is long."""
+    return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"
+
+
+def node_groups(runner: Runner, state: CycleState, pod: PodRecord, rows: Int64s) -> Iterator[NodeGroup]:
+    """Yield the nodes of some rows grouped by obstacles; nodes that could take the pod have none."""
+    cluster = runner.cluster
+    rows = rows[cluster.nodes.present[rows]]
+    verdicts = filter_verdicts(runner, state, pod, View(cluster, rows))
+    nominated = _nominated_rows(cluster, pod, rows)
+    columns = [each.codes for _, each in verdicts] + [nominated]
+    # Taints are named, so that nodes with different taints are kept apart.
+    if any(name == _TAINTS and each.codes.any() for name, each in verdicts):
+        columns.append(cluster.nodes.taint_group[rows].astype(np.int64))
+    for positions in _equal_positions(columns, len(rows)):
+        position = int(positions[0])
+        found = [
+            obstacle
+            for name, each in verdicts
+            if each.codes[position]
+            for obstacle in obstacles_of(
+                cluster, pod, int(rows[position]), each.status(int(each.codes[position])).by(name)
+            )
+        ]
+        if nominated[position]:
+            found.append(Obstacle(OTHER, "room kept for pods nominated there"))
+        yield NodeGroup(frozenset(found), rows[positions])
+
+
+def _equal_positions(columns: Sequence[Int64s], size: int) -> Iterator[Int64s]:
+    """Yield the positions that are equal in all columns, by their first one."""
+    number: Int64s = np.zeros(size, dtype=np.int64)
+    for column in columns:
+        if column.any():
+            _, of_column = np.unique(column, return_inverse=True)
+            _, number = np.unique(number * (int(of_column.max()) + 1) + of_column, return_inverse=True)
+    order = np.argsort(number, kind="stable")
+    starts = np.flatnonzero(np.diff(number[order], prepend=-1))
+    for positions in sorted(np.split(order, starts[1:]), key=lambda found: int(found[0]) if len(found) else -1):
+        if len(positions):
+            yield positions
+
+
+def _nominated_rows(cluster: Cluster, pod: PodRecord, rows: Int64s) -> Int64s:
+    """Return ``[rows]``: 1 for nodes with nominated pods beside which the pod has to fit."""
+    nominations = cluster.nominations
+    kept = [
+        row
+        for row in (nominations.rows() if nominations else ())
+        if any(other.uid != pod.uid and nominations.counts_for(other, pod) for other in nominations.on_row(row))
+    ]
+    return np.isin(rows, sorted(kept)).astype(np.int64)
+
+
+def obstacles_of(cluster: Cluster, pod: PodRecord, row: int, status: Status) -> Iterator[Obstacle]:
+    """Yield the obstacles behind a filter's rejection of a node."""
+    if status.plugin == RESOURCES:
+        for reason in status.reasons:
+            yield _resource_obstacle(cluster, pod, row, reason)
+    elif status.plugin == _TAINTS:
+        for taint, text in _untolerated(cluster, pod, row):
+            yield Obstacle(TAINT, text, status.plugin, taint)
+    elif status.plugin == _CORDON:
+        yield Obstacle(CORDONED, "cordoned", status.plugin)
+    elif status.plugin == _AFFINITY and required_text(pod):
+        yield Obstacle(SELECTION, f"does not match {required_text(pod)}", status.plugin)
+    else:
+        yield Obstacle(OTHER, cut(status.message), status.plugin)
+
+
+def _resource_obstacle(cluster: Cluster, pod: PodRecord, row: int, reason: str) -> Obstacle:
+    nodes = cluster.nodes
+    name = reason.removeprefix(_INSUFFICIENT)
+    if name == reason:
+        return Obstacle(FULL, reason, RESOURCES)
+    index = nodes.resource_index.get(name)
+    if index is not None and pod.pod_class.requests.get(index, 0) > int(nodes.allocatable[index, row]):
+        text = f"asks for more {name} than the node has" if int(nodes.allocatable[index, row]) else f"no {name}"
+        return Obstacle(TOO_LARGE, text, RESOURCES, name)
+    return Obstacle(RESOURCE, reason, RESOURCES, name)
+
+
+def required_text(pod: PodRecord) -> str:
+    """Return the pod's node selector and affinity in one line; "" for none."""
+    required = required_nodes(pod.pod_class)
+    parts = [str(requirement) for requirement in required.selector.requirements]
+    if required.terms is not None:
+        terms = [" and ".join(map(str, (*term.labels, *term.fields))) for term in required.terms]
+        parts.append(" or ".join(sorted(filter(None, terms))) or "of any term")
+    return cut(" and ".join(parts))

@@ -1,37 +1,33 @@
-"""What every plugin says of one node: "why not there?"."""
+"""The verdicts of every plugin: about one node ("why not there?"), and about all nodes as a table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from podium.api.errors import PodiumError
-from podium.api.schemas.suggestion import likely
-from podium.app.explaining.explanation import SCHEMA_VERSION, Explanation
-from podium.app.explaining.obstacle_facts import facts
-from podium.app.explaining.obstacles import find_obstacles
-from podium.app.shown import Shown
+from podium.api.schemas.suggestion import node_hint
+from podium.app.answers import Shown
+from podium.app.console.page import Cell, Page, Part, counted, listed
+from podium.app.explaining.obstacles import filter_verdicts, find_obstacles, obstacle_texts
+from podium.app.explaining.pod_decision import SCHEMA_VERSION, PodDecision, status_dict
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.decide.placement import left_out, place
-from podium.framework.cycle_state import CycleState
-from podium.framework.errors import Calling, PluginError
-from podium.framework.plugin import ArrayFilterPlugin, FilterPlugin
+from podium.decide.placement import place
+from podium.framework.handle import CycleState
 from podium.framework.runner import Runner
 from podium.framework.scoring import Score
-from podium.framework.status import SUCCESS, Status
-from podium.framework.verdicts import Outcome
+from podium.framework.verdicts import SUCCESS, PluginError, Status, Verdicts
 
-if TYPE_CHECKING:
-    from podium.app.console.page import Page
+_MAX_VICTIMS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What one Filter plugin says of a node; `status` None where it has nothing to say about the pod."""
+class FilterVerdict:
+    """The verdict of one Filter plugin on a node; `status` is None if the plugin does not apply to the pod."""
 
     plugin: str
     status: Status | None
@@ -39,17 +35,17 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NodeAnswer(Shown):
-    """Every plugin's verdict about one node, and how it compares with the node that is taken.
+    """Every plugin's verdict on one node, compared with the node that the pod gets.
 
-    `verdicts` are the filters' in their order, empty where the pod is turned down before any node is looked at, for the
-    reason `before`. `beside` are pods that the node keeps room for. `scores` are there where the node can take the pod,
-    `taken_scores` those of the node that is taken. `obstacles` say what is missing, in words.
+    `verdicts` are the filters' in their order, empty if the pod is rejected before any node is looked at, for the
+    reason `before`. `beside` are nominated pods that the node keeps room for. `scores` are those of a feasible node,
+    `taken_scores` those of the node that the pod gets. `obstacles` say what is missing, in words.
     """
 
-    explanation: Explanation
+    explanation: PodDecision
     node: str
     before: Status | None
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[FilterVerdict, ...]
     beside: tuple[PodRecord, ...]
     obstacles: tuple[str, ...]
     scores: tuple[Score, ...]
@@ -57,34 +53,29 @@ class NodeAnswer(Shown):
 
     @property
     def headline(self) -> str:
-        """Whether the node can take the pod, in a line."""
-        from podium.app.explaining.on_node_text import headline_on
-
-        return headline_on(self)
+        """Whether the pod goes to the node, in one line."""
+        return _headline(self)
 
     def _in_a_line(self) -> str:
         return self.headline
 
     def write(self, page: Page) -> None:
         """Write it as `podium explain --node` does."""
-        from podium.app.explaining.on_node_text import write_on_node
-
         write_on_node(page, self)
 
     @property
     def fits(self) -> bool:
-        """Whether the node can take the pod as it is."""
+        """Return whether the node is feasible as it is."""
         status = self.explanation.nodes.get(self.node)
         return status is not None and status.is_success
 
     @property
     def taken(self) -> str:
-        """The node that is taken, or that would be if the pod were evicted."""
-        placed = self.explanation.placed
-        return self.explanation.node if placed is None else placed.then_node
+        """The node that the pod gets, or would get if it were evicted."""
+        return self.explanation.pending_node
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as plain values."""
+        """Return the answer as plain values."""
         found: dict[str, Any] = {
             "schemaVersion": SCHEMA_VERSION,
             "pod": self.explanation.pod,
@@ -94,9 +85,9 @@ class NodeAnswer(Shown):
             "taken": self.taken,
         }
         if self.before is not None:
-            found["preFilter"] = _status(self.before)
+            found["preFilter"] = _reasons(self.before)
         found["filters"] = [
-            {"plugin": verdict.plugin, **({"status": "Skip"} if verdict.status is None else _status(verdict.status))}
+            {"plugin": verdict.plugin, **({"status": "Skip"} if verdict.status is None else _reasons(verdict.status))}
             for verdict in self.verdicts
         ]
         found["nominatedThere"] = [pod.key for pod in self.beside]
@@ -107,7 +98,7 @@ class NodeAnswer(Shown):
         return found
 
     def _preemption(self) -> dict[str, Any] | None:
-        """What preempting there would take, or why it does not help; None where it is not asked for."""
+        """Return the victims of a preemption there, or why it does not help; None if none was planned."""
         plan = self.explanation.plan
         if plan is None or not plan.eligible:
             return None
@@ -118,36 +109,34 @@ class NodeAnswer(Shown):
         return {"helps": False, "reasons": [] if rejected is None else list(rejected.reasons)}
 
 
-def answer_on(explanation: Explanation, node: str) -> NodeAnswer:
-    """What every plugin says of the node about the pod of an explanation. Raises PodiumError for an unknown node."""
-    runner, pod = explanation.runner, explanation.record
-    with explanation.as_decided():
+def answer_on(decision: PodDecision, node: str) -> NodeAnswer:
+    """Return what every plugin says of the node about the decision's pod. Raises PodiumError for an unknown node."""
+    runner, pod = decision.runner, decision.record
+    with decision.as_decided():
         row = runner.cluster.nodes.row_of.get(node)
     if row is None:
-        near = likely(node, sorted(runner.cluster.nodes.row_of))
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise PodiumError(f"node {node} is not in the input{hint}")
-    if explanation.pre_enqueue is not None or explanation.error:
-        return NodeAnswer(explanation, node, explanation.pre_enqueue, (), (), (), (), ())
-    with explanation.as_decided():
+        raise PodiumError(f"node {node} is not in the input{node_hint(node, runner.cluster.nodes.row_of)}")
+    if decision.pre_enqueue is not None or decision.error:
+        return NodeAnswer(decision, node, decision.pre_enqueue, (), (), (), (), ())
+    with decision.as_decided():
         before, verdicts = _verdicts(runner, pod, row)
         on_node = next((found for found in find_obstacles(runner, pod) if found.node == node), None)
-        scores = scores_of(explanation)
+        scores = scores_of(decision)
         return NodeAnswer(
-            explanation,
+            decision,
             node,
             before,
             verdicts,
             () if on_node is None else on_node.nominated,
-            () if on_node is None else tuple(facts(runner.cluster, pod, on_node)),
+            () if on_node is None else tuple(obstacle_texts(runner.cluster, pod, on_node)),
             scores.get(node, ()),
-            scores.get(explanation.node if explanation.placed is None else explanation.placed.then_node, ()),
+            scores.get(decision.pending_node, ()),
         )
 
 
-def scores_of(explanation: Explanation) -> Mapping[str, tuple[Score, ...]]:
-    """By node that can take the pod, what each Score plugin says of it, in the profile's order."""
-    runner, pod = explanation.runner, explanation.record
+def scores_of(decision: PodDecision) -> Mapping[str, tuple[Score, ...]]:
+    """Return each Score plugin's score by feasible node, in the profile's order."""
+    runner, pod = decision.runner, decision.record
     placement = place(runner, pod, nominated_first=False)
     if not len(placement.feasible):
         return {}
@@ -158,7 +147,7 @@ def scores_of(explanation: Explanation) -> Mapping[str, tuple[Score, ...]]:
             runner.scoring.prepare(state, pod, view)
         rated = runner.scoring.rated(state, pod, view)
     except PluginError:
-        # The only node that fits is taken without being rated, whoever could not have rated it.
+        # The only feasible node is chosen without scores, so that the failure does not matter.
         return {}
     names = runner.cluster.nodes.names_by_row()
     return {
@@ -167,31 +156,199 @@ def scores_of(explanation: Explanation) -> Mapping[str, tuple[Score, ...]]:
     }
 
 
-def _verdicts(runner: Runner, pod: PodRecord, row: int) -> tuple[Status | None, tuple[Verdict, ...]]:
-    """What turns the pod down before any node, or this one, is looked at; and what each filter says of it."""
+def _verdicts(runner: Runner, pod: PodRecord, row: int) -> tuple[Status | None, tuple[FilterVerdict, ...]]:
+    """Return what rejects the pod before this node is looked at, and each filter's verdict on the node."""
     state = CycleState()
     pre_filter = runner.pre_filter(state, pod)
     if not pre_filter.status.is_success:
         return pre_filter.status, ()
-    before = left_out(pre_filter) if pre_filter.rows is not None and row not in pre_filter.rows else None
+    before = pre_filter.left_out if pre_filter.rows is not None and row not in pre_filter.rows else None
     view = View(runner.cluster, np.array([row], dtype=np.int64))
-    return before, tuple(
-        Verdict(plugin.name, None if plugin.name in state.skip_filter else _asked(plugin, state, pod, view))
-        for plugin in runner.profile.filter
-    )
+    found = {name: _statuses(name, verdicts)[0] for name, verdicts in filter_verdicts(runner, state, pod, view)}
+    return before, tuple(FilterVerdict(plugin.name, found.get(plugin.name)) for plugin in runner.profile.filter)
 
 
-def _asked(plugin: ArrayFilterPlugin | FilterPlugin, state: CycleState, pod: PodRecord, view: View) -> Status:
-    with Calling(plugin.name, "Filter", pod):
-        if not isinstance(plugin, ArrayFilterPlugin):
-            return plugin.filter(state, pod, view.node(0)).by(plugin.name)
-        outcome = Outcome(1)
-        outcome.add(1, plugin.name, plugin.filter_rows(state, pod, view))
-        return outcome.status(0) if outcome.refused[0] else SUCCESS
+def _statuses(plugin: str, verdicts: Verdicts) -> list[Status]:
+    """Return the status of each node of a view."""
+    codes = verdicts.codes.tolist()
+    statuses = {code: verdicts.status(code).by(plugin) if code else SUCCESS for code in set(codes)}
+    return [statuses[code] for code in codes]
 
 
-def _status(status: Status) -> dict[str, Any]:
-    found: dict[str, Any] = {"status": status.code.value}
-    if status.reasons:
-        found["reasons"] = list(status.reasons)
-    return found
+def _reasons(status: Status) -> dict[str, Any]:
+    return {key: value for key, value in status_dict(status).items() if key != "plugin"}
+
+
+def write_on_node(page: Page, answer: NodeAnswer) -> None:
+    """Write why the pod goes there or not: each filter's verdict, the scores, and preemption."""
+    page.paragraph(Cell(_headline(answer), "good" if answer.taken == answer.node else "warn"), hanging=2)
+    if answer.explanation.error:
+        page.paragraph(answer.explanation.error, indent=2, hanging=2)
+    for obstacle in answer.obstacles:
+        page.paragraph(obstacle, indent=2, hanging=2)
+    if answer.before is not None:
+        page.title("Before the node was looked at", answer.before.plugin)
+        page.paragraph(answer.before.message, indent=2)
+    if answer.verdicts:
+        page.title("Filters", "in the order of the profile; the first that rejects is the node's verdict")
+        page.columns([_verdict_row(verdict) for verdict in answer.verdicts], indent=2)
+    if answer.beside:
+        page.title("Room is kept there for")
+        page.paragraph(listed([pod.key for pod in answer.beside], _MAX_VICTIMS), indent=2)
+    _write_scores(page, answer)
+    _write_preemption(page, answer)
+    page.caveats(answer.explanation.caveats)
+
+
+def _headline(answer: NodeAnswer) -> str:
+    """Return whether the pod goes to the node, in one line."""
+    explanation, node = answer.explanation, answer.node
+    pod = explanation.pod if explanation.placed is None else f"{explanation.pod}, if evicted,"
+    if explanation.pre_enqueue is not None or explanation.error:
+        return f"{pod} goes to no node: it is not attempted, or the attempt fails"
+    if answer.fits and answer.taken == node:
+        return f"{pod} goes to {node}"
+    if answer.fits:
+        return f"{pod} fits on {node}, and goes to {answer.taken}"
+    if answer.taken == node:
+        return f"{pod} does not fit on {node} as it is, and preempts there"
+    does = "preempts on" if explanation.victims else "goes to"
+    goes = f"; it {does} {answer.taken}" if answer.taken else ""
+    return f"{pod} does not fit on {node}{goes}"
+
+
+def _verdict_row(verdict: FilterVerdict) -> list[Part]:
+    if verdict.status is None:
+        return [verdict.plugin, Cell("does not apply", "dim"), ""]
+    if verdict.status.is_success:
+        return [verdict.plugin, Cell("passes", "good"), ""]
+    return [verdict.plugin, Cell(verdict.status.code.value, "bad"), ", ".join(verdict.status.reasons)]
+
+
+def _write_scores(page: Page, answer: NodeAnswer) -> None:
+    if not answer.scores:
+        return
+    taken = [] if answer.taken == answer.node else [answer.taken]
+    page.title("Scores", f"beside those of {answer.taken}, which it gets" if taken else "")
+    heads = ["plugin", "raw", "normalised", "weight", "weighted", *(f"on {node}" for node in taken)]
+    rows: list[list[Part]] = [[Cell(head, "dim") for head in heads]]
+    beside = {score.plugin: score.weighted for score in answer.taken_scores}
+    for score in answer.scores:
+        figures = [str(figure) for figure in (score.raw, score.normalized, score.weight, score.weighted)]
+        rows.append([score.plugin, *figures, *(str(beside.get(score.plugin, "")) for _ in taken)])
+    total = str(sum(score.weighted for score in answer.scores))
+    rows.append(["total", "", "", "", Cell(total, "bold"), *(str(sum(beside.values())) for _ in taken)])
+    page.columns(rows, indent=2, right=(1, 2, 3, 4, 5))
+
+
+def _write_preemption(page: Page, answer: NodeAnswer) -> None:
+    plan = answer.explanation.plan
+    if plan is None or not plan.eligible or answer.fits:
+        return
+    page.title("Preemption there")
+    candidate, rejected = plan.candidates.get(answer.node), plan.rejected.get(answer.node)
+    if candidate is not None:
+        victims = listed([victim.key for victim in candidate.victims], _MAX_VICTIMS)
+        text = f"would preempt {victims}, with {counted(candidate.budget_violations, 'budget violation')}"
+        better = "" if answer.taken == answer.node or not plan.criterion else f"; decided by the {plan.criterion}"
+        page.paragraph(text + better, indent=2, hanging=2)
+    else:
+        why = "preemption cannot change the node's verdict" if rejected is None else rejected.message
+        page.paragraph(f"does not help: {why}", indent=2, hanging=2)
+
+
+@dataclass(frozen=True, slots=True)
+class FilterColumn:
+    """The verdicts of one Filter plugin: ``of`` has for each node the index of its status in ``statuses``.
+
+    A plugin that does not apply to the pod ``is_skipped``, and has neither.
+    """
+
+    plugin: str
+    statuses: tuple[Status, ...] = ()
+    of: tuple[int, ...] = ()
+    is_skipped: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the column as plain values."""
+        if self.is_skipped:
+            return {"plugin": self.plugin, "skipped": True}
+        return {
+            "plugin": self.plugin,
+            "skipped": False,
+            "statuses": [{"status": status.code.value, "reasons": list(status.reasons)} for status in self.statuses],
+            "of": list(self.of),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictTable:
+    """The verdicts of all filters on all nodes, by name, and the scores of feasible nodes, in the profile's order.
+
+    kube-scheduler asks no further filter about a rejected node. ``before`` is why a node was not looked at, or the pod
+    rejected before any was: by node, "" for those that were looked at.
+    """
+
+    nodes: tuple[str, ...]
+    filters: tuple[FilterColumn, ...]
+    before: tuple[str, ...]
+    scores: tuple[tuple[Score, ...], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table as plain values, by column; None for the scores of nodes that have none."""
+        plugins = [(score.plugin, score.weight) for score in next(filter(None, self.scores), ())]
+        return {
+            "nodes": list(self.nodes),
+            "before": list(self.before),
+            "filters": [column.to_dict() for column in self.filters],
+            "scores": [
+                {
+                    "plugin": plugin,
+                    "weight": weight,
+                    "raw": [scores[place].raw if scores else None for scores in self.scores],
+                    "normalized": [scores[place].normalized if scores else None for scores in self.scores],
+                }
+                for place, (plugin, weight) in enumerate(plugins)
+            ],
+            "totals": [sum(score.weighted for score in scores) if scores else None for scores in self.scores],
+        }
+
+
+def verdict_table(decision: PodDecision) -> VerdictTable:
+    """Return the table behind a decision; without filters if the pod is rejected before any node is looked at."""
+    runner, pod = decision.runner, decision.record
+    row_of = runner.cluster.nodes.row_of
+    nodes = tuple(sorted(row_of))
+    nothing = ((),) * len(nodes)
+    if decision.pre_enqueue is not None or decision.error:
+        held = decision.error or "; ".join(decision.pre_enqueue.reasons if decision.pre_enqueue else ())
+        return VerdictTable(nodes, (), (held,) * len(nodes), nothing)
+    rows = np.array([row_of[node] for node in nodes], dtype=np.int64)
+    with decision.as_decided():
+        state = CycleState()
+        pre_filter = runner.pre_filter(state, pod)
+        if not pre_filter.status.is_success:
+            reason = f"{pre_filter.status.plugin}: {'; '.join(pre_filter.status.reasons)}"
+            return VerdictTable(nodes, (), (reason,) * len(nodes), nothing)
+        looked_at = None if pre_filter.rows is None else set(pre_filter.rows.tolist())
+        why = "" if looked_at is None else "; ".join(pre_filter.left_out.reasons)
+        before = tuple("" if looked_at is None or row in looked_at else why for row in rows.tolist())
+        found = dict(filter_verdicts(runner, state, pod, View(runner.cluster, rows)))
+        filters = tuple(_column(plugin.name, found.get(plugin.name)) for plugin in runner.profile.filter)
+        scores = scores_of(decision)
+    return VerdictTable(nodes, filters, before, tuple(scores.get(node, ()) for node in nodes))
+
+
+def _column(plugin: str, verdicts: Verdicts | None) -> FilterColumn:
+    if verdicts is None:
+        return FilterColumn(plugin, is_skipped=True)
+    indexes: dict[tuple[str, tuple[str, ...]], int] = {}
+    kept: list[Status] = []
+    of = []
+    for status in _statuses(plugin, verdicts):
+        same = (status.code.value, tuple(status.reasons))
+        if same not in indexes:
+            indexes[same] = len(kept)
+            kept.append(status)
+        of.append(indexes[same])
+    return FilterColumn(plugin, tuple(kept), tuple(of))

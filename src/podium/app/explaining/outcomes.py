@@ -1,7 +1,9 @@
-"""All ways in which a decision may come out where chance chooses between equals, by who suffers.
+"""The outcomes that a decision may have by chance, by preempted workloads.
 
-kube-scheduler takes one of the nodes of the best score, and one of the candidates that its criteria leave equal, by
-chance. Source: pkg/scheduler/schedule_one.go (selectHost), pkg/scheduler/framework/preemption/preemption.go
+kube-scheduler takes one of the nodes with the best score, and one of the candidates that its criteria leave equal, at
+random. In a large cluster, the nodes that it examines depend on where it begins (`limited_search`).
+
+Source: pkg/scheduler/schedule_one.go (selectHost), pkg/scheduler/framework/preemption/preemption.go
 (pickOneNodeForPreemption, which takes the first of a map).
 """
 
@@ -12,63 +14,123 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podium.app.explaining.explanation import Explanation
+from podium.app.console.cells import NODES, WORKLOADS, Cell, Name, Part, counted, names_of
+from podium.app.console.page import Page
+from podium.app.explaining.pod_decision import PodDecision
 from podium.cluster.pods import PodRecord
 
-MOST_OUTCOMES = 100
-"""How many are named, and how many nodes of each."""
+MAX_OUTCOMES = 100
+"""The maximum number of outcomes to name, and of nodes of each."""
+
+_MAX_NODES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """Ways that are alike for those who suffer: by workload, how many of its pods go; () where nobody does.
+class TieOutcome:
+    """Possible choices that preempt the same numbers of pods of the same workloads; () for none.
 
-    `victims` has the pods by node, in the order of the nodes' names.
+    `victims` has the pods by node, in the order of the nodes' names, and `chances` the share of each node.
     """
 
-    suffering: tuple[tuple[str, int], ...]
+    losses: tuple[tuple[str, int], ...]
     victims: tuple[tuple[str, tuple[str, ...]], ...]
+    chances: tuple[float, ...] = ()
+
+    @property
+    def chance(self) -> float:
+        """The share of the outcome, from 0 to 1."""
+        return sum(self.chances)
 
     def to_dict(self) -> dict[str, Any]:
-        """The outcome as JSON shows it."""
         return {
-            "suffering": [{"workload": workload, "pods": pods} for workload, pods in self.suffering],
-            "nodes": [{"node": node, "victims": list(victims)} for node, victims in self.victims[:MOST_OUTCOMES]],
-            "furtherNodes": max(0, len(self.victims) - MOST_OUTCOMES),
+            "losses": [{"workload": workload, "pods": pods} for workload, pods in self.losses],
+            "chance": round(self.chance, 4),
+            "nodes": [
+                {"node": node, "victims": list(victims), "chance": round(chance, 4)}
+                for (node, victims), chance in zip(self.victims[:MAX_OUTCOMES], self.chances, strict=False)
+            ],
+            "furtherNodes": max(0, len(self.victims) - MAX_OUTCOMES),
         }
 
 
-def outcomes_of(explanation: Explanation) -> tuple[Outcome, ...]:
-    """The outcomes that are equal to the one that is told: of most nodes first, then by who suffers.
+def outcomes_of(decision: PodDecision) -> tuple[TieOutcome, ...]:
+    """Return the outcomes that the decision may have, the most probable first, then by losses.
 
-    There is one where nothing is left to chance, and none where the pod gets no node. Of kube-scheduler's other
-    chances, a sample of the nodes (`percentageOfNodesToScore`) and of the candidates, nothing is said.
+    There is one if nothing depends on chance, and none if the pod gets no node.
     """
-    plan = explanation.plan
+    plan, search = decision.plan, decision.limited_search
+    if search is not None:
+        with decision.as_decided():
+            chances = search.chances()
+        victims_on = {} if plan is None else plan.candidates
+        return grouped({name: victims_on[name].victims if name in victims_on else () for name in chances}, chances)
     if plan is not None and plan.chosen is not None:
         chosen = {name: plan.candidates[name].victims for name in plan.selected if name in plan.candidates}
         return grouped(chosen or {plan.chosen.node_name: plan.chosen.victims})
-    if explanation.outcome != "schedulable":
+    if decision.proposal is not None and decision.node:
+        return grouped({decision.node: decision.victims})
+    if decision.outcome != "schedulable":
         return ()
-    return grouped(dict.fromkeys(explanation.best or (explanation.node,), ()))
+    return grouped(dict.fromkeys(decision.best or (decision.node,), ()))
 
 
-def outcomes_dict(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """The outcomes as JSON shows them, the first hundred of them, and how many more there are."""
-    named = [outcome.to_dict() for outcome in outcomes[:MOST_OUTCOMES]]
-    return {"outcomes": named, "furtherOutcomes": max(0, len(outcomes) - MOST_OUTCOMES)}
+def outcomes_dict(outcomes: Sequence[TieOutcome]) -> dict[str, Any]:
+    """Return the JSON form of the first outcomes, and the number of further ones."""
+    named = [outcome.to_dict() for outcome in outcomes[:MAX_OUTCOMES]]
+    return {"outcomes": named, "furtherOutcomes": max(0, len(outcomes) - MAX_OUTCOMES)}
 
 
-def grouped(ways: Mapping[str, tuple[PodRecord, ...]]) -> tuple[Outcome, ...]:
-    """Nodes that are equal, with the victims on each, by who suffers: of most nodes first, then by who suffers."""
+def grouped(
+    choices: Mapping[str, tuple[PodRecord, ...]], chances: Mapping[str, float] | None = None
+) -> tuple[TieOutcome, ...]:
+    """Return nodes, with the victims on each, by losses: the most probable first, then by losses.
+
+    Without ``chances`` all nodes are equally probable.
+    """
     found: dict[tuple[tuple[str, int], ...], list[tuple[str, tuple[str, ...]]]] = {}
-    for node in sorted(ways):
-        suffering = tuple(sorted(Counter(map(_workload, ways[node])).items()))
-        found.setdefault(suffering, []).append((node, tuple(victim.key for victim in ways[node])))
-    order = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
-    return tuple(Outcome(suffering, tuple(victims)) for suffering, victims in order)
+    for node in sorted(choices):
+        losses = tuple(sorted(Counter(map(_workload, choices[node])).items()))
+        found.setdefault(losses, []).append((node, tuple(victim.key for victim in choices[node])))
+    chances = dict.fromkeys(choices, 1 / max(len(choices), 1)) if chances is None else chances
+    outcomes = [
+        TieOutcome(losses, tuple(victims), tuple(chances[node] for node, _ in victims))
+        for losses, victims in found.items()
+    ]
+    return tuple(sorted(outcomes, key=lambda outcome: (-round(outcome.chance, 9), outcome.losses)))
 
 
 def _workload(victim: PodRecord) -> str:
     controller = victim.controller
     return f"Pod {victim.key}" if controller is None else f"{controller.kind} {victim.namespace}/{controller.name}"
+
+
+def write_outcomes(page: Page, decision: PodDecision) -> None:
+    """Write the preempted workloads and the nodes of each outcome."""
+    outcomes = outcomes_of(decision)
+    choices = sum(len(outcome.victims) for outcome in outcomes)
+    if choices < 2:
+        page.title("Outcomes", "one: nothing depends on chance" if outcomes else "one: it gets no node")
+        return
+    is_limited = decision.limited_search is not None
+    why = (
+        "that kube-scheduler may make" if is_limited else "that are equal for kube-scheduler, which takes one at random"
+    )
+    page.title("Outcomes", f"{choices:,} choices {why}")
+    rows: list[list[Part]] = []
+    for outcome in outcomes[:MAX_OUTCOMES]:
+        nodes = names_of([node for node, _ in outcome.victims], NODES, most=_MAX_NODES)
+        share: list[Part] = [f"{outcome.chance:.0%}"] if is_limited else []
+        rows.append([*share, _losses(outcome.losses), counted(len(outcome.victims), "node"), nodes])
+    page.columns(rows, indent=2)
+    if len(outcomes) > MAX_OUTCOMES:
+        page.line(Cell(f"and {len(outcomes) - MAX_OUTCOMES:,} more", "dim"), indent=2)
+
+
+def _losses(losses: Sequence[tuple[str, int]]) -> Part:
+    if not losses:
+        return Cell("no pod is preempted", "good")
+    if len(losses) == 1:
+        ((workload, pods),) = losses
+        return Name(workload, WORKLOADS, "bad", after="" if pods == 1 else f": {pods} pods")
+    pods = sum(number for _, number in losses)
+    return Cell(f"{counted(pods, 'pod')} of {', '.join(workload for workload, _ in losses)}", "bad")

@@ -1,49 +1,104 @@
-"""What preemption found, for people: the candidates with their victims, and the nodes that are none."""
+"""Preemption as text: candidates with their victims, nodes that are none, and gangs with their plans."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from podium.api.quantity import format_quantity
 from podium.app.console.cells import NODES, PODS
 from podium.app.console.page import Cell, Name, Page, Part, counted, fitted, listed, names_of
-from podium.app.explaining.explanation import Explanation
-from podium.app.explaining.obstacles import NodeObstacles
-from podium.app.explaining.reasons import write_by_reason
+from podium.app.explaining.gang import GangDecision
+from podium.app.explaining.obstacles import RESOURCES, NodeObstacles
+from podium.app.explaining.pod_decision import PodDecision
 from podium.app.explaining.remedies import protected_pods
-from podium.app.explaining.victim_facts import victim_facts
+from podium.cluster.cluster import Cluster
+from podium.cluster.matchers import SelectedByTerms
 from podium.cluster.pods import PodRecord
-from podium.decide.preempting.costs.criteria import Column
-from podium.decide.preempting.preemption_plan import Candidate, PreemptionPlan
+from podium.controllers.scheduling.pod_reports import fit_error
+from podium.decide.gang_placement import MemberPlacement
+from podium.decide.preempting.criteria import CostColumn
+from podium.decide.preempting.gang.gang import GangCandidate, GangPlan
+from podium.decide.preempting.preemption_plan import PreemptionCandidate, PreemptionPlan
+from podium.framework.plugin import PostFilterResult
+from podium.framework.verdicts import Status
+from podium.plugins.pod_topology_spread import own_constraints
 
-_MOST_NODES = 5
-_MOST_VICTIMS = 20
-HEADINGS = ("violations", "priority", "victims")
-"""What is shown of a candidate where no cost is stated."""
-
+_MAX_NODES = 5
+_MAX_VICTIMS = 20
+_MAX_MEMBERS = 10
+_FITS = "fits"
 _HOUR = 3_600
+# The columns of a candidate without stated costs.
+_HEADINGS = ("violations", "priority", "victims")
+
+
+def _write_rows(page: Page, rows: list[list[Part]], most: int) -> None:
+    """Write the first rows, and the number of the others."""
+    page.columns(rows[:most], indent=2)
+    if len(rows) > most:
+        page.line(Cell(f"and {len(rows) - most:,} more", "dim"), indent=2)
+
+
+def write_by_reason(page: Page, statuses: Mapping[str, Status]) -> None:
+    """Write a row for each message: the number of nodes, the message, and their names; nodes that fit come first."""
+    nodes: dict[str, list[str]] = {}
+    for node, status in sorted(statuses.items()):
+        nodes.setdefault(_FITS if status.is_success else status.message, []).append(node)
+    order = sorted(nodes, key=lambda reason: (reason != _FITS, -len(nodes[reason]), reason))
+    rows: list[list[Part]] = [
+        [
+            counted(len(nodes[reason]), "node"),
+            Cell(reason, "good" if reason == _FITS else ""),
+            names_of(nodes[reason], NODES, "dim"),
+        ]
+        for reason in order
+    ]
+    page.columns(rows, indent=2, right=(0,))
 
 
 def write_preemption(
-    page: Page, explanation: Explanation, plan: PreemptionPlan, obstacles: Mapping[str, NodeObstacles]
+    page: Page, decision: PodDecision, plan: PreemptionPlan, obstacles: Mapping[str, NodeObstacles]
 ) -> None:
-    """Write the candidates, the victims on the node that is taken, and the nodes where preemption does not help."""
+    """Write the candidates, the victims on the chosen node, and the nodes where preemption does not help."""
     if plan.chosen is None:
-        page.title("Preemption", _no_way(explanation, plan))
+        page.title("Preemption", _no_way(decision, plan))
     else:
         page.title("Preemption", _decision(page, plan))
         rows = _candidate_rows(plan, plan.chosen)
         page.columns(rows, indent=2, right=tuple(range(2, len(rows[0]) - 1)))
-        _write_victims(page, explanation, plan.chosen, obstacles.get(plan.chosen.node_name))
+        _write_victims(page, decision, plan.chosen, obstacles.get(plan.chosen.node_name))
     if plan.rejected:
         page.title("Not candidates")
         write_by_reason(page, plan.rejected)
 
 
-def _no_way(explanation: Explanation, plan: PreemptionPlan) -> str:
-    """Why nobody is preempted: because of a cap or of pods' policies, or because it would be of no use."""
+def write_proposal(page: Page, proposal: PostFilterResult) -> None:
+    """Write the answer of each PostFilter plugin, and the victims that one of them proposes."""
+    page.title("PostFilter", "the plugins in the scheduler's order")
+    for answer in proposal.answers:
+        message = answer.message or ("success" if answer.is_success else answer.code.value)
+        page.paragraph(f"{answer.plugin}  {message}", indent=2, hanging=2)
+    if proposal.victims and not isinstance(proposal.plan, PreemptionPlan):
+        page.title("Victims", f"that {proposal.status.plugin} proposes")
+        rows: list[list[Part]] = [
+            [
+                Name(victim.key, PODS, "bad"),
+                Name(victim.node_name, NODES),
+                f"priority {victim.priority}",
+                Cell(victim.pod_class.qos, "dim"),
+            ]
+            for victim in proposal.victims
+        ]
+        _write_rows(page, rows, _MAX_VICTIMS)
+
+
+def _no_way(decision: PodDecision, plan: PreemptionPlan) -> str:
+    """Return why no pod is preempted: because of a cap or of pods' policies, or because it would not help."""
     if plan.put_off is not None:
         return f"put off: {plan.put_off}"
-    protected = protected_pods(explanation)
+    if plan.held_back is not None:
+        return f"no way: {plan.held_back}"
+    protected = protected_pods(decision)
     if not protected:
         return "no way: on no node would removing pods of lower priority be enough"
     names = listed([pod.key for pod in protected], 1)
@@ -62,34 +117,34 @@ def _decision(page: Page, plan: PreemptionPlan) -> str:
     return equals + "; ".join(part for part in (counted(len(plan.candidates), "candidate"), decided, tied) if part)
 
 
-def _candidate_rows(plan: PreemptionPlan, chosen: Candidate) -> list[list[Part]]:
-    """The best candidates by the criteria, the one that is taken first."""
+def _candidate_rows(plan: PreemptionPlan, chosen: PreemptionCandidate) -> list[list[Part]]:
+    """Return the best candidates by the criteria, the chosen one first."""
     order = sorted(
         plan.candidates.values(),
         key=lambda candidate: (candidate.cost, candidate.node_name != chosen.node_name, candidate.node_name),
     )
-    headings = [criterion.heading for criterion in plan.criteria] or HEADINGS
+    headings = [criterion.heading for criterion in plan.criteria] or _HEADINGS
     rows: list[list[Part]] = [[Cell(heading, "dim") for heading in ("", "node", *headings, "")]]
-    for candidate in order[:_MOST_NODES]:
+    for candidate in order[:_MAX_NODES]:
         is_chosen = candidate.node_name == chosen.node_name
         style = "good" if is_chosen else ""
         node = Name(candidate.node_name, NODES, style)
         names = names_of([victim.key for victim in candidate.victims], PODS, "dim", most=1)
         rows.append([Cell("→" if is_chosen else "", style), node, *costs_of(plan, candidate), names])
-    if len(order) > _MOST_NODES:
-        rows.append(["", Cell(f"and {len(order) - _MOST_NODES:,} more", "dim")])
+    if len(order) > _MAX_NODES:
+        rows.append(["", Cell(f"and {len(order) - _MAX_NODES:,} more", "dim")])
     return rows
 
 
-def costs_of(plan: PreemptionPlan, candidate: Candidate) -> list[str]:
-    """What a candidate costs, a text for each heading."""
+def costs_of(plan: PreemptionPlan, candidate: PreemptionCandidate) -> list[str]:
+    """Return a candidate's cost, a text for each heading."""
     if not plan.criteria:
         return [str(candidate.budget_violations), str(candidate.victims[0].priority), str(len(candidate.victims))]
-    return [cost_text(criterion, value) for criterion, value in zip(plan.criteria, candidate.cost, strict=True)]
+    return [_cost_text(criterion, value) for criterion, value in zip(plan.criteria, candidate.cost, strict=True)]
 
 
-def cost_text(criterion: Column, value: int) -> str:
-    """What a criterion says of victims, with its unit."""
+def _cost_text(criterion: CostColumn, value: int) -> str:
+    """Return a criterion's value with its unit."""
     found = criterion.shown(value)
     if found is None:
         return "none"
@@ -99,15 +154,14 @@ def cost_text(criterion: Column, value: int) -> str:
     return f"{number} {criterion.unit}" if len(criterion.unit) > 1 else f"{number}{criterion.unit}"
 
 
-def _write_victims(page: Page, explanation: Explanation, chosen: Candidate, obstacles: NodeObstacles | None) -> None:
+def _write_victims(
+    page: Page, decision: PodDecision, chosen: PreemptionCandidate, obstacles: NodeObstacles | None
+) -> None:
     nodes = {victim.node_name for victim in chosen.victims}
     where = f"on {chosen.node_name}" if nodes == {chosen.node_name} else f"for {chosen.node_name}"
     page.title("Victims", f"{where}, the most important first")
-    shown = chosen.victims[:_MOST_VICTIMS]
-    page.columns([_victim_row(explanation, chosen, victim, obstacles) for victim in shown], indent=2)
-    if len(chosen.victims) > _MOST_VICTIMS:
-        page.line(Cell(f"and {len(chosen.victims) - _MOST_VICTIMS} more", "dim"), indent=2)
-    budgets = explanation.runner.cluster.budgets.covering(victim.pod_class for victim in chosen.victims)
+    _write_rows(page, [_victim_row(decision, chosen, victim, obstacles) for victim in chosen.victims], _MAX_VICTIMS)
+    budgets = decision.runner.cluster.budgets.covering(victim.pod_class for victim in chosen.victims)
     for budget in budgets:
         allowed = f"allows {counted(budget.disruptions_allowed, 'disruption')}"
         covered = sum(budget.covers(victim.pod_class) for victim in chosen.victims)
@@ -115,12 +169,12 @@ def _write_victims(page: Page, explanation: Explanation, chosen: Candidate, obst
 
 
 def _victim_row(
-    explanation: Explanation, chosen: Candidate, victim: PodRecord, obstacles: NodeObstacles | None
+    decision: PodDecision, chosen: PreemptionCandidate, victim: PodRecord, obstacles: NodeObstacles | None
 ) -> list[Part]:
-    """The victim; where some are on other nodes, its node; and why it has to go."""
+    """Return the victim, its node if some victims are elsewhere, and why it is one."""
     reason = chosen.reasons.get(victim.uid, "")
     if victim.node_name == chosen.node_name:
-        found = victim_facts(explanation.runner.cluster, explanation.record, victim, obstacles)
+        found = victim_facts(decision.runner.cluster, decision.record, victim, obstacles)
         reason = reason if reason.startswith("requires") else ""
     else:
         found = []
@@ -132,4 +186,143 @@ def _victim_row(
         f"priority {victim.priority}",
         Cell(victim.pod_class.qos, "dim"),
         ", ".join(found) + (" (terminating already)" if victim.terminating else ""),
+    ]
+
+
+def victim_facts(cluster: Cluster, pod: PodRecord, victim: PodRecord, obstacles: NodeObstacles | None) -> list[str]:
+    """Return what the victim holds that the pod needs on its node, in words; [] if no known filter says so."""
+    refusing = {status.plugin: status for status in obstacles.refusals} if obstacles else {}
+    found = []
+    names = cluster.nodes.resources
+    short = {shortage.resource for shortage in obstacles.shortages} if obstacles else set()
+    if obstacles and obstacles.nominated:
+        short |= {names[index] for index in pod.pod_class.requests}
+    for index, amount in sorted(victim.pod_class.requests.items()):
+        if names[index] in short:
+            found.append(f"frees {format_quantity(amount, names[index])} {names[index]}")
+    if RESOURCES in refusing and "Too many pods" in refusing[RESOURCES].reasons:
+        found.append("frees a place")
+    if "NodePorts" in refusing:
+        found += [
+            f"holds port {held.port}/{held.protocol}"
+            for held in victim.pod_class.host_ports
+            if any(held.conflicts(wanted) for wanted in pod.pod_class.host_ports)
+        ]
+    if "InterPodAffinity" in refusing:
+        found += _apart(cluster, pod, victim)
+    if "PodTopologySpread" in refusing and _counts(cluster, pod, victim):
+        found.append("counts for its spread")
+    return found
+
+
+def _apart(cluster: Cluster, pod: PodRecord, victim: PodRecord) -> list[str]:
+    def is_apart(victim: PodRecord, other: PodRecord) -> bool:
+        terms = victim.pod_class.required_anti_affinity
+        return any(SelectedByTerms((term,)).matches(other.pod_class, cluster.namespaces) for term in terms)
+
+    found = ["is one that its anti-affinity avoids"] if is_apart(pod, victim) else []
+    return [*found, "avoids it by anti-affinity"] if is_apart(victim, pod) else found
+
+
+def _counts(cluster: Cluster, pod: PodRecord, victim: PodRecord) -> bool:
+    hard = own_constraints(pod.pod_class, "DoNotSchedule").constraints
+    return any(constraint.predicate.matches(victim.pod_class, cluster.namespaces) for constraint in hard)
+
+
+def write_gang(page: Page, decision: GangDecision) -> None:
+    """Write the size of the group, the node of each member, what is missing, and the plan of its preemption."""
+    placement = decision.placement
+    page.title("Gang", f"{decision.key} {decision.headline}")
+    there = f"{counted(decision.there, 'pod')}, {decision.placed:,} of them on nodes"
+    page.paragraph(f"{there}; {decision.least:,} are placed together or none", indent=2)
+    if placement.domains:
+        shown = f"all in one of {placement.domains:,} domains, here {placement.domain}"
+        page.paragraph(Cell(shown, "dim"), indent=2)
+    if placement.is_arranged:
+        page.paragraph(Cell("one by one too few fit; another arrangement was found", "dim"), indent=2)
+    _write_rows(page, [_member_row(decision, member) for member in placement.members], _MAX_MEMBERS)
+    if decision.plan is not None and decision.plan.chosen is not None:
+        _write_gang_plan(page, decision.plan, decision.plan.chosen)
+    elif decision.way_out is not None and decision.way_out.status.message:
+        page.paragraph(decision.way_out.status.message, indent=2, hanging=2)
+
+
+def _member_row(decision: GangDecision, member: MemberPlacement) -> list[Part]:
+    pod, node_name = member.pod.key, decision.node_of(member.pod.uid)
+    if node_name:
+        return [pod, Name(node_name, NODES, "good"), ""]
+    if member.fits:
+        return [pod, "", Cell(f"would fit on {member.node_name}", "warn")]
+    if not member.reserved.is_success:
+        return [pod, "", Cell(member.reserved.message, "bad")]
+    return [pod, "", Cell(fit_error(member.placement, decision.placement.node_count, ""), "bad")]
+
+
+def _write_gang_plan(page: Page, plan: GangPlan, chosen: GangCandidate) -> None:
+    """Write the chosen alternative and the others, and the victims on each node."""
+    page.title("Preemption", _gang_plan_note(plan, chosen))
+    if not chosen.victims:
+        return
+    ways = (chosen, *plan.alternatives)
+    has_domains = any(way.domain for way in ways)
+    headings = [criterion.heading for criterion in plan.criteria] or _HEADINGS
+    head = ["", *(["domain"] if has_domains else []), *headings, ""]
+    rows: list[list[Part]] = [[Cell(heading, "dim") for heading in head]]
+    rows += [_way_row(plan, way, has_domains=has_domains) for way in ways[:_MAX_NODES]]
+    page.columns(rows, indent=2, right=tuple(range(1 + has_domains, len(head) - 1)))
+    if len(ways) > _MAX_NODES:
+        page.line(Cell(f"and {len(ways) - _MAX_NODES:,} more", "dim"), indent=2)
+    _write_gang_victims(page, chosen)
+
+
+def _gang_plan_note(plan: GangPlan, chosen: GangCandidate) -> str:
+    if not chosen.victims:
+        return "no victims: the members that are needed fit together in another arrangement"
+    members = counted(len(chosen.placements), "member")
+    beside = f"; decided by the {plan.criterion}" if plan.criterion else ""
+    return f"one plan for {members}{f' in {chosen.domain}' if chosen.domain else ''}{beside}"
+
+
+def _way_row(plan: GangPlan, way: GangCandidate, *, has_domains: bool) -> list[Part]:
+    is_chosen = way is plan.chosen
+    if plan.criteria:
+        costs = [_cost_text(criterion, value) for criterion, value in zip(plan.criteria, way.cost, strict=True)]
+    else:
+        highest = max(victim.priority for victim in way.victims)
+        costs = [str(way.budget_violations), str(highest), str(len(way.victims))]
+    style = "good" if is_chosen else ""
+    names = names_of([victim.key for victim in way.victims], PODS, "dim", most=1)
+    domain: list[Part] = [Cell(way.domain, style)] if has_domains else []
+    return [Cell("→" if is_chosen else "", style), *domain, *costs, names]
+
+
+def _write_gang_victims(page: Page, way: GangCandidate) -> None:
+    by_node = way.victims_by_node
+    page.title("Victims", f"{counted(len(way.victims), 'pod')} on {counted(len(by_node), 'node')}")
+    comes_to: dict[str, list[str]] = {}
+    for member, node_name in way.placements:
+        comes_to.setdefault(node_name, []).append(member.key)
+    rows = [
+        _gang_victim_row(name, victim, comes_to.get(name, []), way.depends_on.get(victim.uid, ""))
+        for name, victims in by_node.items()
+        for victim in victims
+    ]
+    _write_rows(page, rows, _MAX_VICTIMS)
+
+
+def _gang_victim_row(node_name: str, victim: PodRecord, members: list[str], other: str) -> list[Part]:
+    """Return the victim on its node with the members that need its room, or the ``other`` victim that it needs."""
+    group = victim.pod_class.pod_group
+    if other:
+        why = f"requires to be near {other}"
+    elif members:
+        why = f"for {members[0]}" + (f" and {len(members) - 1:,} more" if len(members) > 1 else "")
+    else:
+        why = f"goes with its group, {group}" if group else "is in the way elsewhere"
+    return [
+        Name(node_name, NODES),
+        Name(victim.key, PODS, "bad"),
+        f"priority {victim.priority}",
+        Cell(victim.pod_class.qos, "dim"),
+        why + (" (terminating already)" if victim.terminating else ""),
     ]

@@ -1,30 +1,29 @@
-"""An explanation for people: the outcome, then what led to it, then what would have to change."""
+"""A decision as text: the outcome, then what led to it, then what would have to change."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
+from podium.api.policy import PRIORITY_RULE_ANNOTATION
 from podium.api.quantity import format_quantity
 from podium.api.replacements import gets_in_words
-from podium.app.console.basis_text import write_basis
-from podium.app.console.cells import NODES, counted
+from podium.api.times import format_time
+from podium.app.console.cells import NODES, PODS, counted
 from podium.app.console.disruptions_text import write_disruptions
 from podium.app.console.page import Cell, Name, Page, Part, fitted, listed
-from podium.app.explaining.devices import shown_devices
-from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.gang import gang_plugin
-from podium.app.explaining.gang_text import write_gang
 from podium.app.explaining.obstacles import find_obstacles
-from podium.app.explaining.outcomes_text import write_outcomes
-from podium.app.explaining.placed_text import write_placed
-from podium.app.explaining.preemption_text import write_preemption
-from podium.app.explaining.reasons import write_by_reason
-from podium.app.explaining.remedies_text import write_remedies
+from podium.app.explaining.outcomes import write_outcomes
+from podium.app.explaining.pod_decision import Claims, PlacedPodFacts, PodDecision
+from podium.app.explaining.preemption_text import write_by_reason, write_gang, write_preemption, write_proposal
+from podium.app.explaining.remedies import write_remedies
 from podium.decide.preempting.preemption_plan import PreemptionPlan
+from podium.plugins.dynamic_resources.fitting import IN_MEMORY
 
-_MOST_VICTIMS = 3
-_MOST_ROWS = 5
+_MAX_PREEMPTORS = 5
+_MAX_VICTIMS = 3
+_MAX_ROWS = 5
 _STYLES = {
     "schedulable": "good",
     "preempts": "warn",
@@ -37,120 +36,126 @@ _STYLES = {
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[^A-Za-z0-9]+")
 
 
-def write_explanation(page: Page, explanation: Explanation, *, all_nodes: bool = False, outcomes: bool = False) -> None:
-    """Write the whole explanation; with ``all_nodes`` a line for each node, however many there are.
-
-    With ``outcomes`` it says in which other ways chance may have it come out.
-    """
-    _write_decision(page, explanation, all_nodes=all_nodes)
+def write_explanation(page: Page, decision: PodDecision, *, all_nodes: bool = False, outcomes: bool = False) -> None:
+    """Write the whole decision; with ``all_nodes`` a line for each node, with ``outcomes`` all equal outcomes."""
+    _write_decision(page, decision, all_nodes=all_nodes)
     if outcomes:
-        write_outcomes(page, explanation)
-    write_disruptions(page, explanation.disruptions)
-    write_basis(page, explanation.caveats)
+        write_outcomes(page, decision)
+    write_disruptions(page, decision.disruptions)
+    page.caveats(decision.caveats)
 
 
-def _write_decision(page: Page, explanation: Explanation, *, all_nodes: bool) -> None:
-    page.paragraph(Cell(headline_of(explanation), _STYLES[explanation.outcome]), hanging=2)
-    for fact in facts_of(explanation):
+def _write_decision(page: Page, decision: PodDecision, *, all_nodes: bool) -> None:
+    page.paragraph(Cell(headline_of(decision), _STYLES[decision.outcome]), hanging=2)
+    for fact in facts_of(decision):
         page.paragraph(fact, indent=2, hanging=2)
-    if explanation.gang is not None:
-        write_gang(page, explanation.gang)
-    if explanation.placed is not None:
-        write_placed(page, explanation, explanation.placed)
-    before = _before_any_node(explanation)
+    if decision.gang is not None:
+        write_gang(page, decision.gang)
+    if decision.placed is not None:
+        _write_placed(page, decision, decision.placed)
+    before = _before_any_node(decision)
     if before is not None:
         title, plugin, message = before
         page.title(title, plugin)
         page.paragraph(message, indent=2)
         return
-    _write_nodes(page, explanation, all_nodes=all_nodes)
-    _write_devices(page, explanation)
-    if explanation.scores:
-        _write_scores(page, explanation)
-    _write_ways_out(page, explanation)
+    _write_nodes(page, decision, all_nodes=all_nodes)
+    _write_devices(page, decision)
+    if decision.scores:
+        _write_scores(page, decision)
+    _write_preemption_and_remedies(page, decision)
 
 
-def _before_any_node(explanation: Explanation) -> tuple[str, str, str] | None:
-    """What ends the attempt before any node is looked at: a heading, the plugin, and what it says; None for nothing."""
-    if explanation.pre_enqueue is not None:
-        return "Not in the queue", explanation.pre_enqueue.plugin, explanation.pre_enqueue.message
-    if explanation.error:
-        return "A plugin failed", "", explanation.error
-    if explanation.pre_filter is not None:
-        return "Before any node was looked at", explanation.pre_filter.plugin, explanation.pre_filter.message
+def _before_any_node(decision: PodDecision) -> tuple[str, str, str] | None:
+    """Return what ends the attempt before any node is looked at: a heading, the plugin and its message; else None."""
+    if decision.pre_enqueue is not None:
+        return "Not in the queue", decision.pre_enqueue.plugin, decision.pre_enqueue.message
+    if decision.error:
+        return "A plugin failed", "", decision.error
+    if decision.pre_filter is not None:
+        return "Before any node was looked at", decision.pre_filter.plugin, decision.pre_filter.message
     return None
 
 
-def _write_ways_out(page: Page, explanation: Explanation) -> None:
-    """Write what preemption comes to, and what would have to change, for a pod that no node can take."""
-    outcome = explanation.outcome if explanation.placed is None else explanation.placed.then
-    if outcome == "schedulable" or not explanation.nodes or explanation.awaits_others:
+def _write_preemption_and_remedies(page: Page, decision: PodDecision) -> None:
+    """Write the preemption, and what would have to change, for a pod without a feasible node."""
+    if decision.pending_outcome == "schedulable" or not decision.nodes or decision.awaits_others:
         return
-    with explanation.as_decided():
-        obstacles = find_obstacles(explanation.runner, explanation.record)
-        if explanation.plan is not None and explanation.plan.eligible:
-            write_preemption(page, explanation, explanation.plan, {obstacle.node: obstacle for obstacle in obstacles})
-        write_remedies(page, explanation, obstacles)
+    with decision.as_decided():
+        obstacles = find_obstacles(decision.runner, decision.record)
+        if decision.plan is not None and decision.plan.eligible:
+            write_preemption(page, decision, decision.plan, {obstacle.node: obstacle for obstacle in obstacles})
+        if decision.proposal is not None:
+            write_proposal(page, decision.proposal)
+        write_remedies(page, decision, obstacles)
 
 
-def headline_of(explanation: Explanation) -> str:
-    """What would happen, in a line."""
-    pod, plan = explanation.pod, explanation.plan
-    if explanation.outcome == "placed":
-        return f"{pod} is on node {explanation.node}"
-    if explanation.outcome == "gated":
+def headline_of(decision: PodDecision) -> str:
+    """Return what would happen, in one line."""
+    pod, plan = decision.pod, decision.plan
+    if decision.outcome == "placed":
+        return f"{pod} is on node {decision.node}"
+    if decision.outcome == "gated":
         return f"{pod} is gated: it is not attempted"
-    if explanation.outcome == "error":
+    if decision.outcome == "error":
         return f"{pod} is not scheduled: the attempt fails"
-    if explanation.gang is not None:
-        return _of_gang(explanation)
-    return _fits_or_not(explanation, pod, plan)
+    if decision.gang is not None:
+        return _of_gang(decision)
+    return _fits_or_not(decision, pod, plan)
 
 
-def _fits_or_not(explanation: Explanation, pod: str, plan: PreemptionPlan | None) -> str:
-    if explanation.outcome == "schedulable":
-        return f"{pod} fits: node {explanation.node}"
-    if plan is not None and plan.chosen is not None:
-        victims = [victim.key for victim in plan.chosen.victims]
+def _fits_or_not(decision: PodDecision, pod: str, plan: PreemptionPlan | None) -> str:
+    if decision.outcome == "schedulable":
+        return f"{pod} fits: node {decision.node}"
+    if decision.is_bound_early:
+        return f"{pod} is bound to {decision.node} at once: its kubelet waits for pods that terminate there"
+    if decision.victims:
+        victims = [victim.key for victim in decision.victims]
         noun = "victim" if len(victims) == 1 else "victims"
-        return f"{pod} preempts on {explanation.node}: {noun} {listed(victims, _MOST_VICTIMS)}"
+        return f"{pod} preempts on {decision.node}: {noun} {listed(victims, _MAX_VICTIMS)}"
+    if decision.proposal is not None and decision.node:
+        return f"{pod} fits nowhere, and {decision.proposal.status.plugin} nominates it to {decision.node}"
     if plan is not None and plan.put_off is not None:
         return f"{pod} is unschedulable for now: {plan.put_off}"
+    if plan is not None and plan.held_back is not None:
+        return f"{pod} is unschedulable: {plan.held_back}"
     if plan is not None and not plan.eligible:
         return f"{pod} is unschedulable, and {plan.reason.removesuffix('.')}"
     return f"{pod} is unschedulable"
 
 
-def _of_gang(explanation: Explanation) -> str:
-    if explanation.outcome == "schedulable":
-        return f"{explanation.pod} fits with its gang: node {explanation.node}"
-    if explanation.outcome == "preempts":
-        return f"{explanation.pod} preempts with its gang: it is to go to {explanation.node}"
-    if explanation.awaits_others:
-        return f"{explanation.pod} would fit, and waits for its gang"
-    return f"{explanation.pod} is unschedulable"
+def _of_gang(decision: PodDecision) -> str:
+    if decision.outcome == "schedulable":
+        return f"{decision.pod} fits with its gang: node {decision.node}"
+    if decision.outcome == "preempts":
+        return f"{decision.pod} preempts with its gang: it is to go to {decision.node}"
+    if decision.awaits_others:
+        return f"{decision.pod} would fit, and waits for its gang"
+    return f"{decision.pod} is unschedulable"
 
 
-def facts_of(explanation: Explanation) -> list[str]:
-    """What is worth knowing about the pod itself."""
-    with explanation.as_decided():
-        return list(_facts(explanation))
+def facts_of(decision: PodDecision) -> list[str]:
+    """Return facts about the pod itself."""
+    with decision.as_decided():
+        return list(_facts(decision))
 
 
-def _facts(explanation: Explanation) -> Iterator[str]:
-    pod, names = explanation.record, explanation.runner.cluster.nodes.resources
+def _facts(decision: PodDecision) -> Iterator[str]:
+    pod, names = decision.record, decision.runner.cluster.nodes.resources
     asked = {names[index]: amount for index, amount in pod.pod_class.requests.items()}
     amounts = ", ".join(f"{format_quantity(amount, name)} {name}" for name, amount in sorted(asked.items()))
-    yield f"priority {pod.priority}, {pod.pod_class.qos}, asks for {amounts or 'no resources'}"
+    rule = pod.annotations.get(PRIORITY_RULE_ANNOTATION)
+    by_rule = f" by priority rule {rule}" if rule else ""
+    yield f"priority {pod.priority}{by_rule}, {pod.pod_class.qos}, asks for {amounts or 'no resources'}"
     if pod.nominated_node_name:
         yield f"is nominated to {pod.nominated_node_name}"
-    group = explanation.runner.cluster.pod_groups.of(pod)
-    if group is not None and explanation.gang is None:
-        there = counted(explanation.runner.cluster.pod_groups.live(group.key), "pod")
-        places = "are placed" if gang_plugin(explanation.runner) else "would be placed, if its profile placed gangs,"
+    group = decision.runner.cluster.pod_groups.of(pod)
+    if group is not None and decision.gang is None:
+        there = counted(decision.runner.cluster.pod_groups.live(group.key), "pod")
+        places = "are placed" if gang_plugin(decision.runner) else "would be placed, if its profile placed gangs,"
         least = f"{group.min_count:,} {places} together or none"
         yield f"belongs to PodGroup {group.key}, which has {there}; {least}"
-    left = explanation.runner.cluster.replacements.by_pod.get(pod.uid)
+    left = decision.runner.cluster.replacements.by_pod.get(pod.uid)
     if left is not None:
         gets = gets_in_words(left)
         yield f"comes in place of pod {left.evicted_pod.name}{gets and f', whose eviction left it {gets}'}"
@@ -160,85 +165,80 @@ def _facts(explanation: Explanation) -> Iterator[str]:
         yield "is being deleted, and so not attempted"
 
 
-def _write_nodes(page: Page, explanation: Explanation, *, all_nodes: bool) -> None:
-    fitting = sum(status.is_success for status in explanation.nodes.values())
-    if not explanation.nodes:
+def _write_nodes(page: Page, decision: PodDecision, *, all_nodes: bool) -> None:
+    fitting = sum(status.is_success for status in decision.nodes.values())
+    if not decision.nodes:
         page.title("Nodes", "there are none")
         return
-    page.title("Nodes", f"{fitting:,} of {len(explanation.nodes):,} can take it")
+    page.title("Nodes", f"{fitting:,} of {len(decision.nodes):,} can take it")
     if all_nodes:
-        _write_each_node(page, explanation)
+        _write_each_node(page, decision)
     else:
-        write_by_reason(page, explanation.nodes)
+        write_by_reason(page, decision.nodes)
 
 
-def _write_each_node(page: Page, explanation: Explanation) -> None:
+def _write_each_node(page: Page, decision: PodDecision) -> None:
     """Write a row for each node: those that can take the pod first, the best of them at the top."""
-    totals = explanation.totals
-    order = sorted(explanation.nodes, key=lambda name: (name not in totals, -totals.get(name, 0), name))
+    totals = decision.totals
+    order = sorted(decision.nodes, key=lambda name: (name not in totals, -totals.get(name, 0), name))
     rows: list[list[Part]] = []
     for name in order:
-        status = explanation.nodes[name]
+        status = decision.nodes[name]
         verdict = Cell("fits", "good") if status.is_success else Cell(status.message)
         plugin = "" if status.is_success else status.plugin
         rows.append([Name(name, NODES), str(totals.get(name, "")), Cell(plugin, "dim"), verdict])
     page.columns(rows, indent=2, right=(1,))
 
 
-def _write_devices(page: Page, explanation: Explanation) -> None:
-    """Write what the claims get on the node that is taken, and what is done for them where there is none."""
-    devices = explanation.devices
-    claims = devices.claims.get(_taken(explanation))
+def _write_devices(page: Page, decision: PodDecision) -> None:
+    """Write what the claims get on the pod's node, and which claims are deallocated if there is none."""
+    devices = decision.devices
+    claims = devices.claims.get(decision.pending_node)
     if claims:
-        page.title("Devices", f"that its claims get on {_taken(explanation)}")
-        page.columns(shown_devices(claims), indent=2)
+        page.title("Devices", f"that its claims get on {decision.pending_node}")
+        page.columns(_device_rows(claims), indent=2)
     elif devices.releases:
-        page.title("Devices", "that a claim gives back, so that it may get others elsewhere")
+        page.title("Devices", "deallocated from a claim, which may get others elsewhere")
         for claim in devices.releases:
             page.paragraph(claim, indent=2)
 
 
-def _taken(explanation: Explanation) -> str:
-    """The node that is taken, or that would be if the pod were evicted."""
-    return explanation.node if explanation.placed is None else explanation.placed.then_node
-
-
-def _write_scores(page: Page, explanation: Explanation) -> None:
-    taken = _taken(explanation)
-    totals, own = explanation.totals, explanation.node
+def _write_scores(page: Page, decision: PodDecision) -> None:
+    taken = decision.pending_node
+    totals, own = decision.totals, decision.node
     order = sorted(totals, key=lambda name: (name != taken, name != own, -totals[name], name))
-    best = sorted(order[:_MOST_ROWS], key=lambda name: (-totals[name], name != taken, name))
-    page.title("Scores", _scores_note(page, explanation, len(best)))
-    columns = list(explanation.scores[taken])
-    plain = [column for column in columns if len({scores[column] for scores in explanation.scores.values()}) > 1]
+    best = sorted(order[:_MAX_ROWS], key=lambda name: (-totals[name], name != taken, name))
+    page.title("Scores", _scores_note(page, decision, len(best)))
+    columns = list(decision.scores[taken])
+    plain = [column for column in columns if len({scores[column] for scores in decision.scores.values()}) > 1]
     if len(best) > 1 and plain:
-        same = [f"{column} {explanation.scores[taken][column]}" for column in columns if column not in plain]
+        same = [f"{column} {decision.scores[taken][column]}" for column in columns if column not in plain]
     else:
         plain, same = columns, []
-    page.columns(_score_rows(explanation, best, plain), indent=2, right=range(2, len(plain) + 3))
+    page.columns(_score_rows(decision, best, plain), indent=2, right=range(2, len(plain) + 3))
     if same:
         page.paragraph(Cell(f"the same on every node: {', '.join(same)}", "dim"), indent=2, hanging=2)
 
 
-def _scores_note(page: Page, explanation: Explanation, shown: int) -> str:
-    if len(explanation.scores) == 1:
+def _scores_note(page: Page, decision: PodDecision, shown: int) -> str:
+    if len(decision.scores) == 1:
         return "the only node that fits"
-    of = f"the best {shown} of {len(explanation.scores):,}; " if shown < len(explanation.scores) else ""
-    taken = _taken(explanation)
-    if taken not in explanation.best:
-        if taken == explanation.record.nominated_node_name:
-            return f"{of}it takes the node that it is nominated to"
-        return f"{of}it takes the node that an eviction left it to try"
-    if len(explanation.best) == 1:
+    of = f"the best {shown} of {len(decision.scores):,}; " if shown < len(decision.scores) else ""
+    taken = decision.pending_node
+    if taken not in decision.best:
+        if taken == decision.record.nominated_node_name:
+            return f"{of}it gets the node that it is nominated to"
+        return f"{of}it gets the node that an eviction recommended"
+    if len(decision.best) == 1:
         return f"{of}highest total wins"
-    return f"{of}{len(explanation.best):,} nodes tie: {fitted(explanation.best, page.names_width)}"
+    return f"{of}{len(decision.best):,} nodes tie: {fitted(decision.best, page.names_width)}"
 
 
-def _score_rows(explanation: Explanation, nodes: list[str], columns: list[str]) -> list[list[Part]]:
-    """The table, its headings over as many rows as their words need."""
+def _score_rows(decision: PodDecision, nodes: list[str], columns: list[str]) -> list[list[Part]]:
+    """Return the table; headings take as many rows as they have words."""
     words = [_WORD.findall(column) for column in columns]
     height = max((len(word) for word in words), default=1)
-    taken = _taken(explanation)
+    taken = decision.pending_node
     rows: list[list[Part]] = []
     for line in range(height):
         last = line == height - 1
@@ -247,8 +247,99 @@ def _score_rows(explanation: Explanation, nodes: list[str], columns: list[str]) 
         rows.append([Cell(text, "dim") for text in cells])
     for node in nodes:
         style = "good" if node == taken else ""
-        scores = [str(explanation.scores[node][column]) for column in columns]
-        total = Cell(str(explanation.totals[node]), "bold")
+        scores = [str(decision.scores[node][column]) for column in columns]
+        total = Cell(str(decision.totals[node]), "bold")
         mark = "→" if node == taken else ""
         rows.append([Cell(mark, style), Name(node, NODES, style), *scores, total])
     return rows
+
+
+def _device_rows(claims: Claims) -> list[list[Part]]:
+    """Return what claims would get on one node: a row for each device with claim, request, driver and pool."""
+    rows: list[list[Part]] = []
+    for claim, allocation in claims:
+        name = "extended resources" if claim.metadata.name == IN_MEMORY else claim.metadata.name
+        rows += [
+            [name, result.request, result.device, f"of {result.driver}/{result.pool}"]
+            for result in allocation.devices.results
+        ]
+    return rows
+
+
+def _write_placed(page: Page, decision: PodDecision, placed: PlacedPodFacts) -> None:
+    """Write why a pod is on its node, what would happen if it were evicted, and which pods could preempt it."""
+    page.title("Why it is there", "as far as that can be known, from what would be decided now")
+    for reason in _reasons(decision, placed):
+        page.paragraph(reason, indent=2, hanging=2)
+    page.title("If it were evicted")
+    page.paragraph(_then(decision, placed), indent=2, hanging=2)
+    for budget, allowed in placed.budgets:
+        page.paragraph(f"budget {budget} allows {counted(allowed, 'disruption')} now", indent=2, hanging=2)
+    _write_preemptors(page, decision, placed)
+
+
+def _reasons(decision: PodDecision, placed: PlacedPodFacts) -> Iterator[str]:
+    if placed.since_ns is not None:
+        yield f"it has been there since {format_time(placed.since_ns)}"
+    if placed.by == "kubelet":
+        yield "no scheduler placed it: it mirrors a static pod of the node's kubelet"
+    totals, node = decision.totals, placed.node
+    if placed.rank is None:
+        status = decision.nodes.get(node)
+        why = f": {status.message}" if status is not None else "" if decision.nodes else ": no node is looked at"
+        yield f"it would not fit there now{why}"
+    elif len(totals) <= 1:
+        yield "it is the only node that can take it"
+    elif placed.rank == 1:
+        others = len(decision.best) - 1
+        equal = f", as {counted(others, 'other')} {'does' if others == 1 else 'do'}" if others else ""
+        yield f"it has the highest total of {counted(len(totals), 'node')} that can take it, {totals[node]}{equal}"
+    else:
+        best = decision.best[0]
+        yield (
+            f"it is number {placed.rank} by total of {counted(len(totals), 'node')} that can take it: {totals[node]}, "
+            f"and {best} has {totals[best]}; the cluster was another when it was placed"
+        )
+
+
+def _then(decision: PodDecision, placed: PlacedPodFacts) -> str:
+    if placed.by == "kubelet":
+        return "nothing would change: its kubelet replaces it"
+    if placed.then == "schedulable":
+        back = ", its present node" if placed.then_node == placed.node else ""
+        goes = f"goes to {placed.then_node}{back}"
+    elif placed.then == "preempts" and decision.victims:
+        victims = listed([victim.key for victim in decision.victims], 3)
+        goes = f"preempts {victims} on {placed.then_node}"
+    else:
+        goes = "finds no node"
+    if placed.controller:
+        return f"{placed.controller} replaces it, and the replacement {goes}"
+    return f"no controller replaces it; a pod like it {goes}"
+
+
+def _write_preemptors(page: Page, decision: PodDecision, placed: PlacedPodFacts) -> None:
+    record = decision.record
+    if not record.is_preemptible or placed.by == "kubelet":
+        page.title("Possible preemptors", "none")
+        why = "it mirrors a static pod" if placed.by == "kubelet" else f"its policy is {record.preemption_policy}"
+        page.paragraph(f"{why}: it is not preempted", indent=2)
+        return
+    has_equals = any(each.pod.priority == record.priority for each in placed.preemptors)
+    note = f"pods of a priority {'from' if has_equals else 'above'} {record.priority} that may preempt"
+    page.title("Possible preemptors", note)
+    rows: list[list[Part]] = [
+        [
+            Name(each.pod.key, PODS, "bad" if each.is_chosen else ""),
+            f"priority {each.pod.priority}",
+            "pending, and would preempt it now" if each.is_chosen else "pending, and prefers another node",
+        ]
+        for each in placed.preemptors[:_MAX_PREEMPTORS]
+    ]
+    page.columns(rows, indent=2)
+    if not rows:
+        page.line("no pending pod would preempt it", indent=2)
+    if len(placed.preemptors) > _MAX_PREEMPTORS:
+        page.line(Cell(f"and {len(placed.preemptors) - _MAX_PREEMPTORS:,} more", "dim"), indent=2)
+    if placed.not_asked:
+        page.line(Cell(f"{counted(placed.not_asked, 'pending pod')} of lower priority not tried", "dim"), indent=2)

@@ -1,38 +1,78 @@
-"""A workload's pods among the objects of an input, and the pod that it would make next."""
+"""The targets of `podium explain`: pods, and workloads with their pods and the pod that they would create next."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from podium.api.errors import PodiumError, shown
 from podium.api.input.codec import Document, decode
-from podium.api.kinds import WORKLOADS
+from podium.api.kinds import KINDS, WORKLOADS
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.storage import PersistentVolumeClaim
 from podium.api.workloads import CronJob, DaemonSet, Deployment, Job, ReplicaSet, StatefulSet
-from podium.app.explaining.explanation import SCHEMA_VERSION, Explanation
-from podium.app.explaining.target import POD, Target
-from podium.app.shown import Shown
-from podium.machines.workloads.daemons.pods import daemon_spec
-from podium.machines.workloads.stateful.pods import claims_of, numbered_pod, ordinal_of
-from podium.machines.workloads.workload import Workload, label_of
+from podium.app.answers import Frame, Shown
+from podium.app.console.page import Cell, Page, counted, fitted, listed
+from podium.app.explaining.explanation import Explanation
+from podium.app.explaining.on_node import NodeAnswer, write_on_node
+from podium.app.explaining.pod_decision import SCHEMA_VERSION, PodDecision
+from podium.app.explaining.text import write_explanation
+from podium.controllers.workloads.daemon_sets import daemon_spec
+from podium.controllers.workloads.stateful_sets import claims_of, numbered_pod, ordinal_of
+from podium.controllers.workloads.workload import WorkloadObject, label_of
 
-if TYPE_CHECKING:
-    from podium.app.console.page import Page
-    from podium.app.frames import Frame
-
-# A CronJob has Jobs, a Deployment ReplicaSets, and these have pods.
-_MOST_OWNERS = 3
+POD = "Pod"
+_MAX_PARTS = 3
+_MAX_PODS = 3
+# A CronJob owns Jobs, a Deployment ReplicaSets, and these own pods.
+_MAX_OWNERS = 3
 _REVISION = "deployment.kubernetes.io/revision"
-# Stands for what nobody knows before the pod is made.
+# Stands for the random part of the name of a pod that does not exist.
 _NEXT = "next"
 
 
 @dataclass(frozen=True, slots=True)
+class ExplainTarget:
+    """A pod or workload, by kind and `namespace/name`."""
+
+    kind: str
+    key: str
+
+
+KIND_OF_WORD = {
+    word: kind.name for kind in KINDS.values() if kind.name == POD or kind.name in WORKLOADS for word in kind.words
+}
+"""The kinds of pods and workloads, by each of the words that kubectl knows for them."""
+
+
+def read_target(text: str, namespace: str, is_pod: Callable[[str], bool]) -> ExplainTarget:
+    """Return the target of `name`, `namespace/name`, `kind/name` or `kind/namespace/name`.
+
+    ``namespace`` is the default. If a namespace has the name of a kind, an existing pod (``is_pod`` of its key) is
+    preferred to a workload. Raises PodiumError for other text.
+    """
+    first, *rest = parts = text.split("/")
+    if len(parts) > _MAX_PARTS or not all(parts):
+        raise PodiumError(f"{shown(text)} is neither a pod, as in shop/web, nor a workload, as in deploy/web")
+    if not rest:
+        return ExplainTarget(POD, f"{namespace}/{first}")
+    kind = KIND_OF_WORD.get(first.lower().partition(".")[0])
+    if len(parts) == _MAX_PARTS:
+        if kind is None:
+            known = ", ".join(("pod", *map(str.lower, WORKLOADS)))
+            raise PodiumError(f"{shown(text)} begins with no kind that has pods; known are {known}")
+        return ExplainTarget(kind, "/".join(rest))
+    if kind is None or is_pod(text):
+        return ExplainTarget(POD, text)
+    return ExplainTarget(kind, f"{namespace}/{rest[0]}")
+
+
+@dataclass(frozen=True, slots=True)
 class MadePod:
-    """A pod that does not exist, and the claims that would be made for it."""
+    """A pod that does not exist, and the claims that would be created for it."""
 
     pod: Pod
     claims: tuple[PersistentVolumeClaim, ...] = ()
@@ -40,10 +80,10 @@ class MadePod:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WorkloadExplanation(Shown):
-    """How a workload's pods stand, by name, and the decision about one of them.
+    """A workload's pods, by name, and the decision about one of them.
 
-    `explanation` is about the first of those that are pending, or else, if `is_next`, about one more that the workload
-    would make. `wanted` is how many pods it asks for, None where it does not say so.
+    `explanation` is about the first pending one, or else, if `is_next`, about one more that the workload would create.
+    `wanted` is the number of pods that it asks for, None if it has none.
     """
 
     kind: str
@@ -55,7 +95,7 @@ class WorkloadExplanation(Shown):
 
     @property
     def headline(self) -> str:
-        """What becomes of the pod that is explained, in a line."""
+        """What becomes of the explained pod, in one line."""
         return f"{self.kind} {self.key}: {self.explanation.headline}"
 
     def _in_a_line(self) -> str:
@@ -63,22 +103,20 @@ class WorkloadExplanation(Shown):
 
     def write(self, page: Page) -> None:
         """Write it as `podium explain` does."""
-        from podium.app.explaining.workload_text import write_workload
-
         write_workload(page, self)
         self.explanation.write(page)
 
     def frame(self, name: str = "nodes") -> Frame:
-        """A table of the explanation: see `Explanation.frame`."""
+        """Return a table of the explanation: see `Explanation.frame`."""
         return self.explanation.frame(name)
 
     @property
     def pending(self) -> list[str]:
-        """The pods that wait for a node."""
+        """The pods without a node."""
         return [pod.key for pod in self.pods if not pod.spec.node_name]
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as plain values."""
+        """Return the answer as plain values."""
         return {
             "schemaVersion": SCHEMA_VERSION,
             "workload": {"kind": self.kind, "key": self.key, "wanted": self.wanted},
@@ -88,8 +126,8 @@ class WorkloadExplanation(Shown):
         }
 
 
-def find_workload(documents: Iterable[Document], target: Target) -> Document | None:
-    """The document of a workload; None where there is none."""
+def find_workload(documents: Iterable[Document], target: ExplainTarget) -> Document | None:
+    """Return the document of a workload; None if there is none."""
     for document in documents:
         found = document.object
         if found is not None and found.kind == target.kind and found.key == target.key:
@@ -98,7 +136,7 @@ def find_workload(documents: Iterable[Document], target: Target) -> Document | N
 
 
 def pods_of(objects: Sequence[Kubernetes], workload: Kubernetes) -> tuple[Pod, ...]:
-    """The pods that a workload controls and that have not ended, through ReplicaSets and Jobs of it, by name."""
+    """Return the live pods that a workload controls, directly or through ReplicaSets and Jobs, by name."""
     by_owner: dict[str, list[Kubernetes]] = {}
     for found in objects:
         controller = found.metadata.controller if found.kind == POD or found.kind in WORKLOADS else None
@@ -107,7 +145,7 @@ def pods_of(objects: Sequence[Kubernetes], workload: Kubernetes) -> tuple[Pod, .
             by_owner.setdefault(place, []).append(found)
     pods: list[Pod] = []
     owners = [workload]
-    for _ in range(_MOST_OWNERS):
+    for _ in range(_MAX_OWNERS):
         owned = [item for owner in owners for item in by_owner.get(label_of(owner), ()) if _is_of(item, owner)]
         pods += [item for item in owned if isinstance(item, Pod) and not item.is_terminal]
         owners = [item for item in owned if item.kind != POD]
@@ -115,23 +153,22 @@ def pods_of(objects: Sequence[Kubernetes], workload: Kubernetes) -> tuple[Pod, .
 
 
 def _is_of(item: Kubernetes, owner: Kubernetes) -> bool:
-    """Whether the controller that an object names is this one, and not one that had its name before."""
+    """Return whether the object's controller is this one, and not an earlier one of the same name."""
     controller, uid = item.metadata.controller, owner.metadata.uid
     return controller is not None and (controller.uid == uid or not (controller.uid and uid))
 
 
 def wanted_of(workload: Kubernetes) -> int | None:
-    """How many pods a workload asks for; None for DaemonSets and CronJobs, which count by nodes and time."""
-    spec = getattr(workload, "spec", None)
+    """Return how many pods a workload asks for; None for DaemonSets and CronJobs."""
     if isinstance(workload, Job):
         parallelism: int = workload.spec.parallelism
         return parallelism
-    replicas: int | None = getattr(spec, "replicas", None)
+    replicas: int | None = getattr(getattr(workload, "spec", None), "replicas", None)
     return replicas
 
 
 def maker_of(documents: Iterable[Document], workload: Document) -> Document:
-    """Who makes a workload's pods: of a Deployment its newest ReplicaSet, where it has one; all others do it."""
+    """Return what creates a workload's pods: a Deployment's newest ReplicaSet, if it has one, or the workload."""
     owner = workload.object
     if not isinstance(owner, Deployment):
         return workload
@@ -151,17 +188,14 @@ def _is_controlled(item: Kubernetes, owner: Kubernetes) -> bool:
 
 
 def _age(replica_set: ReplicaSet) -> tuple[int, str, str]:
-    """The newest comes last: by revision, then by time of creation, then by name."""
+    """Return a sort key: revision, then creation time, then name."""
     meta = replica_set.metadata
     revision = meta.annotations.get(_REVISION, "")
     return int(revision) if revision.isdecimal() else 0, meta.creation_timestamp or "", meta.name
 
 
 def next_pod(document: Document, pods: Sequence[Pod]) -> MadePod:
-    """The pod that a workload would make next, beside those that it has.
-
-    That of a DaemonSet is for no node in particular: what the nodes say of it is what they say of its pods.
-    """
+    """Return the pod that a workload would create next, beside those that it has; a DaemonSet's is for any node."""
     workload, made = _made(document.object, document.raw, pods)
     typed = decode(made)
     if not isinstance(typed, Pod):
@@ -172,11 +206,11 @@ def next_pod(document: Document, pods: Sequence[Pod]) -> MadePod:
     return MadePod(typed, tuple(claim for claim in claims if isinstance(claim, PersistentVolumeClaim)))
 
 
-def _made(typed: Kubernetes | None, raw: Raw, pods: Sequence[Pod]) -> tuple[Workload[Any], Raw]:
-    """The workload, and the pod that it makes as it sends it to the API server, under a name of its own."""
+def _made(typed: Kubernetes | None, raw: Raw, pods: Sequence[Pod]) -> tuple[WorkloadObject[Any], Raw]:
+    """Return the workload, and the manifest of its next pod as it sends it to the API server, with a name."""
     if typed is None:
         raise AssertionError("a workload of a kind that is not read")
-    workload: Workload[Any] = Workload(typed, raw)
+    workload: WorkloadObject[Any] = WorkloadObject(typed, raw)
     if isinstance(typed, StatefulSet):
         return workload, numbered_pod(workload, _ordinal(workload, pods), workload.template, "")
     template, metadata = workload.template, {"name": f"{typed.metadata.name}-{_NEXT}"}
@@ -188,11 +222,47 @@ def _made(typed: Kubernetes | None, raw: Raw, pods: Sequence[Pod]) -> tuple[Work
     return workload, workload.new_pod(template, metadata, {}, spec)
 
 
-def _ordinal(workload: Workload[StatefulSet], pods: Sequence[Pod]) -> int:
-    """The least number that no pod of a StatefulSet has."""
+def _ordinal(workload: WorkloadObject[StatefulSet], pods: Sequence[Pod]) -> int:
+    """Return the lowest ordinal that no pod of a StatefulSet has."""
     meta = workload.object.metadata
     taken = {ordinal_of(meta.name, pod.metadata.name) for pod in pods}
     ordinal = workload.object.spec.ordinals.start
     while ordinal in taken:
         ordinal += 1
     return ordinal
+
+
+def write_workload(page: Page, answer: WorkloadExplanation) -> None:
+    """Write where a workload's pods are, and which of them the explanation is about."""
+    pending = answer.pending
+    placed = len(answer.pods) - len(pending)
+    wanted = "" if answer.wanted is None else f" of {answer.wanted:,} wanted"
+    style = "bad" if pending else "good"
+    page.paragraph(Cell(f"{answer.kind} {answer.key}: {placed:,}{wanted} have a node", style), hanging=2)
+    nodes = Counter(pod.spec.node_name for pod in answer.pods if pod.spec.node_name)
+    if nodes:
+        names = [f"{node} ({number})" if number > 1 else node for node, number in sorted(nodes.items())]
+        page.paragraph(f"on {counted(len(nodes), 'node')}: {fitted(names, page.names_width)}", indent=2, hanging=2)
+    if pending:
+        page.paragraph(f"{counted(len(pending), 'pod')} pending: {listed(pending, _MAX_PODS)}", indent=2, hanging=2)
+    page.line()
+    if answer.is_next:
+        page.paragraph("One more pod of it:", hanging=2)
+
+
+def write_answer(
+    page: Page,
+    answer: PodDecision | WorkloadExplanation,
+    on_node: NodeAnswer | None,
+    *,
+    all_nodes: bool,
+    outcomes: bool = False,
+) -> None:
+    """Write a workload's pods, then the decision: about one node if one is given, or about all."""
+    if isinstance(answer, WorkloadExplanation):
+        write_workload(page, answer)
+        answer = answer.explanation
+    if on_node is not None:
+        write_on_node(page, on_node)
+    else:
+        write_explanation(page, answer, all_nodes=all_nodes, outcomes=outcomes)

@@ -9,16 +9,14 @@ from typing import Protocol
 from podium.api.errors import InputError
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
-from podium.machines.actions import Action
-from podium.machines.ledger.causes import is_disrupted
-from podium.machines.ledger.disruption import Disruption, Trail
-from podium.machines.ledger.ledger import DisruptionLedger
-from podium.machines.ledger.tallies import Tallies
-from podium.machines.ledger.transitions import since
-from podium.machines.machine import UNMOVED, Machine
-from podium.machines.observations import Answered, Changed, Gone, Observation, Tick
-from podium.machines.parts.deadlines import Deadline, soonest
-from podium.plane.ledger_file import LedgerFile
+from podium.controllers.actions import Action
+from podium.controllers.controller import NO_CHANGE, Controller
+from podium.controllers.deadlines import Deadline, soonest
+from podium.controllers.ledger.causes import is_disrupted
+from podium.controllers.ledger.disruption import Disruption, DisruptionTotals, FollowUp, since
+from podium.controllers.ledger.ledger import DisruptionLedger
+from podium.controllers.observations import Answered, Changed, Gone, Observation, Tick
+from podium.controlplane.ledger_file import LedgerFile
 from podium.store.stored import Stored
 
 _SECOND = 10**9
@@ -52,7 +50,7 @@ class LiveAccount:
         except InputError:
             self.file.close()
             raise
-        self.tallies = Tallies(self.file.last_id)
+        self.tallies = DisruptionTotals(self.file.last_id)
         self._find = find
         self._ledgers: list[DisruptionLedger] = []
 
@@ -61,7 +59,7 @@ class LiveAccount:
         """Whether a machine has asked for a pod to go, and this is yet to be seen."""
         return any(ledger.expects_ends for ledger in self._ledgers)
 
-    def of(self, machine: Machine, name: str) -> AccountedMachine:
+    def of(self, machine: Controller, name: str) -> AccountedMachine:
         """The machine, with its deeds accounted for. What an earlier life of it did is followed further."""
         find = partial(self._object, machine.watches)
         ledger = DisruptionLedger(self._keep, find, hears_requests=False, last_id=self.tallies.last_id)
@@ -73,10 +71,9 @@ class LiveAccount:
         return AccountedMachine(machine, name, ledger, self.file, resume)
 
     def close(self) -> None:
-        """Write down what there is, and let go of the file."""
         self.file.close()
 
-    def _keep(self, record: Disruption, trail: Trail | None) -> None:
+    def _keep(self, record: Disruption, trail: FollowUp | None) -> None:
         self.file.put(record, trail)
         self.tallies.put(record)
 
@@ -96,7 +93,9 @@ class AccountedMachine:
     account.
     """
 
-    def __init__(self, machine: Machine, name: str, ledger: DisruptionLedger, file: LedgerFile, resume: Resume) -> None:
+    def __init__(
+        self, machine: Controller, name: str, ledger: DisruptionLedger, file: LedgerFile, resume: Resume
+    ) -> None:
         self.machine = machine
         self._name = name
         self._ledger = ledger
@@ -111,17 +110,15 @@ class AccountedMachine:
 
     @property
     def watches(self) -> frozenset[str]:
-        """See `Machine`."""
         return self.machine.watches
 
     def deadline(self) -> Deadline:
-        """See `Machine`; that something is written down is no news."""
+        """See `Controller`; that something is written down is no news."""
         own = self.machine.deadline()
         due_ns = 0 if self._shown is not None else self._due_ns
         return own if due_ns is None else soonest(own, Deadline(due_ns, False))
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
-        """See `Machine`."""
         if isinstance(observation, Tick):
             is_own = self._begins(now)
             if (self._writes(now) or is_own) and not _is_due(self.machine.deadline(), now):
@@ -135,7 +132,7 @@ class AccountedMachine:
         self._plan_writing(now)
         # Whoever is unmoved is not asked for its deadline.
         has_deadline = self._due_ns is not None or self._shown is not None
-        return [] if actions is UNMOVED and has_deadline and not is_asked else actions
+        return [] if actions is NO_CHANGE and has_deadline and not is_asked else actions
 
     def _begins(self, now: int) -> bool:
         """All that there is has been shown: go on with what an earlier life has left; whether that was to be done."""

@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from podium.api.basis import Caveat
-from podium.client.access.cluster_access import ClusterAccess
-from podium.framework.settings.configuration import Configuration
-from podium.framework.settings.departures import departures
+from podium.client.credentials import ClusterAccess
+from podium.framework.settings.configuration import Configuration, upstream_departures
 
 _POLICY = "DisruptionPolicy"
 
 
 def caveats(
-    access: ClusterAccess, configuration: Configuration, absent: Collection[str], *, knows_ours: bool
+    access: ClusterAccess,
+    configuration: Configuration,
+    absent: Collection[str],
+    hidden: Collection[str],
+    *,
+    knows_ours: bool,
 ) -> list[Caveat]:
-    """What is not known or does not hold.
+    """Return what is unknown or does not hold.
 
-    ``knows_ours``: the API server is Podium's own; ``absent`` are the kinds that it does not have.
+    ``knows_ours``: the API server is Podium's own. ``absent`` are the kinds that it does not serve, or does not show;
+    ``hidden`` are the latter.
     """
-    found = [*departures(configuration), *of_access(access), *absent_kinds(absent)]
+    found = [*upstream_departures(configuration), *of_access(access), *hidden_kinds(hidden)]
     return found if knows_ours else found + list(_of_foreign_server(absent))
 
 
@@ -37,15 +42,14 @@ def of_access(access: ClusterAccess) -> Iterator[Caveat]:
         yield Caveat("plain-http", "what is said to the API server is not encrypted", 1, (access.server,))
 
 
-def absent_kinds(absent: Collection[str]) -> Iterator[Caveat]:
-    """Which kinds are not known."""
-    others = tuple(sorted(kind for kind in absent if kind != _POLICY))
-    if others:
+def hidden_kinds(hidden: Collection[str]) -> Iterator[Caveat]:
+    """Return which kinds the API server does not show. If it does not serve a kind, there are no objects to know."""
+    if hidden:
         yield Caveat(
-            "absent-kinds",
-            "the API server does not have these kinds, or does not show them; it is taken that there are none",
-            len(others),
-            others,
+            "hidden-kinds",
+            "the API server does not let this program list these kinds; it goes on as if there were no such objects",
+            len(hidden),
+            tuple(sorted(hidden)),
         )
 
 
@@ -80,6 +84,6 @@ def _of_foreign_server(absent: Collection[str]) -> Iterator[Caveat]:
         yield Caveat(
             "caps",
             "caps of the DisruptionPolicy hold for preemptions by this scheduler alone; its levels make no classes, "
-            "and its default budgets and bounds need Podium's controllers",
+            "its priority rules give pods none, and its default budgets and bounds need Podium's controllers",
             0,
         )

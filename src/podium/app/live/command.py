@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.app.console.command import Command
-from podium.app.console.options import config_option, feature_gates_option
+from podium.app.console.options import config_option, release_options
 from podium.app.live.options import ProgramOptions, program_options
 
 if TYPE_CHECKING:
-    from podium.app.live.settings import LiveSettings
-    from podium.client.access.cluster_access import ClusterAccess
-    from podium.framework.settings.feature_gates import FeatureGates
+    from podium.api.versions.choice import ReleaseChoice
 
 _EPILOG = """
 \b
@@ -29,7 +27,7 @@ It ends with 0 when it is told to stop (SIGINT, SIGTERM), and with 1 when it may
 
 @click.command(cls=Command, epilog=_EPILOG)
 @config_option
-@feature_gates_option
+@release_options
 @click.option("--dry-run", is_flag=True, help="Decide and say so, and write nothing: needs only get, list and watch.")
 @click.option(
     "--pause-preemption-file",
@@ -47,7 +45,7 @@ It ends with 0 when it is told to stop (SIGINT, SIGTERM), and with 1 when it may
 def scheduler(
     *,
     config: str | None,
-    feature_gates: FeatureGates,
+    release: ReleaseChoice,
     dry_run: bool,
     pause_file: str,
     trim_avoid_lists: bool,
@@ -60,15 +58,15 @@ def scheduler(
     It watches the API server of a kubeconfig or, within a pod, of the pod's own cluster; binds pods, preempts, and says
     in events and conditions why pods wait. Several of them elect a leader.
     """
-    from podium.app.live.live_scheduler import check_settings
-    from podium.app.live.settings import LiveSettings
-    from podium.client.access.in_cluster import find_access
+    from podium.app.live.live_program import LiveSettings, run_program
+    from podium.app.live.live_scheduler import LiveScheduler, check_settings
+    from podium.client.kubeconfig import find_access
     from podium.framework.settings.configuration import default_configuration, load_configuration
 
     configuration = load_configuration(config) if config else default_configuration()
     settings = LiveSettings(
         configuration=configuration,
-        feature_gates=feature_gates,
+        release=release.of(),
         dry_run=dry_run,
         trims_avoid_lists=trim_avoid_lists,
         pause_file=pause_file,
@@ -79,20 +77,4 @@ def scheduler(
     kubeconfig = program.kubeconfig or configuration.client_connection.kubeconfig
     access = find_access(os.environ, kubeconfig, program.context)
     check_settings(access, settings)
-    sys.exit(_run(access, settings))
-
-
-def _run(access: ClusterAccess, settings: LiveSettings) -> int:
-    """Run the program; its exit code."""
-    from podium.app.live.live_scheduler import LiveScheduler
-    from podium.app.live.logs import Log
-    from podium.driver.clock import SystemClock
-    from podium.server.http import loops
-
-    async def main() -> int:
-        log = Log(SystemClock().now, settings.log_format, settings.verbosity)
-        program = LiveScheduler(access, settings, log)
-        program.stop_on_signals()
-        return await program.run()
-
-    return loops.run(main())
+    sys.exit(run_program(settings, lambda log: LiveScheduler(access, settings, log)))

@@ -17,11 +17,12 @@ from typing import Any
 
 from podium.api.errors import InputError
 from podium.api.times import format_exact_time
-from podium.app.explaining.decided import explain_decision
+from podium.app.explaining.attempts import explain_decision
+from podium.app.explaining.explanation import Explanation
 from podium.app.live.observed import Attempt
+from podium.controllers.actions import Action, Bind, DeleteObject, Nominate, Record, ReportStatus, ReportUnschedulable
+from podium.controllers.scheduling.queue.queued_pod import QueuedPod
 from podium.framework.runner import Runner
-from podium.machines.actions import Action, Bind, DeleteObject, Nominate, Record, ReportStatus, ReportUnschedulable
-from podium.machines.scheduling.queue.queued_pod import QueuedPod
 
 VERSION = 1
 MOST_NAMES = 20
@@ -52,7 +53,6 @@ class DecisionFile:
             raise InputError(f"cannot be written: {error.strerror or error}", source=path) from None
 
     def write(self, line: str) -> None:
-        """Write a line at once."""
         try:
             self._write(f"{line}\n".encode("ascii"))
         except OSError as error:
@@ -64,7 +64,6 @@ class DecisionFile:
             self._on_problem(problem)
 
     def close(self) -> None:
-        """Write no more."""
         self._stream.close()
 
     def _write(self, line: bytes) -> None:
@@ -98,9 +97,9 @@ class DecisionRecorder:
     def before(self, queued: QueuedPod, runner: Runner, now: int) -> None:
         """An attempt begins: take down what it is made from, by asking the same once more in full."""
         pod = queued.record
-        explanation = explain_decision(runner, pod)
+        explanation = Explanation.of(explain_decision(runner, pod))
         found = explanation.to_dict()
-        found.pop("restsOn", None)
+        found.pop("caveats", None)
         found["nodes"] = grouped(found.get("nodes", {}))
         for field in ("scores", "totals"):
             if field in found:

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from podium.api.errors import InputError, shown
-from podium.server.http.health import told
-from podium.server.http.pages import Pages
+from podium.server.http.exchange import Pages
+from podium.server.http.handler import health_text
 from podium.server.http.security import is_foreign_host, is_loopback, ssl_context
-from podium.server.http.settings import TLS
-from podium.server.http.token_file import read_token
+from podium.server.http.settings import TLS, read_token
 
 _PATHS = ("/healthz", "/livez", "/readyz")
 _HEADERS = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
@@ -117,7 +116,6 @@ class Health:
         app.router.add_route("*", "/ui{rest:(/.*)?}", aside.answer)
 
     async def stop(self) -> None:
-        """Listen no longer."""
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
@@ -126,7 +124,7 @@ class Health:
         self._check_host(request)
         problems = sorted(self._checks[request.path]().items())
         is_verbose = "verbose" in request.query
-        text, code = told(request.path.removeprefix("/"), problems, is_verbose=is_verbose, tells_reasons=True)
+        text, code = health_text(request.path.removeprefix("/"), problems, is_verbose=is_verbose, tells_reasons=True)
         return web.Response(text=text, status=code, headers=_HEADERS)
 
     async def _tell_metrics(self, request: web.Request) -> web.Response:

@@ -5,37 +5,38 @@ from __future__ import annotations
 import asyncio
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import msgspec
+
 from podium.api.basis import Caveat
+from podium.api.collector import settle_collector
 from podium.api.errors import PodiumError
-from podium.app.live.accounting import LiveAccount
-from podium.app.live.health import Health
-from podium.app.live.leadership import Leadership
-from podium.app.live.logs import Log
-from podium.app.live.program_metrics import CONTENT_TYPE, ProgramMetrics
-from podium.app.live.settings import ProgramSettings
-from podium.client.access.cluster_access import ClusterAccess
-from podium.client.access.credentials import Credentials
-from podium.client.dry_transport import DryTransport
-from podium.client.leading.leader_election import LeaderElection, LeaseSettings
+from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.app.live.health import Health, HealthSettings
+from podium.app.live.logs import Format, Log
+from podium.app.live.metrics import CONTENT_TYPE, ProgramMetrics
+from podium.client.credentials import ClusterAccess, Credentials
+from podium.client.leader_election import Elector, LeaderElection, LeaseSettings
 from podium.client.live_cluster import Answer, ClosableTransport, LiveCluster, Watched
-from podium.client.server_kind import is_podiums
-from podium.client.session import Session
-from podium.client.transport import HTTPTransport
-from podium.driver.clock import SystemClock
-from podium.driver.component import Component
-from podium.driver.transport import Asked
-from podium.machines.actions import Record
-from podium.machines.machine import Machine
+from podium.client.session import Session, is_podium_server
+from podium.client.transport import DryTransport, HTTPTransport, TransportSettings
+from podium.controllers.actions import Record
+from podium.controllers.controller import Controller
+from podium.controlplane.ledger_file import KEPT_SECONDS
+from podium.framework.settings.configuration import Configuration
+from podium.runtime.clock import SystemClock
+from podium.runtime.component import Component, RequestedAction
+from podium.server.http import loops
 from podium.server.http.security import is_loopback
 from podium.store.api_resources import APIResources
 
 if TYPE_CHECKING:
+    from podium.app.live.accounting import LiveAccount
     from podium.app.serving.page.live_page import LivePage
     from podium.sim.run_options import RunOptions
 
@@ -52,6 +53,18 @@ def is_unsure(access: ClusterAccess) -> bool:
     )
 
 
+def run_program(settings: ProgramSettings, make: Callable[[Log], LiveProgram]) -> int:
+    """Make a program and run it until it ends; return its exit code."""
+
+    async def main() -> int:
+        program = make(Log(SystemClock().now, settings.log_format, settings.verbosity))
+        program.stop_on_signals()
+        settle_collector()
+        return await program.run()
+
+    return loops.run_client(main())
+
+
 class LiveProgram(ABC):
     """One life of a program; `run` returns its exit code: 0 when it was told to stop, 1 when it lost its lease.
 
@@ -64,7 +77,6 @@ class LiveProgram(ABC):
     runs_in_thread = False
 
     def __init__(self, access: ClusterAccess, settings: ProgramSettings, log: Log, metrics: ProgramMetrics) -> None:
-        """Raises InputError for what is not to be run so."""
         self._access = access
         self._program = settings
         self._log = log
@@ -90,8 +102,11 @@ class LiveProgram(ABC):
         """What runs; ``knows_ours``: the API server is one of Podium's own."""
 
     @abstractmethod
-    def caveats(self, absent: Sequence[str], *, knows_ours: bool) -> list[Caveat]:
-        """What does not hold here; ``absent`` are the kinds that the API server does not have."""
+    def caveats(self, absent: Sequence[str], hidden: Sequence[str], *, knows_ours: bool) -> list[Caveat]:
+        """Return what does not hold here.
+
+        ``absent`` are the kinds that the API server does not serve, or does not show; ``hidden`` are the latter.
+        """
 
     @abstractmethod
     def begun(self) -> None:
@@ -138,6 +153,8 @@ class LiveProgram(ABC):
     def _open_ledger(self, cluster: LiveCluster, ending: AsyncExitStack) -> None:
         """Keep an account of disruptions, where that is wanted."""
         if self._program.ledger and not self._program.dry_run:
+            from podium.app.live.accounting import LiveAccount
+
             settings = self._program
             self._account = LiveAccount(
                 settings.ledger, settings.ledger_kept_seconds, cluster.find, self._ledger_problem
@@ -145,7 +162,7 @@ class LiveProgram(ABC):
             ending.callback(self._account.close)
             self._told.tell_disruptions(self._account.tallies)
 
-    def accounted(self, machine: Machine, name: str) -> Machine:
+    def accounted(self, machine: Controller, name: str) -> Controller:
         """The machine, with what it disrupts accounted for where that is wanted."""
         return machine if self._account is None else self._account.of(machine, name)
 
@@ -191,7 +208,6 @@ class LiveProgram(ABC):
         return self.writing_transport(session, answer)
 
     def writing_transport(self, session: Session, answer: Answer) -> HTTPTransport:
-        """A transport that writes."""
         return HTTPTransport(
             session,
             answer,
@@ -293,8 +309,8 @@ class LiveProgram(ABC):
 
     async def _say_caveats(self, session: Session, cluster: LiveCluster) -> bool:
         """Say what does not hold here; whether the API server is one of Podium's own."""
-        knows_ours = await is_podiums(session)
-        found = self.caveats(cluster.absent, knows_ours=knows_ours)
+        knows_ours = await is_podium_server(session)
+        found = self.caveats(cluster.absent, cluster.hidden, knows_ours=knows_ours)
         for caveat in found:
             self._log.warning(caveat.message, about=caveat.about, names=", ".join(caveat.names))
         return knows_ours
@@ -302,7 +318,7 @@ class LiveProgram(ABC):
     def _kind_problem(self, kind: str, problem: str) -> None:
         cluster = self._cluster
         if cluster is not None and kind in self.watched().optional and cluster.reflectors[kind].machine.is_absent:
-            self._log.info("the API server has no such kind", 1, kind=kind)
+            self._log.info("the API server does not serve or show a kind", 1, kind=kind, problem=problem)
         elif problem:
             self._log.warning("cannot keep up with a kind", kind=kind, problem=problem)
         else:
@@ -318,8 +334,7 @@ class LiveProgram(ABC):
         seconds = max(0, restart_ns - self.now()) / 1e9
         self._log.error(f"{self.noun} failed and begins anew", problem=repr(error), seconds=round(seconds, 1))
 
-    def would_do(self, asked: Asked) -> None:
-        """Say what a dry run asked for."""
+    def would_do(self, asked: RequestedAction) -> None:
         action = asked.action
         if not isinstance(action, Record):
             self._log.info("would do", action=type(action).__name__, what=repr(action))
@@ -336,3 +351,80 @@ class LiveProgram(ABC):
             for name, problem in self._cluster.driver.failures.items():
                 problems[name] = problem
         return problems
+
+
+class Leadership:
+    """Waits for a lease, keeps it and gives it back; people see in log and metrics who leads."""
+
+    def __init__(
+        self, machine: LeaderElection, session: Session, now: Callable[[], int], log: Log, metrics: ProgramMetrics
+    ) -> None:
+        self._elector = Elector(machine, session, now)
+        self._lease = machine.settings
+        self._log = log
+        self._metrics = metrics
+
+    def seconds_to_write(self) -> float:
+        """How long something may still be written in the leader's name."""
+        return self._elector.seconds_to_write()
+
+    async def acquire(self) -> int:
+        """Return the version of the lease once it is held."""
+        return await self._elector.acquire(self._tell_holder)
+
+    async def keep(self) -> str:
+        """Keep the lease; return why it is lost."""
+        is_leader = self._metrics.leader.labels(self._lease.name)
+        is_leader.set(1)
+        self._log.info("leading", lease=self._lease.key, identity=self._lease.identity)
+        try:
+            return await self._elector.keep()
+        finally:
+            is_leader.set(0)
+
+    async def release(self) -> None:
+        """Give the lease back, so that somebody else need not wait for its end."""
+        await self._elector.release()
+        self._log.info("the lease is given back")
+
+    def _tell_holder(self, holder: str) -> None:
+        if holder and holder != self._lease.identity:
+            self._log.info("waiting to lead", holder=holder)
+
+
+class ProgramSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What every program at a cluster has.
+
+    ``lease`` None: nobody else runs, so that nobody is elected. With ``dry_run`` nothing is written. ``drain_s`` is how
+    long a program that stops waits for answers. While there is a file ``pause_file`` ("" for none), no pod is
+    disrupted. ``ledger`` is a file for an account of disruptions, "" for none, that are kept for so long (0: always).
+    """
+
+    identity: str = "podium"
+    lease: LeaseSettings | None = None
+    dry_run: bool = False
+    allows_exec: bool = False
+    health: HealthSettings = HealthSettings()
+    transport: TransportSettings = TransportSettings()
+    request_timeout_s: float = 30.0
+    pause_file: str = ""
+    ledger: str = ""
+    ledger_kept_seconds: float = KEPT_SECONDS
+    drain_s: float = 10.0
+    seed: int = 0
+    log_format: Format = "text"
+    verbosity: int = 0
+
+
+class LiveSettings(ProgramSettings, frozen=True, kw_only=True):
+    """How a scheduler is to run.
+
+    ``trims_avoid_lists``: whoever leads takes off the nodes' avoid lists what is over. ``decisions`` is a file for
+    them, "" for none.
+    """
+
+    configuration: Configuration
+    release: Release = DEFAULT_RELEASE
+    trims_avoid_lists: bool = False
+    allows_insecure_preemption: bool = False
+    decisions: str = ""

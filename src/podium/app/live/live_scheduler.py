@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -10,30 +9,30 @@ from typing import TYPE_CHECKING
 
 from podium.api.basis import Caveat
 from podium.api.errors import InputError
+from podium.api.versions.choice import ReleaseChoice
 from podium.app.live.caveats import caveats
-from podium.app.live.decisions import DecisionFile, DecisionRecorder
-from podium.app.live.live_program import OPTIONAL, LiveProgram, is_unsure
+from podium.app.live.live_program import OPTIONAL, LiveProgram, LiveSettings, is_unsure
 from podium.app.live.logs import Log
 from podium.app.live.metrics import Metrics
 from podium.app.live.observed import ObservedScheduler
-from podium.app.live.settings import LiveSettings
-from podium.client.access.cluster_access import ClusterAccess
-from podium.client.extending.http_extenders import HTTPExtenders
+from podium.client.credentials import ClusterAccess
+from podium.client.extenders import HTTPExtenders
 from podium.client.live_cluster import Answer, LiveCluster, Watched
 from podium.client.session import Session
 from podium.client.transport import HTTPTransport
-from podium.driver.clock import SystemClock
-from podium.driver.component import Component
+from podium.cluster.pods import PodRecord
+from podium.controllers.controller import Controller
+from podium.controllers.disruption.avoid_lists import AvoidListController
+from podium.controllers.disruption.disruption_counts import DisruptionCounter
+from podium.controllers.scheduling.queue.places import QueuePlaces
+from podium.controllers.scheduling.scheduler import Scheduler
 from podium.framework.extenders import Extenders
-from podium.machines.disruption.avoid_lists import AvoidLists
-from podium.machines.disruption.disruption_counts import DisruptionCounts
-from podium.machines.machine import Machine
-from podium.machines.scheduling.queue.places import QueuePlaces
-from podium.machines.scheduling.scheduler import Scheduler
 from podium.plugins.default_preemption import DefaultPreemption
-from podium.store.stored import Stored
+from podium.runtime.clock import SystemClock
+from podium.runtime.component import Component
 
 if TYPE_CHECKING:
+    from podium.app.live.decisions import DecisionRecorder
     from podium.sim.run_options import RunOptions
 
 _PODS_THAT_RUN = "status.phase!=Succeeded,status.phase!=Failed"
@@ -43,7 +42,7 @@ def watched(settings: LiveSettings) -> Watched:
     """What a scheduler is shown. Pods that have ended concern only those who judge futile preemptions."""
     judges = settings.configuration.max_futile_preemptions > 0
     selectors = {} if judges else {"Pod": _PODS_THAT_RUN}
-    kinds = Scheduler.watches | (AvoidLists.watches if settings.trims_avoid_lists else frozenset())
+    kinds = Scheduler.watches | (AvoidListController.watches if settings.trims_avoid_lists else frozenset())
     return Watched(kinds=kinds, field_selectors=selectors, optional=OPTIONAL, seed=settings.seed)
 
 
@@ -55,7 +54,7 @@ def check_settings(access: ClusterAccess, settings: LiveSettings) -> None:
     configuration = settings.configuration
     settings.health.check()
     HTTPExtenders(configuration.extenders, configuration.source, SystemClock().now)
-    runners = Scheduler(configuration, feature_gates=settings.feature_gates).runners.values()
+    runners = Scheduler(configuration, release=settings.release).runners.values()
     preempts = any(isinstance(plugin, DefaultPreemption) for runner in runners for plugin in runner.profile.post_filter)
     if is_unsure(access) and preempts and not settings.dry_run and not settings.allows_insecure_preemption:
         problem = (
@@ -72,7 +71,6 @@ class LiveScheduler(LiveProgram):
     noun = "the scheduler"
 
     def __init__(self, access: ClusterAccess, settings: LiveSettings, log: Log) -> None:
-        """Raises InputError for what is not to be run so."""
         self.metrics = Metrics()
         super().__init__(access, settings, log, self.metrics)
         self._settings = settings
@@ -86,63 +84,61 @@ class LiveScheduler(LiveProgram):
         self._observed: ObservedScheduler | None = None
 
     def watched(self) -> Watched:
-        """See `LiveProgram`."""
         return watched(self._settings)
 
-    def caveats(self, absent: Sequence[str], *, knows_ours: bool) -> list[Caveat]:
-        """See `LiveProgram`."""
-        return caveats(self._access, self._settings.configuration, absent, knows_ours=knows_ours)
+    def caveats(self, absent: Sequence[str], hidden: Sequence[str], *, knows_ours: bool) -> list[Caveat]:
+        return caveats(self._access, self._settings.configuration, absent, hidden, knows_ours=knows_ours)
 
     def begun(self) -> None:
-        """See `LiveProgram`."""
         self._log.info("scheduling", schedulers=", ".join(self._scheduler_names()))
 
     def components(self, *, knows_ours: bool) -> list[Component]:
         """What runs. Disruptions are counted by Podium's own API server, and here where it is another."""
-        made = [] if knows_ours else [Component("disruption-counts", DisruptionCounts)]
+        made = [] if knows_ours else [Component("disruption-counts", DisruptionCounter)]
         if self._settings.trims_avoid_lists:
-            made.append(Component("avoid-list-controller", AvoidLists))
+            made.append(Component("avoid-list-controller", AvoidListController))
         name = self._settings.configuration.profiles[0].scheduler_name
         return [*made, Component(name, self._make_machine, waits=True)]
 
     async def open(self, cluster: LiveCluster, ending: AsyncExitStack) -> None:
-        """Open the file for decisions, and the ways to extenders."""
         settings = self._settings
         if settings.decisions:
+            # Explanations take a third of the time to import everything else.
+            from podium.app.live.decisions import DecisionFile, DecisionRecorder
+
             file = DecisionFile(settings.decisions, on_problem=self._decisions_problem)
             ending.callback(file.close)
             self._recorder = DecisionRecorder(settings.identity, file.write)
         if self._extending is not None:
-            self._extending.open()
+            self._extending.open(cluster.find)
             ending.push_async_callback(self._extending.close)
-            self._extenders = self._extending.asked(cluster.find, asyncio.get_running_loop())
+            self._extenders = self._extending.asked
             for url in self._extending.unchecked:
                 self._log.warning("an extender's certificate is not checked", url=url)
         self.metrics.watch_queue(self._queue)
 
     def played_as(self) -> RunOptions:
-        """See `LiveProgram`."""
         settings = self._settings
-        return replace(super().played_as(), configuration=settings.configuration, feature_gates=settings.feature_gates)
+        return replace(
+            super().played_as(), configuration=settings.configuration, release=ReleaseChoice.exactly(settings.release)
+        )
 
     def writing_transport(self, session: Session, answer: Answer) -> HTTPTransport:
         """See `LiveProgram`; extenders may bind."""
         transport = super().writing_transport(session, answer)
         if self._extending is not None:
-            transport.binder = self._extending.binder(self._find)
+            transport.binder = self._extending.binder
         return transport
 
-    def _find(self, kind: str, key: str) -> Stored | None:
-        return None if self._cluster is None else self._cluster.find(kind, key)
-
-    def _make_machine(self) -> Machine:
+    def _make_machine(self) -> Controller:
         settings = self._settings
         scheduler = Scheduler(
             settings.configuration,
             seed=settings.seed,
-            feature_gates=settings.feature_gates,
+            release=settings.release,
             extenders=self._extenders,
         )
+        scheduler.bindings.refused.on_refused = self._binding_refused
         recorder = self._recorder
         self._observed = ObservedScheduler(
             scheduler,
@@ -154,6 +150,9 @@ class LiveScheduler(LiveProgram):
 
     def _queue(self) -> QueuePlaces | None:
         return None if self._observed is None else self._observed.scheduler.queue
+
+    def _binding_refused(self, pod: PodRecord, problem: str) -> None:
+        self._log.error("a pod is not bound, and preempts none until this changes", pod=pod.key, problem=problem)
 
     def _scheduler_names(self) -> list[str]:
         return [profile.scheduler_name for profile in self._settings.configuration.profiles]

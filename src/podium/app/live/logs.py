@@ -41,17 +41,14 @@ class Log:
         self._stream = stream
 
     def info(self, message: str, verbosity: int = 0, **values: object) -> None:
-        """Something that is as it should be."""
         if verbosity <= self._verbosity and not self._quiet:
             self._write("info", message, values)
 
     def warning(self, message: str, **values: object) -> None:
-        """Something that may not be as somebody thinks."""
         if not self._quiet:
             self._write("warning", message, values)
 
     def error(self, message: str, **values: object) -> None:
-        """Something that is not as it should be."""
         self._write("error", message, values)
 
     def _write(self, level: Level, message: str, values: dict[str, object]) -> None:

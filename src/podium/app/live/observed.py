@@ -10,13 +10,13 @@ from functools import cache
 from typing import Any
 
 from podium.app.live.metrics import Metrics
+from podium.controllers.actions import Action, Bind, DeleteObject, Record, ReportStatus, ReportUnschedulable
+from podium.controllers.deadlines import Deadline
+from podium.controllers.observations import Answered, Observation, Tick
+from podium.controllers.scheduling.queue.queue import ATTEMPT_FAILURE, POD_ADD
+from podium.controllers.scheduling.queue.queued_pod import QueuedPod
+from podium.controllers.scheduling.scheduler import Scheduler
 from podium.framework.runner import Runner
-from podium.machines.actions import Action, Bind, DeleteObject, Record, ReportStatus, ReportUnschedulable
-from podium.machines.observations import Answered, Observation, Tick
-from podium.machines.parts.deadlines import Deadline
-from podium.machines.scheduling.queue.queue import ATTEMPT_FAILURE, POD_ADD
-from podium.machines.scheduling.queue.queued_pod import QueuedPod
-from podium.machines.scheduling.scheduler import Scheduler
 
 _SECOND = 10**9
 # A pod that goes on its way to a node is never bound.
@@ -85,15 +85,12 @@ class ObservedScheduler:
 
     @property
     def watches(self) -> frozenset[str]:
-        """See `Machine`."""
         return self.scheduler.watches
 
     def deadline(self) -> Deadline:
-        """See `Machine`."""
         return self.scheduler.deadline()
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
-        """See `Machine`."""
         self._now, self._attempt = now, None
         actions = self.scheduler.handle(observation, now)
         if isinstance(observation, Answered):

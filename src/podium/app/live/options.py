@@ -1,4 +1,4 @@
-"""The options that every program at a cluster has, and what they come to."""
+"""The options of all programs at a cluster, and the settings that follow from them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ import click
 from podium.app.console.options import Duration, ledger_age_option
 
 if TYPE_CHECKING:
-    from podium.app.live.health import HealthSettings
-    from podium.client.transport import TransportSettings
-    from podium.framework.settings.configuration import ClientConnectionConfiguration, Configuration
+    from podium.framework.settings.configuration import Configuration
 
 Answer = TypeVar("Answer")
 Decorator = Callable[..., Any]
@@ -24,14 +22,29 @@ _ACCESS = (
     click.option("--kubeconfig", metavar="FILE", default="", help="Which kubeconfig to use, in place of KUBECONFIG."),
     click.option("--context", metavar="NAME", default="", help="Its context, in place of the current one."),
 )
-_TELLING = (
-    click.option("--bind-address", default="127.0.0.1", show_default=True, help="Where health and metrics are told."),
+_HEALTH = ("host", "port", "certificate_file", "key_file", "token_file", "has_page", "page_token_file")
+_OTHERS = (
     click.option(
-        "--port", "--secure-port", type=click.IntRange(0, 65535), help="The port for that; 0 takes any. Without: none."
+        "--bind-address", "host", default="127.0.0.1", show_default=True, help="Where health and metrics are told."
     ),
-    click.option("--tls-cert-file", metavar="FILE", default="", help="Tell it over TLS, with this certificate."),
-    click.option("--tls-private-key-file", metavar="FILE", default="", help="The key of the certificate."),
-    click.option("--metrics-token-file", metavar="FILE", default="", help="What who asks for metrics must show."),
+    click.option(
+        "--port",
+        "--secure-port",
+        "port",
+        type=click.IntRange(0, 65535),
+        help="The port for that; 0 takes any. Without: none.",
+    ),
+    click.option(
+        "--tls-cert-file",
+        "certificate_file",
+        metavar="FILE",
+        default="",
+        help="Tell it over TLS, with this certificate.",
+    ),
+    click.option("--tls-private-key-file", "key_file", metavar="FILE", default="", help="The key of the certificate."),
+    click.option(
+        "--metrics-token-file", "token_file", metavar="FILE", default="", help="What who asks for metrics must show."
+    ),
     click.option("--page", "has_page", is_flag=True, help="Show browsers the cluster there, to look at."),
     click.option("--page-token-file", metavar="FILE", default="", help="What who wants to see it must show."),
     click.option(
@@ -51,24 +64,28 @@ _TELLING = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseOptions:
+    """The options of leader election; None for those that are not given."""
+
+    elects: bool | None = None
+    namespace: str | None = None
+    name: str | None = None
+    duration_ns: int | None = None
+    renew_deadline_ns: int | None = None
+    retry_period_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramOptions:
-    """What the command line says; None and "" where it says nothing. Times are in nanoseconds."""
+    """The options as given; None and "" for those that are not. Times are in nanoseconds.
+
+    ``health`` are the fields of `HealthSettings`.
+    """
 
     kubeconfig: str
     context: str
-    leader_elect: bool | None
-    lease_namespace: str | None
-    lease_name: str | None
-    lease_duration: int | None
-    renew_deadline: int | None
-    retry_period: int | None
-    bind_address: str
-    port: int | None
-    tls_cert_file: str
-    tls_private_key_file: str
-    metrics_token_file: str
-    has_page: bool
-    page_token_file: str
+    lease: LeaseOptions
+    health: dict[str, Any]
     concurrency: int
     qps: float | None
     burst: int | None
@@ -80,56 +97,31 @@ class ProgramOptions:
     verbosity: int
 
     def of_program(self, configuration: Configuration, lease_name: str, *, elects: bool) -> dict[str, Any]:
-        """The fields of `ProgramSettings` that these options come to.
+        """Return the fields of `ProgramSettings` that follow from these options and the ``configuration``.
 
-        What they do not say, ``configuration`` does; ``elects``: others may do the same work at the same time.
-        Raises InputError for what does not go together.
+        ``elects``: others may do the same work at the same time. Raises InputError for what does not go together.
         """
-        from podium.app.live.leasing import LeaseOptions, lease_of, own_identity
+        from podium.app.live.health import HealthSettings
+        from podium.app.live.leasing import lease_of, own_identity
+        from podium.client.transport import TransportSettings
 
-        identity = own_identity()
-        options = LeaseOptions(
-            elects=self.leader_elect,
-            namespace=self.lease_namespace,
-            name=self.lease_name,
-            duration_ns=self.lease_duration,
-            renew_deadline_ns=self.renew_deadline,
-            retry_period_ns=self.retry_period,
-        )
+        identity, connection = own_identity(), configuration.client_connection
         return {
             "identity": identity,
-            "lease": lease_of(identity, options, configuration, lease_name) if elects else None,
+            "lease": lease_of(identity, self.lease, configuration, lease_name) if elects else None,
             "allows_exec": self.allow_exec_plugins,
-            "health": self._health(),
-            "transport": self._transport(configuration.client_connection),
+            "health": HealthSettings(**self.health),
+            "transport": TransportSettings(
+                concurrency=self.concurrency,
+                per_second=connection.qps if self.qps is None else self.qps,
+                burst=self.burst or connection.burst or 100,
+            ),
             "request_timeout_s": self.request_timeout / _SECOND,
             "ledger": self.ledger,
             "ledger_kept_seconds": self.ledger_age / _SECOND,
             "log_format": self.log_format,
             "verbosity": self.verbosity,
         }
-
-    def _health(self) -> HealthSettings:
-        from podium.app.live.health import HealthSettings
-
-        return HealthSettings(
-            host=self.bind_address,
-            port=self.port,
-            certificate_file=self.tls_cert_file,
-            key_file=self.tls_private_key_file,
-            token_file=self.metrics_token_file,
-            has_page=self.has_page,
-            page_token_file=self.page_token_file,
-        )
-
-    def _transport(self, connection: ClientConnectionConfiguration) -> TransportSettings:
-        from podium.client.transport import TransportSettings
-
-        return TransportSettings(
-            concurrency=self.concurrency,
-            per_second=connection.qps if self.qps is None else self.qps,
-            burst=self.burst or connection.burst or 100,
-        )
 
 
 def program_options(lease_name: str) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
@@ -138,11 +130,13 @@ def program_options(lease_name: str) -> Callable[[Callable[..., Answer]], Callab
     def decorate(command: Callable[..., Answer]) -> Callable[..., Answer]:
         @wraps(command)
         def with_program(**given: Any) -> Answer:
-            own = {name: given.pop(name) for name in ProgramOptions.__dataclass_fields__}
-            return command(program=ProgramOptions(**own), **given)
+            lease = LeaseOptions(**{name: given.pop(f"lease_{name}") for name in LeaseOptions.__dataclass_fields__})
+            health = {name: given.pop(name) for name in _HEALTH}
+            own = {name: given.pop(name) for name in ProgramOptions.__dataclass_fields__ if name in given}
+            return command(program=ProgramOptions(lease=lease, health=health, **own), **given)
 
         decorated: Callable[..., Answer] = with_program
-        for option in reversed((*_ACCESS, *_lease_options(lease_name), *_TELLING)):
+        for option in reversed((*_ACCESS, *_lease_options(lease_name), *_OTHERS)):
             decorated = option(decorated)
         return decorated
 
@@ -150,17 +144,21 @@ def program_options(lease_name: str) -> Callable[[Callable[..., Answer]], Callab
 
 
 def _lease_options(name: str) -> tuple[Decorator, ...]:
+    prefix = "--leader-elect"
+    times = {"lease-duration": "15s", "renew-deadline": "10s", "retry-period": "2s"}
     return (
         click.option(
-            "--leader-elect/--no-leader-elect",
-            default=None,
-            help="Work only as the leader, which is usual.",
+            f"{prefix}/--no-leader-elect", "lease_elects", default=None, help="Work only as the leader, which is usual."
         ),
-        click.option(
-            "--leader-elect-resource-namespace", "lease_namespace", metavar="NAME", help="Usually kube-system."
+        click.option(f"{prefix}-resource-namespace", "lease_namespace", metavar="NAME", help="Usually kube-system."),
+        click.option(f"{prefix}-resource-name", "lease_name", metavar="NAME", help=f"Usually {name}."),
+        *(
+            click.option(
+                f"{prefix}-{time}",
+                f"lease_{time.removeprefix('lease-').replace('-', '_')}_ns",
+                type=Duration(),
+                help=f"Usually {usual}.",
+            )
+            for time, usual in times.items()
         ),
-        click.option("--leader-elect-resource-name", "lease_name", metavar="NAME", help=f"Usually {name}."),
-        click.option("--leader-elect-lease-duration", "lease_duration", type=Duration(), help="Usually 15s."),
-        click.option("--leader-elect-renew-deadline", "renew_deadline", type=Duration(), help="Usually 10s."),
-        click.option("--leader-elect-retry-period", "retry_period", type=Duration(), help="Usually 2s."),
     )

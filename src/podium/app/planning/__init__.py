@@ -1,1 +1,1 @@
-"""Plans: a question about a cluster, played out and answered by what it does to each workload."""
+"""What-if plans: questions about a cluster, answered by their impact on each workload."""

@@ -1,133 +1,67 @@
-"""The answer to a plan: what was asked in one line, what was found, and what it does to each workload and node."""
+"""The answer to a plan: its headline and findings, what it does to workloads and nodes, and how it is printed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from podium.api.basis import Caveat
+from podium.api.errors import PodiumError
 from podium.api.meta import Raw
-from podium.app.console.cells import Part
-from podium.app.planning.finding_codes import FINDING_CODES
-from podium.app.shown import Shown
-from podium.app.simulating.simulation_result import SimulationResult
+from podium.api.times import format_duration
+from podium.app.answers import Frame, Kind, Shown, flat, kinds
+from podium.app.console import cells
+from podium.app.console.output import in_csv
+from podium.app.console.page import Cell, Name, Names, Page, Part, counted, listed, names_of
+from podium.app.planning.constants import FINDING_CODES
+from podium.app.planning.impact import NodeImpact, PlanFinding, WorkloadImpact
+from podium.app.planning.scenarios import Remedy
+from podium.app.simulating.timeline import folded, write_timeline
 
+# Questions that are not played answer without loading the simulator.
 if TYPE_CHECKING:
-    from podium.app.console.page import Page
-    from podium.app.frames import Frame
+    from podium.api.input.codec import Input
+    from podium.app.simulating.simulation_result import SimulationResult
+    from podium.sim.run_options import RunOptions
 
 SCHEMA_VERSION = 1
-"""That of `PlanAnswer.to_dict`; it grows when a field goes or means something else."""
+"""The version of `PlanAnswer.to_dict`; it grows when a field is removed or changes its meaning."""
+
+TIMELINE, PODS, NODES = "timeline", "pods", "nodes"
+"""The parts that are shown on request."""
 
 _RUNS = ("without the plan", "with the plan")
+_SECOND = 10**9
+_MAX_WORKLOADS = 20
+_MAX_NODES = 12
+_MAX_NAMES = 3
+_HEADINGS = ("workload", "before", "lowest", "after", "wanted", "short for", "waits", "disrupted", "")
+ANYWAY = {"pending": "waiting for a node at the end", "preempted": "preempted", "evicted": "evicted"}
+"""What becomes of the pods that an answer counts as `anyway`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something that somebody may want to hear of: its code, a sentence, and whom it is about."""
-
-    code: str
-    message: str
-    subjects: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.code not in FINDING_CODES:
-            raise ValueError(f"{self.code} is no code of a finding")
-
-    def to_dict(self) -> dict[str, Any]:
-        """The finding as JSON shows it."""
-        return {"code": self.code, "message": self.message, "subjects": list(self.subjects)}
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """For how many seconds a budget held evictions of a workload's pods, and how many pods; `ended`: it let all go."""
-
-    budget: str
-    seconds: float
-    pods: int
-    ended: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fact as JSON shows it."""
-        return {"budget": self.budget, "seconds": self.seconds, "pods": self.pods, "ended": self.ended}
-
-
-@dataclass(frozen=True, slots=True)
-class WorkloadImpact:
-    """What the plan does to one workload, as in `Deployment default/web`, less what would have happened anyway.
-
-    `ready_before` is at the start, `lowest` for any time on the way, `ready_after` and `wanted` at the end, and
-    `ready_anyway` at the end without the plan. `missing` are pods that it has too few at the end, beyond those that it
-    would have too few anyway. `stuck` are pods that wait at the end, beyond those that would anyway, where none is
-    missing: a rollout that cannot go on. `short_seconds` is for how long it had fewer ready pods than it wanted,
-    `pending_seconds` how long its pods waited for nodes, added up; either is negative where the plan helps.
-    `disruptions` are by cause. `why` says why it has too few at the end, or why pods wait, "" where neither is so.
-    """
-
-    workload: str
-    ready_before: int
-    lowest: int
-    ready_after: int
-    ready_anyway: int
-    wanted: int
-    missing: int
-    pending: int
-    short_seconds: float
-    pending_seconds: float
-    disruptions: Mapping[str, int] = field(default_factory=dict)
-    held: tuple[Held, ...] = ()
-    is_new: bool = False
-    why: str = ""
-    stuck: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """The impact as JSON shows it."""
-        return {
-            "workload": self.workload,
-            "readyBefore": self.ready_before,
-            "lowestReady": self.lowest,
-            "readyAfter": self.ready_after,
-            "readyWithoutPlan": self.ready_anyway,
-            "wanted": self.wanted,
-            "missing": self.missing,
-            "pending": self.pending,
-            "stuck": self.stuck,
-            "shortSeconds": self.short_seconds,
-            "pendingSeconds": self.pending_seconds,
-            "disruptions": dict(self.disruptions),
-            "held": [held.to_dict() for held in self.held],
-            "isNew": self.is_new,
-            "why": self.why or None,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class NodeImpact:
-    """What becomes of one node: `change` is added, emptied, gone, down, not ready or cordoned."""
-
-    node: str
-    change: str
-    pods_before: int
-    pods_after: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The impact as JSON shows it."""
-        return {
-            "node": self.node,
-            "change": self.change,
-            "podsBefore": self.pods_before,
-            "podsAfter": self.pods_after,
-        }
+_COLUMNS: Mapping[str, Mapping[str, Kind]] = {
+    "impact": {
+        **kinds("workload", "readyBefore lowestReady readyAfter readyWithoutPlan wanted missing pending stuck"),
+        **kinds(number="shortSeconds"),
+        "shortLasts": "bool",
+        **kinds(number="pendingSeconds"),
+    },
+    "nodes": kinds("node change", "podsBefore podsAfter"),
+    "findings": kinds("code message subjects"),
+}
+# The tables of the run with the plan, by the names that the answer gives them.
+_RUN_TABLES = {name: name for name in ("events", "pods", "series", "workloads", "readiness")} | {"all_nodes": "nodes"}
+_TABLE = "table"
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of an answer that only some questions have: a title and rows of cells, for people; `data` for programs.
+    """A part of an answer that only some questions have: a title and rows of cells as text, and ``data`` for JSON.
 
-    The last column of the rows may be long. `headings` may be empty. Names in a row (`podium.app.console.cells`) are
-    shortened where a terminal is narrow.
+    The last column of the rows may be long. ``headings`` may be empty. Names in a row (`podium.app.console.cells`) are
+    shortened on a narrow terminal.
     """
 
     name: str
@@ -139,21 +73,10 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Remedy:
-    """The change that the headline names, in words, and the `objects` as they would be written with it.
+class PlanTable:
+    """The rows for spreadsheets of questions without an impact by workload.
 
-    They take the place of those of their kind and name, or come beside them, as with `--override`.
-    """
-
-    text: str
-    objects: tuple[Raw, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """What spreadsheets are given where there is no impact by workload: rows of values under their headings.
-
-    `numbers` are the headings of whole numbers; all others are of text.
+    ``numbers`` are the headings of whole numbers; all others are of text.
     """
 
     headings: tuple[str, ...]
@@ -163,30 +86,34 @@ class Table:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PlanAnswer(Shown):
-    """An answer. `question` names what was asked (drain, deploy, ...), `headline` answers it in a line.
+    """The answer to a question (drain, deploy, ...).
 
-    `impact` are the workloads to which something happens, `nodes` those to which something does; `node_hours` with the
-    plan and without. `result` is the run behind it and `baseline` the one with nothing asked; None for questions that
-    play none. `scenario` is what was played, as a document, or what shows the answer when it is played over what was
-    read; `remedy` is the change that helps, for questions that look for one. `sections` are what the question has to
-    say beyond that, `further` parts that are shown on request, named as the options are. `table` stands in the place of
-    the impact for those that play nothing. `runs` are what baseline and result are called where both are seen.
+    ``headline`` is the answer in one line. ``impact`` are the workloads that the plan affects, ``nodes`` the nodes that
+    it changes; ``node_hours`` are with the plan and without. ``result`` is the run with the plan and ``baseline`` the
+    run without it; None for questions that are not played. ``anyway`` counts the pods that wait at the end, are
+    preempted and are evicted in both runs; no other count contains them. ``scenario`` was played over ``read`` with
+    ``options``, or reproduces the answer when it is played; ``remedy`` is the change that helps, for questions that
+    look for one. ``sections`` are the question's own, ``further`` are shown on request, named like the options.
+    ``table`` replaces the impact for questions that are not played. ``runs`` are the names of baseline and result.
     """
 
     question: str
     headline: str
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[PlanFinding, ...] = ()
     impact: tuple[WorkloadImpact, ...] = ()
     nodes: tuple[NodeImpact, ...] = ()
     node_hours: tuple[float, float] | None = None
-    rests_on: tuple[Caveat, ...] = ()
+    caveats: tuple[Caveat, ...] = ()
     result: SimulationResult | None = None
     baseline: SimulationResult | None = None
+    anyway: Mapping[str, int] = field(default_factory=dict)
+    read: Input | None = None
     scenario: Raw | None = None
+    options: RunOptions | None = None
     remedy: Remedy | None = None
     sections: tuple[Section, ...] = ()
     further: tuple[Section, ...] = ()
-    table: Table | None = None
+    table: PlanTable | None = None
     runs: tuple[str, str] = _RUNS
 
     def _in_a_line(self) -> str:
@@ -194,8 +121,6 @@ class PlanAnswer(Shown):
 
     def write(self, page: Page) -> None:
         """Write the first screen, as `podium plan` does."""
-        from podium.app.planning.text import write_answer
-
         write_answer(page, self)
 
     def _pictured(self) -> PlanAnswer:
@@ -207,34 +132,40 @@ class PlanAnswer(Shown):
         )
 
     def frame(self, name: str = "") -> Frame:
-        """A table of the answer. Raises PodiumError for one that it does not have.
+        """Return a table of the answer. Raises PodiumError for one that it does not have.
 
         Without a name it is the one that `-o csv` prints: `table` of pending, fit and survive, `impact` of all others.
-        `impact` has a row for each workload to which something happens, `nodes` for each such node, `findings` for each
-        finding, with the names that `to_dict` has; the number of disruptions by a cause is in `disruptions.CAUSE`,
-        seconds are differences to what would happen anyway. `events`, `pods`, `series`, `workloads` and `readiness`
-        are those of the run with the plan (`SimulationResult.frame`), `all_nodes` its nodes.
+        `impact` has a row for each affected workload, `nodes` for each affected node, `findings` for each finding, with
+        the names of `to_dict`; the number of disruptions by a cause is in `disruptions.CAUSE`, seconds are differences
+        to the run without the plan. `events`, `pods`, `series`, `workloads` and `readiness` are those of the run with
+        the plan (`SimulationResult.frame`), `all_nodes` its nodes.
         """
-        from podium.app.planning.tables import frame_of
+        name = name or ("impact" if self.table is None else _TABLE)
+        if name == _TABLE and self.table is not None:
+            headings = self.table.headings
+            columns: dict[str, Kind] = {
+                heading: "int64" if heading in self.table.numbers else "string" for heading in headings
+            }
+            return Frame.of_rows(name, [dict(zip(headings, row, strict=True)) for row in self.table.rows], columns)
+        if name in _COLUMNS:
+            rows = [entry.to_dict() for entry in getattr(self, name)]
+            # The times for which budgets held a workload are in `to_dict` alone.
+            rows = [
+                {**row, "held": ", ".join(held["budget"] for held in row["held"])} if "held" in row else row
+                for row in rows
+            ]
+            return Frame.of_rows(name, list(map(flat, rows)), _COLUMNS[name])
+        if name in _RUN_TABLES and self.result is not None:
+            from podium.app.simulating.simulation_result import frame_of
 
-        return frame_of(self, name)
+            return frame_of(self.result, _RUN_TABLES[name])
+        known = (*_COLUMNS, *(_RUN_TABLES if self.result is not None else ()), *((_TABLE,) if self.table else ()))
+        raise PodiumError(f"the answer to {self.question} has no table {name}; it has: {', '.join(known)}")
 
     @property
     def otherwise(self) -> str:
-        """The run that the impact is a difference to, in a sentence: `without the plan`, or with which setting."""
+        """The run that the impact is compared with, in words: `without the plan`, or with which setting."""
         return self.runs[0] if self.runs == _RUNS else f"with {self.runs[0]}"
-
-    @property
-    def anyway(self) -> Mapping[str, int]:
-        """What happens without the plan, too: pods that wait at the end, that are preempted, and that are evicted."""
-        if self.baseline is None:
-            return {}
-        summary = self.baseline.summary
-        return {
-            "pending": summary["pods"]["pending"],
-            "preempted": summary["preempted"],
-            "evicted": sum(summary["evictedBy"].values()),
-        }
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -243,7 +174,6 @@ class PlanAnswer(Shown):
         return tuple(code for code in FINDING_CODES if code in found)
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as JSON shows it."""
         shown: dict[str, Any] = {
             "schemaVersion": SCHEMA_VERSION,
             "question": self.question,
@@ -256,9 +186,172 @@ class PlanAnswer(Shown):
             shown["anyway"] = dict(self.anyway)
         if self.node_hours is not None:
             shown["nodeHours"] = {"with": self.node_hours[0], "without": self.node_hours[1]}
-        for section in self.sections:
-            shown[section.name] = section.data
-        shown["restsOn"] = [caveat.to_dict() for caveat in self.rests_on]
+        shown |= {section.name: section.data for section in self.sections}
+        shown["caveats"] = [caveat.to_dict() for caveat in self.caveats]
         if self.result is not None:
             shown["result"] = self.result.to_dict()
         return shown
+
+
+def plan_csv(answer: PlanAnswer) -> str:
+    """Return the impact by workload as CSV, or the answer's own table."""
+    if answer.table is not None:
+        return in_csv(answer.table.headings, answer.table.rows)
+    columns = (*_COLUMNS["impact"], "disruptions", "why")
+    rows = []
+    for impact in answer.impact:
+        row = impact.to_dict()
+        row["shortLasts"] = "true" if impact.short_lasts else "false"
+        row["disruptions"] = "; ".join(f"{cause}: {number}" for cause, number in impact.disruptions.items())
+        rows.append([row[column] for column in columns])
+    return in_csv(columns, rows)
+
+
+def write_answer(page: Page, answer: PlanAnswer, parts: Collection[str] = ()) -> None:
+    """Write the first screen, and further parts on request."""
+    page.paragraph(Cell(answer.headline, "bold"), hanging=2)
+    _write_sections(page, answer.sections)
+    if answer.result is not None:
+        _write_impact(page, answer)
+        _write_held(page, answer)
+        _write_nodes(page, answer)
+        _write_parts(page, answer, answer.result, parts)
+    _write_sections(page, [section for section in answer.further if section.name in parts])
+    page.caveats(answer.caveats)
+
+
+def _write_sections(page: Page, sections: Sequence[Section]) -> None:
+    for section in sections:
+        if section.rows:
+            page.title(section.title, section.rest)
+            _write_table(page, section.headings, [list(row) for row in section.rows])
+
+
+def _write_table(page: Page, headings: Sequence[str], rows: list[list[Part]], right: Sequence[int] = ()) -> None:
+    head: list[list[Part]] = [[Cell(heading, "dim") for heading in headings]] if headings else []
+    page.columns([*head, *rows], indent=2, right=right)
+
+
+def _write_impact(page: Page, answer: PlanAnswer) -> None:
+    impact = answer.impact
+    if impact:
+        page.title("Impact", f"on {counted(len(impact), 'workload')}: ready pods, and what they go through")
+        rows = [_impact_row(workload) for workload in impact[:_MAX_WORKLOADS]]
+        kept = [
+            column for column in range(len(_HEADINGS)) if column < 5 or any(cells.text_of(row[column]) for row in rows)
+        ]
+        headings = [_HEADINGS[column] for column in kept]
+        _write_table(page, headings, [[row[column] for column in kept] for row in rows], right=range(1, 5))
+        if len(impact) > len(rows):
+            page.line(Cell(f"and {counted(len(impact) - len(rows), 'more workload')}", "dim"), indent=2)
+        missing = [workload for workload in impact if workload.missing and workload.why]
+        short = counted(sum(workload.missing for workload in impact), "pod")
+        _write_reasons(page, "Not back", f"{short} short at the end", missing)
+        stuck = [workload for workload in impact if workload.stuck]
+        waiting = sum(workload.stuck for workload in stuck)
+        verb = "waits" if waiting == 1 else "wait"
+        _write_reasons(page, "Stuck", f"{counted(waiting, 'pod')} of a rollout {verb} for a node at the end", stuck)
+    else:
+        page.title("Impact", f"none: every workload fares as it would {answer.otherwise}")
+    found = [f"{counted(number, 'pod')} {ANYWAY[what]}" for what, number in answer.anyway.items() if number]
+    if found:
+        page.title("Anyway", f"{answer.otherwise}, too: {', '.join(found)}")
+
+
+def _impact_row(workload: WorkloadImpact) -> list[Part]:
+    style = "bad" if workload.missing else "warn" if workload.short_seconds > 0 else ""
+    return [
+        Name(workload.workload, cells.WORKLOADS, style),
+        "new" if workload.is_new else f"{workload.ready_before:,}",
+        "" if workload.is_new else f"{workload.lowest:,}",
+        f"{workload.ready_after:,}",
+        f"{workload.wanted:,}",
+        duration_text(workload.short_seconds) + (" and on" if workload.short_lasts else ""),
+        duration_text(workload.pending_seconds),
+        ", ".join(f"{number:,} by {cause}" for cause, number in workload.disruptions.items()),
+        "; ".join(f"held by budget {held.budget} for {duration_text(held.seconds) or '0s'}" for held in workload.held),
+    ]
+
+
+def duration_text(seconds: float) -> str:
+    """Return a difference of times, with a minus if it is less; "" for none."""
+    return ("-" if seconds < 0 else "") + format_duration(round(abs(seconds) * _SECOND)) if seconds else ""
+
+
+def _write_reasons(page: Page, title: str, rest: str, workloads: Sequence[WorkloadImpact]) -> None:
+    """Write each reason once, with the workloads for which it holds."""
+    if not workloads:
+        return
+    page.title(title, rest)
+    reasons: dict[str, list[str]] = {}
+    for workload in workloads:
+        reasons.setdefault(workload.why, []).append(workload.workload)
+    rows = list(reasons.items())[:_MAX_WORKLOADS]
+    page.columns([[names_of(names, cells.WORKLOADS, "warn", _MAX_NAMES), why] for why, names in rows], indent=2)
+
+
+def _write_held(page: Page, answer: PlanAnswer) -> None:
+    """Write what was refused, and one line on the budgets with fewer healthy pods than they want."""
+    # Drains have a section of their own.
+    has_drains = any(section.name == "drains" for section in answer.sections)
+    codes = () if has_drains else ("blocked", "timeout", "refused")
+    refused = [finding for finding in answer.findings if finding.code in codes]
+    budgets = [finding for finding in answer.findings if finding.code == "budget"]
+    held = [*(finding for finding in budgets if len(finding.subjects) > 1), *refused]
+    low = [finding.subjects[0] for finding in budgets if len(finding.subjects) == 1]
+    if not held and not low:
+        return
+    page.title("Held", "by budgets and refusals")
+    for finding in held[:_MAX_NODES]:
+        page.paragraph(Cell(finding.message, "warn"), indent=2, hanging=2)
+    if len(held) > _MAX_NODES:
+        page.line(Cell(f"and {len(held) - _MAX_NODES:,} more", "dim"), indent=2)
+    if low:
+        verb = "has" if len(low) == 1 else "have"
+        text = f"{counted(len(low), 'budget')} {verb} for some time fewer healthy pods than wanted: "
+        page.paragraph(text + listed(low, _MAX_NAMES), indent=2, hanging=2)
+
+
+def _write_nodes(page: Page, answer: PlanAnswer) -> None:
+    if not answer.nodes:
+        return
+    by_change: dict[str, list[Name]] = {}
+    for node in answer.nodes:
+        before = "" if node.pods_before == node.pods_after else f"{node.pods_before:,} -> "
+        name = Name(node.node, cells.NODES, after=f" ({before}{counted(node.pods_after, 'pod')})")
+        by_change.setdefault(node.change, []).append(name)
+    rest = ""
+    if answer.node_hours is not None and answer.node_hours[0] != answer.node_hours[1]:
+        rest = f"node-hours {answer.node_hours[0]:g}, {answer.node_hours[1]:g} {answer.otherwise}"
+    page.title("Nodes", rest)
+    rows: list[list[Part]] = [
+        [change, f"{len(nodes):,}", Names(tuple(nodes), most=_MAX_NAMES)] for change, nodes in by_change.items()
+    ]
+    page.columns(rows, indent=2, right=(1,))
+
+
+def _write_parts(page: Page, answer: PlanAnswer, result: SimulationResult, parts: Collection[str]) -> None:
+    if TIMELINE in parts:
+        write_timeline(page, folded(result.events))
+    if PODS in parts:
+        labels = {workload.workload for workload in answer.impact}
+        pods = [pod for pod in result.pods if pod["workload"] in labels]
+        page.title("Pods", f"{counted(len(pods), 'pod')} of these workloads")
+        rows: list[list[Part]] = [
+            [
+                Name(pod["pod"], cells.PODS),
+                pod["state"],
+                Name(pod["node"] or "", cells.NODES),
+                f"{pod['priority']}",
+                pod["evictedBy"] or pod["disruption"] or "",
+            ]
+            for pod in pods
+        ]
+        _write_table(page, ("pod", "state", "node", "priority", "why it ended"), rows, right=(3,))
+    if NODES in parts:
+        page.title("All nodes", "pods before and at the end, without those of DaemonSets")
+        rows = [
+            [Name(node.name, cells.NODES), f"{node.pods_before:,}", f"{node.pods:,}", ", ".join(node.marks)]
+            for node in result.nodes
+        ]
+        _write_table(page, ("node", "before", "after", ""), rows, right=(1, 2))

@@ -1,4 +1,4 @@
-"""`podium plan`: what a change, an outage or a drain would do to a cluster, played out; nothing is changed anywhere."""
+"""`podium plan`: what a change, an outage or a drain would do to a cluster; nothing is changed anywhere."""
 
 from __future__ import annotations
 
@@ -9,10 +9,96 @@ import click
 from podium.app.console.command import Command, Group
 from podium.app.console.options import Duration
 from podium.app.console.source import Source, optional_source_options, override_option
-from podium.app.planning.asking import Playing, playing_options
-from podium.app.planning.bounds import MOST_ADDED
-from podium.app.planning.decision_commands import fit, pending, survive
-from podium.app.planning.options import change_options, node_arguments
+from podium.app.planning.constants import MAX_ADDED_NODES, MAX_PLACED_PODS
+from podium.app.planning.options import (
+    DecisionInputs,
+    RunInputs,
+    change_options,
+    deciding_options,
+    node_arguments,
+    playing_options,
+)
+
+
+@click.command(cls=Command)
+@optional_source_options
+@click.option("-n", "--namespace", default="", help="Answer for the pods of this namespace; all are decided about.")
+@deciding_options
+def pending(*, inputs: DecisionInputs, namespace: str) -> None:
+    """Explain why pods wait for a node, each cause once, and which one change would place most of them.
+
+    All pods without a node are decided about, one after the other, as their schedulers would do now. Those that get no
+    node are grouped by their obstacles. Then single changes are tried, each by deciding again: one more node like each
+    existing one, a taint or a label, a smaller request, a claim, a higher priority.
+    """
+    from podium.app.planning.questions.pending import pending_answer
+
+    inputs.refuse_parts_but(("pods",), "pending")
+    loaded = inputs.load()
+    with inputs.progress("deciding") as progress:
+        answer = pending_answer(
+            loaded, namespace, lambda share: progress(share, "trying changes"), samples=inputs.samples
+        )
+    inputs.show(answer)
+
+
+@click.command(cls=Command)
+@change_options("The pod or its workload, and what it needs, such as its priority class.")
+@click.option(
+    "--replicas",
+    type=click.IntRange(min=1, max=MAX_PLACED_PODS),
+    metavar="N",
+    help="Place this many, one after another; the default is as many as fit.",
+)
+@click.option("--preempt", "preempts", is_flag=True, help="Let them preempt pods of lower priority.")
+@click.option("--after-pending", "after_pending", is_flag=True, help="Place the pending pods first.")
+@deciding_options
+def fit(
+    *, inputs: DecisionInputs, change: tuple[str, ...], replicas: int | None, preempts: bool, after_pending: bool
+) -> None:
+    """Count how many pods like this one fit, where, and what limits their number, by the shape of nodes.
+
+    The file has one pod or one workload. Name the cluster before the word fit, or with --cluster or --context.
+    """
+    from podium.app.planning.questions.fit import FitOptions, fit_answer, fit_target
+
+    inputs.refuse_parts_but(("nodes",), "fit")
+    if inputs.samples and replicas is None:
+        raise click.UsageError("--outcomes: give a number with --replicas N; pods that fit are counted, not placed.")
+    target, others = fit_target(inputs.read_files(change, "No pod is named: give its file with -f."))
+    loaded = inputs.load(separately=True).with_(*others)
+    with inputs.progress("deciding"):
+        answer = fit_answer(loaded, target, FitOptions(replicas, preempts, after_pending, inputs.samples))
+    inputs.show(answer)
+
+
+@click.command(cls=Command)
+@click.argument("target")
+@optional_source_options
+@click.option(
+    "-n",
+    "--namespace",
+    default="default",
+    show_default=True,
+    help="The namespace of a TARGET given without one.",
+)
+@deciding_options
+def survive(*, inputs: DecisionInputs, target: str, namespace: str) -> None:
+    """Explain whether TARGET survives: which pods could preempt it now, and what would protect it.
+
+    TARGET is a pod that has a node, a name or namespace/name, or a workload such as deploy/web. All pending pods are
+    decided about in queue order, including the replacements of preempted pods. If TARGET is preempted, the smallest
+    changes that protect it are searched, each by deciding again: of its priority, policy, budget or requests, of the
+    preemptors, or of the nodes.
+    """
+    from podium.app.planning.questions.survive import survive_answer
+
+    inputs.refuse_parts_but(("pods",), "survive")
+    loaded = inputs.load()
+    with inputs.progress("deciding"):
+        answer = survive_answer(loaded, target, namespace, samples=inputs.samples)
+    inputs.show(answer)
+
 
 _EPILOG = """
 \b
@@ -21,7 +107,7 @@ Examples: what would happen if a node were drained, a zone went down, something 
   podium plan fail -l topology.kubernetes.io/zone=b -f cluster.json
   podium plan -f cluster.json deploy -f new.yaml
 
-Exit codes: 0 answered, 1 something is wrong with the input, 2 something was found that --fail-on names.
+Exit codes: 0 answered, 1 an error in the input or the options, 2 a finding that --fail-on names.
 """
 _NO_CHANGE = "No change is named: give its files with -f."
 
@@ -31,10 +117,10 @@ _NO_CHANGE = "No change is named: give its files with -f."
 @override_option
 @click.pass_context
 def plan(ctx: click.Context, source: Source) -> None:
-    """Say what a change, an outage or a drain would do to each workload; nothing is changed anywhere.
+    """Predict what a change, an outage or a drain would do to each workload; nothing is changed anywhere.
 
-    The cluster is what the files, a snapshot or a context say. What is asked is played in virtual time, and so is what
-    would happen without it; the answer is the difference.
+    The cluster comes from files, a snapshot or a context. The change is played in virtual time, and so is the cluster
+    without it; the answer is the difference.
     """
     ctx.obj = source
 
@@ -43,15 +129,20 @@ def plan(ctx: click.Context, source: Source) -> None:
 @node_arguments
 @optional_source_options
 @click.option("--parallel", is_flag=True, help="Drain the nodes at once; otherwise one after another.")
-@click.option("--timeout", type=Duration(), help="Give each drain up after so long; otherwise it waits for ever.")
-@click.option("--grace-period", type=click.IntRange(min=0), metavar="SECONDS", help="Instead of the pods' own.")
-@click.option("--force", is_flag=True, help="Evict pods, too, that nobody makes again.")
-@click.option("--delete-emptydir-data", is_flag=True, help="Evict pods, too, whose emptyDir volumes go with them.")
+@click.option("--timeout", type=Duration(), help="Give up each drain after this time; the default is never.")
+@click.option(
+    "--grace-period",
+    type=click.IntRange(min=0),
+    metavar="SECONDS",
+    help="The grace period of all pods.",
+)
+@click.option("--force", is_flag=True, help="Also evict pods without a controller.")
+@click.option("--delete-emptydir-data", is_flag=True, help="Also evict pods with emptyDir volumes, whose data is lost.")
 @click.option("--disable-eviction", is_flag=True, help="Delete the pods past their disruption budgets.")
 @playing_options
 def drain(
     *,
-    asking: Playing,
+    inputs: RunInputs,
     nodes: Sequence[str],
     selector: str,
     parallel: bool,
@@ -61,122 +152,115 @@ def drain(
     delete_emptydir_data: bool,
     disable_eviction: bool,
 ) -> None:
-    """Drain nodes: how long it takes, which budget holds whom, what blocks it and how to unblock that.
+    """Drain nodes: how long that takes, which budget holds which pods, what blocks it and how to unblock that.
 
-    As `kubectl drain --ignore-daemonsets` does: the nodes are cordoned, then drained one after another.
+    As with `kubectl drain --ignore-daemonsets`, the nodes are cordoned, then drained one after another.
     """
-    from podium.app.planning.nodes import chosen_nodes
-    from podium.app.planning.questions.drain import DrainWishes, drain_answer, drain_question
+    from podium.app.planning.questions import nodes as questions
 
-    wishes = DrainWishes(parallel, timeout, grace_period, force, delete_emptydir_data, disable_eviction)
-    read = asking.read()
-    chosen = chosen_nodes(read, nodes, selector)
-    asking.show(drain_answer(asking.play(read, drain_question(chosen, wishes)), chosen, "" if nodes else selector))
+    options = questions.DrainOptions(parallel, timeout, grace_period, force, delete_emptydir_data, disable_eviction)
+    with inputs.run(inputs.read()) as run:
+        answer = questions.drain(run, nodes, selector, options)
+    inputs.show(answer)
 
 
 @plan.command(cls=Command)
 @node_arguments
 @optional_source_options
-@click.option("--for", "for_ns", type=Duration(), help="Let them come back after so long; otherwise they stay down.")
+@click.option("--for", "for_ns", type=Duration(), help="Let them come back after this time; the default is never.")
 @playing_options
-def fail(*, asking: Playing, nodes: Sequence[str], selector: str, for_ns: int | None) -> None:
-    """Let nodes fail at once: who loses pods, who gets them back and when, and who does not.
+def fail(*, inputs: RunInputs, nodes: Sequence[str], selector: str, for_ns: int | None) -> None:
+    """Let nodes fail at once: which workloads lose pods, which get them back and when, and which do not.
 
-    A zone fails with -l topology.kubernetes.io/zone=b. Their machines stop without a word; that pods are lost is found
-    out as in a cluster, by heartbeats that do not come and the taint that follows.
+    A zone fails with -l topology.kubernetes.io/zone=b. The failure is noticed as in a cluster: by missing heartbeats
+    and the taint that follows.
     """
-    from podium.app.planning.nodes import chosen_nodes
-    from podium.app.planning.questions.fail import fail_answer, fail_question
+    from podium.app.planning.questions import nodes as questions
 
-    read = asking.read()
-    chosen = chosen_nodes(read, nodes, selector)
-    asking.show(fail_answer(asking.play(read, fail_question(chosen, for_ns)), chosen, "" if nodes else selector))
+    with inputs.run(inputs.read()) as run:
+        answer = questions.fail(run, nodes, selector, for_ns)
+    inputs.show(answer)
 
 
 @plan.command(cls=Command)
-@change_options("Manifests of what is deployed: Pods, Deployments, Jobs, and what they need.")
+@change_options("The manifests to deploy: Pods, Deployments, Jobs, and what they need.")
 @playing_options
-def deploy(*, asking: Playing, change: tuple[str, ...]) -> None:
-    """Deploy something: where each pod goes, whom it preempts, where those go, whom they preempt in turn, to the end.
+def deploy(*, inputs: RunInputs, change: tuple[str, ...]) -> None:
+    """Deploy something: where each pod goes, which pods it preempts, where those go, and which they preempt in turn.
 
-    The files are what is deployed; the cluster is named before the word deploy, or with --cluster or --context.
+    Name the cluster before the word deploy, or with --cluster or --context.
     """
-    from podium.app.planning.questions.deploy import deploy_answer, deploy_question, deployed
+    from podium.app.planning.questions.deploy import deploy
 
-    objects = asking.read_files(change, _NO_CHANGE)
-    question = deploy_question(objects)
-    asking.show(deploy_answer(asking.play(asking.read(), question), deployed(objects)))
+    objects = inputs.read_files(change, _NO_CHANGE)
+    with inputs.run(inputs.read_separately()) as run:
+        answer = deploy(run, objects)
+    inputs.show(answer)
 
 
 @plan.command("set", cls=Command)
 @click.argument("target", metavar="KIND/NAME")
 @click.argument("assignments", nargs=-1, metavar="FIELD=VALUE...")
-@click.option("-n", "--namespace", default="", help="The namespace of the object; it may also stand before its name.")
+@click.option("-n", "--namespace", default="", help="The object's namespace; it may also precede its name.")
 @optional_source_options
 @playing_options
-def set_fields(*, asking: Playing, target: str, assignments: Sequence[str], namespace: str) -> None:
+def set_fields(*, inputs: RunInputs, target: str, assignments: Sequence[str], namespace: str) -> None:
     """Change fields of an object: replicas=5, priorityClassName=high, requests.cpu=2, minAvailable=3, value=1000.
 
     A field is one of the object, of its spec, of its pods, or (requests, limits) of their container, with dots between
-    the names; of several containers the one is named first, as in main:requests.cpu=2. FIELD- takes a field away.
+    the names; of several containers the one is named first, as in main:requests.cpu=2. FIELD- removes a field.
     """
-    from podium.app.planning.questions.change import change_answer, change_question, changes_set
+    from podium.app.planning.questions.change import set_fields
 
-    read = asking.read()
-    changes = changes_set(read, target, assignments, namespace)
-    asking.show(change_answer(asking.play(read, change_question("set", changes)), changes))
+    with inputs.run(inputs.read()) as run:
+        answer = set_fields(run, target, assignments, namespace)
+    inputs.show(answer)
 
 
 @plan.command(cls=Command)
 @change_options("Strategic merge patches, each with the kind and name of its object.")
 @playing_options
-def patch(*, asking: Playing, change: tuple[str, ...]) -> None:
+def patch(*, inputs: RunInputs, change: tuple[str, ...]) -> None:
     """Patch objects of any kind, classes and budgets included: any field of them.
 
-    A file holds what changes, with apiVersion, kind and name. What it does not say stays. The cluster is named before
-    the word patch, or with --cluster or --context.
+    A file holds the changed fields, with apiVersion, kind and name. Name the cluster before the word patch, or with
+    --cluster or --context.
     """
-    from podium.app.planning.patches import read_patches
-    from podium.app.planning.questions.change import change_answer, change_question, changes_patched
+    from podium.app.planning.questions.change import patch, read_patches
 
     if not change:
         raise click.UsageError(_NO_CHANGE)
     patches = read_patches(change)
-    read = asking.read()
-    changes = changes_patched(read, patches)
-    asking.show(change_answer(asking.play(read, change_question("patch", changes)), changes))
+    with inputs.run(inputs.read_separately()) as run:
+        answer = patch(run, patches)
+    inputs.show(answer)
 
 
 @plan.command(cls=Command)
 @click.option(
-    "--add", type=click.IntRange(min=1, max=MOST_ADDED), metavar="N", help="How many nodes come, of each kind."
+    "--add",
+    type=click.IntRange(min=1, max=MAX_ADDED_NODES),
+    metavar="N",
+    help="The number of nodes to add of each kind.",
 )
-@click.option("--like", metavar="NODE", default="", help="A node of the cluster that they are like.")
-@click.option("--remove", multiple=True, metavar="NODE", help="A node that is drained and goes. May be repeated.")
-@click.option("-l", "--selector", default="", metavar="LABELS", help="The nodes with these labels go.")
-@change_options("Nodes that come.")
+@click.option("--like", metavar="NODE", default="", help="The node of the cluster to copy.")
+@click.option("--remove", multiple=True, metavar="NODE", help="A node to drain and remove. May be repeated.")
+@click.option("-l", "--selector", default="", metavar="LABELS", help="Remove the nodes with these labels.")
+@change_options("The nodes to add.")
 @playing_options
 def nodes(
-    *, asking: Playing, change: tuple[str, ...], add: int | None, like: str, remove: Sequence[str], selector: str
+    *, inputs: RunInputs, change: tuple[str, ...], add: int | None, like: str, remove: Sequence[str], selector: str
 ) -> None:
-    """Add nodes, remove nodes, or both: who finds a place then, and who loses one.
+    """Add nodes, remove nodes, or both: which pods find a node then, and which lose one.
 
-    Nodes that go are drained first, one after another, pods that nobody makes again included, within their budgets.
+    Removed nodes are drained first, one after another, within budgets; pods without a controller are evicted, too.
     """
-    from podium.app.planning.nodes import chosen_nodes
-    from podium.app.planning.questions.nodes import NodeChange, nodes_answer, nodes_from, nodes_like, nodes_question
+    from podium.app.planning.questions.nodes import change_nodes
 
-    if add is not None and not like and not change:
-        raise click.UsageError("--add: say which with --like NODE, or with -f FILE.")
-    if like and add is None:
-        raise click.UsageError("--like: say how many with --add N.")
-    files = asking.read_files(change)
-    read = asking.read()
-    added = nodes_like(read, chosen_nodes(read, [like])[0], add or 1) if like else []
-    added += nodes_from(read, files, add or 1)
-    removed = chosen_nodes(read, remove, selector) if remove or selector else []
-    wanted = NodeChange(tuple(added), tuple(removed))
-    asking.show(nodes_answer(asking.play(read, nodes_question(wanted)), wanted))
+    files = inputs.read_files(change)
+    with inputs.run(inputs.read_separately()) as run:
+        answer = change_nodes(run, files, add=add or 0, like=like, remove=remove, selector=selector)
+    inputs.show(answer)
 
 
 @plan.command(cls=Command)
@@ -186,65 +270,71 @@ def nodes(
     "rescheduler_file",
     metavar="FILE",
     default="",
-    help="A ReschedulerConfiguration, or a DeschedulerPolicy; without it, a cautious one.",
+    help="A ReschedulerConfiguration or a DeschedulerPolicy; the default is a cautious one.",
 )
 @playing_options
-def reschedule(*, asking: Playing, rescheduler_file: str) -> None:
-    """Put the cluster in order: which pods a rescheduler would move where and why, and what that does to workloads."""
-    from podium.app.console.progress import ProgressBar
-    from podium.app.planning.questions.reschedule import report_of, reschedule_answer, reschedule_question
+def reschedule(*, inputs: RunInputs, rescheduler_file: str) -> None:
+    """Reschedule pods: which ones a rescheduler would move where and why, and what that does to workloads."""
+    from podium.app.planning.questions.reschedule import reschedule
     from podium.framework.rescheduling.configuration import default_rescheduler, load_rescheduler
 
     rescheduler = load_rescheduler(rescheduler_file) if rescheduler_file else default_rescheduler()
-    read = asking.read()
-    with ProgressBar("planning"):
-        report = report_of(read, rescheduler, asking.options)
-    played = asking.play(read, reschedule_question(report)) if report.moves else None
-    asking.show(reschedule_answer(report, played))
+    with inputs.run(inputs.read(), "planning") as run:
+        answer = reschedule(run, rescheduler)
+    inputs.show(answer)
 
 
 @plan.command(cls=Command)
 @optional_source_options
 @click.option(
-    "--before", "before_files", metavar="FILE", multiple=True, help="The first setting; without it, what was read."
+    "--before", "before_files", metavar="FILE", multiple=True, help="The first setting; the default is the cluster."
 )
 @click.option("--after", "after_files", metavar="FILE", multiple=True, help="The second setting. May be repeated.")
 @click.option(
-    "--renew-priorities", "renews_priorities", is_flag=True, help="Give pods the priority that their class has then."
+    "--renew-priorities", "renews_priorities", is_flag=True, help="Give pods the priority that their class then has."
 )
 @playing_options
-def diff(*, asking: Playing, before_files: Sequence[str], after_files: Sequence[str], renews_priorities: bool) -> None:
+def diff(
+    *, inputs: RunInputs, before_files: Sequence[str], after_files: Sequence[str], renews_priorities: bool
+) -> None:
     """Compare two settings over one cluster: which workloads gain, lose or move.
 
-    A setting is files: objects such as priority classes, budgets and policies, which take the place of those that were
-    read; a KubeSchedulerConfiguration; a ReschedulerConfiguration; a Scenario, for its autoscaler and all else in its
-    spec. Both are played for as long, with the same seed.
+    A setting is files: objects such as priority classes, budgets and policies, which replace those of the cluster; a
+    KubeSchedulerConfiguration; a ReschedulerConfiguration; a Scenario, for its autoscaler and all else in its spec.
+    Both are played for the same time, with the same seed.
     """
-    from podium.app.console.progress import ProgressBar
-    from podium.app.planning.questions.diff import diff_answer, play_diff
-    from podium.app.planning.settings import read_setting
+    from podium.app.planning.questions.diff import diff, read_setting
 
     if not after_files:
         raise click.UsageError("No setting is named: give its files with --after.")
-    before = read_setting(_setting_name(before_files), asking.read_files(before_files))
-    after = read_setting(_setting_name(after_files), asking.read_files(after_files))
-    read = asking.read()
-    with ProgressBar("preparing") as bar:
-        played = play_diff(
-            read,
-            before,
-            after,
-            asking.options,
-            renews_priorities=renews_priorities,
-            stories=asking.stories,
-            progress=lambda share, what: bar.update(share, lambda: what),
-        )
-    asking.save_played(played, after.options(asking.options))
-    asking.show(diff_answer(played, before, after))
+    before, after = (
+        read_setting(_setting_name(files), inputs.read_files(files)) for files in (before_files, after_files)
+    )
+    with inputs.run(inputs.read(), "preparing") as run:
+        answer = diff(run, before, after, renews_priorities=renews_priorities)
+    inputs.show(answer)
+
+
+@plan.command(cls=Command)
+@optional_source_options
+@click.option("--to", required=True, metavar="VERSION", help="The Kubernetes version of the control plane, like 1.36.")
+@playing_options
+def upgrade(*, inputs: RunInputs, to: str) -> None:
+    """Upgrade the control plane: which pods run, wait or go elsewhere with another Kubernetes version.
+
+    The cluster is played with its own version (--kubernetes-version, or what the files say) and with the other one, for
+    the same time, with the same seed. The answer names fields and API versions in use whose meaning changes, and what
+    is new in the other version.
+    """
+    from podium.app.planning.questions.upgrade import upgrade
+
+    with inputs.run(inputs.read(), "preparing") as run:
+        answer = upgrade(run, to)
+    inputs.show(answer)
 
 
 def _setting_name(files: Sequence[str]) -> str:
-    """What a side is called: its files without their folders."""
+    """Return the name of a setting: its files without their folders."""
     return " and ".join(file.rstrip("/").rpartition("/")[2] for file in files) or "the cluster as it is"
 
 

@@ -1,23 +1,28 @@
-"""What a plan does to each workload and node, less what would have happened anyway; and what is to be found in that."""
+"""The impact of a plan on each workload and node, compared with the run without the plan, and its findings."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from podium.app.planning.answer import Finding, Held, NodeImpact, WorkloadImpact
-from podium.app.planning.finding_codes import FINDING_CODES
+from podium.app.console.cells import counted
+from podium.app.planning.constants import FINDING_CODES
 from podium.app.simulating.timeline import whole_reason
-from podium.decide.gangs.group_placement import UNSCHEDULABLE
-from podium.machines.grounds import GANG_RELEASE
-from podium.sim.results.final_nodes import FinalNode
-from podium.sim.results.readiness import WorkloadReadiness
-from podium.sim.results.result import Result
-from podium.sim.sim_event import seconds
+from podium.controllers.actions import GANG_RELEASE
+from podium.decide.gang_placement import UNSCHEDULABLE
+from podium.sim.history import seconds
+from podium.store.verbs.eviction import RATE_CAUSE
+
+# Questions that are not played answer without loading the simulator.
+if TYPE_CHECKING:
+    from podium.sim.results.holds import Hold
+    from podium.sim.results.readiness import WorkloadReadiness
+    from podium.sim.results.result import FinalNode, Result
 
 PREEMPTION = "preemption"
-_MOST_SUBJECTS = 20
+_MAX_SUBJECTS = 20
 _CAUSES = {
     "PreemptionByScheduler": PREEMPTION,
     "TerminationByKubelet": "pressure",
@@ -26,25 +31,127 @@ _CAUSES = {
 }
 _EVICTORS = {"scenario": "eviction", GANG_RELEASE: "gang release"}
 _DELETION = "deletion"
+_DRAIN_CODES = {"timed-out": "timeout", "blocked": "blocked", "running": "blocked", "refused": "refused"}
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFinding:
+    """Something that users may want to be warned of: its code, a sentence, and the objects that it is about."""
+
+    code: str
+    message: str
+    subjects: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.code not in FINDING_CODES:
+            raise ValueError(f"{self.code} is no code of a finding")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"code": self.code, "message": self.message, "subjects": list(self.subjects)}
+
+
+@dataclass(frozen=True, slots=True)
+class HeldEvictions:
+    """How long a budget refused evictions of a workload's pods, and of how many; ``ended``: it allowed all at last."""
+
+    budget: str
+    seconds: float
+    pods: int
+    ended: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"budget": self.budget, "seconds": self.seconds, "pods": self.pods, "ended": self.ended}
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadImpact:
+    """The impact on one workload, as in `Deployment default/web`, compared with the run without the plan.
+
+    `ready_before` counts ready pods at the start, `lowest` the fewest at any time, `ready_after` and `wanted` those at
+    the end, `ready_anyway` those at the end without the plan. All else is the difference that the plan makes: `missing`
+    pods at the end, `pending` pods that wait for a node at the end, of these `stuck` if none is missing (a rollout that
+    cannot go on), `disruptions` by cause, and `held` evictions. `short_seconds` is how long the workload had fewer
+    ready pods than it wants, `pending_seconds` how long its pods waited for nodes in sum; both are negative if the plan
+    helps. `why` is the reason for missing or waiting pods, "" if there are none.
+    """
+
+    workload: str
+    ready_before: int
+    lowest: int
+    ready_after: int
+    ready_anyway: int
+    wanted: int
+    missing: int
+    pending: int
+    short_seconds: float
+    pending_seconds: float
+    disruptions: Mapping[str, int] = field(default_factory=dict)
+    held: tuple[HeldEvictions, ...] = ()
+    is_new: bool = False
+    why: str = ""
+    stuck: int = 0
+
+    @property
+    def short_lasts(self) -> bool:
+        """Return whether the shortage that `short_seconds` measures goes on past the end of the run."""
+        return bool(self.missing and self.short_seconds)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "workload": self.workload,
+            "readyBefore": self.ready_before,
+            "lowestReady": self.lowest,
+            "readyAfter": self.ready_after,
+            "readyWithoutPlan": self.ready_anyway,
+            "wanted": self.wanted,
+            "missing": self.missing,
+            "pending": self.pending,
+            "stuck": self.stuck,
+            "shortSeconds": self.short_seconds,
+            "shortLasts": self.short_lasts,
+            "pendingSeconds": self.pending_seconds,
+            "disruptions": dict(self.disruptions),
+            "held": [held.to_dict() for held in self.held],
+            "isNew": self.is_new,
+            "why": self.why or None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class NodeImpact:
+    """The impact on one node: `change` is added, emptied, gone, down, not ready or cordoned."""
+
+    node: str
+    change: str
+    pods_before: int
+    pods_after: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "node": self.node,
+            "change": self.change,
+            "podsBefore": self.pods_before,
+            "podsAfter": self.pods_after,
+        }
 
 
 def impact_of(result: Result, baseline: Result) -> tuple[WorkloadImpact, ...]:
-    """The workloads to which the plan does something: the hardest hit first, then by name."""
+    """Return the affected workloads, the most affected first, then by name."""
     anyway = {workload.workload: workload for workload in baseline.measures.workloads}
     disrupted, disrupted_anyway = _disruptions(result), _disruptions(baseline)
-    held, reasons = _held(result), _Reasons(result)
+    held, reasons = _held(result, baseline), _Reasons(result)
     found = []
     for workload in result.measures.workloads:
         label = workload.workload
         before = anyway.get(label)
         causes = disrupted[label] - disrupted_anyway[label]
-        if causes or label in held or _is_other(workload, before):
+        if causes or label in held or before is None or _state(workload) != _state(before):
             found.append(_impact(workload, before, causes, tuple(held.get(label, ())), reasons))
-    return tuple(sorted(found, key=_by_weight))
+    return tuple(sorted(found, key=_order))
 
 
 def nodes_of(result: Result, baseline: Result) -> tuple[NodeImpact, ...]:
-    """The nodes to which the plan does something, by name: whatever it does not only take pods from or add pods to."""
+    """Return the affected nodes by name, without those that only gain or lose pods."""
     anyway = {node.name: _change(node) for node in baseline.nodes}
     changes = ((node, _change(node)) for node in result.nodes)
     return tuple(
@@ -54,29 +161,84 @@ def nodes_of(result: Result, baseline: Result) -> tuple[NodeImpact, ...]:
     )
 
 
-def findings_of(result: Result, impact: Sequence[WorkloadImpact], baseline: Result) -> list[Finding]:
-    """What is found in the impact, in the order of the codes."""
+def findings_of(result: Result, impact: Sequence[WorkloadImpact], baseline: Result) -> list[PlanFinding]:
+    """Return the findings in the order of their codes."""
     found = [
         *_disrupted(impact),
         *_of_workloads(impact),
         *_budgets(result, baseline),
-        *_drains(result),
+        *_drains(result, baseline),
         *_refusals(result, baseline),
     ]
     order = list(FINDING_CODES)
     return sorted(found, key=lambda finding: order.index(finding.code))
 
 
+def impact_text(impact: Sequence[WorkloadImpact]) -> str:
+    """Return the impact in a few words."""
+    causes = sorted(counts_of(impact).items(), key=lambda item: (item[0] != PREEMPTION, -item[1], item[0]))
+    parts = [f"{counted(number, 'pod')} disrupted by {cause}" for cause, number in causes]
+    missing = sum(workload.missing for workload in impact)
+    if missing:
+        hit = sum(bool(workload.missing) for workload in impact)
+        parts.append(f"{counted(missing, 'pod')} of {counted(hit, 'workload')} missing at the end")
+    stuck = [workload for workload in impact if workload.stuck]
+    if stuck:
+        some = stuck[0].workload if len(stuck) == 1 else f"{len(stuck):,} workloads"
+        parts.append(f"the rollout of {some} is stuck")
+    if impact and not missing and not stuck:
+        parts.append("no further pod is missing at the end")
+    return "; ".join(parts) or "no workload is affected"
+
+
+def anyway_of(result: Result, baseline: Result) -> dict[str, int]:
+    """Return how many pods wait at the end, are preempted and are evicted both with the plan and without it.
+
+    Pods are counted by workload. These are the pods that the impact leaves out.
+    """
+    of: dict[str, Callable[[dict[str, Any]], bool]] = {
+        "pending": lambda pod: pod["state"] == "pending",
+        "preempted": lambda pod: cause_of(pod) == PREEMPTION,
+        "evicted": lambda pod: bool(pod["evictedBy"]),
+    }
+    return {what: (_count(result, counts) & _count(baseline, counts)).total() for what, counts in of.items()}
+
+
+def _count(result: Result, counts: Callable[[dict[str, Any]], bool]) -> Counter[str]:
+    return Counter(pod["workload"] for pod in result.pods if counts(pod))
+
+
+def new_holds(result: Result, baseline: Result) -> list[Hold]:
+    """Return the evictions that were refused with the plan, less those refused for as long without it."""
+    anyway = Counter(map(_hold_key, baseline.measures.holds))
+    found = []
+    for hold in result.measures.holds:
+        key = _hold_key(hold)
+        if anyway[key]:
+            anyway[key] -= 1
+        else:
+            found.append(hold)
+    return found
+
+
+def _hold_key(hold: Hold) -> tuple[object, ...]:
+    return hold.pod, hold.uid, hold.by, hold.budgets, hold.until_ns is None
+
+
+def refused_workloads(result: Result, baseline: Result) -> list[dict[str, Any]]:
+    """Return the entries of `summary["short"]` of workloads that are refused more pods than without the plan."""
+    anyway = {short["workload"]: short["wants"] - short["has"] for short in baseline.summary["short"]}
+    return [
+        short for short in result.summary["short"] if short["wants"] - short["has"] > anyway.get(short["workload"], 0)
+    ]
+
+
 def counts_of(impact: Sequence[WorkloadImpact]) -> Counter[str]:
-    """How many pods are disrupted for which cause, over all workloads."""
+    """Return the number of disrupted pods by cause, over all workloads."""
     found: Counter[str] = Counter()
     for workload in impact:
         found.update(workload.disruptions)
     return found
-
-
-def _is_other(workload: WorkloadReadiness, before: WorkloadReadiness | None) -> bool:
-    return before is None or _state(workload) != _state(before)
 
 
 def _state(workload: WorkloadReadiness) -> tuple[int, ...]:
@@ -94,7 +256,7 @@ def _impact(
     workload: WorkloadReadiness,
     before: WorkloadReadiness | None,
     causes: Counter[str],
-    held: tuple[Held, ...],
+    held: tuple[HeldEvictions, ...],
     reasons: _Reasons,
 ) -> WorkloadImpact:
     short, pending = workload.short_ns, workload.pending_ns
@@ -108,7 +270,7 @@ def _impact(
         ready_anyway=before.ready if before is not None else 0,
         wanted=workload.wanted,
         missing=missing,
-        pending=workload.pending,
+        pending=waiting,
         short_seconds=seconds(short - (before.short_ns if before is not None else 0)),
         pending_seconds=seconds(pending - (before.pending_ns if before is not None else 0)),
         disruptions=dict(sorted(causes.items())),
@@ -123,13 +285,13 @@ def _missing(workload: WorkloadReadiness) -> int:
     return max(workload.wanted - workload.ready, 0)
 
 
-def _by_weight(impact: WorkloadImpact) -> tuple[int, bool, int, float, str]:
+def _order(impact: WorkloadImpact) -> tuple[int, bool, int, float, str]:
     disrupted = sum(impact.disruptions.values())
     return (-impact.missing, not impact.is_new, -disrupted, -impact.short_seconds, impact.workload)
 
 
 def _disruptions(result: Result) -> defaultdict[str, Counter[str]]:
-    """By workload, how many pods were disrupted for which cause in the run."""
+    """Return by workload the number of pods disrupted in the run, by cause."""
     found: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for pod in result.pods:
         cause = cause_of(pod)
@@ -139,7 +301,7 @@ def _disruptions(result: Result) -> defaultdict[str, Counter[str]]:
 
 
 def cause_of(pod: dict[str, Any]) -> str:
-    """Why a pod of a result was disrupted, in a word or two; "" for one that was not."""
+    """Return why a pod of a result was disrupted, in a word or two; "" if it was not."""
     if pod["evictedBy"]:
         return _EVICTORS.get(pod["evictedBy"], str(pod["evictedBy"]))
     if pod["disruption"]:
@@ -148,11 +310,11 @@ def cause_of(pod: dict[str, Any]) -> str:
     return _DELETION if was_running and pod["state"] in ("terminated", "terminating") else ""
 
 
-def _held(result: Result) -> dict[str, list[Held]]:
-    """By workload, which budgets held its pods."""
+def _held(result: Result, baseline: Result) -> dict[str, list[HeldEvictions]]:
+    """Return by workload which budgets held its pods, and would not without the plan."""
     measures = result.measures
     found: dict[str, dict[str, list[tuple[float, bool]]]] = {}
-    for hold in measures.holds:
+    for hold in new_holds(result, baseline):
         workload = measures.workload_of[hold.uid]
         until = measures.end_ns if hold.until_ns is None else hold.until_ns
         entry = (seconds(until - hold.from_ns), hold.until_ns is not None)
@@ -160,7 +322,7 @@ def _held(result: Result) -> dict[str, list[Held]]:
             found.setdefault(workload, {}).setdefault(budget, []).append(entry)
     return {
         workload: [
-            Held(budget, max(lasted for lasted, _ in times), len(times), all(ended for _, ended in times))
+            HeldEvictions(budget, max(lasted for lasted, _ in times), len(times), all(ended for _, ended in times))
             for budget, times in sorted(by_budget.items())
         ]
         for workload, by_budget in found.items()
@@ -168,8 +330,6 @@ def _held(result: Result) -> dict[str, list[Held]]:
 
 
 class _Reasons:
-    """Why workloads have too few ready pods at the end of a run."""
-
     def __init__(self, result: Result) -> None:
         self._pods: dict[str, list[dict[str, Any]]] = {}
         for pod in result.pods:
@@ -184,20 +344,20 @@ class _Reasons:
         self._down = {node.name for node in result.nodes if {"down", "not ready", "gone"} & set(node.marks)}
 
     def of(self, workload: str) -> str:
-        """The reason, of the most pods that are not ready.
+        """Return the most frequent reason of the pods that are not ready.
 
-        Pods that wait for others of their gang count where none says why these do not fit; pods that end where none
-        else is on its way.
+        A gang's pods that wait for others count only if no pod has a better reason; pods that terminate count only if
+        there are no others.
         """
         if workload in self._refused:
             return self._refused[workload]
         pods = self._pods.get(workload, [])
         for ends in (False, True):
             alike = Counter(filter(None, (self._why(pod) for pod in pods if (pod["state"] == "terminating") is ends)))
-            telling = [why for why in alike if not why.startswith(UNSCHEDULABLE)]
+            specific = [why for why in alike if not why.startswith(UNSCHEDULABLE)]
             if alike:
-                return min(telling or alike, key=lambda why: (-alike[why], why))
-        return "nobody makes its pods again" if pods else "it has no pods"
+                return min(specific or alike, key=lambda why: (-alike[why], why))
+        return "no controller replaces its pods" if pods else "it has no pods"
 
     def _why(self, pod: dict[str, Any]) -> str:
         match pod["state"]:
@@ -230,84 +390,93 @@ def _change(node: FinalNode) -> str:
     return "cordoned" if "cordoned" in node.marks else ""
 
 
-def _pods(number: int) -> str:
-    return f"{number:,} pod{'' if number == 1 else 's'}"
-
-
 def _named(workloads: Sequence[str], most: int = 3) -> str:
     if len(workloads) <= most + 1:
         return ", ".join(workloads)
     return f"{', '.join(workloads[:most])} and {len(workloads) - most:,} more"
 
 
-def _disrupted(impact: Sequence[WorkloadImpact]) -> Iterator[Finding]:
+def _disrupted(impact: Sequence[WorkloadImpact]) -> Iterator[PlanFinding]:
     counts = counts_of(impact)
     evicted = sum(number for cause, number in counts.items() if cause not in (PREEMPTION, _DELETION))
     preempted = counts[PREEMPTION]
     for code, number, done in (("preempt", preempted, "preempted"), ("evict", evicted, "evicted")):
         if number:
-            whose = [
+            workloads = [
                 workload.workload
                 for workload in impact
                 if any(
-                    (cause == PREEMPTION) is (code == "preempt") for cause in workload.disruptions if cause != _DELETION
+                    (cause == PREEMPTION) is (code == "preempt") for cause in workload.disruptions.keys() - {_DELETION}
                 )
             ]
             verb = "is" if number == 1 else "are"
-            message = f"{_pods(number)} {verb} {done}: {_named(whose)}"
-            yield Finding(code, message, tuple(whose[:_MOST_SUBJECTS]))
+            message = f"{counted(number, 'pod')} {verb} {done}: {_named(workloads)}"
+            yield PlanFinding(code, message, tuple(workloads[:_MAX_SUBJECTS]))
 
 
-def _of_workloads(impact: Sequence[WorkloadImpact]) -> Iterator[Finding]:
+def _of_workloads(impact: Sequence[WorkloadImpact]) -> Iterator[PlanFinding]:
     waiting = [workload for workload in impact if workload.pending and (workload.missing or workload.stuck)]
-    for workload in waiting[:_MOST_SUBJECTS]:
-        message = f"{_pods(workload.pending)} of {workload.workload} wait: {workload.why}"
-        yield Finding("unschedulable", message, (workload.workload,))
+    for workload in waiting[:_MAX_SUBJECTS]:
+        verb = "waits" if workload.pending == 1 else "wait"
+        message = f"{counted(workload.pending, 'pod')} of {workload.workload} {verb}: {workload.why}"
+        yield PlanFinding("unschedulable", message, (workload.workload,))
     for workload in impact:
         if workload.short_seconds > 0 and not workload.is_new:
             message = (
                 f"{workload.workload} has fewer ready pods than it wants ({workload.wanted:,}), "
                 f"{workload.lowest:,} at the least"
             )
-            yield Finding("short", message, (workload.workload,))
+            yield PlanFinding("short", message, (workload.workload,))
         if workload.missing:
             message = f"{workload.workload} ends with {workload.ready_after:,} of {workload.wanted:,} ready"
-            yield Finding("not-ready", f"{message}: {workload.why}", (workload.workload,))
+            yield PlanFinding("not-ready", f"{message}: {workload.why}", (workload.workload,))
 
 
-def _budgets(result: Result, baseline: Result) -> Iterator[Finding]:
+def _budgets(result: Result, baseline: Result) -> Iterator[PlanFinding]:
     held: dict[str, set[str]] = {}
-    for hold in result.measures.holds:
+    used_up: dict[str, str] = {}
+    for hold in new_holds(result, baseline):
         for budget in hold.budgets:
             held.setdefault(budget, set()).add(hold.pod)
+            if hold.cause == RATE_CAUSE:
+                used_up.setdefault(budget, hold.message.partition(": ")[2])
     for budget, pods in sorted(held.items()):
         names = sorted(pods)
-        yield Finding("budget", f"budget {budget} holds {_named(names)}", (budget, *names[:_MOST_SUBJECTS]))
+        why = f": {used_up[budget]}" if budget in used_up else ""
+        yield PlanFinding("budget", f"budget {budget} holds {_named(names)}{why}", (budget, *names[:_MAX_SUBJECTS]))
     anyway = {budget.budget: budget.below_ns for budget in baseline.measures.budgets}
     for health in result.measures.budgets:
         below_ns = health.below_ns - anyway.get(health.budget, 0)
         if below_ns > 0 or (health.healthy < health.desired and not anyway.get(health.budget)):
             message = f"budget {health.budget} wants {health.desired:,} healthy pods and has {health.lowest:,}"
-            yield Finding("budget", message, (health.budget,))
+            yield PlanFinding("budget", message, (health.budget,))
 
 
-def _drains(result: Result) -> Iterator[Finding]:
-    codes = {"timed-out": "timeout", "blocked": "blocked", "running": "blocked", "refused": "refused"}
+def _drains(result: Result, baseline: Result) -> Iterator[PlanFinding]:
+    anyway = {(drain["node"], drain["state"]) for drain in baseline.summary["drains"]}
     for drain in result.summary["drains"]:
-        if drain["state"] in codes:
+        if drain["state"] in _DRAIN_CODES and (drain["node"], drain["state"]) not in anyway:
             left = [pod for pod in drain["pods"] if pod["state"] not in ("gone", "left")]
             first = next((pod for pod in left if pod["reason"]), None)
-            reason = f"{first['pod']}: {first['reason']}" if first is not None else drain["message"] or "not at its end"
+            reason = drain["message"] or "not finished"
+            if first is not None:
+                reason = f"{first['pod']}: {first['reason']}"
             message = f"the drain of {drain['node']} is {drain['state']}: {reason}"
-            yield Finding(codes[drain["state"]], message, (drain["node"], *(pod["pod"] for pod in left)))
+            yield PlanFinding(_DRAIN_CODES[drain["state"]], message, (drain["node"], *(pod["pod"] for pod in left)))
 
 
-def _refusals(result: Result, baseline: Result) -> Iterator[Finding]:
-    anyway = {short["workload"] for short in baseline.summary["short"]}
-    for short in result.summary["short"]:
-        if short["workload"] not in anyway:
-            message = f"{short['workload']} wants {short['wants']:,} pods and has {short['has']:,}: {short['reason']}"
-            yield Finding("refused", message, (short["workload"],))
-    for event in result.events:
-        if event.reason == "StepSkipped":
-            yield Finding("refused", f"{event.pod}: {event.message}", (event.pod or "",))
+def _refusals(result: Result, baseline: Result) -> Iterator[PlanFinding]:
+    for short in refused_workloads(result, baseline):
+        message = f"{short['workload']} wants {short['wants']:,} pods and has {short['has']:,}: {short['reason']}"
+        yield PlanFinding("refused", message, (short["workload"],))
+    anyway = Counter(_skipped(baseline))
+    for subject, message in _skipped(result):
+        if anyway[subject, message]:
+            anyway[subject, message] -= 1
+        else:
+            yield PlanFinding("refused", f"{subject}: {message}", (subject,))
+
+
+def _skipped(result: Result) -> Iterator[tuple[str, str]]:
+    """Yield the subject and the message of each step that was skipped."""
+    return ((event.pod or "", event.message) for event in result.events if event.reason == "StepSkipped")

@@ -1,65 +1,77 @@
-"""Options that several questions of `podium plan` share."""
+"""The inputs of `podium plan`'s questions on the command line: options, the cluster, and the form of the answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from podium.app.console.source import ClusterSource, Source, cluster_options
-from podium.app.planning.finding_codes import FINDING_CODES
+from podium.api.collector import collector_paused
+from podium.app.console.options import (
+    HTML,
+    config_option,
+    ignore_extenders_option,
+    output_option_of,
+    release_options,
+    single_run_options,
+    validate_option,
+)
+from podium.app.console.source import ClusterSource, Source, cluster_options, is_asked_by_kubectl, override_option
+from podium.app.planning.constants import FINDING_CODES, MAX_SAMPLES
+
+# The commands start without these, which take longer to import than to print a help text.
+if TYPE_CHECKING:
+    from podium.api.input.codec import Document, Input
+    from podium.api.versions.choice import ReleaseChoice
+    from podium.api.warnings import Validation
+    from podium.app.cluster import Cluster
+    from podium.app.planning.answer import PlanAnswer
+    from podium.app.planning.question import PlanRun
+    from podium.sim.run_options import RunOptions
 
 Answer = TypeVar("Answer")
-
+Progress = Callable[[float, str], None]
 
 _ANY = "any"
+# The part of the answer that each option adds; questions name their nodes with `nodes`.
+_PARTS = {"timeline": "timeline", "pods": "pods", "all_nodes": "nodes"}
+# What to use instead if a question has no such part.
+_INSTEAD = {
+    "timeline": "decides about one moment and plays nothing; --save FILE keeps what podium simulate -f FILE plays",
+    "pods": "counts pods on nodes; --nodes shows them",
+    "nodes": "is about pods; --pods shows them, and podium explain POD --all-nodes every node's verdict on one",
+}
 
 
-class Codes(click.ParamType[tuple[str, ...]]):
-    """Codes of findings with commas between them, or `any`."""
+class FindingCodes(click.ParamType[tuple[str, ...]]):
+    """Codes of findings separated by commas, or `any`."""
 
     name = "codes"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
-        """Read the text, or fail with what is wrong with it."""
         if isinstance(value, tuple):
             return value
         codes = tuple(code.strip() for code in value.split(",") if code.strip())
-        for code in codes:
-            if code not in (*FINDING_CODES, _ANY):
-                self.fail(f"{code!r} is no code; any, or some of {', '.join(FINDING_CODES)} with commas", param, ctx)
-        if not codes:
-            self.fail(f"names no code; any, or some of {', '.join(FINDING_CODES)} with commas", param, ctx)
+        unknown = [code for code in codes if code not in (*FINDING_CODES, _ANY)]
+        if unknown or not codes:
+            problem = f"{unknown[0]!r} is not a code" if unknown else "names no code"
+            self.fail(f"{problem}; any, or some of {', '.join(FINDING_CODES)} with commas", param, ctx)
         return tuple(FINDING_CODES) if _ANY in codes else codes
 
 
-def joined(group: Source, own: Source) -> Source:
-    """The files of both, and the cluster that the question names, or else the group."""
-    cluster: ClusterSource | None = own.cluster if own.cluster is not None else group.cluster
-    allows = own.allows_exec_plugins or group.allows_exec_plugins
-    overrides = (*group.overrides, *own.overrides)
-    return Source((*group.files, *own.files), cluster, allows, overrides)
-
-
-_nodes_arguments = (
-    click.argument("nodes", nargs=-1, metavar="[NODE]..."),
-    click.option(
-        "-l", "--selector", default="", metavar="LABELS", help="The nodes with these labels, as kubectl has it."
-    ),
-)
-
-
 def node_arguments(command: Callable[..., Answer]) -> Callable[..., Answer]:
-    """Which nodes: names, and a label selector."""
-    for option in reversed(_nodes_arguments):
-        command = option(command)
-    return command
+    """Add the arguments that select nodes: names, and a label selector."""
+    help_text = "The nodes with these labels, in kubectl's syntax."
+    command = click.option("-l", "--selector", default="", metavar="LABELS", help=help_text)(command)
+    return click.argument("nodes", nargs=-1, metavar="[NODE]...")(command)
 
 
 def change_options(help_text: str) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
-    """The files of the change, given to the command as `change`; its cluster comes from other options."""
+    """Add `-f` for the files of a change, passed to the command as `change`; the cluster has other options."""
 
     def decorate(command: Callable[..., Answer]) -> Callable[..., Answer]:
         @wraps(command)
@@ -80,3 +92,214 @@ def change_options(help_text: str) -> Callable[[Callable[..., Answer]], Callable
         )(decorated)
 
     return decorate
+
+
+@dataclass(frozen=True, slots=True)
+class PlanInputs:
+    """The inputs that all questions share: the cluster's source, and how the answer is shown and saved.
+
+    ``samples`` is the number of runs with different tie-breaks, 0 for none.
+    """
+
+    source: Source
+    validation: Validation | None
+    form: str
+    save: str
+    fail_on: tuple[str, ...]
+    parts: tuple[str, ...]
+    samples: int
+
+    def read(self) -> Input:
+        """Return the cluster, showing progress."""
+        from podium.app.console.reading import read_shown
+
+        return read_shown(self.source.needed(), self.validation)
+
+    def read_separately(self) -> Input:
+        """Return the cluster of a question whose own -f names something else. Raises UsageError without a cluster."""
+        if not self.source.files and self.source.cluster is None and not is_asked_by_kubectl():
+            name = click.get_current_context().info_name
+            raise click.UsageError(
+                f"No cluster is named: -f behind {name} names what the question is about. Name the cluster before it, "
+                f"as in podium plan -f CLUSTER {name} -f FILE, or with --cluster FILE or --context NAME."
+            )
+        return self.read()
+
+    def read_files(self, files: Sequence[str], missing: str = "") -> list[Document]:
+        """Return the objects that the question is about. Raises UsageError with `missing` if no file is named."""
+        from podium.api.input.codec import load_files
+
+        if not files and missing:
+            raise click.UsageError(missing)
+        return load_files(list(files), self.validation) if files else []
+
+    @contextmanager
+    def progress(self, what: str) -> Iterator[Progress]:
+        from podium.app.console.progress import ProgressBar
+
+        with ProgressBar(what) as bar:
+            yield lambda share, doing: bar.update(share, lambda: doing)
+
+    def refuse_parts_but(self, known: Collection[str], question: str) -> None:
+        """Raise UsageError for requested parts that the question does not have."""
+        for part in self.parts:
+            if part not in known:
+                raise click.UsageError(f"--{part}: plan {question} {_INSTEAD[part]}")
+
+    def show(self, answer: PlanAnswer) -> None:
+        """Print the answer, save what reproduces it if asked to, and exit with 2 for findings of --fail-on."""
+        from podium.app.console.output import show_answer
+        from podium.app.planning.answer import plan_csv, write_answer
+        from podium.app.planning.scenarios import save_decided, save_scenario
+
+        if self.save:
+            if answer.read is None or answer.scenario is None:
+                raise click.UsageError(f"--save: {answer.question} has played nothing here.")
+            if answer.options is not None:
+                save_scenario(self.save, answer.read, answer.scenario, answer.options)
+            else:
+                said = (answer.headline, answer.remedy, self.options_text)
+                save_decided(self.save, answer.read, answer.scenario, *said)
+        if self.form == "csv":
+            click.echo(plan_csv(answer), nl=False)
+        else:
+            show_answer(answer, self.form, lambda page: write_answer(page, answer, self.parts))
+        if any(code in self.fail_on for code in answer.codes):
+            click.get_current_context().exit(2)
+
+    @property
+    def options_text(self) -> str:
+        """The options that `podium simulate` needs to reproduce a decided answer."""
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunInputs(PlanInputs):
+    """The inputs of a question that is played."""
+
+    options: RunOptions
+
+    @contextmanager
+    def run(self, read: Input, doing: str = "playing the plan") -> Iterator[PlanRun]:
+        """Play questions about a cluster, showing progress."""
+        from podium.app.planning.question import PlanRun
+
+        with self.progress(doing) as progress:
+            yield PlanRun(read, self.options, progress, self.samples, forks=True)
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionInputs(PlanInputs):
+    """The inputs of a question that is decided without a run."""
+
+    config: str | None
+    ignore_extenders: bool
+    release: ReleaseChoice
+
+    def load(self, *, separately: bool = False) -> Cluster:
+        """Return the cluster; ``separately`` if the question's own -f names something else."""
+        from podium.app.cluster import Cluster
+        from podium.app.inputs import DecisionSettings
+        from podium.framework.settings.configuration import load_configuration
+
+        configuration = load_configuration(self.config) if self.config else None
+        read = self.read_separately() if separately else self.read()
+        return Cluster(read, DecisionSettings(configuration, self.release, self.ignore_extenders))
+
+    @property
+    def options_text(self) -> str:
+        """The options that `podium simulate` needs to reproduce a decided answer."""
+        options = f" --config {self.config}" if self.config else ""
+        options += " --ignore-extenders" if self.ignore_extenders else ""
+        return options + self.release.options
+
+
+_OPTIONS = (
+    validate_option,
+    output_option_of(
+        ("text", "json", "yaml", "csv", HTML),
+        "How the answer is printed; csv is the impact by workload or the question's own table, html a picture.",
+    ),
+    click.option(
+        "--save", metavar="FILE", default="", help="Save a file with which podium simulate -f FILE shows the same."
+    ),
+    click.option(
+        "--fail-on",
+        type=FindingCodes(),
+        default=(),
+        metavar="CODES",
+        help=f"Exit with 2 for findings with these codes, separated by commas: {', '.join(FINDING_CODES)}; or any.",
+    ),
+    click.option("--timeline", is_flag=True, help="Show what happens when, if something is played."),
+    click.option("--pods", is_flag=True, help="Show each pod: of the workloads with an impact, or asked about."),
+    click.option("--nodes", "all_nodes", is_flag=True, help="Show every node."),
+    click.option(
+        "--outcomes",
+        is_flag=True,
+        help="List the outcomes that the plan may have by chance, by the workloads that lose pods: run it several "
+        "times with different tie-breaks.",
+    ),
+    click.option(
+        "--samples",
+        type=click.IntRange(min=1, max=MAX_SAMPLES),
+        default=20,
+        show_default=True,
+        metavar="N",
+        help="The number of runs for --outcomes.",
+    ),
+)
+
+
+def playing_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
+    """Add the options of a question that is played; the command gets them as `inputs`."""
+    return override_option(single_run_options(_with_inputs(command, RunInputs, ("options",))))
+
+
+def deciding_options(command: Callable[..., Answer]) -> Callable[..., Answer]:
+    """Add the options of a question that is decided without a run; the command gets them as `inputs`."""
+    further = ("config", "ignore_extenders", "release")
+    decorated = override_option(_with_inputs(command, DecisionInputs, further))
+    return config_option(ignore_extenders_option(release_options(decorated)))
+
+
+def _with_inputs(
+    command: Callable[..., Answer], kind: Callable[..., PlanInputs], further: Sequence[str]
+) -> Callable[..., Answer]:
+    """Add the options that all questions share; with the ``further`` ones they become the inputs."""
+
+    @wraps(command)
+    @click.pass_obj
+    def with_inputs(
+        group: Source | None,
+        /,
+        *,
+        source: Source,
+        validation: Validation | None,
+        form: str,
+        save: str,
+        fail_on: tuple[str, ...],
+        outcomes: bool,
+        samples: int,
+        **given: Any,
+    ) -> Answer:
+        parts = tuple(part for option, part in _PARTS.items() if given.pop(option))
+        own = {name: given.pop(name) for name in further}
+        if "options" in own and form == HTML:
+            own["options"] = replace(own["options"], tells_placements=True)
+        number = samples if outcomes else 0
+        # One pause from reading to the answer: at each end of a pause the collector visits all objects.
+        with collector_paused():
+            inputs = kind(_joined(group or Source(), source), validation, form, save, fail_on, parts, number, **own)
+            return command(inputs=inputs, **given)
+
+    decorated: Callable[..., Answer] = with_inputs
+    for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    return decorated
+
+
+def _joined(group: Source, own: Source) -> Source:
+    """Return the files of both sources, and the cluster of the question's own, or else of the group's."""
+    cluster = own.cluster if own.cluster is not None else group.cluster
+    allows = own.allows_exec_plugins or group.allows_exec_plugins
+    return Source((*group.files, *own.files), cluster, allows, (*group.overrides, *own.overrides))

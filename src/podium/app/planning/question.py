@@ -1,256 +1,399 @@
-"""A question as something to play: steps of a scenario over what was read, with and without them."""
+"""A question that is played: steps of a scenario over the input, with and without them."""
 
 from __future__ import annotations
 
+import multiprocessing
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from multiprocessing.connection import Connection
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
 
 from podium.api.basis import Caveat
-from podium.api.collector import collector_paused
-from podium.api.errors import InputError
+from podium.api.collector import collector_paused, free_cycles
 from podium.api.input.codec import Document, Input
 from podium.api.input.overrides import overridden
 from podium.api.meta import Raw
-from podium.app.planning.answer import WorkloadImpact
-from podium.app.planning.chances.draws import Draws
-from podium.app.planning.chances.stories import Outcomes, Story, Suffering, outcomes_of
-from podium.app.planning.impact import impact_of
+from podium.app.planning.answer import PlanAnswer, Section
+from podium.app.planning.impact import (
+    PlanFinding,
+    WorkloadImpact,
+    anyway_of,
+    findings_of,
+    impact_of,
+    impact_text,
+    nodes_of,
+)
+from podium.app.planning.outcomes import SampledOutcomes, SampledRun, TieBreaks, WorkloadLoss, sampled
+from podium.app.planning.scenarios import scenario_of_spec, with_scenario
 from podium.app.simulating.simulation_result import SimulationResult, play_shown, shown_result, telling_more
-from podium.sim.results.at_rest import kept, lasting
+from podium.sim.latencies import USUAL_LATENCY_NS
+from podium.sim.results.result import kept, lasting
 from podium.sim.run import Progress, play_on, simulation_of
 from podium.sim.run_options import RunOptions
-from podium.sim.scenario.scenario import API_VERSION
+from podium.sim.simulation import InitialState
 
-SCENARIO = "Scenario"
+Argument = TypeVar("Argument")
+Result = TypeVar("Result")
+Report = Callable[..., None]
+
+_REPORT_SECONDS = 0.2
+_REPORT, _RESULT = "report", "result"
+
+
+def can_fork() -> bool:
+    """Return whether the platform forks processes."""
+    return "fork" in multiprocessing.get_all_start_methods()
+
+
+class ForkedWork(Generic[Argument, Result]):
+    """A forked copy of this process that waits for an argument and then computes a result from its own state.
+
+    The copy shares memory with its parent until one of them writes. It ends with its parent, and when the context ends.
+    Use it only where no other thread runs that holds locks which the work needs.
+    """
+
+    def __init__(self, work: Callable[[Argument, Report], Result]) -> None:
+        """Fork now. ``work`` gets the argument and a function that reports progress to the parent."""
+        self._ours, theirs = multiprocessing.Pipe()
+        context = multiprocessing.get_context("fork")
+        self._process = context.Process(target=_serve, args=(self._ours, theirs, work), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._ours.close()
+        self._process.kill()
+        self._process.join()
+        self._process.close()
+
+    def finish(self, argument: Argument, report: Report | None = None) -> Result | None:
+        """Return the result for ``argument``, None if the copy has failed: the caller then does the work itself.
+
+        The copy reports its progress through ``report`` a few times a second.
+        """
+        try:
+            self._ours.send(argument)
+            while True:
+                kind, value = self._ours.recv()
+                if kind == _RESULT:
+                    result: Result = value
+                    return result
+                if report is not None:
+                    report(*value)
+        except (EOFError, OSError):
+            return None
+
+
+def _serve(ours: Connection, theirs: Connection, work: Callable[[Any, Report], Any]) -> None:
+    # Otherwise the copy would keep the pipe open that tells it of its parent's end.
+    ours.close()
+    next_report = time.monotonic()
+
+    def report(*progress: Any) -> None:
+        nonlocal next_report
+        if time.monotonic() >= next_report:
+            next_report = time.monotonic() + _REPORT_SECONDS
+            theirs.send((_REPORT, progress))
+
+    try:
+        theirs.send((_RESULT, work(theirs.recv(), report)))
+    except BaseException:  # The parent meets the same error when it does the work itself
+        theirs.close()
+
+
 PlanProgress = Callable[[float, str], None]
-"""Is told the share of the work that is done, from 0 to 1, and what is being done."""
+"""Receives the share of the work that is done, from 0 to 1, and what is being done."""
 
-_GOES = ("Scheduled", "Nominated")
-# How much of the work is the run with the plan; then comes the one without, which has less to do.
+_PLACED = ("Scheduled", "Nominated")
+# The share of the run with the plan; the run without it has less to do.
 _SHARE_OF_PLAN = 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked: its `name` (drain, deploy, ...), and the `steps` that are played, as a Scenario has them.
+class PlanQuestion:
+    """A question: its `name` (drain, deploy, ...), and the `steps` that are played, as in a Scenario.
 
-    `begins_with` are objects that are so from the start, in the place of those that were read. `settings` go into the
-    scenario's `spec` beside the steps. `until_ns` ends the run; None: when all is quiet.
+    `begins_with` are objects that replace those of the input from the start.
     """
 
     name: str
     steps: tuple[Raw, ...] = ()
     begins_with: tuple[Document, ...] = ()
-    settings: Raw | None = None
-    until_ns: int | None = None
 
 
 @dataclass(frozen=True)
-class Played:
-    """What came of it: `result` with the steps, `baseline` without them, over the same time; `scenario` was played.
+class PlayedPlan:
+    """A question that was played: `result` with the steps, `baseline` without them, over the same time.
 
-    `read` is what it began with. `outcomes` are how it may come out by chance, None where that was not asked for.
+    `read` is the input, `scenario` what was played, with these `options`. `outcomes` are sampled ones, None if that was
+    not asked for.
     """
 
     read: Input
-    question: Question
+    options: RunOptions
+    question: PlanQuestion
     result: SimulationResult
     baseline: SimulationResult
     scenario: Raw
-    assumed: tuple[Caveat, ...] = ()
-    outcomes: Outcomes | None = None
+    assumptions: tuple[Caveat, ...] = ()
+    outcomes: SampledOutcomes | None = None
 
     @cached_property
     def impact(self) -> tuple[WorkloadImpact, ...]:
-        """What the steps do to workloads."""
         return impact_of(self.result, self.baseline)
 
-    @property
-    def rests_on(self) -> tuple[Caveat, ...]:
-        """What the answer cannot know, and what it assumes."""
-        return (*self.result.rests_on, *self.assumed)
+    def answer(
+        self, headline: str = "", *, findings: Sequence[PlanFinding] = (), sections: Sequence[Section] = ()
+    ) -> PlanAnswer:
+        """Return the answer; without a headline it is the impact."""
+        result, baseline = self.result, self.baseline
+        outcomes = () if self.outcomes is None else self.outcomes.sections()
+        return PlanAnswer(
+            self.question.name,
+            headline or impact_text(self.impact),
+            findings=(*findings, *findings_of(result, self.impact, baseline)),
+            impact=self.impact,
+            nodes=nodes_of(result, baseline),
+            node_hours=(result.summary["nodeHours"], baseline.summary["nodeHours"]),
+            caveats=(*result.caveats, *self.assumptions),
+            result=result,
+            baseline=baseline,
+            anyway=anyway_of(result, baseline),
+            read=self.read,
+            scenario=self.scenario,
+            options=self.options,
+            sections=(*sections, *outcomes),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRun:
+    """A cluster that questions are asked about, and how they are played: see `play_question`."""
+
+    read: Input
+    options: RunOptions
+    progress: PlanProgress | None = None
+    samples: int = 0
+    forks: bool = False
+
+    def play(self, question: PlanQuestion) -> PlayedPlan:
+        return play_question(self.read, question, self.options, self.progress, samples=self.samples, forks=self.forks)
 
 
 def play_question(
     read: Input,
-    question: Question,
+    question: PlanQuestion,
     options: RunOptions,
     progress: PlanProgress | None = None,
     *,
-    stories: int = 0,
-) -> Played:
-    """Play it, and what would happen anyway for as long. `progress` is told the share that is done, and of what.
+    samples: int = 0,
+    forks: bool = False,
+) -> PlayedPlan:
+    """Play a question, and for as long what happens without it.
 
-    With `stories` it is played so often, with other draws, to find out how it may come out. Raises InputError for what
-    is wrong with the objects or the steps, and LimitError as every run.
+    With `samples` it is played so often, with different tie-breaks, to find the outcomes that it may have. With
+    `forks`, a forked copy of this process plays the run without the plan, so that the cluster is built once. Raises
+    InputError for wrong objects or steps, and LimitError as every run.
     """
-    return played_again(lambda options, told: _play_once(read, question, options, told), options, progress, stories)
+    initial = InitialState()
+
+    def play(options: RunOptions, progress: PlanProgress | None) -> PlayedPlan:
+        # The process of one forked question ends soon: what the collector would examine is not worth freeing.
+        with collector_paused(keeps_objects=forks and not samples):
+            return _play_once(read, question, options, progress, initial, forks=forks and can_fork())
+
+    return play_samples(play, options, progress, samples)
 
 
-def _play_once(read: Input, question: Question, options: RunOptions, progress: PlanProgress | None) -> Played:
+def _play_once(
+    read: Input,
+    question: PlanQuestion,
+    options: RunOptions,
+    progress: PlanProgress | None,
+    initial: InitialState,
+    *,
+    forks: bool,
+) -> PlayedPlan:
     begun = Input(overridden(read.documents, question.begins_with), read.left_out) if question.begins_with else read
-    scenario = scenario_of(begun, question)
-    options = options if question.until_ns is None else replace(options, until_ns=question.until_ns)
-    given = with_scenario(begun, scenario)
-    # What a question sets in the scenario is not there without it, and steps that were read happen anyway.
-    is_other = bool(question.settings or question.begins_with)
-    is_all = not is_other and len(scenario["spec"]["steps"]) == len(question.steps)
+    scenario = scenario_of_spec(begun, question.name, {}, question.steps)
+    # The run without the plan has the steps of the input, and not the question's objects.
+    is_all = not question.begins_with and len(scenario["spec"]["steps"]) == len(question.steps)
     part = _part(progress, 0, _SHARE_OF_PLAN, "playing the plan")
-    result, baseline = _played(given, options, part, is_all=is_all)
+    rest = _part(progress, _SHARE_OF_PLAN, 1, "playing what happens anyway")
+    given = with_scenario(begun, scenario)
+    if forks and is_all:
+        result, baseline = _play_forked(given, options, part, rest, initial)
+    else:
+        result, baseline = _play_both_at_once(given, options, part, initial, is_all=is_all)
     lasted_ns = result.measures.end_ns - result.measures.start_ns
     anyway = replace(options, until_ns=lasted_ns, on_attempt=None)
+    if question.begins_with:
+        initial = InitialState()
+    else:
+        # The same objects have the same start.
+        anyway = replace(anyway, start_ns=result.measures.start_ns)
     if baseline is None:
-        rest = _part(progress, _SHARE_OF_PLAN, 1, "playing what happens anyway")
-        baseline = play_shown(read, anyway, rest)
-    elif baseline.told_more is not None:
+        # The two runs are never in memory at the same time.
+        free_cycles()
+        baseline = play_shown(read, anyway, rest, initial)
+    elif not options.tells_placements:
         baseline = replace(baseline, told_more=telling_more(read, anyway))
-    return Played(begun, question, result, baseline, scenario, assumed(options))
+    result = _with_options(result, question)
+    return PlayedPlan(begun, options, question, result, baseline, scenario, assumptions(options))
 
 
-def _played(
-    given: Input, options: RunOptions, progress: Progress | None, *, is_all: bool
-) -> tuple[SimulationResult, SimulationResult | None]:
-    """The run, and the one without its steps where nothing happens in that; None where something does.
+def _with_options(result: SimulationResult, question: PlanQuestion) -> SimulationResult:
+    """Return the result with the command's options in the advice of the question's drains, not a scenario's fields.
 
-    Both begin as the same cluster, and are the same until the first step: where nothing is left to happen by then,
-    nothing ever happens without steps. It has to be known that the steps are `all` in which they differ.
+    The drains of a scenario in the input keep the names of its fields.
     """
-    with collector_paused():
-        simulation = simulation_of(given.documents, options, holds_steps=True)
-        baseline = None
-        if is_all and simulation.come_to_rest():
+    nodes = {found["drain"]["name"] for found in question.steps if "drain" in found}
+    if not nodes:
+        return result
+    drains = [
+        {**report, "pods": [{**pod, "reason": _as_options(pod["reason"])} for pod in report["pods"]]}
+        if report["node"] in nodes
+        else report
+        for report in result.summary["drains"]
+    ]
+    more = result.told_more
+    told_more = None if more is None else lambda: _with_options(more(), question)
+    return replace(result, summary={**result.summary, "drains": drains}, told_more=told_more)
+
+
+def _as_options(reason: str | None) -> str | None:
+    if reason is None:
+        return None
+    return reason.replace("force: true", "--force").replace("deleteEmptyDirData: true", "--delete-emptydir-data")
+
+
+def _play_both_at_once(
+    given: Input, options: RunOptions, progress: Progress | None, initial: InitialState, *, is_all: bool
+) -> tuple[SimulationResult, SimulationResult | None]:
+    """Return the result with the steps and, if nothing happens without them while it lasts, the result without them.
+
+    Both runs begin with the same cluster and are the same until the first step. If nothing happens between the first
+    instant and the end of the run, other than what the steps cause, the run without steps ends as it was after the
+    first instant and is not played. The second result is None if it has to be played. ``is_all`` says that the runs
+    differ in nothing but the steps.
+    """
+    simulation = simulation_of(given.documents, options, holds_steps=True, beginning=initial)
+    baseline, quiet_until_ns = None, None
+    consumption = simulation.meters.usage(simulation.now).consumption
+    if is_all:
+        quiet_until_ns = simulation.quiet_until()
+        if quiet_until_ns is None or quiet_until_ns > simulation.now:
             baseline = kept(shown_result(given, simulation, options))
+            consumption = consumption.lasting()
+    simulation.add_steps()
+    play_on(simulation, progress)
+    result = shown_result(given, simulation, options)
+    if baseline is None or (quiet_until_ns is not None and simulation.now >= quiet_until_ns):
+        return result, None
+    return result, lasting(baseline, consumption, simulation.now)
+
+
+def _play_forked(
+    given: Input, options: RunOptions, progress: Progress | None, rest: Progress | None, initial: InitialState
+) -> tuple[SimulationResult, SimulationResult | None]:
+    """Return the same as `_play_both_at_once` for runs that differ in nothing but the steps.
+
+    A copy of this process is forked before the first step, and plays the run without steps for as long as the other
+    lasts. The second result is None if the copy has failed.
+    """
+    simulation = simulation_of(given.documents, options, holds_steps=True, beginning=initial)
+    # What happens in the first instant is the same in both runs.
+    simulation.quiet_until()
+
+    def play_without_steps(lasted_ns: int, report: Progress) -> SimulationResult:
+        simulation.end_after(lasted_ns)
+        play_on(simulation, report)
+        return replace(shown_result(given, simulation, options), told_more=None)
+
+    with ForkedWork(play_without_steps) as copy:
         simulation.add_steps()
         play_on(simulation, progress)
         result = shown_result(given, simulation, options)
-        return result, None if baseline is None else lasting(baseline, simulation.now)
-
-
-def scenario_of(read: Input, question: Question) -> Raw:
-    """The scenario to play: that among the objects, if there is one, with the question's steps and settings."""
-    return scenario_of_spec(read, question.name, question.settings or {}, question.steps)
-
-
-def scenario_of_spec(read: Input, name: str, settings: Raw, steps: Sequence[Raw] = ()) -> Raw:
-    """The same of a plan's name, with settings in the place of those of the scenario, and further steps."""
-    given = [document.raw for document in read.documents if is_scenario(document)]
-    base: Raw = given[0] if given else {"apiVersion": API_VERSION, "kind": SCENARIO, "metadata": {}, "spec": {}}
-    spec = base.get("spec", {})
-    if not isinstance(spec, dict) or not isinstance(spec.get("steps", []), list):
-        raise InputError("is not a Scenario with a list of steps", path=".spec.steps")
-    return {
-        **base,
-        "metadata": {**base.get("metadata", {}), "name": f"plan-{name}"},
-        "spec": {**spec, **settings, "steps": [*spec.get("steps", []), *steps]},
-    }
+        return result, copy.finish(simulation.elapsed_ns, rest)
 
 
 def play_both(
-    sides: Sequence[tuple[Input, RunOptions]], progress: Callable[[float, str], None] | None = None
+    sides: Sequence[tuple[Input, RunOptions]], progress: PlanProgress | None = None
 ) -> tuple[SimulationResult, SimulationResult]:
-    """Play two inputs for as long as each other: where one is quiet before the other, it is played on.
-
-    Raises as `play_question` does.
-    """
-    results = [
-        play_shown(read, options, _part(progress, place * 0.4, place * 0.4 + 0.4, "playing both settings"))
-        for place, (read, options) in enumerate(sides)
-    ]
+    """Play two inputs, the one that ends first for as long as the other. Raises as `play_question` does."""
+    results = []
+    for place, (read, options) in enumerate(sides):
+        free_cycles()
+        part = _part(progress, place * 0.4, place * 0.4 + 0.4, "playing both settings")
+        results.append(play_shown(read, options, part))
     lasted = [result.measures.end_ns - result.measures.start_ns for result in results]
     for place, (read, options) in enumerate(sides):
         if lasted[place] < max(lasted):
             longer = replace(options, until_ns=max(lasted))
+            free_cycles()
             results[place] = play_shown(read, longer, _part(progress, 0.8, 1, "playing the shorter one on"))
     return results[0], results[1]
 
 
-def with_scenario(read: Input, scenario: Raw) -> Input:
-    """What was read with this scenario in the place of its own."""
-    documents = [document for document in read.documents if not is_scenario(document)]
-    return Input([*documents, Document("the plan", 1, scenario, None)], read.left_out)
-
-
-def is_scenario(document: Document) -> bool:
-    """Whether a document is a Scenario."""
-    return (
-        document.object is None
-        and document.raw.get("kind") == SCENARIO
-        and document.raw.get("apiVersion") == API_VERSION
-    )
-
-
-def objects_of(read: Input, kind: str) -> dict[str, Document]:
-    """The objects of a kind that were read, by key."""
-    return {
-        document.object.key: document
-        for document in read.documents
-        if document.object is not None and type(document.object).__name__ == kind
-    }
-
-
-def step(name: str, what: Any, at: str = "0s") -> Raw:
-    """One step of a scenario."""
-    return {"at": at, name: what}
-
-
-def applied(objects: Sequence[Raw], at: str = "0s") -> Raw:
-    """The step that creates objects, or brings them to what they are to be."""
-    return step("apply", list(objects), at)
-
-
-def played_again(
-    play: Callable[[RunOptions, PlanProgress | None], Played],
+def play_samples(
+    play: Callable[[RunOptions, PlanProgress | None], PlayedPlan],
     options: RunOptions,
     progress: PlanProgress | None,
-    stories: int,
-) -> Played:
-    """Play something, and again with other draws until so many stories are told; none but itself without any."""
-    if not stories:
+    samples: int,
+) -> PlayedPlan:
+    """Play something ``samples`` times with different tie-breaks; once, without outcomes, for no samples."""
+    if not samples:
         return play(options, progress)
-    draws = Draws(options.seed)
-    first = _telling(progress, 0, stories)
-    played = play(replace(options, on_attempt=draws.attempted), first)
-    told = iter(range(1, stories))
+    ties = TieBreaks(options.seed)
+    number = 0
 
-    def tell(seed: int) -> Story:
-        return _story(play(replace(options, draw_seed=seed), _telling(progress, next(told), stories)))
+    def run(options: RunOptions) -> PlayedPlan:
+        nonlocal number
+        number += 1
+        begin, what = number - 1, f"run {number} of {samples}"
+        part = None if progress is None else lambda share, _: progress((begin + share) / samples, what)
+        return play(options, part)
 
+    def sample(seed: int) -> SampledRun:
+        # Only one run is in memory at a time.
+        free_cycles()
+        return _sampled_run(run(replace(options, draw_seed=seed, usual_latency_ns=USUAL_LATENCY_NS)))
+
+    played = run(replace(options, on_attempt=ties.attempted))
     start_ns = played.result.measures.start_ns
-    return replace(played, outcomes=outcomes_of(_story(played), draws, tell, stories, start_ns))
+    return replace(played, outcomes=sampled(_sampled_run(played), ties, sample, samples, start_ns))
 
 
-def _story(played: Played) -> Story:
-    """Who suffers, and where pods went."""
-    suffering = (
-        Suffering(impact.workload, sum(impact.disruptions.values()), impact.missing)
+def _sampled_run(played: PlayedPlan) -> SampledRun:
+    losses = (
+        WorkloadLoss(impact.workload, disrupted, impact.missing)
         for impact in played.impact
-        if impact.missing or sum(impact.disruptions.values()) > 0
+        if (disrupted := sum(impact.disruptions.values())) > 0 or impact.missing
     )
     went = (
         (event.pod, event.node)
         for event in played.result.events
-        if event.reason in _GOES and event.pod is not None and event.node is not None
+        if event.reason in _PLACED and event.pod is not None and event.node is not None
     )
-    return Story(tuple(sorted(suffering)), frozenset(went))
+    return SampledRun(tuple(sorted(losses)), frozenset(went))
 
 
-def _telling(progress: PlanProgress | None, number: int, stories: int) -> PlanProgress | None:
-    if progress is None:
-        return None
-    what = f"story {number + 1} of {stories}"
-    return lambda share, _: progress((number + share) / stories, what)
-
-
-def _part(progress: Callable[[float, str], None] | None, begin: float, end: float, what: str) -> Progress | None:
+def _part(progress: PlanProgress | None, begin: float, end: float, what: str) -> Progress | None:
     if progress is None:
         return None
     return lambda share, _: progress(begin + (end - begin) * min(share, 1.0), what)
 
 
-def assumed(options: RunOptions) -> tuple[Caveat, ...]:
-    """What is taken for granted unless an option says otherwise."""
+def assumptions(options: RunOptions) -> tuple[Caveat, ...]:
+    """Return the caveats for what an option could set and does not."""
     if options.start_delay_ns:
         return ()
     message = (

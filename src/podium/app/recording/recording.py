@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
+import tempfile
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
+from types import TracebackType
+from typing import IO, Self
+
+import msgspec
 
 from podium.api.errors import InputError
 from podium.api.kinds import KINDS
-from podium.api.meta import ObjectMeta
-from podium.api.snapshot import HiddenKind, Snapshot
+from podium.api.meta import ObjectMeta, Raw
+from podium.api.snapshot import API_VERSION, HiddenKind, Snapshot
 from podium.api.times import format_duration, format_time
+from podium.apirequests.observations import Seen
 from podium.app.console.page import counted
 from podium.app.console.source import ClusterSource
-from podium.app.recording.file import RecordingFile
+from podium.app.snapshots.file import SnapshotFile
 from podium.app.snapshots.slimming import Slimmer, left_out_beside
-from podium.client.access.credentials import Credentials
-from podium.client.access.in_cluster import find_access
-from podium.client.reflecting.reflecting import Reflecting
-from podium.client.reflecting.reflector import Reflector
-from podium.client.reflecting.reflectors import Reflectors
+from podium.client.credentials import Credentials
+from podium.client.kubeconfig import find_access
+from podium.client.reflector import Reflector, Reflectors
+from podium.client.reflector_state import ReflectorState
 from podium.client.session import Session
-from podium.requests.observations import Seen
-from podium.sim.recording.recorder import Recorder
+from podium.sim.recording.recorder import ClusterRecorder
+from podium.sim.recording.tape import FORMAT, RECORDING, RecordingEntry
 from podium.store.api_resources import APIResources
 
 # Without them there is no cluster to speak of.
@@ -82,13 +89,13 @@ class _Recording:
         self._file = file
         self._limits = limits
         self._say = say
-        self._recorder = Recorder(Slimmer().slim)
+        self._recorder = ClusterRecorder(Slimmer().slim)
         self._began_ns: int | None = None
         self._over = asyncio.Event()
         self._is_full = False
         self._reflectors = [
             Reflector(
-                Reflecting(session.resources.named(kind.name), is_optional=kind.name not in _NEEDED),
+                ReflectorState(session.resources.named(kind.name), is_optional=kind.name not in _NEEDED),
                 session,
                 time.time_ns,
                 self._see,
@@ -113,7 +120,7 @@ class _Recording:
                 loop.remove_signal_handler(number)
         self._tell_gaps()
         length_ns = self._elapsed_ns()
-        termination_ns = self._recorder.termination_ns
+        termination_ns = self._recorder.terminations.usual_ns
         self._file.end(format_duration(length_ns), None if termination_ns is None else format_duration(termination_ns))
         return Recorded(self._file.count, self._file.steps, self._file.events, length_ns, self._is_full)
 
@@ -205,3 +212,81 @@ class _Recording:
         """How long it has been, in whole milliseconds: nobody sees what happens more exactly than that."""
         elapsed_ns = 0 if self._began_ns is None else max(time.time_ns() - self._began_ns, 0)
         return elapsed_ns // _MILLISECOND * _MILLISECOND
+
+
+_COPIED_BYTES = 1 << 20
+
+
+class RecordingFile:
+    """Takes the objects of the start, then `begin`, entries, and `end`. It takes its name when it is whole."""
+
+    def __init__(self, target: str, name: str) -> None:
+        self._file = SnapshotFile(target)
+        self._name = name
+        self._between_steps = self._between_events = b""
+        self.steps = self.events = 0
+
+    def __enter__(self) -> Self:
+        with ExitStack() as opened:
+            self._events: IO[bytes] = opened.enter_context(tempfile.TemporaryFile(prefix="podium-"))
+            self._file.__enter__()
+            opened.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._events.close()
+        self._file.__exit__(kind, error, traceback)
+
+    @property
+    def size(self) -> int:
+        return self._file.size + self._events.tell()
+
+    @property
+    def count(self) -> int:
+        return self._file.count
+
+    def add(self, raw: Raw) -> None:
+        self._file.add(raw)
+
+    def begin(self, snapshot: Snapshot) -> None:
+        self._file.end(snapshot)
+        self._file.begin(_opening("Scenario", self._name) + b',"spec":{"recorded":true,"steps":[')
+        self._events.write(_opening(RECORDING, self._name) + b',"format":%d,"events":[' % FORMAT)
+
+    def write(self, entry: RecordingEntry) -> None:
+        for step in entry.steps:
+            self._file.go_on(self._between_steps + msgspec.json.encode(step))
+            self._between_steps = b",\n"
+        for event in entry.events:
+            self._events.write(self._between_events + msgspec.json.encode(event))
+            self._between_events = b",\n"
+        self.steps += len(entry.steps)
+        self.events += len(entry.events)
+
+    def end(self, length: str, termination: str | None = None) -> None:
+        """Nothing more comes; so long after the start it was over, and pods took that ``termination`` to end."""
+        ending = msgspec.json.encode(length)
+        self._file.go_on(b'],"until":' + ending + b"}}")
+        told = b"" if termination is None else b',"termination":' + msgspec.json.encode(termination)
+        self._events.write(b'],"length":' + ending + told + b"}")
+        self._events.seek(0)
+        self._file.begin(self._events.read(_COPIED_BYTES))
+        shutil.copyfileobj(self._events, _Rest(self._file), _COPIED_BYTES)
+
+
+class _Rest:
+    """Writes on in a file, for whoever copies into one."""
+
+    def __init__(self, file: SnapshotFile) -> None:
+        self._file = file
+
+    def write(self, text: bytes, /) -> int:
+        self._file.go_on(text)
+        return len(text)
+
+
+def _opening(kind: str, name: str) -> bytes:
+    """The beginning of an object, without its last bracket."""
+    return msgspec.json.encode({"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name}})[:-1]

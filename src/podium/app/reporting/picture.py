@@ -120,7 +120,7 @@ class Picture(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     disruptions: Disruptions | None = None
     changes: list[str] = []
     changes_title: str = ""
-    rests_on: list[str] = []
+    caveats: list[str] = []
     text: str = ""
     schema_version: int = SCHEMA_VERSION
 

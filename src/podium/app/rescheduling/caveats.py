@@ -3,18 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace as changed
 
 from podium.api.basis import MOST_NAMES, Caveat
 from podium.api.errors import shown
 from podium.api.pod import Pod
 from podium.app.console.page import listed
-from podium.app.live.caveats import absent_kinds, of_access
-from podium.app.rescheduling.heeding import AVOIDING, heedless
-from podium.app.rescheduling.settings import ReschedulingSettings
-from podium.client.access.cluster_access import ClusterAccess
+from podium.app.live.caveats import hidden_kinds, of_access
+from podium.client.credentials import ClusterAccess
 from podium.framework.rescheduling.settings import Guidance, Judgement, ReschedulerSettings, Steering
-from podium.framework.settings.configuration import Configuration
-from podium.framework.settings.departures import departures
+from podium.framework.settings.configuration import (
+    DEFAULT_PLUGINS,
+    Configuration,
+    PluginEntry,
+    PluginSet,
+    ProfileConfiguration,
+    upstream_departures,
+)
+
+if TYPE_CHECKING:
+    from podium.app.rescheduling.live_rescheduler import ReschedulingSettings
+
+AVOIDING = "NodePreferAvoidPods"
+"""The plugin that keeps pods off nodes whose avoid lists name their controllers."""
+
+
+def as_they_are(configuration: Configuration, *, heeds_avoid_lists: bool) -> Configuration:
+    """The schedulers as they decide: where they do not heed avoid lists, without the plugin that does.
+
+    A profile that names the plugin is one of Podium's: no other scheduler would take the configuration.
+    """
+    if heeds_avoid_lists:
+        return configuration
+    profiles = tuple(
+        profile if _names_it(profile) else changed(profile, plugins=_without(profile))
+        for profile in configuration.profiles
+    )
+    return replace(configuration, profiles=profiles)
+
+
+def heedless(configuration: Configuration) -> tuple[str, ...]:
+    """The schedulers of a configuration (`as_they_are`) that do not heed avoid lists."""
+    return tuple(_heedless(configuration))
+
+
+def _heedless(configuration: Configuration) -> Iterator[str]:
+    for profile in configuration.profiles:
+        if AVOIDING not in DEFAULT_PLUGINS.merged_with(profile.plugins).names():
+            yield profile.scheduler_name
+
+
+def _names_it(profile: ProfileConfiguration) -> bool:
+    return AVOIDING in profile.plugins.names()
+
+
+def _without(profile: ProfileConfiguration) -> object:
+    everywhere = profile.plugins.multi_point
+    disabled = (*everywhere.disabled, PluginEntry(name=AVOIDING))
+    return changed(profile.plugins, multi_point=PluginSet(enabled=everywhere.enabled, disabled=disabled))
+
 
 _SHOWN = 3
 
@@ -23,7 +73,7 @@ def live_caveats(
     access: ClusterAccess,
     settings: ReschedulingSettings,
     schedulers: Configuration,
-    absent: Collection[str],
+    hidden: Collection[str],
     pods: Iterable[Pod],
     *,
     knows_ours: bool,
@@ -31,13 +81,13 @@ def live_caveats(
     """What is not known or does not hold.
 
     ``schedulers`` are as they are thought to decide (`as_they_are`). ``knows_ours``: the API server is Podium's own;
-    ``absent`` are the kinds that it does not have, ``pods`` those that run.
+    ``hidden`` are the kinds that it does not show to this program, ``pods`` those that run.
     """
     return [
         *settings.rescheduling.caveats,
-        *departures(schedulers),
+        *upstream_departures(schedulers),
         *of_access(access),
-        *absent_kinds(absent),
+        *hidden_kinds(hidden),
         *of_schedulers(settings.rescheduling.settings, schedulers, pods),
         *(() if knows_ours else _of_foreign_server(settings)),
     ]

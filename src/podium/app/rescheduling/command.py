@@ -15,8 +15,6 @@ from podium.app.live.options import ProgramOptions, program_options
 
 if TYPE_CHECKING:
     from podium.api.warnings import Validation
-    from podium.app.rescheduling.plan_report import PlanReport
-    from podium.app.rescheduling.settings import ReschedulingSettings
 
 _EPILOG = """
 \b
@@ -120,20 +118,24 @@ def reschedule(
             raise click.UsageError(
                 "A ConfigMap is read while this runs: for one plan, give its text with --rescheduler."
             )
+        from podium.app.console.output import show_answer
         from podium.app.console.progress import ProgressBar
         from podium.app.console.reading import read_shown
         from podium.app.rescheduling.offline import Question, plan_once
+        from podium.app.rescheduling.plan_report import write_plan
 
         read = read_shown(_source(files, program), validation)
         question = Question(rescheduling, configuration, heeds_avoid_lists, ignore_extenders, optimal)
         with ProgressBar("planning"):
             report = plan_once(read, question)
-        _show(report, form)
+        show_answer(report, form, lambda page: write_plan(page, report))
         return
     if optimal:
         raise click.UsageError("--optimal is for one plan: give files with -f, or --once without --evict.")
-    from podium.app.rescheduling.settings import ReschedulingSettings
-    from podium.framework.settings.extenders import without_extenders
+    from podium.app.live.live_program import run_program
+    from podium.app.rescheduling.live_rescheduler import LiveRescheduler, ReschedulingSettings, check_settings
+    from podium.client.kubeconfig import find_access
+    from podium.framework.extenders import without_extenders
 
     without_extenders(configuration.extenders, configuration.source, ignore=ignore_extenders)
     settings = ReschedulingSettings(
@@ -148,7 +150,9 @@ def reschedule(
         heeds_avoid_lists=heeds_avoid_lists,
         **program.of_program(default_configuration(), "podium-rescheduler", elects=evict),
     )
-    sys.exit(_run(settings, program))
+    access = find_access(os.environ, program.kubeconfig, program.context)
+    check_settings(access, settings)
+    sys.exit(run_program(settings, lambda log: LiveRescheduler(access, settings, log)))
 
 
 def _source(files: tuple[str, ...], program: ProgramOptions) -> Source:
@@ -157,35 +161,3 @@ def _source(files: tuple[str, ...], program: ProgramOptions) -> Source:
     if program.context or program.kubeconfig or not files:
         cluster = ClusterSource(program.context, program.kubeconfig, program.allow_exec_plugins)
     return Source(files, cluster, program.allow_exec_plugins)
-
-
-def _show(report: PlanReport, form: str) -> None:
-    from podium.app.console.output import new_page, show, show_page
-    from podium.app.rescheduling.plan_text import write_plan
-
-    if form != "text":
-        show(report.to_dict(), form)
-        return
-    page = new_page()
-    write_plan(page, report)
-    show_page(page)
-
-
-def _run(settings: ReschedulingSettings, program: ProgramOptions) -> int:
-    """Run the program; its exit code."""
-    from podium.app.live.logs import Log
-    from podium.app.rescheduling.live_rescheduler import LiveRescheduler, check_settings
-    from podium.client.access.in_cluster import find_access
-    from podium.driver.clock import SystemClock
-    from podium.server.http import loops
-
-    access = find_access(os.environ, program.kubeconfig, program.context)
-    check_settings(access, settings)
-
-    async def main() -> int:
-        log = Log(SystemClock().now, settings.log_format, settings.verbosity)
-        running = LiveRescheduler(access, settings, log)
-        running.stop_on_signals()
-        return await running.run()
-
-    return loops.run(main())

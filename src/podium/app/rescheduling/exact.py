@@ -7,20 +7,89 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from podium.app.console.cells import NODES, PODS
 from podium.app.console.page import Name, Page, Part, counted
-from podium.app.optimising.highs import Highs
 from podium.cluster.pods import PodRecord
-from podium.decide.rescheduling.budget_room import BudgetRoom
-from podium.decide.rescheduling.exact.formulation import MoveLimit
-from podium.decide.rescheduling.exact.optimal import ExactPlanError, ExactQuestion, OptimalPlan, plan_optimal
-from podium.decide.rescheduling.plan import Plan
-from podium.decide.rescheduling.standing import Standing
-from podium.framework.rescheduling.linear import LinearObjective
-from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.policy import Policy
-from podium.framework.rescheduling.settings import Limits, ReschedulerSettings
+from podium.decide.rescheduling.guards import BudgetRoom, PlanInputs
+from podium.decide.rescheduling.optimal import (
+    ExactPlanError,
+    ExactQuestion,
+    LinearProgram,
+    MoveLimit,
+    OptimalPlan,
+    Solution,
+    plan_optimal,
+)
+from podium.decide.rescheduling.round_robin import ReschedulingPlan
+from podium.framework.rescheduling.policy import LinearObjective, Picture, Policy
+from podium.framework.rescheduling.settings import MoveLimitSettings, ReschedulerSettings
 from podium.plugins.rescheduling.filter_rules import FILTER_RULES
+
+MISSING = "the exact plan needs the solver HiGHS, which is not installed: pip install 'podium[exact]'"
+
+
+class Highs:
+    """Solves programs by HiGHS, on one thread, so that the same program has the same solution.
+
+    ``most_nodes`` limits the branches of one program that are looked at; where that is not enough, the solution is the
+    best that was found, with what is known of the best there could be.
+    """
+
+    def __init__(self, most_nodes: int = 100_000) -> None:
+        try:
+            import highspy
+        except ImportError:
+            raise ExactPlanError(MISSING) from None
+        self._highspy: Any = highspy
+        self._most_nodes = most_nodes
+
+    def solve(self, program: LinearProgram) -> Solution:
+        """The best solution, or the best within the limit. Raises RuntimeError where the program has none."""
+        if not program.costs:
+            return Solution((), program.offset, program.offset, is_proven=True)
+        solver = self._highspy.Highs()
+        options: dict[str, Any] = {
+            "output_flag": False,
+            "threads": 1,
+            "random_seed": 0,
+            "mip_rel_gap": 0.0,
+            "mip_abs_gap": 1e-7,
+            "mip_max_nodes": self._most_nodes,
+        }
+        for name, value in options.items():
+            solver.setOptionValue(name, value)
+        solver.passModel(self._model(program))
+        solver.run()
+        info, values = solver.getInfo(), solver.getSolution().col_value
+        if info.primal_solution_status != self._highspy.SolutionStatus.kSolutionStatusFeasible:
+            raise RuntimeError(f"HiGHS found no solution: {solver.modelStatusToString(solver.getModelStatus())}")
+        is_proven = solver.getModelStatus() == self._highspy.HighsModelStatus.kOptimal
+        cost = float(info.objective_function_value)
+        bound = float(info.mip_dual_bound) if program.integers else cost
+        return Solution(tuple(map(float, values)), cost, bound, is_proven)
+
+    def _model(self, program: LinearProgram) -> Any:
+        highspy, infinity = self._highspy, self._highspy.kHighsInf
+        model = highspy.HighsLp()
+        model.num_col_, model.num_row_ = len(program.costs), len(program.starts)
+        model.offset_ = program.offset
+        model.col_cost_ = np.array(program.costs, dtype=np.float64)
+        model.col_lower_ = np.zeros(len(program.costs))
+        model.col_upper_ = np.minimum(np.array(program.uppers, dtype=np.float64), infinity)
+        model.row_lower_ = np.maximum(np.array(program.row_lowers, dtype=np.float64), -infinity)
+        model.row_upper_ = np.minimum(np.array(program.row_uppers, dtype=np.float64), infinity)
+        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        model.a_matrix_.start_ = np.array([*program.starts, len(program.columns)], dtype=np.int32)
+        model.a_matrix_.index_ = np.array(program.columns, dtype=np.int32)
+        model.a_matrix_.value_ = np.array(program.values, dtype=np.float64)
+        kinds = [highspy.HighsVarType.kContinuous] * len(program.costs)
+        for number in program.integers:
+            kinds[number] = highspy.HighsVarType.kInteger
+        model.integrality_ = kinds
+        return model
+
 
 _DIGITS = 4
 
@@ -33,7 +102,6 @@ class Comparison:
     share: float
 
     def to_dict(self) -> dict[str, Any]:
-        """It as plain values."""
         best = self.best
         return {
             "moves": [{"pod": move.pod.key, "from": move.source, "to": move.target} for move in best.moves],
@@ -49,11 +117,11 @@ class Comparison:
 
 
 def compared(
-    plan: Plan,
+    plan: ReschedulingPlan,
     picture: Picture,
     policies: Sequence[tuple[Policy, float]],
     settings: ReschedulerSettings,
-    standing: Standing,
+    standing: PlanInputs,
 ) -> Comparison:
     """A plan held against the best one. Raises ExactPlanError where that cannot be found, or without the solver."""
     if not any(isinstance(policy, LinearObjective) for policy, _ in policies):
@@ -92,7 +160,7 @@ def write_comparison(page: Page, comparison: Comparison) -> None:
 
 
 def _limits(
-    pods: Sequence[PodRecord], picture: Picture, settings: ReschedulerSettings, standing: Standing
+    pods: Sequence[PodRecord], picture: Picture, settings: ReschedulerSettings, standing: PlanInputs
 ) -> Iterator[MoveLimit]:
     """What the plan keeps to as well: limits of moves under way, and what budgets leave."""
     room = BudgetRoom(standing, settings, picture.now)
@@ -108,7 +176,7 @@ def _limits(
         yield MoveLimit(uids, most[key])
 
 
-def _of_kinds(pods: Sequence[PodRecord], limits: Limits) -> Iterator[MoveLimit]:
+def _of_kinds(pods: Sequence[PodRecord], limits: MoveLimitSettings) -> Iterator[MoveLimit]:
     if limits.total is not None:
         yield MoveLimit([pod.uid for pod in pods], limits.total)
     for most, kind in ((limits.node, "node_name"), (limits.namespace, "namespace"), (limits.owner, "owner_uid")):

@@ -13,20 +13,17 @@ from podium.api.input.documents import snapshots_of
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.present import present_time
-from podium.app.budget_statuses import with_budget_statuses
-from podium.app.rescheduling.caveats import of_schedulers
-from podium.app.rescheduling.heeding import as_they_are
+from podium.app.rescheduling.caveats import as_they_are, of_schedulers
 from podium.app.rescheduling.plan_report import PlanReport
-from podium.decide.rescheduling.plan import Plan
-from podium.decide.rescheduling.untouched import Untouched
+from podium.app.stage import with_budget_statuses
+from podium.controllers.observations import Changed, Tick
+from podium.controllers.rescheduling.rescheduler import Rescheduler
+from podium.controlplane.assembly import create_objects
+from podium.decide.rescheduling.round_robin import ExcludedPods, ReschedulingPlan
+from podium.framework.extenders import without_extenders
 from podium.framework.rescheduling.configuration import ReschedulerConfiguration
 from podium.framework.rescheduling.settings import ReschedulerSettings
-from podium.framework.settings.configuration import Configuration
-from podium.framework.settings.departures import departures
-from podium.framework.settings.extenders import without_extenders
-from podium.machines.observations import Changed, Tick
-from podium.machines.rescheduling.rescheduler import Rescheduler
-from podium.plane.initial import create_objects
+from podium.framework.settings.configuration import Configuration, upstream_departures
 from podium.store.store import Store
 
 if TYPE_CHECKING:
@@ -62,7 +59,7 @@ def plan_once(read: Input, question: Question) -> PlanReport:
     further = [
         *question.rescheduling.caveats,
         *without_extenders(given.extenders, given.source, ignore=question.ignores_extenders),
-        *departures(given),
+        *upstream_departures(given),
     ]
     refuse_empty_pods(read.documents)
     objects = [document for document in read.documents if document.object is not None]
@@ -86,9 +83,9 @@ def plan_once(read: Input, question: Question) -> PlanReport:
 
 def _plan(
     objects: Sequence[Document], settings: ReschedulerSettings, schedulers: Configuration, now: int, *, compares: bool
-) -> tuple[Plan, Untouched, Comparison | None]:
+) -> tuple[ReschedulingPlan, ExcludedPods, Comparison | None]:
     """What a rescheduler finds that is shown the objects for the first time, though it be paused."""
-    found: list[Plan] = []
+    found: list[ReschedulingPlan] = []
     machine = Rescheduler(replace(settings, is_paused=False), schedulers, only_plans=True)
     machine.on_plan = lambda plan, _: found.append(plan)
     for shown in _shown(objects, machine.watches, now):
@@ -96,7 +93,7 @@ def _plan(
     due_ns = machine.deadline().time_ns
     now = now if due_ns is None else max(now, due_ns)
     machine.handle(Tick(), now)
-    plan = found[0] if found else Plan((), (), {}, {}, 0, is_cut=False)
+    plan = found[0] if found else ReschedulingPlan((), (), {}, {}, 0, is_cut=False)
     kept = machine.untouched(now)
     if not compares:
         return plan, kept, None

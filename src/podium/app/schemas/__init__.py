@@ -1,1 +1,1 @@
-"""`podium schema`: the JSON Schemas of what Podium answers and of what people write for it."""
+"""`podium schema`: the JSON Schemas of Podium's answers and of Scenario files."""

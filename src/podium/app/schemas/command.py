@@ -8,7 +8,7 @@ from podium.app.console.command import Command
 
 _EPILOG = """
 \b
-Example: let an editor complete scenarios, which then begin with # yaml-language-server: $schema=./scenario.schema.json
+Example: let an editor complete scenarios that begin with # yaml-language-server: $schema=./scenario.schema.json
   podium schema scenario > scenario.schema.json
 """
 
@@ -18,7 +18,7 @@ Example: let an editor complete scenarios, which then begin with # yaml-language
 def schema(*, name: str) -> None:
     """Print a JSON Schema.
 
-    Those of explain, simulate and plan are of their answers with -o json; that of scenario is of what people write.
+    explain, simulate and plan are the schemas of their answers with -o json, scenario is that of Scenario files.
     """
     from podium.app.console.output import show
     from podium.app.schemas.schemas import schema_named

@@ -1,45 +1,460 @@
-"""The JSON Schemas that ship with Podium, by name."""
+"""The JSON Schemas that ship with Podium, by name, made from tables of fields and from Kubernetes' kinds.
+
+A table is text: the name of a type, then its fields, `name:type`. A field without a type is text; other types are
+`int`, `number`, `bool`, `any`, `[...]` for a list, `{...}` for an object with any keys, the name of a type, and
+alternatives separated by `|`. `?` behind the name marks an optional field, `~` behind the type one that may be null.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 
-from podium.app.schemas.answers import COMMON, EXPLAIN, PLAN, SIMULATE
-from podium.app.schemas.scenario import scenario_schema
-from podium.app.schemas.tables import Schema, definitions, document, reference
+from podium.api.kinds import KINDS, WORKLOADS
+from podium.api.schemas.schema import Leaf, ListOf, MapOf, Object, Type, fields_of, is_type
+from podium.api.snapshot import API_VERSION
 from podium.sim.results.disruption_state import DisruptionState
+from podium.sim.scenario.steps import STEP_NAMES
+
+COMMON = """
+Caveat
+  about message count:int names:[str]
+Status
+  status:Success|Unschedulable|UnschedulableAndUnresolvable|Error|Skip plugin? reasons?:[str]
+"""
+
+EXPLAIN = """
+Explanation
+  schemaVersion:int pod
+  outcome:schedulable|preempts|unschedulable|not-eligible|gated|error|placed
+  node preEnqueue?:Status error? preFilter?:Status nodes:{Status} scores?:{{int}} totals?:{int} best?:[str]
+  claims?:{{Claim}} preemption?:Preemption postFilter?:{Status} proposal?:Proposal priority:int priorityRule?
+  nominatedNode? gates?:[str] isBoundEarly?:bool
+  remedies?:Remedies placed?:Placed disruptions?:DisruptionState outcomes?:[Outcome] furtherOutcomes?:int
+  gang?:Gang caveats:[Caveat]
+Gang
+  group minCount:int pods:int placed:int needed:int fitting:int isEnough:bool members:{str} domain? domains?:int
+  problem? victims?:[str] preemption? plan?:GangPlan
+GangPlan
+  eligible:bool ways:[GangWay] decidedBy? reason? putOff?:PutOff heldBack?:HeldBack
+  search?:GangSearch
+GangWay
+  members:{str} victims:{[str]} pdbViolations:int domain? costs?:{any}
+GangSearch
+  steps:int maxSteps:int domainsLeftOut:int isComplete:bool
+Outcome
+  losses:[OutcomeLoss] chance:number nodes:[OutcomeNode] furtherNodes:int
+OutcomeLoss
+  workload pods:int
+OutcomeNode
+  node victims:[str] chance:number
+Claim
+  devices:[str] nodeSelector?:any
+Preemption
+  eligible:bool isExchange?:bool reason? candidates:{Candidate} rejected?:{Status} selected:[str] putOff?:PutOff error?
+  decidedBy? search?:Search reasons?:{str} heldBack?:HeldBack
+HeldBack
+  budgets:[str] node victims:[str] nextToken?
+Proposal
+  plugin node victims:[str]
+Candidate
+  victims:[str] pdbViolations:int elsewhere?:{str} costs?:{any}
+Search
+  steps:int maxSteps:int nodesLeftOut:int isComplete:bool
+PutOff
+  victims:int cap left:int next namespace?
+Remedies
+  nodes:[NodeRemedy] furtherNodes:int pod?:PodRemedy protection?:ProtectionRemedy
+NodeRemedy
+  nodes:[str] obstacles:[str]
+PodRemedy
+  priority?:int preemptionPolicy? outcome node victims:[str]
+ProtectionRemedy
+  pods:[str] outcome node victims:[str]
+Placed
+  placedBy:scheduler|kubelet since:str~ rank:int~ ifEvicted:IfEvicted preemptors:[Preemptor] preemptorsNotAsked:int
+  budgets:[Allowed]
+IfEvicted
+  outcome node replacedBy:str~
+Preemptor
+  pod priority:int now:bool
+Allowed
+  budget allowed:int
+WorkloadExplanation
+  schemaVersion:int workload:Workload pods:[WorkloadPod] explained:pending|next explanation:Explanation
+Workload
+  kind key wanted:int~
+WorkloadPod
+  pod node:str~
+NodeAnswer
+  schemaVersion:int pod outcome node fits:bool taken preFilter?:Status filters:[Filter] nominatedThere:[str]
+  obstacles:[str] scores:[Score] takenScores:[Score] preemption:PreemptionThere~
+Filter
+  plugin status:Success|Unschedulable|UnschedulableAndUnresolvable|Error|Skip reasons?:[str]
+Score
+  plugin raw:int normalized:int weight:int weighted:int
+PreemptionThere
+  helps:bool victims?:[str] pdbViolations?:int reasons?:[str]
+"""
+
+SIMULATE = """
+Result
+  schemaVersion:int events:[Event] pods:[Pod] summary:Summary nodes:[FinalNode] workloads:[WorkloadReadiness]
+  budgets:[BudgetHealth] holds:[Hold] series:[Sums] usage:[Used]
+  disruptions?:DisruptionState recorded?:Comparison
+  held?:{str} ledger?:[Disruption] latencies:Latencies caveats:[Caveat]
+Latencies
+  seconds:number drawn:bool
+Disruption
+  id:int time:number pod uid node
+  cause:preemption|eviction|drain|autoscaler|rescheduler|gang-release|pressure|taint|node-gone|deletion
+  priority:int owner by rule plan alternatives:Alternatives~ beneficiary:Beneficiary~ loss:Loss
+  replacement:Replacement~ inVain:str~
+Alternatives
+  candidates:int equals:[str]
+Beneficiary
+  pod uid owner priority:int room outcome:waiting|placed|elsewhere|gone|again node:str~ placedAfter:number~
+Loss
+  ran:number lost:number requests:{number} work:{number} grace:number~ endedAfter:number~
+Replacement
+  pod uid node:str~ placedAfter:number~ readyAfter:number~
+Event
+  time:number reason pod:str~ node:str~ by:str~ message count:int lastTime:number
+Pod
+  pod uid workload priority:int phase
+  state:ready|running|starting|pending|lost|terminating|succeeded|failed|terminated
+  node:str~ nominatedNode:str~ createdAt:number~ scheduledAt:number~ startedAt:number~ endedAt:number~
+  disruption:str~ evictedBy:str~
+Summary
+  end:number pods:{int} preempted:int disruptions:{int} evictedBy:{int} bindings:int attempts:int waiting:[Waiting]
+  use:{Use} nodeHours:number short:[Shortfall] drains:[Drain]
+Waiting
+  priority?:int count:int mean:number p50:number p95:number max:number
+Use
+  average:number final:number
+Shortfall
+  workload wants:int has:int reason
+Drain
+  node state:running|blocked|drained|refused|timed-out|withdrawn message:str~ pods:[DrainedPod]
+DrainedPod
+  pod state reason:str~ tries:int
+FinalNode
+  node marks:[str] podsBefore:int pods:int addedAt:number~ goneAt:number~ requested:any
+WorkloadReadiness
+  workload wantedBefore:int wanted:int readyBefore:int lowestReady:int ready:int pending:int shortSeconds:number
+  pendingSeconds:number series:[ReadyPoint]
+ReadyPoint
+  time:number ready:int wanted:int
+BudgetHealth
+  budget desiredHealthy:int healthy:int lowestHealthy:int belowSeconds:number
+Hold
+  pod by budgets:[str] message from:number seconds:number ended:bool tries:int
+Used
+  hour:int namespace priorityClass priority:int requested:{number}
+Sums
+  time:number nodes:int ready:int pending:int requested:{number}
+Comparison
+  recorded:ComparedSums simulated:ComparedSums sameNode:int otherNode:[any]
+ComparedSums
+  bindings:int preempted:int evicted:int waiting:any
+"""
+
+PLAN = """
+PlanAnswer
+  schemaVersion:int question headline findings:[Finding] impact:[WorkloadImpact] nodes:[NodeImpact]
+  nodeHours?:NodeHours caveats:[Caveat] result?:Result
+  causes?:[PendingCause] notMade?:[NotMade] changes?:[any] placed?:[any] fit?:Fit shapes?:[FitShape] limits?:[FitLimit]
+  victims?:{int} survives?:bool preempted?:[PreemptedPod] gangs?:[IncompleteGang] preemptors?:[PotentialPreemptor]
+  classes?:[PriorityClassThreat]
+  differences?:[Difference] outcomes?:PlanOutcomes ties?:Ties
+  pods?:[UpgradedPod] fields?:[UpgradedField] behaviors?:[UpgradeChange] gates?:[str]
+UpgradedPod
+  pod effect:runs|waits|moves|message what
+UpgradedField
+  what effect objects:[str]
+UpgradeChange
+  name what
+PlanOutcomes
+  samples:int outcomes:[PlanOutcome] furtherOutcomes:int
+PlanOutcome
+  losses:[PlanLoss] samples:int
+PlanLoss
+  workload disrupted:int missing:int
+Ties
+  decisions:int deciding:int named:[Tie] notSampled:int
+Tie
+  time:number pod outcomes:[TieOutcome] furtherOutcomes:int
+TieOutcome
+  losses:[TieLoss] chance:number nodes:[TieNode] furtherNodes:int sampled:bool
+TieLoss
+  workload pods:int
+TieNode
+  node victims:[str] chance:number
+PendingCause
+  cause pods:int examples:[str] workloads:{int} change:str~ placed:int
+NotMade
+  workload pods:int why
+Fit
+  pod fits:int wanted:int~ why:str~ atLeast?:bool nodes?:int withPreemption?:int~ preempting?:int
+FitShape
+  shape like nodes:int fits:int withPreemption:int~ perNode:PerNode limits:[ShapeLimit]
+PerNode
+  least:int most:int
+ShapeLimit
+  why nodes:int
+FitLimit
+  why nodes?:[str] pods?:int
+PreemptedPod
+  pod priority:int node preemptor preemptorWorkload preemptorPriority:int
+IncompleteGang
+  group left:int minCount:int releasedAfterSeconds:number~ survivors:[str]
+PotentialPreemptor
+  pods:[str] workload priority:int effect victims:[str]
+PriorityClassThreat
+  priorityClass value:int canPreempt:bool like node:str~
+Difference
+  workload what:gains|loses|moves ready:Pair shortSeconds:Pair disrupted:Pair moved:int
+Pair
+  before:number after:number
+Finding
+  code message subjects:[str]
+WorkloadImpact
+  workload readyBefore:int lowestReady:int readyAfter:int readyWithoutPlan:int wanted:int missing:int pending:int
+  stuck:int shortSeconds:number shortLasts:bool pendingSeconds:number disruptions:{int} held:[Held] isNew:bool why:str~
+Held
+  budget seconds:number pods:int ended:bool
+NodeImpact
+  node change podsBefore:int podsAfter:int
+NodeHours
+  with:number without:number
+"""
+
+
+Schema = dict[str, Any]
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_TABLE_TYPES: dict[str, Schema] = {
+    "any": {},
+    "bool": {"type": "boolean"},
+    "int": {"type": "integer"},
+    "number": {"type": "number"},
+    "str": {"type": "string"},
+}
+_PODS = "|".join(("Pod", *WORKLOADS))
+_TABLE = f"""
+ScenarioSpec
+  until?:Duration latency?:Duration steps?:[ScenarioStep] kubelets?:ScenarioKubelets
+  nodeLifecycle?:ScenarioNodeLifecycle
+  schedulers?:[ScenarioScheduler] autoscaler?:ScenarioAutoscaler rescheduler?:any recorded?:bool
+ScenarioKubelets
+  memoryThreshold?:Amount pressureTransition?:Duration waitForVictims?:bool
+  evictionOrder?:BytesOverRequest|PercentageOfRequest
+ScenarioNodeLifecycle
+  gracePeriod?:Duration
+ScenarioScheduler
+  name bindDelay?:Duration
+ScenarioAutoscaler
+  nodeGroups:[ScenarioNodeGroup] priorityCutoff?:int scanInterval?:Duration scaleDown?:ScenarioScaleDown
+ScenarioNodeGroup
+  name min?:int max:int startUp?:Duration template:any
+ScenarioScaleDown
+  utilizationThreshold?:number unneededTime?:Duration delayAfterAdd?:Duration maxDrains?:int maxEvictionTime?:Duration
+  maxGracefulTermination?:Duration
+ScenarioStep
+  at:Duration repeat?:ScenarioRepeat apply?:[ScenarioObject] delete?:ScenarioDelete evict?:ScenarioEvict
+  scale?:ScenarioScale finish?:ScenarioFinish usage?:ScenarioUsage patch?:ScenarioPatch cordon?:ScenarioNodes
+  uncordon?:ScenarioNodes drain?:ScenarioDrain nodeDown?:ScenarioNodes nodeUp?:ScenarioNodes trouble?:ScenarioTrouble
+  maintenance?:ScenarioMaintenance
+ScenarioRepeat
+  every:Duration times?:int
+ScenarioDelete
+  kind name? namespace? selector? outright?:bool
+ScenarioEvict
+  name namespace? kind?:{_PODS} gracePeriodSeconds?:int component? avoidNode?:any replacement?:ScenarioReplacement
+ScenarioReplacement
+  first?:bool nodeName?
+ScenarioScale
+  kind? name namespace? replicas:int
+ScenarioFinish
+  name namespace? kind?:{_PODS}
+ScenarioUsage
+  name namespace? kind?:{_PODS} memory?:Amount cpu?:Amount
+ScenarioPatch
+  kind name namespace? type?:strategic|merge|json subresource?:|status patch:ScenarioPatchBody
+ScenarioNodes
+  name? selector?
+ScenarioDrain
+  name? selector? timeout?:Duration force?:bool deleteEmptyDirData?:bool ignoreDaemonSets?:bool gracePeriodSeconds?:int
+  disableEviction?:bool after? removeNode?:bool
+ScenarioTrouble
+  name crashAfter?:Duration rejectAfter?:Duration pods?
+ScenarioMaintenance
+  name in:Duration for?:Duration
+"""
+_TEXT_OR_NUMBER: Schema = {"type": ["string", "number"]}
+_FIELD_TYPES: dict[str, Schema] = {
+    "any": {},
+    "bool": {"type": "boolean"},
+    "bytes": {"type": "string"},
+    "float": {"type": "number"},
+    "int": {"type": "integer"},
+    "intOrString": _TEXT_OR_NUMBER,
+    "long": {"type": "integer"},
+    "microtime": {"type": "string"},
+    "quantity": _TEXT_OR_NUMBER,
+    "str": {"type": "string"},
+    "time": {"type": "string"},
+}
+
+
+def reference(name: str) -> Schema:
+    """Return a reference to a type."""
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def definitions(table: str, *, is_closed: bool) -> dict[str, Schema]:
+    """Return the types of a table by name; closed types have no other fields."""
+    fields: dict[str, list[str]] = {}
+    name = ""
+    for line in table.strip().splitlines():
+        if line.startswith(" "):
+            fields[name] += line.split()
+        else:
+            name = line
+            fields[name] = []
+    return {name: _object(written, is_closed=is_closed) for name, written in fields.items()}
+
+
+def document(title: str, root: Schema, defined: dict[str, Schema]) -> Schema:
+    """Return a complete schema of ``root``."""
+    return {"$schema": DIALECT, "title": title, **root, "$defs": dict(sorted(defined.items()))}
+
+
+def _object(fields: list[str], *, is_closed: bool) -> Schema:
+    properties: dict[str, Schema] = {}
+    required: list[str] = []
+    for written in fields:
+        name, _, type_ = written.partition(":")
+        if not name.endswith("?"):
+            required.append(name)
+        properties[name.removesuffix("?")] = _table_type(type_ or "str")
+    found: Schema = {"type": "object", "properties": properties}
+    if required:
+        found["required"] = required
+    if is_closed:
+        found["additionalProperties"] = False
+    return found
+
+
+def _table_type(written: str) -> Schema:
+    if written.endswith("~"):
+        return {"anyOf": [_table_type(written[:-1]), {"type": "null"}]}
+    if written.startswith("["):
+        return {"type": "array", "items": _table_type(written[1:-1])}
+    if written.startswith("{"):
+        return {"type": "object", "additionalProperties": _table_type(written[1:-1])}
+    if "|" in written:
+        return {"enum": written.split("|")}
+    return dict(_TABLE_TYPES[written]) if written in _TABLE_TYPES else reference(written)
+
+
+def scenario_schema() -> Schema:
+    """Return the schema of a Scenario: each step has exactly one action, each applied object the fields of its kind."""
+    defined = definitions(_TABLE, is_closed=True)
+    defined["ScenarioStep"]["oneOf"] = [{"required": [name]} for name in STEP_NAMES]
+    defined["Duration"] = _TEXT_OR_NUMBER | {"description": "As Go writes it, 1h30m; a bare number counts seconds."}
+    defined["Amount"] = _TEXT_OR_NUMBER
+    defined["ScenarioPatchBody"] = {"type": ["object", "array", "string"]}
+    defined["ScenarioObject"] = {
+        "type": "object",
+        "required": ["apiVersion", "kind"],
+        "properties": {"kind": {"enum": kinds()}},
+        "allOf": [{"if": {"properties": {"kind": {"const": kind}}}, "then": reference(kind)} for kind in kinds()],
+    }
+    root: Schema = {
+        "type": "object",
+        "properties": {
+            "apiVersion": {"const": API_VERSION},
+            "kind": {"const": "Scenario"},
+            "metadata": {"type": "object"},
+            "spec": reference("ScenarioSpec"),
+        },
+        "required": ["apiVersion", "kind", "spec"],
+        "additionalProperties": False,
+    }
+    objects = object_schemas()
+    if defined.keys() & objects.keys():
+        raise AssertionError(f"types are defined twice: {', '.join(sorted(defined.keys() & objects.keys()))}")
+    return document("A Scenario of podium simulate", root, defined | objects)
+
+
+def kinds() -> list[str]:
+    """Return the kinds with known fields that a scenario may apply, by name."""
+    return sorted({kind.name for kind in KINDS.values() if is_type(kind.name)})
+
+
+def object_schemas() -> dict[str, Schema]:
+    """Return the types of all those kinds and of their fields, by name. A field may be null, as in manifests."""
+    found: dict[str, Schema] = {}
+    waiting = kinds()
+    versions = {kind.name: kind.api_version for kind in KINDS.values()}
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        fields = fields_of(name)
+        properties = {field: _field_type(each.type) for field, each in fields.items()}
+        found[name] = {"type": ["object", "null"], "properties": properties, "additionalProperties": False}
+        if name in versions and "kind" in fields:
+            found[name]["required"] = ["apiVersion", "kind"]
+            properties |= {"kind": {"const": name}, "apiVersion": {"type": "string"}}
+        waiting += [type_ for field in fields.values() for type_ in _object_names(field.type)]
+    return found
+
+
+def _field_type(type_: Type) -> Schema:
+    match type_:
+        case Leaf():
+            types = _FIELD_TYPES[type_.type].get("type", [])
+            return {"type": [*([types] if isinstance(types, str) else types), "null"]} if types else {}
+        case ListOf():
+            return {"type": ["array", "null"], "items": _field_type(type_.item)}
+        case MapOf():
+            return {"type": ["object", "null"], "additionalProperties": _field_type(type_.value)}
+        case Object():
+            return reference(type_.name)
+
+
+def _object_names(type_: Type) -> list[str]:
+    """Return the names of the object types in a type."""
+    match type_:
+        case ListOf():
+            return _object_names(type_.item)
+        case MapOf():
+            return _object_names(type_.value)
+        case Object():
+            return [type_.name]
+    return []
+
+
+def _answer_schema(title: str, table: str, *roots: str) -> Schema:
+    """Return the schema of an answer. It is open: additional keys do not change its version."""
+    states: dict[str, Schema] = msgspec.json.schema(DisruptionState)["$defs"]
+    root = {"anyOf": [reference(name) for name in roots]} if len(roots) > 1 else reference(roots[0])
+    return document(title, root, definitions(COMMON + table, is_closed=False) | states)
+
+
+_EXPLAIN_ROOTS = ("Explanation", "WorkloadExplanation", "NodeAnswer")
+SCHEMAS: Mapping[str, Callable[[], Schema]] = {
+    "explain": lambda: _answer_schema("What podium explain -o json answers", EXPLAIN, *_EXPLAIN_ROOTS),
+    "simulate": lambda: _answer_schema("What podium simulate -o json answers", SIMULATE, "Result"),
+    "plan": lambda: _answer_schema("What podium plan -o json answers", SIMULATE + PLAN, "PlanAnswer"),
+    "scenario": scenario_schema,
+}
+"""The function that makes each schema."""
 
 
 def schema_named(name: str) -> Schema:
-    """The schema of that name. Raises KeyError for one that there is not."""
+    """Return the schema of that name. Raises KeyError for an unknown one."""
     return SCHEMAS[name]()
-
-
-def _explain() -> Schema:
-    root = {"anyOf": [reference("Explanation"), reference("WorkloadExplanation"), reference("NodeAnswer")]}
-    return document("What podium explain -o json answers", root, _answers(EXPLAIN))
-
-
-def _simulate() -> Schema:
-    return document("What podium simulate -o json answers", reference("Result"), _answers(SIMULATE))
-
-
-def _plan() -> Schema:
-    return document("What podium plan -o json answers", reference("PlanAnswer"), _answers(SIMULATE + PLAN))
-
-
-def _answers(table: str) -> dict[str, Schema]:
-    """The types of answers. They are open: a key that is added is no other version."""
-    states: dict[str, Schema] = msgspec.json.schema(DisruptionState)["$defs"]
-    return definitions(COMMON + table, is_closed=False) | states
-
-
-SCHEMAS: Mapping[str, Callable[[], Schema]] = {
-    "explain": _explain,
-    "simulate": _simulate,
-    "plan": _plan,
-    "scenario": scenario_schema,
-}
-"""How each schema is made: of answers out of their tables, of scenarios out of the fields of Kubernetes' kinds too."""

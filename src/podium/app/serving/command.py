@@ -11,18 +11,18 @@ from podium.app.console.command import Command
 from podium.app.console.options import (
     Duration,
     config_option,
-    feature_gates_option,
     ignore_extenders_option,
     ledger_age_option,
+    release_options,
     validate_option,
 )
 from podium.app.console.source import optional_source_options, override_option
-from podium.plane.component_names import COLLECTORS, CONTROLLERS, KUBELET, SCHEDULER, SWITCHABLE
+from podium.controlplane.component_names import COLLECTORS, CONTROLLERS, KUBELET, SCHEDULER, SWITCHABLE
 
 if TYPE_CHECKING:
+    from podium.api.versions.choice import ReleaseChoice
     from podium.api.warnings import Validation
     from podium.app.console.source import Source
-    from podium.framework.settings.feature_gates import FeatureGates
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -72,7 +72,7 @@ def _switches(command: Decorated) -> Decorated:
 )
 @config_option
 @ignore_extenders_option
-@feature_gates_option
+@release_options
 @click.option("--autoscaler", metavar="FILE", help="Run a cluster autoscaler: its groups of nodes, and how it works.")
 @click.option(
     "--priority-cutoff",
@@ -121,7 +121,7 @@ def up(
     termination: int,
     config: str | None,
     ignore_extenders: bool,
-    feature_gates: FeatureGates,
+    release: ReleaseChoice,
     autoscaler: str | None,
     priority_cutoff: int | None,
     rescheduler: str | None,
@@ -163,7 +163,7 @@ def up(
         termination_ns=termination,
         config=config,
         ignore_extenders=ignore_extenders,
-        feature_gates=feature_gates,
+        release=release,
         autoscaler=autoscaler,
         priority_cutoff=priority_cutoff,
         rescheduler=rescheduler,

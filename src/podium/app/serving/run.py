@@ -2,61 +2,69 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import secrets
 import shlex
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import click
 
-from podium.api.collector import collector_paused
-from podium.api.errors import InputError, escape
+from podium.api.collector import collector_paused, settle_collector
+from podium.api.errors import InputError, escape, shown
+from podium.api.input import yaml
 from podium.api.input.codec import Document, Input
 from podium.api.input.documents import refuse_empty_pods
+from podium.api.input.files import read_bytes
+from podium.api.meta import Raw
 from podium.api.present import newest_time
-from podium.api.snapshot import is_snapshot
+from podium.api.snapshot import API_VERSION, is_snapshot
+from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice
 from podium.api.warnings import Validation
+from podium.apirequests.context import RequestRules
 from podium.app.console.reading import read_shown
 from podium.app.console.source import Source
-from podium.app.serving.kubeconfig import check_place
-from podium.app.serving.node_template import read_template
 from podium.app.serving.page.files import PREFIX
 from podium.app.serving.page.live_page import LivePage
 from podium.app.serving.page.shown import of_plane
-from podium.app.serving.secrets import new_token
-from podium.app.serving.serving import Place, Serving
-from podium.driver.clock import SystemClock
+from podium.app.serving.serving import Place, Serving, check_place
+from podium.controllers.kubelets.host import KUBERNETES_VERSION, KubeletSettings
+from podium.controlplane.assembly import (
+    DEFAULT_TEMPLATE,
+    Assembled,
+    InitialContent,
+    Population,
+    all_objects,
+    assemble,
+    check_template,
+    open_store,
+)
+from podium.controlplane.components import ControlPlaneSettings
+from podium.controlplane.ledger_file import KEPT_SECONDS, LEDGER, LedgerFile
+from podium.framework.extenders import without_extenders
 from podium.framework.rescheduling.settings import ReschedulerSettings
-from podium.framework.settings.configuration import Configuration, default_configuration, load_configuration
-from podium.framework.settings.extenders import without_extenders
-from podium.framework.settings.feature_gates import FeatureGates
-from podium.machines.kubelets.host import KUBERNETES_VERSION
-from podium.machines.kubelets.kubelet_settings import KubeletSettings
-from podium.plane.assembly import Assembled, Beginning, all_objects, assemble, open_store
-from podium.plane.initial import Population
-from podium.plane.ledger_file import KEPT_SECONDS, LEDGER, LedgerFile
-from podium.plane.nodes import DEFAULT_TEMPLATE
-from podium.plane.plane_settings import PlaneSettings
-from podium.requests.answering.rules import Rules
+from podium.framework.settings.configuration import (
+    Configuration,
+    default_configuration,
+    load_configuration,
+)
+from podium.runtime.clock import SystemClock
 from podium.server.http import loops
 from podium.server.http.security import is_loopback
-from podium.server.http.settings import TLS
-from podium.server.http.token_file import read_token
+from podium.server.http.settings import TLS, read_token
 from podium.sim.recording.tape import is_recording
-from podium.store.journal.durable import DurableJournal, JournalInUseError
+from podium.sim.scenario.fields import Fields
+from podium.sim.scenario.scenario import Autoscaling, read_autoscaling
+from podium.store.durable_journal import DurableJournal, JournalInUseError
 
 _KUBECONFIG = "podium.kubeconfig"
 _JOURNAL = "journal"
 # Longer lines say nothing more to people.
 _LONGEST = 2_000
-# Much is made and little of it in cycles: the collector looks at what is new less often than it would.
-_COLLECTED_EACH = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +82,7 @@ class Wanted:
     termination_ns: int | None = None
     config: str | None = None
     ignore_extenders: bool = False
-    feature_gates: FeatureGates = field(default_factory=FeatureGates)
+    release: ReleaseChoice = CLUSTER_RELEASE
     autoscaler: str | None = None
     priority_cutoff: int | None = None
     rescheduler: str | None = None
@@ -102,7 +110,7 @@ def run(wanted: Wanted) -> int:
         check_place(path)
         place = replace(place, audit=audit)
         with collector_paused():
-            clock, found = assembled(wanted, settings)
+            clock, found, settings = assembled(wanted, settings)
         _settle_process()
         _tell_of(found.population)
         serving = Serving(
@@ -118,13 +126,12 @@ def run(wanted: Wanted) -> int:
 
 
 def _settle_process() -> None:
-    """What concerns the whole process: where it logs to, and that what is there from the start stays for long."""
+    """Set up what concerns the whole process: where it logs to, and its garbage collector."""
     logging.basicConfig(level=logging.WARNING, format="podium: %(levelname)s: %(name)s: %(message)s")
-    gc.freeze()
-    gc.set_threshold(_COLLECTED_EACH)
+    settle_collector()
 
 
-def settings_of(wanted: Wanted) -> PlaneSettings:
+def settings_of(wanted: Wanted) -> ControlPlaneSettings:
     """What the control plane consists of. Raises PodiumError."""
     configuration = load_configuration(wanted.config) if wanted.config else None
     _check_extenders(configuration, ignore=wanted.ignore_extenders)
@@ -133,19 +140,17 @@ def settings_of(wanted: Wanted) -> PlaneSettings:
     autoscaling = None
     if wanted.autoscaler is not None:
         # Few want one, and it brings along all that scenarios are read with.
-        from podium.app.serving.autoscaler import read_autoscaler
-
         found = read_autoscaler(wanted.autoscaler, wanted.priority_cutoff)
         autoscaling = found.groups, found.settings
-    return PlaneSettings(
+    return ControlPlaneSettings(
         seed=secrets.randbits(32) if wanted.seed is None else wanted.seed,
         configuration=configuration,
-        feature_gates=wanted.feature_gates,
+        release=wanted.release.of(),
         kubelets=KubeletSettings(start_delay_ns=wanted.start_delay_ns, termination_ns=wanted.termination_ns),
         autoscaling=autoscaling,
         rescheduling=None if wanted.rescheduler is None else _rescheduling(wanted.rescheduler),
         without=wanted.without,
-        rules=Rules(deletes_by_eviction=wanted.evicts_on_delete),
+        rules=RequestRules(deletes_by_eviction=wanted.evicts_on_delete),
     )
 
 
@@ -188,11 +193,13 @@ def place_of(wanted: Wanted) -> Place:
     return Place(host=wanted.host, port=wanted.port, tls=tls, token=token)
 
 
-def assembled(wanted: Wanted, settings: PlaneSettings) -> tuple[SystemClock, Assembled]:
-    """The control plane, with its clock. Raises PodiumError."""
+def assembled(wanted: Wanted, settings: ControlPlaneSettings) -> tuple[SystemClock, Assembled, ControlPlaneSettings]:
+    """The control plane, with its clock, and with the version of the objects. Raises PodiumError."""
     has_source = bool(wanted.source.files or wanted.source.cluster)
     found = read_shown(wanted.source, wanted.validation) if has_source else Input([])
     refuse_empty_pods(found.documents)
+    release, _ = wanted.release.for_documents(found.documents)
+    settings = replace(settings, release=release)
     for warning in found.warnings:
         _warn(str(warning))
     for snapshot in found.snapshots:
@@ -208,8 +215,8 @@ def assembled(wanted: Wanted, settings: PlaneSettings) -> tuple[SystemClock, Ass
         store = open_store(settings.seed, journal)
         # What a cluster has seen does not lie in the future, though it may have had a faster clock.
         clock = SystemClock(wanted.speed, newest_time(all_objects(store)) if store.version else 0)
-        beginning = Beginning(_served(found.documents), wanted.nodes, template)
-        return clock, assemble(store, clock, settings, beginning, journal, ledger)
+        beginning = InitialContent(_served(found.documents), wanted.nodes, template)
+        return clock, assemble(store, clock, settings, beginning, journal, ledger), settings
     except BaseException:
         if ledger is not None:
             ledger.close()
@@ -309,3 +316,56 @@ def _announce(server: str, path: Path, assembled: Assembled, *, has_page: bool) 
 
 def _warn(message: str) -> None:
     click.echo(f"podium: warning: {escape(message, _LONGEST)}", err=True)
+
+
+def new_token() -> str:
+    """A token that nobody can guess."""
+    return secrets.token_urlsafe(32)
+
+
+def read_template(path: str) -> Raw:
+    """The Node in a file, which needs no name. Raises InputError."""
+    return check_template(read_one(path, "Node"), path)
+
+
+def read_autoscaler(path: str, priority_cutoff: int | None) -> Autoscaling:
+    """The autoscaler in a file: an Autoscaler with a `spec` as `spec.autoscaler` of a Scenario, or such a Scenario.
+
+    ``priority_cutoff`` is in place of the file's own. Raises InputError.
+    """
+    try:
+        found = _autoscaling(read_one(path, "Autoscaler"))
+    except InputError as error:
+        raise error.located(source=path) from None
+    if priority_cutoff is None:
+        return found
+    return replace(found, settings=replace(found.settings, priority_cutoff=priority_cutoff))
+
+
+def _autoscaling(raw: Raw) -> Autoscaling:
+    if raw.get("apiVersion") != API_VERSION:
+        raise InputError(f"{shown(raw.get('apiVersion'))} is not {API_VERSION}", path=".apiVersion")
+    if raw.get("kind") == "Autoscaler":
+        return read_autoscaling(Fields(raw, "").fields("spec"))
+    if raw.get("kind") == "Scenario":
+        spec = Fields(raw, "").fields("spec")
+        if not spec.has("autoscaler"):
+            raise InputError("is missing, and must be given", path=".spec.autoscaler")
+        return read_autoscaling(spec.fields("autoscaler"))
+    raise InputError(f"{shown(raw.get('kind'))} is neither Autoscaler nor Scenario", path=".kind")
+
+
+def read_one(path: str, kind: str) -> Raw:
+    """The object in a file of YAML or JSON, without nulls, whatever it is. Raises InputError."""
+    try:
+        text = read_bytes(path).decode()
+    except UnicodeDecodeError:
+        raise InputError("is not text in UTF-8", source=path) from None
+    try:
+        found: list[Any] = [root for _, root in yaml.parse_documents(text) if root is not None]
+    except InputError as error:
+        raise error.located(source=path) from None
+    if len(found) != 1 or not isinstance(found[0], dict):
+        raise InputError(f"holds {len(found)} objects; one {kind} is needed, and nothing else", source=path)
+    raw: Raw = found[0]
+    return raw

@@ -11,17 +11,100 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from podium.api.errors import InputError
+from podium.api.input.yaml import Dumper
+from podium.api.meta import Raw
 from podium.app.ledger_metrics import LedgerMetrics
-from podium.app.serving.kubeconfig import Access, write_kubeconfig
 from podium.app.serving.page.live_page import LivePage
-from podium.driver.clock import SystemClock
-from podium.plane.control_plane import ControlPlane
-from podium.plane.runner import Runner
+from podium.controlplane.control_plane import ControlPlane, ControlPlaneRunner
+from podium.runtime.clock import SystemClock
 from podium.server.http.server import Server
-from podium.server.http.settings import TLS, Settings, Token
+from podium.server.http.settings import TLS, ServerSettings, Token
 from podium.server.kubernetes_documents import KubernetesDocuments
+
+_NAME = "podium"
+_NAMESPACE = "namespace"
+_LISTS = {"clusters": "cluster", "users": "user", "contexts": "context"}
+_MOST_CHARACTERS = 65_536
+_FIRST_LINE = "# Written by `podium up`, which writes it anew.\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How clients reach a server: its URL, the file with the certificate that it shows, and their token, if any."""
+
+    server: str
+    authority_file: str = ""
+    token: str = ""
+
+
+def kubeconfig(access: Access) -> Raw:
+    """A kubeconfig with one context."""
+    cluster = {"server": access.server}
+    if access.authority_file:
+        cluster["certificate-authority"] = str(Path(access.authority_file).absolute())
+    user = {"token": access.token} if access.token else {}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": _NAME, "cluster": cluster}],
+        "users": [{"name": _NAME, "user": user}],
+        "contexts": [{"name": _NAME, "context": {"cluster": _NAME, "user": _NAME}}],
+        "current-context": _NAME,
+    }
+
+
+def check_place(path: Path) -> None:
+    """Raise InputError for a file that somebody else has written, which would be lost."""
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8", errors="replace") as file:
+        text = file.read(_MOST_CHARACTERS)
+    if text and not text.startswith(_FIRST_LINE) and not _is_as_kubectl_writes_it(text):
+        problem = "is not a kubeconfig of `podium up`, and is not written over; name another file"
+        raise InputError(problem, source=str(path))
+
+
+def _is_as_kubectl_writes_it(text: str) -> bool:
+    """Whether it is such a kubeconfig, of which kubectl has changed a context: its comments are gone then."""
+    try:
+        raw = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError):
+        return False
+    if not isinstance(raw, dict):
+        return False
+    ours = kubeconfig(Access("", "file", "token"))
+    return all(_is_all_of(raw.get(listed), ours[listed][0], field) for listed, field in _LISTS.items())
+
+
+def _is_all_of(listed: Any, ours: Raw, field: str) -> bool:
+    """Whether a list has the entry of ours alone, and in it nothing but what we write, and a namespace."""
+    if not isinstance(listed, list) or len(listed) != 1 or not isinstance(listed[0], dict):
+        return False
+    value = listed[0].get(field) or {}
+    return (
+        listed[0].get("name") == _NAME and isinstance(value, dict) and value.keys() <= {*ours[field].keys(), _NAMESPACE}
+    )
+
+
+def write_kubeconfig(path: Path, access: Access) -> None:
+    """Write the file, for its owner alone, all of it or nothing. Raises InputError as `check_place` does."""
+    check_place(path)
+    text = _FIRST_LINE + yaml.dump(kubeconfig(access), Dumper=Dumper, sort_keys=False)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
 
 DEFAULT_PORT = 7443
 _LOG = logging.getLogger(__name__)
@@ -48,13 +131,13 @@ class Place:
         """Whether that is the token that lets clients in."""
         return bool(self.token) and hmac.compare_digest(given.encode(), self.token.encode())
 
-    def settings(self, plane: ControlPlane, runner: Runner) -> Settings:
+    def settings(self, plane: ControlPlane, runner: ControlPlaneRunner) -> ServerSettings:
         """The settings of the server of a control plane."""
         checks = (("control-plane", lambda: runner.problem), *((name, _check(plane, name)) for name in plane.checks()))
         collectors = () if plane.account is None else (LedgerMetrics(plane.account.tallies),)
         tokens = (Token(text=self.token),) if self.token else ()
         port = DEFAULT_PORT if self.port is None else self.port
-        return Settings(
+        return ServerSettings(
             host=self.host,
             port=port,
             tls=self.tls,
@@ -90,7 +173,7 @@ class Serving:
         self._command = command
         self._on_ready = on_ready
         self._page = page
-        self._runner = Runner(plane, clock)
+        self._runner = ControlPlaneRunner(plane, clock)
         self._ended = asyncio.Event()
         # Those that have come.
         self._signals: list[signal.Signals] = []

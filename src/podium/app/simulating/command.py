@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.app.console.command import Command
-from podium.app.console.options import HTML, Duration, picture_output_option, validate_option
-from podium.app.console.run_options import single_run_options
+from podium.app.console.options import HTML, Duration, picture_output_option, single_run_options, validate_option
 from podium.app.console.source import Source, source_options
 
 if TYPE_CHECKING:
@@ -67,31 +66,27 @@ def simulate(
     """
     # This process makes many objects, hardly any cycles, and then ends.
     gc.disable()
-    from podium.app.console.output import new_page, show, show_page
+    from podium.app.console.output import show_answer
     from podium.app.console.progress import ProgressBar
     from podium.app.console.reading import read_shown
     from podium.app.simulating.simulation_result import shown_result
     from podium.app.simulating.text import write_simulation
+    from podium.sim.latencies import USUAL_LATENCY_NS
     from podium.sim.recording.excerpt import Excerpt, excerpt
     from podium.sim.run import simulation_of
 
-    options = replace(options, priority_cutoff=priority_cutoff, tells_placements=form == HTML)
+    options = replace(
+        options,
+        priority_cutoff=priority_cutoff,
+        tells_placements=form == HTML,
+        usual_latency_ns=USUAL_LATENCY_NS,
+    )
     found = excerpt(read_shown(source, validation), Excerpt(from_ns, to_ns, speed))
     with ProgressBar("preparing the simulation"):
         simulation = simulation_of(found.documents, options)
     _play(simulation)
     result = shown_result(found, simulation, options)
-    if form == HTML:
-        from podium.app.reporting.showing import show_report
-
-        show_report(result)
-        return
-    if form != "text":
-        show(result.to_dict(), form)
-        return
-    page = new_page()
-    write_simulation(page, result, every_event=every_event)
-    show_page(page)
+    show_answer(result, form, lambda page: write_simulation(page, result, every_event=every_event))
 
 
 def _play(simulation: Simulation) -> None:

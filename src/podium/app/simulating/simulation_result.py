@@ -2,24 +2,143 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from podium.api.collector import collector_paused
+from podium.api.errors import PodiumError
 from podium.api.input.codec import Input
-from podium.app.shown import Shown
-from podium.app.simulating.placement import FilledNode, placement_of
-from podium.sim.results.pod_states import NodeStates
-from podium.sim.results.result import Result
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.api.quantity import CPU
+from podium.api.resize import effective_spec
+from podium.api.resource_requests import node_allocatable, pod_requests
+from podium.app.answers import Frame, Kind, Shown, flat, kinds
+from podium.sim.results.result import NodeStates, PodState, Result
 from podium.sim.run import Progress, played, result_of_run
 from podium.sim.run_options import RunOptions
-from podium.sim.simulation import Simulation
+from podium.sim.simulation import InitialState, Simulation
+from podium.store.store import Store
 
 if TYPE_CHECKING:
+    from podium.app.answers import Frame
     from podium.app.console.page import Page
-    from podium.app.frames import Frame
+
+_EVENT = {
+    **kinds(number="time"),
+    **kinds("reason pod node by message", "count"),
+    **kinds(number="lastTime"),
+}
+_POD = {
+    **kinds("pod uid workload", "priority"),
+    **kinds("phase state node nominatedNode", number="createdAt scheduledAt startedAt endedAt"),
+    **kinds("disruption evictedBy"),
+}
+_NODE = kinds("node marks", "podsBefore pods", "addedAt goneAt")
+_SUMS = {**kinds(number="time"), **kinds(whole="nodes ready pending")}
+_WORKLOAD = kinds(
+    "workload", "wantedBefore wanted readyBefore lowestReady ready pending", "shortSeconds pendingSeconds"
+)
+_READINESS = {**kinds("workload", number="time"), **kinds(whole="ready wanted")}
+
+
+def frame_of(result: Result, name: str) -> Frame:
+    """The table of that name: see `SimulationResult.frame`. Raises PodiumError for one that there is not."""
+    if name not in _TABLES:
+        raise PodiumError(f"a simulation has no table {name}; it has: {', '.join(_TABLES)}")
+    columns, rows = _TABLES[name]
+    return Frame.of_rows(name, [flat(row) for row in rows(result)], columns)
+
+
+def _workload(shown: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in shown.items() if name != "series"}
+
+
+_TABLES: dict[str, tuple[Mapping[str, Kind], Callable[[Result], Iterable[dict[str, Any]]]]] = {
+    "events": (
+        _EVENT,
+        lambda result: (event.to_dict() for event in result.events),
+    ),
+    "pods": (_POD, lambda result: result.pods),
+    "nodes": (_NODE, lambda result: (node.to_dict() for node in result.nodes)),
+    "series": (_SUMS, lambda result: result.measures.to_dict()["series"]),
+    "workloads": (_WORKLOAD, lambda result: map(_workload, result.measures.to_dict()["workloads"])),
+    "readiness": (
+        _READINESS,
+        lambda result: (
+            {"workload": workload["workload"], **point}
+            for workload in result.measures.to_dict()["workloads"]
+            for point in workload["series"]
+        ),
+    ),
+}
+
+
+MOST_NODES = 20
+"""Of so many nodes the pods are kept."""
+MOST_PODS = 8
+"""So many of a node's pods are kept, the most important first."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedPod:
+    """A pod on a node, and what it requests: cpu in milli, all else in units."""
+
+    key: str
+    priority: int
+    state: PodState
+    requests: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class FilledNode:
+    """A node: what is unusual about it, what it offers, how much of its cpu is requested, and its first pods."""
+
+    name: str
+    marks: tuple[str, ...]
+    offered: Mapping[str, int]
+    cpu_milli: int
+    pods: tuple[PlacedPod, ...]
+    further_pods: int
+
+    @property
+    def cpu_percent(self) -> int:
+        """How much of its cpu is requested, in whole percent, rounded down."""
+        return self.percent(CPU, self.cpu_milli)
+
+    def percent(self, resource: str, amount: int) -> int:
+        """The amount in whole percent of what the node offers; all of it where it offers none."""
+        offered = self.offered.get(resource, 0)
+        return 100 * amount // offered if offered else 100 * bool(amount)
+
+
+def placement_of(store: Store, states: NodeStates) -> tuple[FilledNode, ...]:
+    """The nodes by name, with the pods on them that have not ended."""
+    pods: dict[str, list[Pod]] = {}
+    for stored in store.objects("Pod"):
+        pod = stored.object
+        if isinstance(pod, Pod) and pod.spec.node_name and not pod.is_terminal:
+            pods.setdefault(pod.spec.node_name, []).append(pod)
+    nodes = {stored.key: stored.object for stored in store.objects("Node") if isinstance(stored.object, Node)}
+    most_pods = MOST_PODS if len(nodes) <= MOST_NODES else 0
+    return tuple(_filled(nodes[name], pods.get(name, []), states, most_pods) for name in sorted(nodes))
+
+
+def _filled(node: Node, pods: list[Pod], states: NodeStates, most_pods: int) -> FilledNode:
+    first = sorted(pods, key=lambda pod: (-pod.priority, pod.key))[:most_pods] if most_pods else []
+    name = node.metadata.name
+    return FilledNode(
+        name,
+        states.marks(name) if most_pods else (),
+        node_allocatable(node.status),
+        sum(pod_requests(effective_spec(pod)).get(CPU, 0) for pod in pods),
+        tuple(
+            PlacedPod(pod.key, pod.priority, states.state_of(pod), pod_requests(effective_spec(pod))) for pod in first
+        ),
+        len(pods) - len(first),
+    )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -66,8 +185,6 @@ class SimulationResult(Shown, Result):
 
         Times are seconds since the start, negative before it; None where something has not happened.
         """
-        from podium.app.simulating.tables import frame_of
-
         return frame_of(self, name)
 
 
@@ -85,7 +202,12 @@ def telling_more(found: Input, options: RunOptions) -> Callable[[], SimulationRe
     return partial(play_shown, found, replace(options, on_attempt=None, tells_placements=True))
 
 
-def play_shown(found: Input, options: RunOptions, progress: Progress | None = None) -> SimulationResult:
-    """The result of one run of an input. Raises as `podium.sim.run.play` does."""
+def play_shown(
+    found: Input, options: RunOptions, progress: Progress | None = None, beginning: InitialState | None = None
+) -> SimulationResult:
+    """The result of one run of an input. Raises as `podium.sim.run.play` does.
+
+    Runs of the same objects share a `beginning`.
+    """
     with collector_paused():
-        return shown_result(found, played(found, options, progress), options)
+        return shown_result(found, played(found, options, progress, beginning), options)

@@ -10,7 +10,7 @@ from itertools import groupby
 from podium.api.times import format_duration
 from podium.app.console.cells import NODES, PODS
 from podium.app.console.page import Cell, Name, Page, Part, names_of
-from podium.sim.sim_event import SimEvent, again, is_failure, is_repeated, subject_of
+from podium.sim.history import SimEvent, event_subject, is_failure, is_repeated, merged
 
 MOST_LINES = 60
 """Of longer timelines a digest is shown."""
@@ -43,10 +43,10 @@ def folded(events: Iterable[SimEvent]) -> list[SimEvent]:
     lines: list[SimEvent] = []
     latest: dict[str, int] = {}
     for event in events:
-        subject = subject_of(event)
+        subject = event_subject(event)
         place = latest.get(subject) if subject else None
         if place is not None and is_repeated(lines[place], event):
-            lines[place] = again(lines[place], event)
+            lines[place] = merged(lines[place], event)
             continue
         if subject:
             latest[subject] = len(lines)
@@ -134,8 +134,8 @@ def _detail(event: SimEvent) -> str:
     parts = [f"by {event.by}"] if event.by and event.by not in _USUAL else []
     if event.message and event.reason not in _TOLD:
         parts.append(_reason(event.message) if event.reason == "FailedScheduling" else event.message)
-    again = f" ({event.count} times, last at {since(event.last_time)})" if event.count > 1 else ""
-    return ": ".join(parts) + again
+    merged = f" ({event.count} times, last at {since(event.last_time)})" if event.count > 1 else ""
+    return ": ".join(parts) + merged
 
 
 def _preemption(event: SimEvent) -> list[Part]:

@@ -62,10 +62,7 @@ def openb(
     Writes the priority classes and nodes, and a Scenario in which the pods arrive, as JSON documents, one a line.
     Latency-sensitive and Guaranteed pods get the highest priority, best-effort ones the lowest.
     """
-    from podium.sim.traces.gpu_devices import with_devices
-    from podium.sim.traces.openb import read_trace
-    from podium.sim.traces.owners import with_owners
-    from podium.sim.traces.pressure import sped_up, with_fewer_nodes
+    from podium.sim.trace_import import read_trace, sped_up, with_devices, with_fewer_nodes, with_owners
 
     found = read_trace(nodes, pods)
     if limit is not None:

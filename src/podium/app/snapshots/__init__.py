@@ -1,1 +1,1 @@
-"""`podium snapshot`: what explanations and simulations read of a cluster, in a file."""
+"""`podium snapshot`: a file with what explanations and simulations read of a cluster."""

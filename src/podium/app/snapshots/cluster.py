@@ -1,4 +1,4 @@
-"""Reads a cluster with rights to list alone: what is there, and what of it nobody let us see."""
+"""Reading of a cluster with rights to list alone: its objects, and the kinds that may not be listed."""
 
 from __future__ import annotations
 
@@ -11,23 +11,26 @@ from dataclasses import dataclass
 import msgspec
 
 from podium.api.errors import InputError
-from podium.api.kinds import KINDS, Kind
+from podium.api.kinds import KEPT_KINDS, KINDS, Kind
 from podium.api.meta import ObjectMeta, Raw
 from podium.api.snapshot import HiddenKind, Snapshot
 from podium.api.times import format_time
+from podium.app.console.progress import ProgressBar
 from podium.app.console.source import ClusterSource
-from podium.client.access.credentials import Credentials
-from podium.client.access.in_cluster import find_access
+from podium.app.snapshots.file import SnapshotFile
+from podium.app.snapshots.slimming import Part, Slimmer, left_out_beside
+from podium.client.credentials import Credentials
+from podium.client.kubeconfig import find_access
 from podium.client.lists import read_list
 from podium.client.session import NoAnswerError, Session
 from podium.store.api_resources import APIResources
 from podium.store.errors import StoreError
 
-# kube-apiserver serves so many lists of one client side by side without making others wait.
+# kube-apiserver serves this many lists of one client at once without delaying others.
 _AT_ONCE = 4
 _TIMEOUT_S = 120.0
 _FORBIDDEN, _NOT_FOUND = 403, 404
-# Without them there is no cluster to speak of.
+# The kinds without which no answer is possible.
 _NEEDED = ("Node", "Pod")
 
 Progress = Callable[[float], None]
@@ -36,7 +39,7 @@ Slim = Callable[[Raw], Raw]
 
 @dataclass(frozen=True, slots=True)
 class ClusterRead:
-    """The objects of each kind, in the order of the kinds, as JSON; and what there is to know of them."""
+    """The objects of a cluster by kind, as JSON, and the Snapshot that describes them."""
 
     snapshot: Snapshot
     objects: list[tuple[str, list[bytes]]]
@@ -49,7 +52,6 @@ class _Kind:
     refusal: StoreError | NoAnswerError | None = None
 
     def is_refused_with(self, code: int) -> bool:
-        """Whether the list was refused, for that reason."""
         return isinstance(self.refusal, StoreError) and self.refusal.code == code
 
 
@@ -62,15 +64,11 @@ def read_cluster(
     left_out: tuple[str, ...] = (),
     progress: Progress | None = None,
 ) -> ClusterRead:
-    """Read all kinds that Podium reads (or the `kinds`), and `further` ones, each object as `slim` leaves it.
+    """Read all kinds that Podium uses (or the `kinds`), and `further` ones, each object reduced by `slim`.
 
-    Raises PodiumError where no cluster is named or none answers, and where neither nodes nor pods may be read.
+    Raises PodiumError if no cluster is named or reached, and if nodes or pods may not be listed.
     """
-    return asyncio.run(_read(source, slim, (*kinds, *further), left_out, progress or _untold))
-
-
-def _untold(_share: float) -> None:
-    """Nobody wants to know."""
+    return asyncio.run(_read(source, slim, (*kinds, *further), left_out, progress or (lambda _: None)))
 
 
 async def _read(
@@ -107,7 +105,7 @@ async def _read(
 
 
 async def _version(session: Session) -> str:
-    """What the server calls its version, "" where it does not say."""
+    """Return the server's version, "" if unknown."""
     answer = await session.read("/version")
     version = (answer.object or {}).get("gitVersion")
     return version if isinstance(version, str) else ""
@@ -122,7 +120,7 @@ async def _read_kinds(session: Session, kinds: Sequence[Kind], slim: Slim, progr
         common = {"apiVersion": kind.api_version, "kind": kind.name}
 
         def page(items: list[Raw]) -> list[bytes]:
-            # The items of a list do not say what they are.
+            # The items of a list have no apiVersion and kind.
             return [msgspec.json.encode(slim({**common, **item})) for item in items]
 
         async with at_once:
@@ -141,7 +139,7 @@ async def _read_kinds(session: Session, kinds: Sequence[Kind], slim: Slim, progr
 
 
 def _check(found: Sequence[_Kind], name: str) -> None:
-    """Raise InputError for what may not be read and is needed, and for what went wrong but for rights and kinds."""
+    """Raise InputError for needed kinds that may not be listed, and for errors other than missing rights and kinds."""
     place = f"context {name}"
     for listed in found:
         if listed.refusal is None:
@@ -151,3 +149,23 @@ def _check(found: Sequence[_Kind], name: str) -> None:
         if listed.kind.name in _NEEDED:
             problem = f"{listed.kind.plural} may not be listed, and there is nothing to say without: {listed.refusal}"
             raise InputError(problem, source=place)
+
+
+def keep_cluster(file: SnapshotFile, cluster: ClusterSource, kept: Sequence[Part] = ()) -> Snapshot:
+    """Read a cluster, with a progress bar, and add its objects to a file, with those ``kept`` parts of them.
+
+    What is returned is to end the file.
+    """
+    further = [kind for kind in KEPT_KINDS if kind.name == "Secret" and "secrets" in kept]
+    with ProgressBar("reading") as bar:
+        found = read_cluster(
+            cluster,
+            Slimmer(kept).slim,
+            further=further,
+            left_out=left_out_beside(kept),
+            progress=lambda share: bar.update(share, lambda: "reading"),
+        )
+    for _, objects in found.objects:
+        for text in objects:
+            file.add_text(text)
+    return found.snapshot

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _EPILOG = """
 \b
-Examples: what the current context's cluster is like, and what would happen to a pod there
+Examples: save the current context's cluster, and explain what would happen to a pod there
   podium snapshot -o cluster.podium
   podium explain shop/web -f cluster.podium
 """
@@ -32,17 +32,17 @@ Examples: what the current context's cluster is like, and what would happen to a
     "kept",
     type=click.Choice(["annotations", "env", "managed-fields", "secrets"]),
     multiple=True,
-    help="Keep what is left out otherwise: annotations that Podium does not read, what containers are told "
+    help="Keep what is omitted by default: annotations that Podium does not read, settings of containers "
     "(environment, commands, probes, hooks), managed fields, secrets. May be repeated.",
 )
 def snapshot(*, source: Source, target: str, kept: tuple[Part, ...]) -> None:
-    """Keep in a file what explanations and simulations read of a cluster.
+    """Save what explanations and simulations read of a cluster in a file.
 
-    Rights to list are enough. Kinds that may not be listed are named, and each answer made from the file says so. With
-    -f it is made from files instead, such as a dump.
+    Rights to list are enough. Kinds that may not be listed are reported, also in each answer from the file. With -f the
+    snapshot is made from files instead, such as a dump.
     """
+    from podium.app.snapshots.cluster import keep_cluster
     from podium.app.snapshots.file import SnapshotFile
-    from podium.app.snapshots.keeping import keep_cluster
 
     if target == "-" and sys.stdout.isatty():
         raise click.UsageError("a snapshot is not for a terminal; name a file with -o")
@@ -56,7 +56,7 @@ def snapshot(*, source: Source, target: str, kept: tuple[Part, ...]) -> None:
 
 
 def _keep_files(file: SnapshotFile, files: Sequence[str], kept: Sequence[Part]) -> Snapshot:
-    """Keep what is read of files, and what speaks to Podium; all else is counted."""
+    """Save the supported objects of files, and those of Podium's own kinds; count all others."""
     from podium.api.input.documents import passed_over
     from podium.api.kinds import group_of
     from podium.api.meta import ObjectMeta
@@ -68,7 +68,7 @@ def _keep_files(file: SnapshotFile, files: Sequence[str], kept: Sequence[Part]) 
     own = group_of(API_VERSION)
     others = []
     for document in read_shown(files, "ignore").documents:
-        raw = document.raw
+        raw = document.read_raw()
         is_kept = document.object is not None or group_of(raw["apiVersion"]) == own
         if is_kept or (raw["kind"] == "Secret" and "secrets" in kept):
             file.add(slimmer.slim(raw))
@@ -82,7 +82,7 @@ def _keep_files(file: SnapshotFile, files: Sequence[str], kept: Sequence[Part]) 
 
 
 def _tell(about: Snapshot, count: int) -> None:
-    """Say on standard error what is in the file, and what is not."""
+    """Report on standard error what the file contains and omits."""
     from podium.api.errors import escape
 
     said = [f"{count:,} objects {about.origin}"]

@@ -1,7 +1,6 @@
-"""The file that a snapshot is: a List in JSON, packed with gzip, of the objects and of a Snapshot that tells of them.
+"""The file format of a snapshot: a List in JSON, compressed with gzip, of the objects and of a Snapshot about them.
 
-It is what `-f` reads fastest (`podium.api.input.json_list`), and other programs read it, too. It takes its name when it
-is whole.
+Pods are in tables, which `-f` reads fastest (`podium.api.input.pod_table`). The file gets its name when it is complete.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from typing import BinaryIO, Self
 import msgspec
 
 from podium.api.errors import InputError
+from podium.api.input.pod_table import PodTableWriter
 from podium.api.meta import Raw
 from podium.api.snapshot import Snapshot
 
@@ -31,7 +31,7 @@ _LEVEL = 6
 class SnapshotFile:
     """Takes objects one after another, and the Snapshot that goes with them; "-" is standard output.
 
-    The objects are readable by their owner alone, since a cluster's objects are nobody else's business.
+    The file is readable by its owner alone.
     """
 
     def __init__(self, name: str) -> None:
@@ -39,6 +39,7 @@ class SnapshotFile:
         self._shown = ExitStack()
         self._part: Path | None = None
         self._separator = b""
+        self._pods = PodTableWriter()
         self.count = 0
         """How many objects were written."""
         self.size = 0
@@ -57,26 +58,37 @@ class SnapshotFile:
     ) -> None:
         try:
             if kind is None:
+                self._write_pods()
                 self._packed.write(_ENDS)
             self._shown.close()
             if kind is None and self._part is not None:
                 self._part.replace(self._name)
         finally:
-            # What is not whole does not stay, though it be the last bytes for which the disk has no room.
+            # Remove an incomplete file, even if only its last bytes could not be written.
             if self._part is not None:
                 self._part.unlink(missing_ok=True)
 
     def add(self, raw: Raw) -> None:
-        """Write an object."""
         self.add_text(msgspec.json.encode(raw))
 
     def add_text(self, text: bytes) -> None:
-        """Write an object that is JSON already."""
-        self.begin(text)
         self.count += 1
+        if not self._pods.add(text):
+            self._begin(text)
+        elif self._pods.is_full:
+            self._write_pods()
 
     def begin(self, text: bytes) -> None:
         """Write the beginning of an object, of which `go_on` writes the rest."""
+        self._write_pods()
+        self._begin(text)
+
+    def _write_pods(self) -> None:
+        """Write the pods that wait for others to share a table with."""
+        for item in self._pods.take():
+            self._begin(item)
+
+    def _begin(self, text: bytes) -> None:
         self.go_on(self._separator + text)
         self._separator = _BETWEEN
 
@@ -86,7 +98,7 @@ class SnapshotFile:
         self.size += len(text)
 
     def end(self, snapshot: Snapshot) -> None:
-        """Write what there is to know of the objects."""
+        self._write_pods()
         self.add(snapshot.to_dict())
         self.count -= 1
 

@@ -1,9 +1,8 @@
-"""What is left out of objects that are kept in a file.
+"""The parts of objects that a snapshot omits.
 
-Environment, commands and hooks of containers, and annotations that Podium does not read, decide nothing, may hold
-secrets, and are most of a dump. Templates of pods are compared with one another all the same: where two differ in what
-is left out, so do the numbers that stand for it there, counted from 1 in the order in which they come. A number says
-nothing of what it stands for.
+Environment, commands and hooks of containers, and annotations that Podium does not read, affect no decision, may hold
+secrets, and are most of a dump. In pod templates, which are compared with each other, numbers replace the omitted
+parts: equal numbers for equal parts, counted from 1 in order of appearance. A number reveals nothing of the part.
 """
 
 from __future__ import annotations
@@ -14,11 +13,46 @@ from typing import Any, Literal
 
 import msgspec
 
+from podium.api.avoid_list import PREFER_AVOID_PODS
+from podium.api.disruption_rate import DISRUPTION_RATE, MAX_DISRUPTIONS
 from podium.api.meta import Raw
-from podium.app.snapshots.annotations import READ_ANNOTATIONS
+from podium.api.node import MAINTENANCE_TIME
+from podium.api.pod import MIRROR_ANNOTATION, NOMINATED_NODE_ANNOTATION, SOURCE_ANNOTATION
+from podium.api.pod_group import DISRUPTION_ANNOTATION, TIMEOUT_ANNOTATION, TOPOLOGY_ANNOTATION
+from podium.api.policy import POLICY_ANNOTATION, PRIORITY_RULE_ANNOTATION
+from podium.api.resource_claims import EXTENDED_RESOURCE_CLAIM, POD_CLAIM_NAME
+from podium.api.storage import (
+    BIND_COMPLETED,
+    BOUND_BY_CONTROLLER,
+    MIGRATED_PLUGINS,
+    PROVISIONED_BY,
+    SELECTED_NODE,
+    STORAGE_CLASS,
+)
+from podium.api.validation.objects import ACCOUNT_ANNOTATION
+from podium.cluster.replacements import WORKLOAD_DISRUPTED_AT
+from podium.controllers.kubelets.node_annotations import TROUBLE
+from podium.controllers.kubelets.pod_annotations import (
+    CPU_USAGE,
+    CRASH_AFTER,
+    DURATION,
+    MEMORY_USAGE,
+    READY_AFTER,
+    TERMINATION,
+)
+from podium.controllers.scheduling.futile_preemptions import ANNOTATION as FUTILE_PREEMPTIONS
+from podium.controllers.workloads.cron_jobs import SCHEDULED_AT
+from podium.controllers.workloads.deployments import REVISION
+from podium.controllers.workloads.job_pods import INDEX
+from podium.controllers.workloads.owned_pods import DELETION_COST
+from podium.controlplane.node_simulation import POWER
+from podium.decide.autoscaling import SAFE_TO_EVICT, SCALE_DOWN_DISABLED
+from podium.decide.kubelet import SAFE_LOCAL_VOLUMES
+from podium.decide.lost_work import CHECKPOINT_INTERVAL, CHECKPOINT_TIME, WORK_IN_PROGRESS
+from podium.decide.rescheduling.guards import LEAVE_ALONE, PREFER_NO_EVICTION
 
 Part = Literal["annotations", "env", "managed-fields", "secrets"]
-"""What may be kept on demand."""
+"""The parts that can be included."""
 
 PARTS: dict[Part, str] = {
     "annotations": "annotations that Podium does not read",
@@ -26,16 +60,16 @@ PARTS: dict[Part, str] = {
     "managed-fields": "managed fields",
     "secrets": "secrets",
 }
-"""The same in words, in the order in which they are told."""
+"""The parts in words, in the order of messages."""
 
 LEFT_OUT_ANNOTATION = "podium.dev/left-out"
-"""The annotation of a template that stands for those left out."""
+"""The annotation of a template that replaces the omitted ones."""
 
 LEFT_OUT_VARIABLE = "PODIUM_LEFT_OUT"
-"""The variable of a template's container that stands for all that is left out of it."""
+"""The variable of a template's container that replaces its omitted settings."""
 
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
-_TOLD_TO_CONTAINERS = (
+_CONTAINER_SETTINGS = (
     "args",
     "command",
     "env",
@@ -45,12 +79,12 @@ _TOLD_TO_CONTAINERS = (
     "readinessProbe",
     "startupProbe",
 )
-# What a container has written when it ended may hold anything.
+# The termination messages of containers may hold anything.
 _ENDED = ("state", "lastState")
 
 
 class Slimmer:
-    """Leaves parts of objects out, but for those `kept`; what it is given is not changed."""
+    """Omits parts of objects except those `kept`. Its arguments are not changed."""
 
     def __init__(self, kept: Collection[Part] = ()) -> None:
         self._keeps_annotations = "annotations" in kept
@@ -59,7 +93,7 @@ class Slimmer:
         self._numbers: dict[bytes, int] = {}
 
     def slim(self, raw: Raw) -> Raw:
-        """The object without what is left out."""
+        """Return the object without the omitted parts."""
         slim = self._with_metadata(raw, is_template=False)
         kind, spec = raw.get("kind"), raw.get("spec")
         if kind == "Pod":
@@ -82,11 +116,11 @@ class Slimmer:
         if isinstance(pod.get("spec"), dict):
             slim["spec"] = self._pod_spec(pod["spec"], is_template=False)
         if isinstance(pod.get("status"), dict):
-            slim["status"] = _without_last_words(pod["status"])
+            slim["status"] = _without_messages(pod["status"])
         return slim
 
     def _scenario(self, spec: Raw) -> Raw:
-        """The scenario with the objects of its steps without what is left out."""
+        """Return the spec of a scenario with reduced objects in its steps."""
         return (
             {**spec, "steps": [self._step(step) for step in _objects(spec.get("steps"))]} if "steps" in spec else spec
         )
@@ -95,7 +129,7 @@ class Slimmer:
         return {**step, "apply": [self.slim(raw) for raw in _objects(step["apply"])]} if "apply" in step else step
 
     def _with_template(self, value: Raw, *path: str) -> Raw:
-        """The object with the template of pods at the path without what is left out; as it is where there is none."""
+        """Return the object with a reduced pod template at the path, if there is one."""
         name, *rest = path
         within = value.get(name)
         if not isinstance(within, dict):
@@ -144,28 +178,27 @@ class Slimmer:
         return slim
 
     def _container(self, container: Raw, *, is_template: bool) -> Raw:
-        told = {name: container[name] for name in _TOLD_TO_CONTAINERS if name in container}
-        if not told:
+        settings = {name: container[name] for name in _CONTAINER_SETTINGS if name in container}
+        if not settings:
             return container
-        slim = {name: value for name, value in container.items() if name not in told}
+        slim = {name: value for name, value in container.items() if name not in settings}
         if is_template:
-            slim["env"] = [{"name": LEFT_OUT_VARIABLE, "value": self._number(told)}]
+            slim["env"] = [{"name": LEFT_OUT_VARIABLE, "value": self._number(settings)}]
         return slim
 
     def _number(self, left_out: Raw) -> str:
-        """What stands for that: the same for the same."""
         text = msgspec.json.encode(left_out, order="deterministic")
         digest = blake2b(text, digest_size=16).digest()
         return str(self._numbers.setdefault(digest, len(self._numbers) + 1))
 
 
 def left_out_beside(kept: Collection[Part]) -> tuple[str, ...]:
-    """What is left out where only that is kept, in words."""
+    """Return the omitted parts in words."""
     return tuple(words for part, words in PARTS.items() if part not in kept)
 
 
-def _without_last_words(status: Raw) -> Raw:
-    """A pod's status without what its containers have written when they ended."""
+def _without_messages(status: Raw) -> Raw:
+    """Return a pod's status without the termination messages of its containers."""
     slim = dict(status)
     for name in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
         if isinstance(status.get(name), list):
@@ -183,5 +216,55 @@ def _without_message(container: Raw) -> Raw:
 
 
 def _objects(value: Any) -> Iterator[Raw]:
-    """The objects of a list; whatever else is in it is no part of any object that Podium reads."""
+    """Yield the objects of a list; other values are not part of any object that Podium reads."""
     return (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())
+
+
+READ_ANNOTATIONS = frozenset(
+    (
+        *LEAVE_ALONE,
+        ACCOUNT_ANNOTATION,
+        BIND_COMPLETED,
+        BOUND_BY_CONTROLLER,
+        CHECKPOINT_INTERVAL,
+        CHECKPOINT_TIME,
+        CPU_USAGE,
+        CRASH_AFTER,
+        DELETION_COST,
+        DISRUPTION_RATE,
+        DURATION,
+        EXTENDED_RESOURCE_CLAIM,
+        FUTILE_PREEMPTIONS,
+        INDEX,
+        MAINTENANCE_TIME,
+        # Of PodGroups.
+        DISRUPTION_ANNOTATION,
+        TIMEOUT_ANNOTATION,
+        TOPOLOGY_ANNOTATION,
+        MAX_DISRUPTIONS,
+        MEMORY_USAGE,
+        MIGRATED_PLUGINS,
+        MIRROR_ANNOTATION,
+        NOMINATED_NODE_ANNOTATION,
+        POD_CLAIM_NAME,
+        POLICY_ANNOTATION,
+        POWER,
+        PREFER_AVOID_PODS,
+        PREFER_NO_EVICTION,
+        PRIORITY_RULE_ANNOTATION,
+        PROVISIONED_BY,
+        READY_AFTER,
+        REVISION,
+        SAFE_LOCAL_VOLUMES,
+        SAFE_TO_EVICT,
+        SCALE_DOWN_DISABLED,
+        SCHEDULED_AT,
+        SELECTED_NODE,
+        SOURCE_ANNOTATION,
+        STORAGE_CLASS,
+        TERMINATION,
+        TROUBLE,
+        WORKLOAD_DISRUPTED_AT,
+        WORK_IN_PROGRESS,
+    )
+)

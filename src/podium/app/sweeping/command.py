@@ -11,19 +11,17 @@ import click
 
 from podium.api.errors import PodiumError
 from podium.app.console.command import Command
-from podium.app.console.options import HTML, config_option, validate_option
-from podium.app.console.run_options import run_options
+from podium.app.console.options import HTML, config_option, run_options, validate_option
 from podium.app.console.source import Source, source_options
-from podium.app.sweeping.tables import BINARY
 
 if TYPE_CHECKING:
     from podium.api.input.codec import Input
     from podium.api.warnings import Validation
-    from podium.app.sweeping.engines import Engine
-    from podium.app.sweeping.sweep import Outcome, Played, Run, Sweep
+    from podium.app.sweeping.sweep import Played, Sweep
     from podium.sim.run_options import RunOptions
 
-_FORMS = ("text", "json", "yaml", "csv", HTML, *BINARY)
+_BINARY = ("parquet", "arrow")
+_FORMS = ("text", "json", "yaml", "csv", HTML, *_BINARY)
 _EPILOG = """
 \b
 Which setting preempts least? Two ways of clearing nominations, five seeds each:
@@ -81,12 +79,19 @@ def sweep(
     Runs go side by side, on all cores of this machine or on many machines; the answer is the same wherever they are
     played. There is a row for each run, with its settings, its seed, and the figures of its summary.
     """
-    from podium.app.sweeping.engines import dask
+    from podium.app.console.progress import ProgressBar
+    from podium.app.sweeping.engines import dask, local_engine, play_all
 
-    if form in (*BINARY, HTML) and target is None and sys.stdout.isatty():
+    if form in (*_BINARY, HTML) and target is None and sys.stdout.isatty():
         raise click.UsageError(f"-o {form} is not for a terminal; name a file with --to")
     wanted = _sweep(source, varied, options, config, validation, range(first_seed, first_seed + seeds))
-    played = _play(wanted, dask(scheduler) if scheduler else _engine(jobs or _cores()))
+    runs = len(wanted.runs)
+    with ProgressBar(f"0 of {runs:,} runs") as bar:
+        played = play_all(
+            wanted,
+            dask(scheduler) if scheduler else local_engine(jobs or _cores()),
+            lambda share: bar.update(share, lambda: f"{round(share * runs):,} of {runs:,} runs"),
+        )
     _show(wanted, played, form, target)
     failed = sum(bool(run.outcome.error) for run in played)
     if failed:
@@ -103,9 +108,8 @@ def _sweep(
 ) -> Sweep:
     """What is to be played, with everything read and checked. Raises PodiumError."""
     from podium.app.console.reading import read_shown
-    from podium.app.decision_settings import read_settings
-    from podium.app.sweeping.making import make_sweep
-    from podium.app.sweeping.variations import FILENAME, read_variations
+    from podium.app.inputs import read_settings
+    from podium.app.sweeping.sweep import FILENAME, make_sweep, read_variations
 
     variations = read_variations(varied)
     if "-" in source.files and any(each.name == FILENAME and len(each.values) > 1 for each in variations):
@@ -118,38 +122,14 @@ def _sweep(
     return make_sweep(variations, read, settings, options, seeds)
 
 
-def _play(sweep: Sweep, engine: Engine) -> list[Played]:
-    from podium.app.console.progress import ProgressBar
-    from podium.app.sweeping.sweep import in_order
-
-    runs = len(sweep.runs)
-    outcomes: dict[Run, Outcome] = {}
-
-    def told() -> str:
-        return f"{len(outcomes):,} of {runs:,} runs"
-
-    with ProgressBar(told()) as bar:
-        for run, outcome in engine(sweep):
-            outcomes[run] = outcome
-            bar.update(len(outcomes) / runs, told)
-    return in_order(sweep, outcomes)
-
-
 def _show(sweep: Sweep, played: list[Played], form: str, target: str | None) -> None:
-    """Write the answer to standard output or a file, and what it rests on to standard error where it has no room."""
+    """Write the answer to standard output or a file, and the caveats to standard error if the form has none."""
     from podium.app.sweeping.sweep import caveats_of
-    from podium.app.sweeping.sweep_result import SweepResult
-    from podium.app.sweeping.tables import rows_of
 
-    if form in BINARY:
-        answer: str | bytes = BINARY[form](rows_of(played))
-    elif form == HTML:
-        answer = SweepResult(played, sweep).html()
-    else:
-        answer = _text(played, form, target)
-    if form in (*BINARY, "csv"):
+    answer = _answer(sweep, played, form, target)
+    if form in (*_BINARY, "csv"):
         for caveat in caveats_of(played):
-            click.echo(f"podium: this rests on less than a whole cluster: {caveat.message}", err=True)
+            click.echo(f"podium: caveat: {caveat.message}", err=True)
     if target is None:
         click.echo(answer, nl=False, color=True if form == "text" else None)
     else:
@@ -157,27 +137,23 @@ def _show(sweep: Sweep, played: list[Played], form: str, target: str | None) -> 
             file.write(answer.encode() if isinstance(answer, str) else answer)
 
 
-def _text(played: list[Played], form: str, target: str | None) -> str:
+def _answer(sweep: Sweep, played: list[Played], form: str, target: str | None) -> str | bytes:
     from podium.app.console.output import in_json, in_yaml, new_page
     from podium.app.console.page import Page
-    from podium.app.sweeping.sweep_result import SweepResult
-    from podium.app.sweeping.tables import in_csv, rows_of
-    from podium.app.sweeping.text import write_sweep
+    from podium.app.sweeping.sweep_result import SweepResult, in_arrow, in_csv, write_sweep
 
+    result = SweepResult(played, sweep)
+    if form in _BINARY:
+        return in_arrow(result.rows(), form)
     if form == "csv":
-        return in_csv(rows_of(played))
+        return in_csv(result.rows())
+    if form == HTML:
+        return result.html()
     if form == "text":
         page = new_page() if target is None else Page()
         write_sweep(page, played)
         return page.text
-    value = SweepResult(played).to_dict()
-    return in_json(value) if form == "json" else in_yaml(value)
-
-
-def _engine(jobs: int) -> Engine:
-    from podium.app.sweeping.engines import here, processes
-
-    return here if jobs == 1 else processes(jobs)
+    return in_json(result.to_dict()) if form == "json" else in_yaml(result.to_dict())
 
 
 def _cores() -> int:

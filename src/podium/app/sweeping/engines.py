@@ -14,7 +14,7 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 
 from podium.api.errors import PodiumError
-from podium.app.sweeping.sweep import Outcome, Run, Sweep
+from podium.app.sweeping.sweep import Outcome, Played, Run, Sweep
 
 Engine = Callable[[Sweep], Iterator[tuple[Run, Outcome]]]
 """Plays all runs of a sweep, and hands each outcome on when it is there."""
@@ -122,3 +122,20 @@ def _require_own_version(versions: dict[str, str]) -> None:
     for worker, theirs in sorted(versions.items()):
         if theirs != mine:
             raise PodiumError(f"the Dask worker {worker} has Podium {theirs or 'not installed'}, and this is {mine}")
+
+
+def local_engine(jobs: int) -> Engine:
+    """Return the engine that plays so many runs at a time. Raises PodiumError for less than one."""
+    if jobs < 1:
+        raise PodiumError(f"jobs: {jobs} at a time play nothing; 1 or more are needed")
+    return here if jobs == 1 else processes(jobs)
+
+
+def play_all(sweep: Sweep, engine: Engine, progress: Callable[[float], None] | None = None) -> list[Played]:
+    """Play all runs, and return them in order with their outcomes; ``progress`` receives the share that is done."""
+    outcomes: dict[Run, Outcome] = {}
+    for run, outcome in engine(sweep):
+        outcomes[run] = outcome
+        if progress is not None:
+            progress(len(outcomes) / len(sweep.runs))
+    return [Played(sweep.variants[run.variant].combination, run.seed, outcomes[run]) for run in sweep.runs]

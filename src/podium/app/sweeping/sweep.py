@@ -2,19 +2,199 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, NamedTuple
 
+import msgspec
+
 from podium.api.basis import Caveat
-from podium.api.errors import PodiumError
-from podium.api.input.codec import Input
-from podium.app.sweeping.variations import Combination
+from podium.api.errors import InputError, PodiumError
+from podium.api.input.codec import Document, Input
+from podium.api.times import parse_duration
+from podium.api.versions.release import read_gates, read_version
+from podium.app.inputs import DecisionSettings, in_one_line
+from podium.framework.settings.configuration import (
+    API_VERSION,
+    KIND,
+    Configuration,
+    load_document,
+    read_configuration,
+)
+from podium.sim.latencies import USUAL_LATENCY_NS
 from podium.sim.results.result import Result
-from podium.sim.run import play
+from podium.sim.run import components_of, play
 from podium.sim.run_options import RunOptions
 from podium.sim.scenario.scenario import split_documents
-from podium.sim.scenario_components import components_of
+
+Combination = Mapping[str, str]
+"""One value, as it is written, for each name that is varied, in the order in which they were given."""
+
+MOST_COMBINATIONS = 100_000
+"""How many combinations of settings a sweep may have."""
+
+FILENAME, CONFIG = "filename", "config"
+_FIELDS = ("percentageOfNodesToScore", "maxFutilePreemptions", "nominationClearing")
+# A plugin's name, then the path of a field in its arguments.
+_ARGUMENT = re.compile(r"([A-Z]\w*)\.(\w+(?:\.\w+)*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """Something that is varied, and the values that it takes."""
+
+    name: str
+    values: tuple[str, ...]
+
+
+def _duration(text: str) -> int:
+    duration_ns = parse_duration(text)
+    if duration_ns < 0:
+        raise ValueError(f"{text} is negative; write 0s or more")
+    return duration_ns
+
+
+def _with_release(options: RunOptions, **changed: Any) -> RunOptions:
+    return replace(options, release=replace(options.release, **changed))
+
+
+_OPTIONS: dict[str, Callable[[RunOptions, str], RunOptions]] = {
+    "until": lambda options, text: replace(options, until_ns=_duration(text)),
+    "start-delay": lambda options, text: replace(options, start_delay_ns=_duration(text)),
+    "bind-delay": lambda options, text: replace(options, bind_delay_ns=_duration(text)),
+    "latency": lambda options, text: replace(options, latency_ns=_duration(text)),
+    "termination": lambda options, text: replace(options, termination_ns=_duration(text)),
+    "expendable-pods-priority-cutoff": lambda options, text: replace(options, priority_cutoff=int(text)),
+    "kubernetes-version": lambda options, text: _with_release(options, version=str(read_version(text))),
+    "feature-gates": lambda options, text: _with_release(options, gates=read_gates(text)),
+}
+
+
+def varied_names() -> tuple[str, ...]:
+    """All that can be varied, by the name it goes by."""
+    return (FILENAME, CONFIG, *_OPTIONS, *_FIELDS, "PLUGIN.ARGUMENT")
+
+
+def read_variations(texts: Sequence[str]) -> tuple[Variation, ...]:
+    """What `NAME=VALUE[,VALUE...]` says, values of one name together. Raises PodiumError for what cannot be varied."""
+    values: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, listed = text.partition("=")
+        if not equals or not listed:
+            raise PodiumError(f"--vary {text}: write it as NAME=VALUE,VALUE")
+        values.setdefault(name, []).extend(listed.split(","))
+    return variations_of(values)
+
+
+def variations_given(vary: Mapping[str, Sequence[Any]]) -> tuple[Variation, ...]:
+    """Return what a program varies, each value as on a command line. Raises PodiumError for what cannot be varied."""
+    found: dict[str, list[str]] = {}
+    for name, values in vary.items():
+        if isinstance(values, str):
+            raise PodiumError(f"vary {name}: a list of values is needed, not the text {values!r}")
+        found[name] = [value if isinstance(value, str) else in_one_line(value, f"vary {name}") for value in values]
+    return variations_of(found)
+
+
+def variations_of(values: Mapping[str, Sequence[str]]) -> tuple[Variation, ...]:
+    """What is varied, by name. Raises PodiumError for what cannot be, and for a value that is there twice."""
+    for name, found in values.items():
+        if not _is_known(name):
+            raise PodiumError(f"--vary {name}: cannot be varied; these can: {', '.join(varied_names())}")
+        if not found:
+            raise PodiumError(f"--vary {name}: has no values")
+        for place, value in enumerate(found):
+            if value in found[:place]:
+                raise PodiumError(f"--vary {name}: {value} is there twice")
+    return tuple(Variation(name, tuple(found)) for name, found in values.items())
+
+
+def combinations(variations: Sequence[Variation]) -> list[Combination]:
+    """Every value of each with every value of the others; what was given last changes first.
+
+    Raises PodiumError for more than `MOST_COMBINATIONS`.
+    """
+    count = 1
+    for variation in variations:
+        count *= len(variation.values)
+    if count > MOST_COMBINATIONS:
+        raise PodiumError(f"these are {count:,} combinations of settings; a sweep may have {MOST_COMBINATIONS:,}")
+    names = [variation.name for variation in variations]
+    return [dict(zip(names, values, strict=True)) for values in product(*(each.values for each in variations))]
+
+
+def options_of(
+    combination: Combination, options: RunOptions, config: Document | None, schedulers: Sequence[str] = ()
+) -> RunOptions:
+    """The options of runs with the settings.
+
+    `config` is the configuration's document as the file has it, varied or not; None without one, where the `schedulers`
+    of the scenario, by name, have a default profile each. Raises PodiumError for a value that is wrong.
+    """
+    for name, text in combination.items():
+        if name in _OPTIONS:
+            try:
+                options = _OPTIONS[name](options, text)
+            except (ValueError, InputError) as error:
+                raise PodiumError(f"--vary {name}={text}: {error}") from None
+    return replace(options, configuration=_configuration(combination, config, schedulers))
+
+
+def _is_known(name: str) -> bool:
+    return name in varied_names() or _ARGUMENT.fullmatch(name) is not None
+
+
+def _configuration(
+    combination: Combination, config: Document | None, schedulers: Sequence[str]
+) -> Configuration | None:
+    fields = {name: text for name, text in combination.items() if name in _FIELDS or _ARGUMENT.fullmatch(name)}
+    if config is None and not fields:
+        return None
+    if config is None:
+        profiles = [{"schedulerName": name} for name in schedulers]
+        raw, source = {"apiVersion": API_VERSION, "kind": KIND, "profiles": profiles}, "the default configuration"
+    else:
+        raw, source = deepcopy(config.raw), config.source
+    plain = read_configuration(raw, source)
+    if not fields:
+        return plain
+    for name, text in fields.items():
+        _set(raw, name, _value(text))
+    told = ", ".join(f"{name}={text}" for name, text in fields.items())
+    return read_configuration(raw, f"{source} with {told}")
+
+
+def _set(raw: dict[str, Any], name: str, value: Any) -> None:
+    """Say it in the configuration: of all profiles, where it is an argument of a plugin."""
+    found = _ARGUMENT.fullmatch(name)
+    if found is None:
+        raw[name] = value
+        return
+    plugin, path = found.groups()
+    profiles = raw.setdefault("profiles", [])
+    if not profiles:
+        profiles.append({})
+    for profile in profiles:
+        configs = profile.setdefault("pluginConfig", [])
+        mine = next((config for config in configs if config.get("name") == plugin), None)
+        if mine is None:
+            mine = {"name": plugin}
+            configs.append(mine)
+        *parents, last = path.split(".")
+        place = mine.setdefault("args", {})
+        for parent in parents:
+            place = place.setdefault(parent, {})
+        place[last] = value
+
+
+def _value(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
 
 
 class Run(NamedTuple):
@@ -38,7 +218,7 @@ class Outcome:
     """What came of a run: the summary of its result, or why there is none; and what it rests on."""
 
     summary: dict[str, Any] | None
-    rests_on: tuple[Caveat, ...] = ()
+    caveats: tuple[Caveat, ...] = ()
     error: str = ""
 
 
@@ -52,15 +232,15 @@ class Sweep:
 
     @property
     def runs(self) -> list[Run]:
-        """The runs in their order."""
         return [Run(variant, seed) for variant in range(len(self.variants)) for seed in self.seeds]
 
     def check(self) -> None:
         """Raise PodiumError for settings with which no run can begin, before any has taken its time."""
-        scenarios = [split_documents(found.documents)[1] for found in self.inputs]
+        scenarios = [(found.documents, split_documents(found.documents)[1]) for found in self.inputs]
         for variant in self.variants:
-            scenario = scenarios[variant.input]
-            for component in components_of(scenario, variant.options):
+            documents, scenario = scenarios[variant.input]
+            release, _ = variant.options.release.for_documents(documents)
+            for component in components_of(scenario, variant.options, release):
                 component.make()
 
     def play(self, run: Run) -> Outcome:
@@ -69,7 +249,7 @@ class Sweep:
             result = self._played(run)
         except PodiumError as error:
             return Outcome(None, error=str(error))
-        return Outcome(result.summary, result.rests_on)
+        return Outcome(result.summary, result.caveats)
 
     def result(self, run: Run) -> Result | None:
         """All that came of one run, and why pods are where they are: it is played for that. None without a result."""
@@ -80,7 +260,9 @@ class Sweep:
 
     def _played(self, run: Run, *, tells_placements: bool = False) -> Result:
         variant = self.variants[run.variant]
-        options = replace(variant.options, seed=run.seed, tells_placements=tells_placements)
+        options = replace(
+            variant.options, seed=run.seed, tells_placements=tells_placements, usual_latency_ns=USUAL_LATENCY_NS
+        )
         return play(self.inputs[variant.input], options)
 
 
@@ -102,11 +284,53 @@ class Played:
         }
 
 
-def in_order(sweep: Sweep, outcomes: dict[Run, Outcome]) -> list[Played]:
-    """All runs with their outcomes, in the order of the runs."""
-    return [Played(sweep.variants[run.variant].combination, run.seed, outcomes[run]) for run in sweep.runs]
-
-
 def caveats_of(played: Sequence[Played]) -> tuple[Caveat, ...]:
     """What any of the runs rests on, each told once, in the order of the runs."""
-    return tuple(dict.fromkeys(caveat for run in played for caveat in run.outcome.rests_on))
+    return tuple(dict.fromkeys(caveat for run in played for caveat in run.outcome.caveats))
+
+
+def make_sweep(
+    variations: Sequence[Variation],
+    read: Callable[[str], Input],
+    settings: DecisionSettings,
+    options: RunOptions,
+    seeds: range,
+) -> Sweep:
+    """The runs with every combination of settings and every seed. Raises PodiumError for what no run can begin with.
+
+    `read` gives the input with a further file, "" for none; `settings` are those of schedulers where nothing is varied.
+    """
+    chosen = combinations(variations)
+    files = list(dict.fromkeys(combination.get(FILENAME, "") for combination in chosen))
+    configs = {file: load_document(file) for file in _configs(chosen)}
+    inputs = tuple(read(file) for file in files)
+    names = [[scheduler.name for scheduler in split_documents(found.documents)[1].schedulers] for found in inputs]
+
+    def variant(combination: Combination) -> Variant:
+        place = files.index(combination.get(FILENAME, ""))
+        document = configs[combination[CONFIG]] if CONFIG in combination else settings.document
+        varied = options_of(combination, options, document, names[place])
+        return Variant(combination, place, _deciding(varied, document, settings, names[place]))
+
+    sweep = Sweep(inputs, tuple(map(variant, chosen)), seeds)
+    sweep.check()
+    return sweep
+
+
+def _deciding(
+    options: RunOptions, document: Document | None, settings: DecisionSettings, schedulers: Sequence[str]
+) -> RunOptions:
+    """The options with the plugins that were handed over, and the configuration, if only its reading is known."""
+    if document is None and settings.configuration is not None:
+        if options.configuration is not None:
+            raise PodiumError(
+                "a configuration that was read is not varied: give it as a dictionary or a file, whose fields are"
+            )
+        options = replace(options, configuration=settings.configuration)
+    decided = replace(settings, configuration=options.configuration).deciding(schedulers)
+    return replace(options, configuration=decided)
+
+
+def _configs(chosen: Iterable[Combination]) -> dict[str, None]:
+    """The files of all configurations that are varied, each once."""
+    return dict.fromkeys(combination[CONFIG] for combination in chosen if CONFIG in combination)

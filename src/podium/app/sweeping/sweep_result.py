@@ -2,19 +2,260 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import csv
+import io
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from podium.api.basis import Caveat
 from podium.api.errors import PodiumError
-from podium.app.shown import Shown
-from podium.app.sweeping.sweep import Played, Sweep, caveats_of
-from podium.app.sweeping.tables import Row, rows_of
+from podium.api.times import format_duration
+from podium.app.answers import Frame, Shown
+from podium.app.console.cells import text_of
+from podium.app.console.page import Cell, Name, Page, Part, counted, names_of
+from podium.app.sweeping.sweep import Combination, Played, Sweep, caveats_of
 
 if TYPE_CHECKING:
-    from podium.app.console.page import Page
-    from podium.app.frames import Frame
     from podium.app.reporting.runs import SweepAnswer
+
+_INDENT = 2
+_MOST_RUNS = 40
+_MOST_NAMES = 3
+_MOST_PRIORITIES = 2
+_MILLISECOND = 10**6
+_SECOND = 10**9
+_PLACES = 2
+
+Summary = dict[str, Any]
+
+
+class _Figure(NamedTuple):
+    """A column: its heading, its value in a summary (None where there is none), and how a value is written."""
+
+    heading: str
+    value: Callable[[Summary], float | None]
+    text: Callable[[float], str]
+
+
+def write_sweep(page: Page, played: Sequence[Played]) -> None:
+    """Write a line for each combination of settings, a line for each run if they are few, and what they rest on."""
+    failed = [run for run in played if run.outcome.error]
+    groups = _by_settings(played)
+    runs, settings = counted(len(played), "run"), counted(len(groups), "combination")
+    page.paragraph(Cell(f"{runs} of {settings} of settings", "bold"), hanging=2)
+    figures = _figures_of(_summaries(played))
+    differing = [figure for figure in figures if _differs(figure, played)]
+    alike = [f"{figure.heading} {_spread(figure, _summaries(played))}" for figure in figures if figure not in differing]
+    if differing:
+        _write_settings(page, groups, differing)
+    if len(played) <= _MOST_RUNS and any(_differs(figure, group) for group in groups for figure in differing):
+        _write_runs(page, played, differing)
+    if alike and _summaries(played):
+        page.title("Alike in all")
+        page.paragraph(", ".join(alike), indent=_INDENT)
+    if failed:
+        page.title("Without a result", counted(len(failed), "run"))
+        _write_failed(page, failed)
+    page.caveats(caveats_of(played))
+
+
+def _write_failed(page: Page, failed: Sequence[Played]) -> None:
+    """Write why runs have no result; those of one reason together."""
+    alike: dict[str, list[str]] = {}
+    for run in failed:
+        alike.setdefault(run.outcome.error, []).append(_named(run))
+    rows: list[list[Part]] = [
+        [names_of(runs, "runs", "bad", most=_MOST_NAMES), error] for error, runs in list(alike.items())[:_MOST_RUNS]
+    ]
+    page.columns(rows, indent=_INDENT)
+    if len(alike) > _MOST_RUNS:
+        page.line(Cell(f"and {counted(len(alike) - _MOST_RUNS, 'more reason')}", "dim"), indent=_INDENT)
+
+
+def _figures_of(summaries: Sequence[Summary]) -> list[_Figure]:
+    """The columns that these summaries have something for."""
+    priorities = sorted({waits["priority"] for summary in summaries for waits in summary["waiting"]}, reverse=True)
+    resources = sorted({name for summary in summaries for name in summary["use"]})
+    return [
+        _Figure("preempted", lambda summary: summary["preempted"], _number),
+        _Figure("disrupted", lambda summary: sum(summary["disruptions"].values()), _number),
+        _Figure("bound", lambda summary: summary["bindings"], _number),
+        _Figure("pending", lambda summary: summary["pods"]["pending"], _number),
+        *(_waiting(priority) for priority in priorities[:_MOST_PRIORITIES]),
+        *(_use(name) for name in resources if name == "cpu" or "/" in name),
+        _Figure("node-hours", lambda summary: summary["nodeHours"], _number),
+    ]
+
+
+def _waiting(priority: int) -> _Figure:
+    def value(summary: Summary) -> float | None:
+        return next((waits["p95"] for waits in summary["waiting"] if waits["priority"] == priority), None)
+
+    return _Figure(f"95% wait at {priority}", value, _duration)
+
+
+def _use(resource: str) -> _Figure:
+    def value(summary: Summary) -> float | None:
+        found = summary["use"].get(resource)
+        return None if found is None else 100 * float(found["average"])
+
+    return _Figure(resource.rpartition("/")[2], value, lambda share: f"{share:.1f}%")
+
+
+def _write_settings(page: Page, groups: Sequence[list[Played]], figures: Sequence[_Figure]) -> None:
+    seeds = len(groups[0])
+    page.title("Settings", f"means over {counted(seeds, 'seed')}, with the least and the most" if seeds > 1 else "")
+    names = list(groups[0][0].combination)
+    heads: list[list[Part]] = [[*names], *(_values(group[0].combination) for group in groups)]
+    _write_table(page, heads, figures, [_summaries(group) for group in groups])
+
+
+def _write_runs(page: Page, played: Sequence[Played], figures: Sequence[_Figure]) -> None:
+    page.title("Runs")
+    names = [*played[0].combination, "seed"]
+    heads: list[list[Part]] = [[*names], *([*_values(run.combination), str(run.seed)] for run in played)]
+    _write_table(page, heads, figures, [_summaries([run]) for run in played])
+
+
+def _write_table(
+    page: Page, heads: Sequence[list[Part]], figures: Sequence[_Figure], groups: Sequence[list[Summary]]
+) -> None:
+    """Write a row for each group of summaries, below the headings; several tables where one would be too wide."""
+    columns = [[figure.heading, *(_spread(figure, summaries) for summaries in groups)] for figure in figures]
+    width = sum(_width(list(map(text_of, column))) for column in zip(*heads, strict=True))
+    if page.is_shortened:
+        # Values that are longer get shorter, and figures their room.
+        width = min(width, page.width // 4)
+    while columns:
+        count, used = 0, width + _INDENT
+        while count < len(columns) and (count == 0 or used + _width(columns[count]) <= page.width):
+            used += _width(columns[count])
+            count += 1
+        rows: list[list[Part]] = [[*head, *cells] for head, *cells in zip(heads, *columns[:count], strict=True)]
+        page.columns(rows, indent=_INDENT, right=range(len(heads[0]), len(rows[0])))
+        columns = columns[count:]
+        if columns:
+            page.line()
+
+
+def _width(column: Sequence[str]) -> int:
+    return max(len(cell) for cell in column) + _INDENT
+
+
+def _differs(figure: _Figure, runs: Sequence[Played]) -> bool:
+    return len({figure.value(summary) for summary in _summaries(runs)}) > 1
+
+
+def _summaries(runs: Sequence[Played]) -> list[Summary]:
+    return [run.outcome.summary for run in runs if run.outcome.summary is not None]
+
+
+def _spread(figure: _Figure, summaries: Sequence[Summary]) -> str:
+    """The mean, and from where to where, if the values differ; "" without any."""
+    values = [value for summary in summaries if (value := figure.value(summary)) is not None]
+    if not values:
+        return ""
+    least, most, mean = min(values), max(values), sum(values) / len(values)
+    if least == most:
+        return figure.text(least)
+    return f"{figure.text(mean)} ({figure.text(least)} to {figure.text(most)})"
+
+
+def _by_settings(played: Sequence[Played]) -> list[list[Played]]:
+    groups: dict[tuple[tuple[str, str], ...], list[Played]] = {}
+    for run in played:
+        groups.setdefault(tuple(run.combination.items()), []).append(run)
+    return list(groups.values())
+
+
+def _values(combination: Combination) -> list[Part]:
+    return [Name(value, f"values of {name}") for name, value in combination.items()]
+
+
+def _named(run: Played) -> str:
+    settings = ", ".join(f"{name}={value}" for name, value in run.combination.items())
+    return f"{settings} seed {run.seed}".strip()
+
+
+def _number(value: float) -> str:
+    return f"{round(value, _PLACES):,.{0 if float(value).is_integer() else _PLACES}f}"
+
+
+def _duration(seconds: float) -> str:
+    return format_duration(round(seconds * _SECOND / _MILLISECOND) * _MILLISECOND)
+
+
+Value = str | int | float | None
+Row = dict[str, Value]
+
+
+def rows_of(played: Sequence[Played]) -> list[Row]:
+    """A row for each run: its settings by name, `seed`, `error`, and the figures of its summary by their path.
+
+    So `waiting.1000.p95` is how long pods of priority 1000 waited. A figure that a run does not have is None.
+    """
+    found = [_row(run) for run in played]
+    columns = dict.fromkeys(name for row in found for name in row)
+    return [{name: row.get(name) for name in columns} for row in found]
+
+
+def in_csv(rows: Sequence[Row]) -> str:
+    """The rows under a line with the names of their columns, as RFC 4180 has it; nothing stands for None."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(rows[0])
+    writer.writerows(row.values() for row in rows)
+    return text.getvalue()
+
+
+def in_arrow(rows: Sequence[Row], form: str) -> bytes:
+    """Return the rows as a `parquet` or an `arrow` (Feather) file.
+
+    Raises PodiumError if the extra `parquet` is not installed.
+    """
+    try:
+        import pyarrow
+        from pyarrow import feather, parquet
+    except ImportError:
+        raise PodiumError(f'-o {form} needs Arrow: install it with pip install "podium[parquet]"') from None
+    table = pyarrow.table({name: _column([row[name] for row in rows]) for name in rows[0]})
+    sink = pyarrow.BufferOutputStream()
+    if form == "parquet":
+        parquet.write_table(table, sink)
+    else:
+        feather.write_feather(table, sink)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def _row(run: Played) -> Row:
+    row: Row = {**run.combination, "seed": run.seed, "error": run.outcome.error or None}
+    if run.outcome.summary is not None:
+        row.update(_figures(run.outcome.summary))
+    return row
+
+
+def _figures(summary: dict[str, Any]) -> Iterable[tuple[str, Value]]:
+    for name, value in summary.items():
+        if name == "waiting":
+            for waits in value:
+                yield from (
+                    (f"waiting.{waits['priority']}.{each}", waits[each]) for each in waits if each != "priority"
+                )
+        elif name == "drains":
+            for drain in value:
+                yield f"drains.{drain['node']}", drain["state"]
+        elif isinstance(value, dict):
+            yield from ((f"{name}.{path}", figure) for path, figure in _figures(value))
+        else:
+            yield name, len(value) if isinstance(value, list) else value
+
+
+def _column(values: list[Value]) -> list[Value]:
+    """Values of one type: whole numbers among others are written as these are."""
+    if any(isinstance(value, float) for value in values):
+        return [float(value) if isinstance(value, int) else value for value in values]
+    return values
+
 
 # How many combinations of settings are seen side by side.
 _MOST_SEEN = 4
@@ -29,7 +270,7 @@ class SweepResult(Shown):
         self._sweep = sweep
 
     @property
-    def rests_on(self) -> tuple[Caveat, ...]:
+    def caveats(self) -> tuple[Caveat, ...]:
         """What any of the runs rests on, each told once."""
         return caveats_of(self.runs)
 
@@ -41,8 +282,6 @@ class SweepResult(Shown):
 
     def write(self, page: Page) -> None:
         """Write it as `podium sweep` does."""
-        from podium.app.sweeping.text import write_sweep
-
         write_sweep(page, self.runs)
 
     def _pictured(self) -> SweepAnswer:
@@ -58,8 +297,6 @@ class SweepResult(Shown):
 
     def frame(self, name: str = "runs") -> Frame:
         """A table of the sweep: `runs`, the only one, with what `rows` has. Raises PodiumError for another."""
-        from podium.app.frames import Frame
-
         if name != "runs":
             raise PodiumError(f"a sweep has no table {name}; it has: runs")
         return Frame.of_rows(name, self.rows())
@@ -72,8 +309,7 @@ class SweepResult(Shown):
         return rows_of(self.runs)
 
     def to_dict(self) -> dict[str, Any]:
-        """The runs as JSON shows them."""
         return {
             "runs": [run.to_dict() for run in self.runs],
-            "restsOn": [caveat.to_dict() for caveat in self.rests_on],
+            "caveats": [caveat.to_dict() for caveat in self.caveats],
         }

@@ -1,1 +1,1 @@
-"""Whom a pod may preempt, and where: trials, victims, and the order of candidates."""
+"""Preemption: the pods that may be victims, trials on nodes, and the order of candidates."""

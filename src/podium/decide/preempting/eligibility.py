@@ -1,29 +1,39 @@
-"""Which pods may preempt: not those that never do, nor those that wait for their victims to end.
+"""Which pods may preempt, and which pods may be victims.
 
-Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go (PodEligibleToPreemptOthers).
+Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go (PodEligibleToPreemptOthers);
+pkg/scheduler/framework/preemption/types.go for groups.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
 from podium.api.policy import NEVER_PREEMPTS
+from podium.cluster.arrays import Bools, Int64s, Lists, runs
 from podium.cluster.cluster import Cluster
-from podium.cluster.pods import PodRecord
-from podium.framework.status import Code, Status
+from podium.cluster.pods import NO_ROW, NOT_STARTED_NS, PodRecord
+from podium.decide.preempting.preemption_plan import HeldBack
+from podium.decide.preempting.victims import VictimFilter, beyond_budgets, both_allow
+from podium.framework.pre_filters import LEFT_OUT
+from podium.framework.verdicts import Code, Status
 
 NOT_ELIGIBLE_TERMINATING = "not eligible due to a terminating pod on the nominated node."
 NOT_ELIGIBLE_TERMINATING_ELSEWHERE = "not eligible due to a terminating pod that keeps it off the nominated node."
 NOT_ELIGIBLE_YET = (NOT_ELIGIBLE_TERMINATING, NOT_ELIGIBLE_TERMINATING_ELSEWHERE)
-"""Why a pod may not preempt that waits for its victims to end."""
+"""Why a pod may not preempt while it waits for its victims to end."""
 
 
 def ineligible_reason(
     cluster: Cluster, pod: PodRecord, nominated_status: Status | None, *, evicts: bool = False
 ) -> str:
-    """Why ``pod`` may not preempt now; "" where it may (PodEligibleToPreemptOthers).
+    """Return why ``pod`` may not preempt now; "" if it may (PodEligibleToPreemptOthers).
 
     ``nominated_status`` is the filters' answer for the node that it is nominated to, None without such a node. A pod
-    whose victims are still terminating there waits for them, unless the node cannot take it any more whatever
-    happens. With ``evicts`` these are not marked as victims: all that terminate and are less important count.
+    waits for victims that are still terminating there, unless nothing can make the node feasible. With ``evicts`` such
+    victims are not marked: all less important terminating pods count.
     """
     if pod.preemption_policy in NEVER_PREEMPTS:
         return f"not eligible due to preemptionPolicy={pod.preemption_policy}."
@@ -34,16 +44,180 @@ def ineligible_reason(
 def waits_for_victims(
     cluster: Cluster, pod: PodRecord, nominated_status: Status | None, most: int, *, evicts: bool = False
 ) -> bool:
-    """Whether pods of at most that priority, which were preempted, are still terminating where ``pod`` is nominated.
+    """Return whether preempted pods of at most priority ``most`` still terminate where ``pod`` is nominated.
 
-    ``nominated_status`` and ``evicts`` as for `ineligible_reason`.
+    They count from the answer to their deletion on, before the API shows that they terminate. ``nominated_status`` and
+    ``evicts`` are as for `ineligible_reason`.
     """
     row = cluster.nodes.row_of.get(pod.nominated_node_name)
     if row is None or not is_hopeful(nominated_status):
         return False
-    return any(pod.terminating and (pod.preempted or evicts) and pod.priority <= most for pod in cluster.pods_on(row))
+    is_victim = cluster.is_ending if evicts else cluster.is_ending_victim
+    return any(other.priority <= most and is_victim(other) for other in cluster.pods_on(row))
 
 
 def is_hopeful(nominated_status: Status | None) -> bool:
-    """Whether a pod may yet fit the node that it is nominated to, by the filters' answer for that."""
-    return nominated_status is not None and nominated_status.code is not Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    """Return whether a pod may still fit the node that it is nominated to, by the filters' answer for that node.
+
+    A node that a PreFilter left out without a reason counts as one without an answer.
+    """
+    if nominated_status is None:
+        return False
+    has_answer = nominated_status.plugin != LEFT_OUT or bool(nominated_status.reasons)
+    return not has_answer or nominated_status.code is not Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+
+
+class WholeGroups:
+    """The PodGroups whose pods are victims together or not at all (`disruptionMode` PodGroup), by key.
+
+    Only groups with pods on nodes count, as of the time when this is created.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._classes: dict[str, list[int]] = {}
+        groups = cluster.pod_groups.by_key
+        for class_id in sorted(cluster.pods.of_class) if any(group.is_one_victim for group in groups.values()) else ():
+            key = cluster.classes[class_id].pod_group
+            if key in groups and groups[key].is_one_victim:
+                self._classes.setdefault(key, []).append(class_id)
+        self._key_of_class = {class_id: key for key, ids in self._classes.items() for class_id in ids}
+
+    def __bool__(self) -> bool:
+        return bool(self._classes)
+
+    @property
+    def keys(self) -> list[str]:
+        """The groups' keys, ascending."""
+        return sorted(self._classes)
+
+    @property
+    def classes(self) -> list[int]:
+        """The ids of the classes of their pods."""
+        return list(self._key_of_class)
+
+    def key_of(self, pod: PodRecord) -> str:
+        """Return the group with which a pod is evicted; "" for a pod that is evicted alone."""
+        key = pod.pod_class.pod_group
+        return key if key in self._classes else ""
+
+    def key_of_class(self, class_id: int) -> str:
+        """Return the group with which the pods of a class are evicted; "" if there is none."""
+        return self._key_of_class.get(class_id, "")
+
+    def slots_of(self, key: str) -> Int64s:
+        """Return the slots of a group's pods."""
+        return self._cluster.pods.slots_of(self._classes[key])
+
+    def is_below(self, key: str, priority: int) -> bool:
+        """Return whether the group's stated priority, if any, is below a preemptor's."""
+        stated = self._cluster.pod_groups.by_key[key].spec.priority
+        return stated is None or stated < priority
+
+
+def running_members(cluster: Cluster, key: str) -> frozenset[str]:
+    """Return the pods (uids) of a group that have nodes."""
+    classes = [class_id for class_id in cluster.pods.of_class if cluster.classes[class_id].pod_group == key]
+    return frozenset(cluster.pods.record(slot).uid for slot in cluster.pods.slots_of(classes).tolist())
+
+
+def below_their_groups(cluster: Cluster, further: VictimFilter | None) -> VictimFilter | None:
+    """Extend a filter: a pod is no victim if its group states a priority that is as high as the preemptor's.
+
+    Source: pkg/scheduler/framework/preemption/types.go (NewPodVictim): a victim has its group's priority. Here it keeps
+    its own if that is higher.
+    """
+    if not cluster.pod_groups.state_priorities:
+        return further
+
+    def allowed(pod: PodRecord, slots: Int64s) -> Bools:
+        class_ids, places = np.unique(cluster.pods.pod_class[slots], return_inverse=True)
+        stated = (cluster.pod_groups.stated_priority(cluster.classes[int(each)].pod_group) for each in class_ids)
+        below = np.array([each is None or each < pod.priority for each in stated], dtype=np.bool_)
+        found: Bools = below[places]
+        return found
+
+    return both_allow(further, allowed)
+
+
+def excluding(cluster: Cluster, uids: Collection[str], further: VictimFilter | None) -> VictimFilter:
+    """Extend a filter: some pods (uids) are no victims."""
+
+    def allowed(_pod: PodRecord, slots: Int64s) -> Bools:
+        found = (cluster.pods.record(slot).uid not in uids for slot in slots.tolist())
+        return np.fromiter(found, dtype=np.bool_, count=len(slots))
+
+    return both_allow(further, allowed)
+
+
+@dataclass(frozen=True, slots=True)
+class VictimProtection:
+    """Protects pods that have run for less than ``minimum_running_ns`` (None: no time) from preemption.
+
+    If budgets are ``required``, no victims are more than their budgets allow.
+    """
+
+    minimum_running_ns: int | None = None
+    required: bool = False
+
+    def on(self, cluster: Cluster, further: VictimFilter | None) -> VictimFilter | None:
+        """Extend a filter: pods that have not run long enough are no victims."""
+        if self.minimum_running_ns is None:
+            return further
+        return both_allow(further, lambda _pod, slots: ~self._is_young(cluster, slots))
+
+    def next_ns(self, cluster: Cluster, pod: PodRecord) -> int | None:
+        """Return when the next pod of lower priority will have run long enough; None if there is none.
+
+        Pods that have not started are not considered; their start is an event of its own.
+        """
+        if self.minimum_running_ns is None:
+            return None
+        pods = cluster.pods
+        slots = np.flatnonzero((pods.row[: pods.count] != NO_ROW) & (pods.priority[: pods.count] < pod.priority))
+        slots = slots[self._is_young(cluster, slots) & (pods.start_ns[slots] != NOT_STARTED_NS)]
+        return int(pods.start_ns[slots].min()) + self.minimum_running_ns if len(slots) else None
+
+    def _is_young(self, cluster: Cluster, slots: Int64s) -> Bools:
+        """Return ``[slots]``: the pods that started too recently, or not yet."""
+        is_young: Bools = cluster.pods.start_ns[slots] > cluster.now - (self.minimum_running_ns or 0)
+        return is_young
+
+
+def within_budgets(cluster: Cluster, further: VictimFilter | None) -> VictimFilter:
+    """Extend a filter: at most as many pods of a node are victims as budgets allow, the least important first."""
+
+    def allowed(pod: PodRecord, slots: Int64s) -> Bools:
+        found = np.ones(len(slots), dtype=np.bool_) if further is None else further(pod, slots)
+        # The pods of one node are neighbors, the most important first.
+        backwards = slots[found][::-1]
+        found[found] = ~beyond_budgets(cluster, Lists(runs(cluster.pods.row[backwards]), backwards))[::-1]
+        return found
+
+    return allowed
+
+
+def alone_within_budgets(cluster: Cluster, further: VictimFilter | None) -> VictimFilter:
+    """Extend a filter: a pod is no victim if its budgets do not even allow its own disruption alone."""
+    return both_allow(further, lambda _pod, slots: ~beyond_budgets(cluster, Lists(np.arange(len(slots) + 1), slots)))
+
+
+def held_back(cluster: Cluster, node_name: str, victims: Sequence[PodRecord]) -> HeldBack:
+    """Return the budgets that do not allow the disruption of all of ``victims``.
+
+    If each of them allows it, and disruptions begun elsewhere are the reason, return those that cover the victims.
+    """
+    budgets = {budget.key: budget for victim in victims for budget in cluster.budgets.over(victim.pod_class)}
+    covering, exceeded = sorted(budgets), list[str]()
+    for key in covering:
+        budget = budgets[key]
+        counted = [
+            victim for victim in victims if budget.counts(victim.pod_class) and victim.name not in budget.disrupted
+        ]
+        is_exceeded = sum(budget.covers(victim.pod_class) for victim in counted) > budget.disruptions_allowed
+        if budget.tokens is not None:
+            is_exceeded |= sum(victim.is_healthy for victim in counted) > budget.tokens
+        if is_exceeded:
+            exceeded.append(key)
+    keys = tuple(exceeded or covering)
+    return HeldBack(keys, node_name, tuple(victims), cluster.budgets.next_token_ns(keys))

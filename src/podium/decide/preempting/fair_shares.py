@@ -1,25 +1,18 @@
-"""How pods of one priority are shared out among their owners, and who may take room from whom.
+"""Fair shares of owners at one priority, and preemption between pods of equal priority.
 
-A pod that fits nowhere, and for which no less important pod can make room, may take the room of pods of its own
-priority if that makes their owners' shares fairer. An owner is a controller such as a ReplicaSet, or the pod itself
-where it has none. Its share at a priority is its dominant one: the largest part that its pods request of what all nodes
-together have of any one resource; of equal ones that is the larger of which the parts of all resources add up to more.
-Pods count that are on a node and are not about to leave it, and so do pods that are nominated to one.
+A pod that fits nowhere, and for which no less important pod can make room, may take room from pods of its own priority
+if that makes their owners' shares fairer. An owner's share at a priority is its dominant one: the largest part that its
+pods request of any one resource of all nodes together; of equal ones the larger sum over all resources. Pods count that
+are on a node and stay there, and pods that are nominated to one.
 
 The rule: a pod of owner A may take pods of the owners B, C, ... if that raises A's share, and if A's share is then not
 larger than that of any of B, C, ... without the pods taken.
 
-Why nothing goes back and forth: write down the shares of all owners, the smallest first. Say A's share rises from x to
-x', and B's falls from y to y', which is at least x'; so x < x' <= y' <= y, and likewise for C and the others. Below x
-nothing changes in the list, and x itself stands there once less: everything that has changed is larger than x now, and
-all of it but A's share was so before. So at the first place where the lists differ the new one is larger; the list
-grows in the order of a dictionary. A pod that is placed in free room lets it grow too, or leaves it as it is. There are
-only finitely many such lists, since only finitely many pods fit the cluster. So between two changes from outside (a pod
-that ends or is deleted, a node that goes, a more important pod that takes room) there are only finitely many exchanges,
-and no state comes twice.
-
-Shares are compared as floating-point numbers. Dividing and adding round, but never reverse an order, and that is all
-that the argument needs.
+Proof that exchanges end: sort the shares of all owners in ascending order. If A's share rises from x to x', and B's
+falls from y to y' >= x', then x < x' <= y' <= y, and likewise for C and the others. Below x nothing changes, x occurs
+once less, and every changed share is now larger than x. So the list grows lexicographically. A pod that is placed in
+free room lets it grow too, or leaves it as it is. There are finitely many such lists, so that between two changes from
+outside there are finitely many exchanges. Rounding of floating-point shares never reverses an order, which suffices.
 
 Source: controlled-rescheduling.md, "Specifying priorities" (equal-priority preemptions try to be fair to the victims'
 controllers).
@@ -27,26 +20,36 @@ controllers).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from podium.cluster.arrays import Bools, Int32s, Int64s
+from podium.cluster.arrays import Bools, Int32s, Int64s, Lists, offsets, runs
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, PodRecord
+from podium.cluster.what_if_view import WhatIfView
+from podium.decide.preempting.reprieve import PotentialVictims, Preemptor, choose_victims
+from podium.decide.preempting.trial_table import TrialTable
+from podium.decide.preempting.trials import Trials
+from podium.decide.preempting.victims import VictimFilter, beyond_budgets
 
 Floats = npt.NDArray[np.float64]
+OwnersBy = Literal["Controller", "Workload", "Service", "Label"]
 _NO_ACCOUNT = -1
 
 
 class FairShares:
-    """What the pods of each owner and priority request, kept up to date row by row; one account for each."""
+    """The requests of the pods of each owner and priority, one account for each, updated row by row."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, owners: Owners | None = None) -> None:
+        """``owners`` None takes the pods' controllers."""
         self._cluster = cluster
+        self._owners = owners or Owners(cluster)
         self._position = -1
-        self._accounts = _Accounts()
+        self._owners_as_of = self._owners.generation
+        self._accounts = _Accounts(self._owners.owner_of)
         # By resource, then by account.
         self._requested: Int64s = np.zeros((0, 64), dtype=np.int64)
         # The account of the pod in each slot; none for pods that terminate.
@@ -55,11 +58,11 @@ class FairShares:
         self._on_row: dict[int, list[tuple[int, Mapping[int, int]]]] = {}
 
     def takeable(self, pod: PodRecord, positions: Int64s, slots: Int64s, leaving: Iterable[PodRecord]) -> Bools:
-        """``[slots]``: which pods of its own priority ``pod`` may take on any one of some nodes.
+        """Return ``[slots]``: the pods of its own priority that ``pod`` may take on any one of some nodes.
 
-        ``positions`` is ``[slots]``, ascending: the node of each, which stands for itself. On a node the first of an
-        owner's pods are taken, as many as the rule allows together. ``leaving`` are placed pods that will be deleted:
-        they count for nobody any more.
+        ``positions`` is ``[slots]``, ascending: the node of each; nodes are judged separately. On a node the first of
+        an owner's pods are taken, as many as the rule allows together. ``leaving`` are placed pods that will be
+        deleted; they no longer count.
         """
         self._refresh()
         requested = self._requested.copy()
@@ -82,20 +85,18 @@ class FairShares:
         return takeable
 
     def _taken(self, positions: Int64s, accounts: Int64s, slots: Int64s) -> Int64s:
-        """``[resources, slots]``: what an owner loses on a node with each pod and those before it, in such an order."""
+        """Return ``[resources, slots]``: what an owner loses on a node with each pod and those before it."""
         requests = self._cluster.classes.requests[:, self._cluster.pods.pod_class[slots]]
         sums = np.zeros((len(self._requested), len(slots) + 1), dtype=np.int64)
         np.cumsum(requests, axis=1, out=sums[: len(requests), 1:])
-        first = np.ones(len(slots), dtype=np.bool_)
-        first[1:] = (positions[1:] != positions[:-1]) | (accounts[1:] != accounts[:-1])
-        starts = np.maximum.accumulate(np.where(first, np.arange(len(slots)), 0))
-        taken: Int64s = sums[:, 1:] - sums[:, starts]
+        starts = runs(positions, accounts)
+        taken: Int64s = sums[:, 1:] - sums[:, np.repeat(starts[:-1], np.diff(starts))]
         return taken
 
     def _shares(self, requested: Int64s) -> Floats:
-        """``[2, n]``: the largest part and the sum of all of them, of ``[resources, n]`` amounts.
+        """Return ``[2, n]``: the largest part and the sum of all parts, of ``[resources, n]`` amounts.
 
-        What no node has is no part of anything.
+        Resources that no node has do not count.
         """
         nodes = self._cluster.nodes
         allocatable_of_nodes = nodes.allocatable[:, : nodes.count] * nodes.present[: nodes.count]
@@ -104,19 +105,21 @@ class FairShares:
         return np.stack([parts.max(axis=0), parts.sum(axis=0)])
 
     def _requests(self, pod: PodRecord) -> Int64s:
-        """``[resources]``: what a pod requests."""
+        """Return ``[resources]``: what a pod requests."""
         requests = np.zeros(len(self._requested), dtype=np.int64)
         for resource, amount in pod.pod_class.requests.items():
             requests[resource] = amount
         return requests
 
     def _refresh(self) -> None:
-        """Count again what is on the rows that changed since the last time."""
+        """Count the pods on the rows that changed since the last call again."""
         nodes, pods = self._cluster.nodes, self._cluster.pods
         more = np.full(len(pods.row) - len(self._account_in), _NO_ACCOUNT, dtype=np.int32)
         if len(more):
             self._account_in = np.concatenate([self._account_in, more])
-        changed = nodes.changes.since(self._position) if self._position >= 0 else None
+        is_known = self._position >= 0 and self._owners_as_of == self._owners.generation
+        changed = nodes.changes.since(self._position) if is_known else None
+        self._owners_as_of = self._owners.generation
         self._position = nodes.changes.position
         for row in range(nodes.count) if changed is None else changed.tolist():
             self._count(row)
@@ -145,7 +148,7 @@ class FairShares:
             self._requested[resource, account] += sign * amount
 
     def _resize(self, resources: int, accounts: int) -> None:
-        """Have room for at least so many of each."""
+        """Grow the array to at least these sizes."""
         rows, columns = self._requested.shape
         if resources > rows or accounts > columns:
             larger = np.zeros((max(resources, rows), columns if accounts <= columns else 2 * accounts), dtype=np.int64)
@@ -153,22 +156,52 @@ class FairShares:
             self._requested = larger
 
 
+class Owners:
+    """The owners to whose shares the requests of pods count.
+
+    By `Controller` that is a pod's controller, by `Workload` the topmost one (a Deployment instead of its ReplicaSets),
+    by `Service` the first Service by name that selects it, and by `Label` the value of its ``label``. A pod without a
+    controller is its own owner; one that no Service selects, or without the label, belongs to its workload.
+    """
+
+    def __init__(self, cluster: Cluster, by: OwnersBy = "Controller", label: str = "") -> None:
+        self._groups = cluster.groups
+        self._by = by
+        self._label = label
+
+    @property
+    def generation(self) -> int:
+        """A number that changes when unchanged pods may belong to other owners."""
+        return self._groups.generation if self._by == "Service" else 0
+
+    def owner_of(self, pod: PodRecord) -> str:
+        """Return a text that is the same for all pods of one owner, and for no others."""
+        if self._by == "Controller":
+            return pod.owner_uid
+        if self._by == "Service":
+            services = self._groups.services(pod.pod_class)
+            return f"{pod.namespace}/Service/{services[0]}" if services else pod.workload
+        value = pod.labels.get(self._label) if self._by == "Label" else None
+        return pod.workload if value is None else f"={value}"
+
+
 class _Accounts:
     """A number for each owner and priority that has some pods; free numbers are used again."""
 
-    def __init__(self) -> None:
+    def __init__(self, owner_of: Callable[[PodRecord], str]) -> None:
+        self._owner_of = owner_of
         self._number_of: dict[tuple[int, str], int] = {}
         self._pods: dict[int, int] = {}
         self._key_of: dict[int, tuple[int, str]] = {}
         self._free: list[int] = []
 
     def find(self, pod: PodRecord) -> int:
-        """The account of a pod's owner, if it has one."""
-        return self._number_of.get((pod.priority, pod.owner_uid), _NO_ACCOUNT)
+        """Return the account of a pod's owner, `_NO_ACCOUNT` for none."""
+        return self._number_of.get((pod.priority, self._owner_of(pod)), _NO_ACCOUNT)
 
     def open(self, pod: PodRecord) -> int:
-        """The account of a pod's owner, for one more pod."""
-        key = (pod.priority, pod.owner_uid)
+        """Return the account of a pod's owner, and count one more pod in it."""
+        key = (pod.priority, self._owner_of(pod))
         number = self._number_of.get(key)
         if number is None:
             number = self._number_of[key] = self._free.pop() if self._free else len(self._number_of)
@@ -177,7 +210,7 @@ class _Accounts:
         return number
 
     def close(self, number: int) -> None:
-        """One pod of an account is no more."""
+        """Remove one pod from an account."""
         self._pods[number] -= 1
         if not self._pods[number]:
             del self._pods[number], self._number_of[self._key_of.pop(number)]
@@ -185,6 +218,96 @@ class _Accounts:
 
 
 def _at_least(shares: Floats, share: Floats) -> Bools:
-    """``[n]``: which of ``[2, n]`` shares are as large as a share, or larger."""
+    """Return ``[n]``: which of ``[2, n]`` shares are at least as large as a share."""
     at_least: Bools = (shares[0] > share[0]) | ((shares[0] == share[0]) & (shares[1] >= share[1]))
     return at_least
+
+
+class FairTrials:
+    """Tries on each node to make room with less important pods and, as far as that is fair, with equals.
+
+    Pods whose disruption would violate a budget are no potential victims here. Pods that leave their node anyway count
+    as gone. Nothing is cached, since each trial depends on the pods of all nodes.
+    """
+
+    def __init__(self, cluster: Cluster, trials: Trials, owners: Owners | None = None) -> None:
+        """``owners`` are those whose shares count; None for the pods' controllers."""
+        self._cluster = cluster
+        self._trials = trials
+        self._shares = FairShares(cluster, owners)
+
+    def on(
+        self,
+        preemptor: Preemptor,
+        rows: Int64s,
+        may_disrupt: VictimFilter | None,
+        *,
+        ignores_budgets: bool = False,
+    ) -> TrialTable | None:
+        """Return the trials on ``rows``, ascending; None if some node will have room without any victims.
+
+        With ``ignores_budgets`` budgets protect no pod.
+        """
+        pod = preemptor.pod
+        leaving = self._leaving(pod)
+        gone = self._at(rows, leaving)
+        if len(gone[0]):
+            positions, owners = np.unique(gone[0], return_inverse=True)
+            worlds = WhatIfView(self._cluster, rows[positions])
+            worlds.remove(owners, gone[1])
+            if not preemptor.handle.filter_worlds(preemptor.state, pod, worlds, pod.uid).refused.all():
+                return None
+        potential = self._potential_victims(pod, rows, leaving, may_disrupt, ignores_budgets=ignores_budgets)
+        return choose_victims(preemptor, rows, potential, pod.uid, self._at(potential.rows, leaving))
+
+    def _leaving(self, pod: PodRecord) -> list[PodRecord]:
+        """Return the pods that leave: those that terminate, and victims of preemptions that have just begun."""
+        table, placed, nominations = self._cluster.pods, self._cluster.placed, self._cluster.nominations
+        count = table.count
+        terminating = np.flatnonzero(table.terminating[:count] & (table.row[:count] != NO_ROW))
+        found = {record.uid: record for record in map(table.record, terminating.tolist())}
+        for preemptor, uids in nominations.victims():
+            if preemptor != pod.uid:
+                found |= {uid: placed[uid] for uid in uids if uid in placed and placed[uid].row != NO_ROW}
+        return sorted(found.values(), key=lambda record: (record.row, record.slot))
+
+    def _at(self, rows: Int64s, pods: list[PodRecord]) -> tuple[Int64s, Int64s]:
+        """Return the positions of pods among ``rows``, sorted by row, and their slots, without pods on other rows."""
+        of, slots = (np.array([[pod.row, pod.slot] for pod in pods], dtype=np.int64).reshape(-1, 2)).T
+        here = np.isin(of, rows)
+        return np.searchsorted(rows, of[here]), slots[here]
+
+    def _potential_victims(
+        self,
+        pod: PodRecord,
+        rows: Int64s,
+        leaving: list[PodRecord],
+        may_disrupt: VictimFilter | None,
+        *,
+        ignores_budgets: bool,
+    ) -> PotentialVictims:
+        """Return the pods on ``rows`` that ``pod`` may take; rows without an equal among them are left out.
+
+        Budgets allow the least important pods of each node first.
+        """
+        ranking = self._trials.ranking
+        ranking.refresh()
+        # [rows, places], the least important first.
+        slots, priorities = ranking.slots[rows][:, ::-1], ranking.priorities[rows][:, ::-1]
+        stays = np.ones(self._cluster.pods.count + 1, dtype=np.bool_)
+        stays[[record.slot for record in leaving]] = False
+        equal = (priorities == pod.priority) & stays[slots]
+        positions = np.nonzero(equal)[0]
+        equal[equal] = self._shares.takeable(pod, positions, slots[equal].astype(np.int64), leaving)
+        places = equal | ((priorities < pod.priority) & stays[slots] & equal.any(axis=1)[:, None])
+        wanted = slots[places].astype(np.int64)
+        may_go = np.ones(len(wanted), dtype=np.bool_)
+        if not ignores_budgets:
+            begun = [record for record in leaving if not record.terminating]
+            may_go = ~beyond_budgets(self._cluster, Lists(offsets(places.sum(axis=1)), wanted), begun)
+        if may_disrupt is not None:
+            may_go &= may_disrupt(pod, wanted)
+        places[places] = may_go
+        backwards = places[:, ::-1]
+        found = slots[:, ::-1][backwards].astype(np.int64)
+        return PotentialVictims.on(rows, np.nonzero(backwards)[0], found, np.zeros(len(found), dtype=np.bool_))

@@ -1,11 +1,14 @@
-"""What preemption would do for a pod that fits nowhere: a plan with all its alternatives.
+"""The preemption plan for a pod that fits nowhere, with all alternatives.
 
-Source: pkg/scheduler/framework/preemption/preemption.go; pkg/scheduler/framework/plugins/defaultpreemption.
+Source: pkg/scheduler/framework/preemption/preemption.go (also callExtenders and pickOneNodeForPreemption);
+pkg/scheduler/framework/plugins/defaultpreemption; pkg/scheduler/extender.go (ProcessPreemption, convertToVictims).
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -13,36 +16,58 @@ from msgspec.structs import replace
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
-from podium.cluster.nodes import NodeColumns
 from podium.cluster.pods import PodRecord
-from podium.decide.cap import CappedTable, is_capped, within_cap, without_budgets
-from podium.decide.preempting.choosing import best_by_criteria, cheapest, columns_of, limited, with_stated_cost
-from podium.decide.preempting.costs.protection import alone_within_budgets, within_budgets
-from podium.decide.preempting.costs.victim_cost import VictimCost
-from podium.decide.preempting.deferred import Deferred
-from podium.decide.preempting.extended import NO_CANDIDATE, ask_extenders
-from podium.decide.preempting.fair_trials import FairTrials
-from podium.decide.preempting.preemption_plan import Candidate, Choice, PreemptionPlan
+from podium.decide.cap import CappedTable, capped_trials, is_capped, within_cap
+from podium.decide.placement import lot, pick
+from podium.decide.preempting.criteria import (
+    AFFINITY,
+    AFFINITY_KEPT,
+    CRITERIA,
+    UPSTREAM,
+    CostColumn,
+    SetCosts,
+    VictimCost,
+    VictimFacts,
+    VictimSets,
+    cost_of,
+)
+from podium.decide.preempting.eligibility import alone_within_budgets, held_back, within_budgets
+from podium.decide.preempting.preemption_plan import (
+    CandidateChoice,
+    HeldBack,
+    LazyMapping,
+    PreemptionCandidate,
+    PreemptionPlan,
+    SearchEffort,
+)
+from podium.decide.preempting.reprieve import Preemptor
 from podium.decide.preempting.trial_table import TrialTable
-from podium.decide.preempting.trials import MOST_EQUALS, BestTrial, Trials, VictimFilter
-from podium.decide.preempting.wide.wide_settings import Wanted, WideSettings
-from podium.decide.preempting.wide.wide_trials import WideTrials
-from podium.decide.ties import lot, pick
-from podium.framework.cycle_state import CycleState
-from podium.framework.extenders import Extender, ExtenderError
+from podium.decide.preempting.trials import MOST_EQUALS, BestTrial, Trials
+from podium.decide.preempting.victims import VictimFilter
+from podium.decide.sampling import limited_candidates
+from podium.framework.extenders import Extender, ExtenderError, VictimIds, Victims
 from podium.framework.handle import Handle
-from podium.framework.status import Code, Status
-from podium.framework.verdicts import Outcome
+from podium.framework.verdicts import Code, Outcome, Status
+
+if TYPE_CHECKING:
+    from podium.decide.preempting.fair_shares import FairTrials
+    from podium.decide.preempting.wide.wide_search import WideTrials
 
 _ERROR = Code.ERROR
+_SUM, _NUMBER = CRITERIA["SumOfPriorities"].words, CRITERIA["Victims"].words
+
+NO_CANDIDATE = "preemption: no candidate node for preemption"
+"""The message if extenders leave no candidate."""
 
 
 class PreemptionOptions(msgspec.Struct, frozen=True):
-    """How candidates are looked for. ``minimum_candidates`` None examines every node (percentage, absolute otherwise).
+    """How victims are looked for.
 
-    ``may_disrupt`` None lets every pod of lower priority be a victim. ``cost`` None compares victims as kube-scheduler
-    does. ``wide`` looks for victims that may be on other nodes, or depend on one another, for those pods whom its
-    settings concern. With ``requires_budgets`` no victims are more than budgets allow.
+    ``minimum_candidates`` (percentage, absolute) limits the candidates; None examines every node. ``may_disrupt`` None
+    lets every pod of lower priority be a victim. ``cost`` None compares victims as kube-scheduler does. ``wide`` looks
+    for victims that may be on other nodes, or depend on one another, for pods that its settings concern. With
+    ``requires_budgets`` no victims are more than budgets allow. With ``ignores_budgets`` budgets do not protect pods of
+    the preemptor's own priority either.
     """
 
     minimum_candidates: tuple[int, int] | None = None
@@ -51,212 +76,204 @@ class PreemptionOptions(msgspec.Struct, frozen=True):
     cost: VictimCost | None = None
     wide: WideTrials | None = None
     requires_budgets: bool = False
+    ignores_budgets: bool = False
 
 
 def plan_preemption(
-    runner: Handle,
-    state: CycleState,
-    pod: PodRecord,
-    outcome: Outcome,
-    trials: Trials,
-    options: PreemptionOptions,
-    *,
-    detailed: bool = False,
+    preemptor: Preemptor, outcome: Outcome, trials: Trials, options: PreemptionOptions, *, detailed: bool = False
 ) -> PreemptionPlan:
     """Plan preemption for an eligible pod; ``outcome`` is the filters' answer for every row of the cluster.
 
-    Where a candidate is all that is asked for, and any of them may be, the best is taken from those that are kept in
-    order; otherwise all of them are looked at.
+    If any candidate may be chosen and no details are asked for, the best one is taken from the cached order;
+    otherwise all candidates are examined.
     """
-    if options.wide is not None and options.wide.concern(runner, state, pod):
-        return _plan_widely(runner, state, pod, outcome, options.wide, options, detailed=detailed)
-    may_disrupt = _may_disrupt(runner, options)
-    is_plain = options.minimum_candidates is None and may_disrupt is None and options.cost is None
-    if is_plain and not is_capped(runner.cluster) and not detailed and not _preempting(runner, pod):
-        best = trials.best(runner, state, pod, outcome, lot(pod.uid, options.seed))
+    if options.wide is not None and options.wide.concern(preemptor):
+        return _plan_widely(preemptor, outcome, options.wide, options, detailed=detailed)
+    cluster, may_disrupt = preemptor.handle.cluster, _may_disrupt(preemptor, options)
+    if may_disrupt is None and options.cost is None and not detailed and _is_best_chosen(preemptor, options):
+        best = trials.best(preemptor, outcome, lot(preemptor.pod.uid, options.seed))
         if best is not None:
-            return _brief(runner.cluster, best)
+            return _brief(cluster, best)
     rows = outcome.resolvable()
     if not len(rows):
-        return PreemptionPlan(True, message=_message(len(runner.cluster.nodes), []))
-    table = trials.on(runner, state, pod, rows, may_disrupt, options.cost)
+        return PreemptionPlan(True, message=_message(len(cluster.nodes), []))
+    table = trials.on(preemptor, rows, may_disrupt, options.cost)
     if options.requires_budgets and not len(table.candidates):
-        # Other pods of a node may be enough than those whom budgets let go first.
-        wide = WideTrials(runner.cluster, trials, WideSettings())
-        return _plan_widely(runner, state, pod, outcome, wide, options, detailed=detailed)
-    capped = within_cap(runner.cluster, table)
-    if capped.put_off is not None:
-        # Where no victims may have a budget, others may do.
-        sparing = trials.on(runner, state, pod, rows, without_budgets(runner.cluster, may_disrupt), options.cost)
-        if len(sparing.candidates):
-            capped = CappedTable(sparing)
-    return _planned(runner, pod, capped, options, detailed)
+        # Other pods of a node may suffice than those that budgets allow to go first.
+        from podium.decide.preempting.wide.wide_search import WideSettings, WideTrials  # noqa: PLC0415 - few need it
+
+        wide = WideTrials(cluster, trials, WideSettings())
+        return _plan_widely(preemptor, outcome, wide, options, detailed=detailed)
+
+    def others(allowed: VictimFilter) -> TrialTable:
+        return trials.on(preemptor, rows, allowed, options.cost)
+
+    return _planned(preemptor, outcome, capped_trials(cluster, table, others, may_disrupt), options, detailed)
 
 
 def _plan_widely(
-    runner: Handle,
-    state: CycleState,
-    pod: PodRecord,
-    outcome: Outcome,
-    wide: WideTrials,
-    options: PreemptionOptions,
-    *,
-    detailed: bool,
+    preemptor: Preemptor, outcome: Outcome, wide: WideTrials, options: PreemptionOptions, *, detailed: bool
 ) -> PreemptionPlan:
-    """The plan where victims are looked for on all nodes at once."""
-    rows = outcome.resolvable()
+    """Plan preemption with victims on all nodes at once."""
+    cluster, rows = preemptor.handle.cluster, outcome.resolvable()
     if not len(rows):
-        return PreemptionPlan(True, message=_message(len(runner.cluster.nodes), []))
-    # Which candidates are enough, what caps allow and what extenders say may make another one than the best the choice.
-    any_may_be = options.minimum_candidates is None and not is_capped(runner.cluster) and not _preempting(runner, pod)
-    wanted = Wanted(options.may_disrupt, options.cost, options.requires_budgets, is_detailed=detailed or not any_may_be)
+        return PreemptionPlan(True, message=_message(len(cluster.nodes), []))
+    may_disrupt, effort = options.may_disrupt, list[SearchEffort]()
     if options.requires_budgets:
-        wanted = replace(wanted, may_disrupt=alone_within_budgets(runner.cluster, options.may_disrupt))
-    table, search = wide.on(runner, state, pod, rows, wanted)
-    capped = within_cap(runner.cluster, table)
-    if capped.put_off is not None:
-        allowed = without_budgets(runner.cluster, wanted.may_disrupt)
-        sparing, search = wide.on(runner, state, pod, rows, replace(wanted, may_disrupt=allowed))
-        if len(sparing.candidates):
-            capped = CappedTable(sparing)
-    plan = _planned(runner, pod, capped, options, detailed)
+        may_disrupt = alone_within_budgets(cluster, may_disrupt)
+    is_detailed = detailed or not _is_best_chosen(preemptor, options)
+
+    def trials(allowed: VictimFilter | None) -> TrialTable:
+        costs = SetCosts(preemptor.handle, options.cost, requires_budgets=options.requires_budgets)
+        table, search = wide.on(preemptor, rows, allowed, costs, detailed=is_detailed)
+        effort.append(search)
+        return table
+
+    capped = capped_trials(cluster, trials(may_disrupt), trials, may_disrupt)
+    plan = _planned(preemptor, outcome, capped, options, detailed)
     chosen = plan.chosen
     if chosen is not None:
-        row = runner.cluster.nodes.row_of[chosen.node_name]
-        chosen = replace(chosen, reasons=wide.reasons(runner, state, pod, row, chosen.victims))
-    return replace(plan, chosen=chosen, search=search)
+        row = cluster.nodes.row_of[chosen.node_name]
+        chosen = replace(chosen, reasons=wide.reasons(preemptor, row, chosen.victims))
+    return replace(plan, chosen=chosen, search=effort[-1])
+
+
+def _is_best_chosen(preemptor: Preemptor, options: PreemptionOptions) -> bool:
+    """Return whether the best candidate is chosen; a minimum of candidates, caps and extenders may prevent that."""
+    is_free = options.minimum_candidates is None and not is_capped(preemptor.handle.cluster)
+    return is_free and not _preempting(preemptor)
 
 
 def plan_exchange(
-    runner: Handle,
-    state: CycleState,
-    pod: PodRecord,
-    outcome: Outcome,
-    trials: FairTrials,
-    options: PreemptionOptions,
-    *,
-    detailed: bool = False,
+    preemptor: Preemptor, outcome: Outcome, trials: FairTrials, options: PreemptionOptions, *, detailed: bool = False
 ) -> PreemptionPlan | None:
-    """Plan to take room from pods of equal priority too; None where that is unfair, useless or not needed."""
+    """Plan to preempt pods of equal priority too; None if that is unfair, useless or not needed."""
     rows = outcome.resolvable()
-    table = trials.on(runner, state, pod, rows, _may_disrupt(runner, options)) if len(rows) else None
+    if not len(rows):
+        return None
+    may_disrupt = _may_disrupt(preemptor, options)
+    table = trials.on(preemptor, rows, may_disrupt, ignores_budgets=options.ignores_budgets)
     if table is None or not len(table.candidates):
         return None
-    return replace(_planned(runner, pod, within_cap(runner.cluster, table), options, detailed), is_exchange=True)
+    capped = within_cap(preemptor.handle.cluster, table)
+    return replace(_planned(preemptor, outcome, capped, options, detailed), is_exchange=True)
 
 
-def _may_disrupt(runner: Handle, options: PreemptionOptions) -> VictimFilter | None:
-    """Who may be a victim where each node is looked at by itself."""
+def held_back_by_budgets(
+    preemptor: Preemptor, outcome: Outcome, trials: Trials, exchanges: FairTrials | None, options: PreemptionOptions
+) -> HeldBack | None:
+    """Return the budgets without which a pod could preempt that has no candidate; None if they make no difference.
+
+    ``exchanges`` is None if pods of equal priority may not be taken.
+    """
+    cluster = preemptor.handle.cluster
+    if not len(cluster.budgets):
+        return None
+    plan, beyond = None, replace(options, requires_budgets=False, ignores_budgets=True)
+    if options.requires_budgets:
+        plan = plan_preemption(preemptor, outcome, trials, beyond)
+    if (plan is None or plan.chosen is None) and exchanges is not None:
+        plan = plan_exchange(preemptor, outcome, exchanges, beyond)
+    chosen = None if plan is None else plan.chosen
+    return None if chosen is None else held_back(cluster, chosen.node_name, chosen.victims)
+
+
+def _may_disrupt(preemptor: Preemptor, options: PreemptionOptions) -> VictimFilter | None:
+    """Return the filter of victims for trials of each node alone."""
     if not options.requires_budgets:
         return options.may_disrupt
-    return within_budgets(runner.cluster, options.may_disrupt)
+    return within_budgets(preemptor.handle.cluster, options.may_disrupt)
 
 
 def _brief(cluster: Cluster, best: BestTrial) -> PreemptionPlan:
-    """The plan that follows from the best trial."""
+    """Return the plan for the best trial, without details."""
     if best.row is None:
         message = _message(len(cluster.nodes), best.tally)
         return PreemptionPlan(True, message=message, error=_errors(best.tally))
     victims = tuple(map(cluster.pods.record, best.victims))
-    chosen = Candidate(cluster.nodes.name(best.row), victims, best.budget_violations)
-    choice = Choice(best.candidates, tuple(map(cluster.nodes.names.__getitem__, best.equals)))
+    chosen = PreemptionCandidate(cluster.nodes.name(best.row), victims, best.budget_violations)
+    choice = CandidateChoice(best.candidates, tuple(map(cluster.nodes.name, best.equals)))
     return PreemptionPlan(True, chosen=chosen, choice=choice)
 
 
 def _planned(
-    runner: Handle, pod: PodRecord, capped: CappedTable, options: PreemptionOptions, detailed: bool
+    preemptor: Preemptor, outcome: Outcome, capped: CappedTable, options: PreemptionOptions, detailed: bool
 ) -> PreemptionPlan:
-    """The plan that follows from the trials."""
-    nodes, table, put_off = runner.cluster.nodes, capped.table, capped.put_off
+    """Return the plan for a table of trials; ``outcome`` is that of all rows."""
+    handle, _, pod = preemptor
+    cluster, nodes, cost = handle.cluster, handle.cluster.nodes, options.cost
+    table, put_off = capped.table, capped.put_off
     if options.minimum_candidates is not None:
-        table = limited(nodes, table, options.minimum_candidates, len(table.rows), f"{options.seed}/{pod.uid}")
-    if detailed and options.cost is not None and not table.is_stated:
-        table = with_stated_cost(runner, table, options.cost)
-    columns = () if options.cost is None else columns_of(table, options.cost)
-    candidates, rejected = _details(runner, capped, table) if detailed else ({}, {})
-    extenders = _preempting(runner, pod) if len(table.candidates) else ()
+        table = limited_candidates(nodes, table, outcome, options.minimum_candidates, lot(pod.uid, options.seed))
+    if detailed and cost is not None and not table.is_stated:
+        table = _with_stated_cost(handle, table, cost)
+    plan = PreemptionPlan(True)
+    if detailed:
+        candidates, rejected = _details(cluster, capped, table)
+        plan = replace(plan, candidates=candidates, rejected=rejected)
+    columns = _columns_of(table, cost)
+    extenders = _preempting(preemptor) if len(table.candidates) else ()
     if extenders:
         try:
-            table = ask_extenders(runner.cluster, extenders, pod, table)
+            table = _ask_extenders(cluster, extenders, pod, table)
         except ExtenderError as unanswered:
-            return PreemptionPlan(True, candidates=candidates, rejected=rejected, error=str(unanswered))
-    if options.cost is None or table.is_stated:
-        tied, criterion = best_by_criteria(table)
-    else:
-        tied, criterion = cheapest(runner, table, options.cost)
+            return replace(plan, error=str(unanswered))
+    tied, criterion = _cheapest(handle, table, cost)
     if extenders and not len(tied):
-        return PreemptionPlan(
-            True, message=NO_CANDIDATE, candidates=candidates, rejected=rejected, keeps_nomination=True
-        )
+        return replace(plan, message=NO_CANDIDATE, keeps_nomination=True)
+    if not len(tied) and put_off is not None:
+        return replace(plan, message=f"preemption: {put_off}", put_off=put_off)
     if not len(tied):
         tally = table.tally()
-        message = f"preemption: {put_off}" if put_off is not None else _message(len(nodes), tally)
-        error = _errors(tally) if put_off is None else ""
-        return PreemptionPlan(
-            True, message=message, candidates=candidates, rejected=rejected, put_off=put_off, error=error
-        )
-    row = pick(nodes, table.rows[tied], pod.uid, options.seed)
-    return PreemptionPlan(
-        eligible=True,
-        chosen=candidates.get(nodes.name(row))
-        or _candidate(runner.cluster, table, int(np.searchsorted(table.rows, row))),
-        selected=_names(nodes, table.rows[tied]) if detailed else (),
-        criterion=criterion if detailed else "",
-        candidates=candidates,
-        rejected=rejected,
+        return replace(plan, message=_message(len(nodes), tally), error=_errors(tally))
+    equals, own = table.rows[tied], nodes.row_of.get(pod.nominated_node_name, -1)
+    # The nominated node goes first: its victims may already be leaving, for a scheduler that has since ended.
+    row = own if own in equals else pick(nodes, equals, pod.uid, options.seed)
+    if detailed:
+        plan = replace(plan, selected=tuple(sorted(map(nodes.name, equals.tolist()))), criterion=criterion)
+    return replace(
+        plan,
+        chosen=plan.candidates.get(nodes.name(row))
+        or _candidate(table, int(np.searchsorted(table.rows, row)), nodes.names, cluster.pods.records),
         criteria=columns,
-        choice=Choice(
-            len(table.candidates), tuple(map(nodes.name, table.rows[tied[:MOST_EQUALS]].tolist())), criterion
-        ),
+        choice=CandidateChoice(len(table.candidates), tuple(map(nodes.name, equals[:MOST_EQUALS].tolist())), criterion),
     )
 
 
-def _preempting(runner: Handle, pod: PodRecord) -> Sequence[Extender]:
-    """The extenders that want to be asked about the pod's victims."""
-    extenders = runner.extenders_of(pod)
-    return () if extenders is None else extenders.preempting(pod)
+def _preempting(preemptor: Preemptor) -> Sequence[Extender]:
+    """Return the extenders that take part in preemption for the pod."""
+    extenders = preemptor.handle.extenders_of(preemptor.pod)
+    return () if extenders is None else extenders.preempting(preemptor.pod)
 
 
-def _candidate(cluster: Cluster, table: TrialTable, position: int) -> Candidate:
-    return Candidate(
-        node_name=cluster.nodes.name(int(table.rows[position])),
-        victims=tuple(cluster.pods.record(slot) for slot in table.victims(position)),
-        budget_violations=int(table.budget_violations[position]),
-        cost=tuple(table.criteria[:, position].tolist()),
-    )
+def _candidate(
+    table: TrialTable, position: int, names: Sequence[str], records: Sequence[PodRecord | None]
+) -> PreemptionCandidate:
+    victims = tuple(record for slot in table.victims(position) if (record := records[slot]) is not None)
+    violations, cost = table.budget_violations.item(position), tuple(table.criteria[:, position].tolist())
+    return PreemptionCandidate(names[table.rows.item(position)], victims, violations, cost)
 
 
 def _details(
-    runner: Handle, capped: CappedTable, table: TrialTable
-) -> tuple[Mapping[str, Candidate], Mapping[str, Status]]:
-    """Every candidate, and every node that was tried and is none, by name."""
-    cluster = runner.cluster
+    cluster: Cluster, capped: CappedTable, table: TrialTable
+) -> tuple[Mapping[str, PreemptionCandidate], Mapping[str, Status]]:
+    """Return every candidate, and every node that was tried and is none, by name."""
     names, records, table = cluster.nodes.names_by_row(), list(cluster.pods.records), table.frozen()
-
-    def candidate(position: int) -> Candidate:
-        victims = tuple(record for slot in table.victims(position) if (record := records[slot]) is not None)
-        cost = tuple(table.criteria[:, position].tolist())
-        return Candidate(names[int(table.rows[position])], victims, int(table.budget_violations[position]), cost)
-
-    candidates = Deferred(lambda: {(found := candidate(i)).node_name: found for i in table.candidates.tolist()})
+    found = (_candidate(table, position, names, records) for position in table.candidates.tolist())
+    candidates = LazyMapping(lambda: {candidate.node_name: candidate for candidate in found})
     held = capped.held_back(names)
-    rejected = Deferred(lambda: {names[int(table.rows[i])]: table.status(i) for i in table.failures.tolist()} | held)
+    rejected = LazyMapping(lambda: {names[int(table.rows[i])]: table.status(i) for i in table.failures.tolist()} | held)
     return candidates, rejected
 
 
-def _names(nodes: NodeColumns, rows: Int64s) -> tuple[str, ...]:
-    names = nodes.names_by_row()
-    return tuple(sorted(names[row] for row in rows.tolist()))
-
-
 def _errors(tally: Sequence[tuple[Status, int]]) -> str:
-    """What filters failed with on the nodes that were tried, each text once; "" where none did (NewAggregate)."""
+    """Return the errors of filters on the nodes that were tried, each text once; "" for none (NewAggregate)."""
     texts = list(dict.fromkeys([status.message for status, _ in tally if status.code is _ERROR]))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
 
 
 def _message(nodes: int, tally: Sequence[tuple[Status, int]]) -> str:
-    """What preemption has to say when it found nothing, as kube-scheduler words it: each reason with its nodes."""
+    """Return kube-scheduler's message for a preemption without candidates: each reason with its number of nodes."""
     reasons: dict[str, int] = {}
     rest = nodes
     for status, number in tally:
@@ -266,4 +283,120 @@ def _message(nodes: int, tally: Sequence[tuple[Status, int]]) -> str:
     counts = [f"{number} {reason}" for reason, number in reasons.items()]
     if rest > 0:
         counts.append(f"{rest} Preemption is not helpful for scheduling")
-    return f"preemption: 0/{nodes} nodes are available: {', '.join(sorted(counts))}"
+    return f"preemption: 0/{nodes} nodes are available: {', '.join(sorted(counts))}."
+
+
+def _columns_of(table: TrialTable, cost: VictimCost | None) -> tuple[CostColumn, ...]:
+    """Return the columns of candidates for a stated cost."""
+    criteria: tuple[CostColumn, ...] = () if cost is None else cost.criteria
+    keeps_partners = table.is_stated and table.criteria_names[0] == AFFINITY_KEPT
+    return (AFFINITY, *criteria) if criteria and keeps_partners else criteria
+
+
+def _cheapest(handle: Handle, table: TrialTable, cost: VictimCost | None) -> tuple[Int64s, str]:
+    """Return the best positions, and the last criterion that made a difference (pickOneNodeForPreemption)."""
+    if cost is not None and not table.is_stated:
+        cheapest, criterion = cost.cheapest(_victim_sets(handle, table))
+        return table.candidates[cheapest], criterion
+    left, deciding = table.candidates, ""
+    for name, values in zip(table.criteria_names, table.criteria, strict=True):
+        if len(left) < 2:
+            break
+        found = values[left]
+        best = left[found == found.min()]
+        if len(best) < len(left):
+            others = np.setdiff1d(left, best, assume_unique=True)
+            left, deciding = best, _effective(name, table, best, others)
+    return left, deciding
+
+
+def _effective(criterion: str, table: TrialTable, best: Int64s, others: Int64s) -> str:
+    """Return the name to report for the criterion that separated the best candidates from others.
+
+    The sum of priorities is shifted so that it is smaller wherever there are fewer victims.
+    """
+    if table.is_stated or criterion != _SUM:
+        return criterion
+    numbers = table.criteria[table.criteria_names.index(_NUMBER)]
+    return _NUMBER if numbers[best].max() < numbers[others].min() else criterion
+
+
+def _with_stated_cost(handle: Handle, table: TrialTable, cost: VictimCost) -> TrialTable:
+    """Return the trials with the costs of their victims."""
+    found = np.zeros((len(cost.criteria), len(table.rows)), dtype=np.int64)
+    if len(table.candidates):
+        found[:, table.candidates] = cost.columns(_victim_sets(handle, table))
+    return dataclasses.replace(
+        table, criteria=found, criteria_names=cost.words, violations=table.budget_violations, is_stated=True
+    )
+
+
+def _victim_sets(handle: Handle, table: TrialTable) -> VictimSets:
+    victims = table.victim_lists(table.candidates)
+    violations = table.budget_violations[table.candidates]
+    return VictimSets(victims.starts, victims.entries, VictimFacts(handle), violations)
+
+
+def _ask_extenders(cluster: Cluster, extenders: Sequence[Extender], pod: PodRecord, table: TrialTable) -> TrialTable:
+    """Let one extender after the other choose among a table's candidates, and change their victims.
+
+    Victims are pods of the node that ``pod`` may preempt: less important ones, or as important as the most important
+    victim that was proposed there; or pods of other nodes that were proposed. Raises ExtenderError if one that is not
+    ignorable gives no such answer.
+    """
+    victims: dict[str, Victims] = {}
+    for position in table.candidates.tolist():
+        pods = tuple(map(cluster.pods.record, table.victims(position)))
+        victims[cluster.nodes.name(int(table.rows[position]))] = Victims(pods, int(table.budget_violations[position]))
+    for extender in extenders:
+        if not victims:
+            break
+        try:
+            victims = _agreed(cluster, extender, pod, victims)
+        except ExtenderError:
+            if not extender.is_ignorable:
+                raise
+    return _only_agreed(table, {cluster.nodes.row_of[name]: agreed for name, agreed in victims.items()})
+
+
+def _agreed(cluster: Cluster, extender: Extender, pod: PodRecord, victims: Mapping[str, Victims]) -> dict[str, Victims]:
+    """Return the candidates that an extender leaves; an ignorable one drops a node by naming no victims for it."""
+    agreed: dict[str, Victims] = {}
+    for name, answer in sorted(extender.preempt(pod, victims).items()):
+        if name not in victims:
+            raise ExtenderError(f"extender {extender.name} names node {name}, which is no candidate for preemption")
+        if answer.uids:
+            agreed[name] = _agreed_victims(cluster, extender, pod, name, victims[name], answer)
+        elif not extender.is_ignorable:
+            raise ExtenderError(f"expected at least one victim pod on node {name!r}")
+    return agreed
+
+
+def _agreed_victims(
+    cluster: Cluster, extender: Extender, pod: PodRecord, name: str, proposed: Victims, answer: VictimIds
+) -> Victims:
+    most = max(pod.priority - 1, proposed.pods[0].priority)
+    there = {other.uid: other for other in (*proposed.pods, *cluster.pods_on(cluster.nodes.row_of[name]))}
+    for uid in answer.uids:
+        victim = there.get(uid)
+        if victim is None:
+            problem = f"claims to preempt pod (UID: {uid}) on node {name}, but the pod is not found on that node"
+            raise ExtenderError(f"extender {extender.name} {problem}")
+        if victim.priority > most or not victim.is_preemptible:
+            problem = f"claims to preempt pod {victim.key} on node {name}, which pod {pod.key} may not preempt"
+            raise ExtenderError(f"extender {extender.name} {problem}")
+    pods = sorted((there[uid] for uid in set(answer.uids)), key=lambda one: (-one.priority, one.start_ns, one.uid))
+    return Victims(tuple(pods), max(0, answer.budget_violations))
+
+
+def _only_agreed(table: TrialTable, victims: Mapping[int, Victims]) -> TrialTable:
+    """Return the trials with only the candidates that extenders agreed to, by row."""
+    rows = np.array(sorted(victims), dtype=np.int64)
+    keys = [cost_of(found.pods, found.budget_violations) for _, found in sorted(victims.items())]
+    return TrialTable(
+        rows,
+        refused=np.zeros(len(rows), dtype=np.int64),
+        criteria=np.array(keys, dtype=np.int64).reshape(len(rows), len(UPSTREAM)).T,
+        victims_on={row: [victim.slot for victim in found.pods] for row, found in victims.items()},
+        decoders=table.decoders,
+    )

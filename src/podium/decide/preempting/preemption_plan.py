@@ -1,25 +1,40 @@
-"""What preemption found for a pod that fits nowhere: a way out, and what it was chosen from."""
+"""The result of preemption for a pod that fits nowhere: the chosen candidate, and its alternatives."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, ItemsView, Iterator, Mapping
+from typing import Any, TypeVar
 
 import msgspec
 
+from podium.api.times import format_time
 from podium.cluster.pods import PodRecord
-from podium.decide.cap import PutOff
-from podium.decide.preempting.costs.criteria import Column
-from podium.decide.preempting.wide.wide_search import Search
-from podium.framework.status import Status
+from podium.decide.cap import CapDelay
+from podium.decide.preempting.criteria import CostColumn
+from podium.framework.verdicts import Status
+
+Value = TypeVar("Value")
 
 
-class Candidate(msgspec.Struct, frozen=True, eq=False):
-    """One way out: the node, its victims (most important first), and how many of them violate a budget.
+class SearchEffort(msgspec.Struct, frozen=True):
+    """The effort of a search: ``steps`` of at most ``most_steps``, and the nodes or domains ``left_out`` because of it.
 
-    Victims may be on other nodes, where the configuration says so (see `podium.decide.preempting.wide`); ``reasons``
-    then says, by their uids, why those have to go whom more than that node knows of, in the chosen way out. ``cost`` is
-    what the criteria by which candidates are compared say of the victims, the smaller the better, filled in where
-    candidates were compared in detail; candidates may be equal though one of them does not tell it.
+    ``is_complete``: no choice is cheaper than the one that was found, by the criteria.
+    """
+
+    steps: int
+    most_steps: int
+    left_out: int
+    is_complete: bool
+
+
+class PreemptionCandidate(msgspec.Struct, frozen=True, eq=False):
+    """A node with its victims (most important first), and how many of them violate a budget.
+
+    With settings that allow it, victims may be on other nodes (see `podium.decide.preempting.wide`). For the chosen
+    candidate ``reasons`` then says, by uid, why victims have to go if not for their room. ``cost`` holds the values of
+    the criteria, smaller is better; it is filled in if candidates were compared in detail, and does not count for
+    equality.
     """
 
     node_name: str
@@ -29,7 +44,7 @@ class Candidate(msgspec.Struct, frozen=True, eq=False):
     reasons: Mapping[str, str] = {}
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Candidate) and self._compared == other._compared
+        return isinstance(other, PreemptionCandidate) and self._compared == other._compared
 
     def __hash__(self) -> int:
         return hash((self.node_name, self.victims))
@@ -44,11 +59,11 @@ class Candidate(msgspec.Struct, frozen=True, eq=False):
         return tuple(victim for victim in self.victims if victim.node_name != self.node_name)
 
 
-class Choice(msgspec.Struct, frozen=True):
-    """Among how many ``candidates`` one was chosen, and the first nodes among its ``equals``, itself included.
+class CandidateChoice(msgspec.Struct, frozen=True):
+    """The number of ``candidates``, and the first nodes that cost the same as the chosen one, including it.
 
-    It is known of every plan, whether or not details were asked for. ``criterion`` is the last that told nodes apart,
-    "" where it was not looked for.
+    It is known of every plan, with or without details. ``criterion`` is the last that made a difference, "" if it was
+    not looked for.
     """
 
     candidates: int = 0
@@ -56,34 +71,88 @@ class Choice(msgspec.Struct, frozen=True):
     criterion: str = ""
 
 
-class PreemptionPlan(msgspec.Struct, frozen=True):
-    """What preemption found.
+class HeldBack(msgspec.Struct, frozen=True):
+    """The budgets (keys) that alone prevent preemption, and what preemption would do without them.
 
-    ``reason`` says why the pod is not eligible. ``chosen`` is None where no candidate was found. ``selected`` names
-    every node that the criteria leave tied with the chosen one, and ``criterion`` the last of `CRITERIA` that told
-    nodes apart ("" with a single candidate, or none; the number of victims where the sum of their priorities does so
-    only because they are fewer). ``candidates`` and ``rejected`` are by node name. These four are filled in only where
-    the plan was asked for in detail. ``is_exchange``: among the victims are pods of the
-    preemptor's own priority, for the sake of fairer shares. ``put_off`` says that preemption would work, and which cap
-    it has to wait for; ``error`` what failed while nodes were tried, where no candidate was found among the others, or
-    an extender that did not answer. ``keeps_nomination``: extenders have left no candidate, which ends no nomination.
-    ``criteria`` are those of a cost that is stated; () where kube-scheduler's hold.
-    ``search`` says how victims were looked for that may be on other nodes, None where that was not done. ``choice``
-    says what the chosen one was chosen from.
+    ``node_name`` is "" for a gang. ``next_ns`` is when the next token of one of their rates comes back, None if none is
+    missing.
+    """
+
+    budgets: tuple[str, ...]
+    node_name: str
+    victims: tuple[PodRecord, ...]
+    next_ns: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        found = {"budgets": list(self.budgets), "node": self.node_name, "victims": [each.key for each in self.victims]}
+        return found if self.next_ns is None else {**found, "nextToken": format_time(self.next_ns)}
+
+    def __str__(self) -> str:
+        noun, verb = ("budget", "allows") if len(self.budgets) == 1 else ("budgets", "allow")
+        return f"{noun} {', '.join(self.budgets)} {verb} too few disruptions"
+
+
+class PreemptionPlan(msgspec.Struct, frozen=True):
+    """The result of preemption.
+
+    ``reason`` says why the pod is not eligible. ``chosen`` is None if no candidate was found. ``choice`` says what it
+    was chosen from.
+
+    With details, ``selected`` names all nodes that the criteria leave tied, ``criterion`` the last of `CRITERIA` that
+    made a difference ("" with a single candidate, or none; the number of victims if the sum of their priorities
+    differs only because of it), and ``candidates`` and ``rejected`` hold the nodes that were tried, by name.
+
+    ``is_exchange``: some victims have the preemptor's own priority. ``put_off``: preemption would work, but has to wait
+    for a cap. ``error`` is the failure of a filter or extender, if there is no candidate. ``keeps_nomination``:
+    extenders left no candidate, which ends no nomination. ``criteria`` are those of a stated cost, () for
+    kube-scheduler's. ``search`` is set if victims on other nodes were looked for. ``held_back``: budgets, which are
+    required, alone leave no candidate.
     """
 
     eligible: bool
     reason: str = ""
-    chosen: Candidate | None = None
+    chosen: PreemptionCandidate | None = None
     selected: tuple[str, ...] = ()
     criterion: str = ""
-    candidates: Mapping[str, Candidate] = {}
+    candidates: Mapping[str, PreemptionCandidate] = {}
     rejected: Mapping[str, Status] = {}
     message: str = ""
     is_exchange: bool = False
-    put_off: PutOff | None = None
+    put_off: CapDelay | None = None
     error: str = ""
     keeps_nomination: bool = False
-    criteria: tuple[Column, ...] = ()
-    search: Search | None = None
-    choice: Choice = Choice()
+    criteria: tuple[CostColumn, ...] = ()
+    search: SearchEffort | None = None
+    choice: CandidateChoice = CandidateChoice()
+    held_back: HeldBack | None = None
+
+
+class LazyMapping(Mapping[str, Value]):
+    """A mapping that is built when it is first read.
+
+    ``build`` must capture what it reads when the decision is made, so that reading late gives the same answer.
+    """
+
+    def __init__(self, build: Callable[[], dict[str, Value]]) -> None:
+        self._build = build
+        self._built: dict[str, Value] | None = None
+
+    def __getitem__(self, key: str) -> Value:
+        return self._all[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def items(self) -> ItemsView[str, Value]:
+        """Return the items of the built dict; a mapping's own take several times as long."""
+        return self._all.items()
+
+    @property
+    def _all(self) -> dict[str, Value]:
+        if self._built is None:
+            self._built = self._build()
+        return self._built

@@ -1,58 +1,47 @@
-"""What preempting on each node would come to, tried for many rows at once and kept where nothing changed.
+"""Trials of preemption on many rows at once, cached for rows on which nothing changed, and the order of candidates.
 
 Source: pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise, repeat
+from operator import lshift, or_
 
 import msgspec
 import numpy as np
 
-from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.arrays import Int64s, Lists, UInt64s, grown, runs
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.cluster.ranking import EqualPriorityOrder, Ranking
-from podium.decide.preempting.costs.facts import Facts
-from podium.decide.preempting.costs.upstream import cost_of, costs_of_lists
-from podium.decide.preempting.costs.victim_cost import VictimCost
-from podium.decide.preempting.costs.victim_sets import VictimSets
-from podium.decide.preempting.kept_trials import KeptTrials, Standing
-from podium.decide.preempting.trial_table import (
-    CRITERIA,
-    NOBODY_IN_THE_WAY,
-    WITHOUT_VICTIMS,
-    RowTrial,
-    TrialTable,
-    VictimLists,
-)
-from podium.decide.preempting.victims import PotentialVictims, Victims, choose_victims, choose_victims_on, with_budgets
-from podium.framework.cycle_state import CycleState
-from podium.framework.handle import Handle
-from podium.framework.kept.class_cache import KeptByClass
-from podium.framework.kept.row_filters import RowFilters
-from podium.framework.status import Status
-from podium.framework.verdicts import Decoders, Outcome
+from podium.cluster.ranking import EqualPriorityOrder, PreemptionRanking
+from podium.decide.preempting.criteria import UPSTREAM, VictimCost, VictimFacts, VictimSets, cost_of
+from podium.decide.preempting.reprieve import PotentialVictims, Preemptor, choose_victims, choose_victims_on
+from podium.decide.preempting.trial_table import NO_VICTIM_NEEDED, WITHOUT_VICTIMS, RowTrial, TrialTable, explained
+from podium.decide.preempting.victims import VictimFilter, beyond_budgets
+from podium.framework.cache.class_cache import KeptByClass, as_many_as
+from podium.framework.cache.row_filters import RowFilters
+from podium.framework.verdicts import Decoders, Outcome, Status
 
-_VICTIMS = CRITERIA.index("fewest victims")
-_KEPT_CLASSES = 64
-# Up to how many pods on some rows these are tried one by one. For each pod that is given back the others are added up.
+_CACHED_CLASSES = 64
+# A cached trial takes some 300 bytes.
+_CACHED_TRIALS = 1 << 18
+# Rows are tried one by one up to this number of pods: each pod that is given back is summed up with all others.
 _FEW_PODS = 128
 
 MOST_EQUALS = 6
-"""So many candidates that cost the same are named where nobody asked for details."""
-
-# Which of the lower-priority pods in some slots the preemptor may disrupt: ``[slots]``.
-VictimFilter = Callable[[PodRecord, Int64s], Bools]
+"""The most candidates of equal cost that are named if no details were asked for."""
 
 
 class BestTrial(msgspec.Struct, frozen=True):
-    """The trial that the criteria choose, and the pod's lot among equals. ``row`` is None where there is no candidate.
+    """The trial that the criteria choose; ``row`` is None if there is no candidate.
 
-    ``victims`` are their slots, most important first; ``tally`` says why the other rows are no candidates, and is
-    filled in only where all of them are none. ``candidates`` says how many there are, and ``equals`` are the first rows
-    of those that the criteria do not tell from the chosen one, with that.
+    ``victims`` are their slots, most important first. ``tally`` says why the other rows are no candidates, and is
+    filled in only if all of them are none. ``candidates`` is the number of candidates, and ``equals`` are the first
+    rows that cost the same as the chosen one, including it.
     """
 
     row: int | None
@@ -64,166 +53,157 @@ class BestTrial(msgspec.Struct, frozen=True):
 
 
 class Trials:
-    """Tries preemption, and keeps the outcome for rows that did not change.
+    """Tries preemption, and caches the result for rows that did not change.
 
-    A trial is kept where it depends on its own row alone: the filters that speak about the pod do, the budgets of the
-    pods there are as they were, and the pod has no nomination of its own there. It is kept for the 64 classes that were
-    used last.
+    A trial is cached if it depends on its own row alone: the filters that apply to the pod do, the budgets of the pods
+    there are unchanged, and the pod has no nomination of its own there. The cache holds the classes used last.
     """
 
     def __init__(self, cluster: Cluster, order: EqualPriorityOrder, *, spare_mirrors: bool = False) -> None:
         self._cluster = cluster
-        self.ranking = Ranking(cluster, order, spare_mirrors=spare_mirrors)
-        self._kept: KeptByClass[KeptTrials] = KeptByClass(_KEPT_CLASSES)
+        self.ranking = PreemptionRanking(cluster, order, spare_mirrors=spare_mirrors)
+        self._cache: KeptByClass[CachedTrials] = KeptByClass(
+            as_many_as(_CACHED_TRIALS, cluster.nodes, least=_CACHED_CLASSES, most=256)
+        )
 
     def on(
-        self,
-        runner: Handle,
-        state: CycleState,
-        pod: PodRecord,
-        rows: Int64s,
-        may_disrupt: VictimFilter | None,
-        cost: VictimCost | None = None,
+        self, preemptor: Preemptor, rows: Int64s, may_disrupt: VictimFilter | None, cost: VictimCost | None = None
     ) -> TrialTable:
-        """The trials on ``rows``, ascending. With a ``cost`` the dearest pods are spared first."""
-        if may_disrupt is not None or cost is not None or not runner.is_row_local(state):
-            return self._try(runner, state, pod, rows, may_disrupt, cost=cost)
-        kept = self._refreshed(runner, state, pod)
-        refused, criteria = kept.refused[rows], kept.criteria[:, rows]
-        table = TrialTable(rows, refused, criteria, kept.lists, kept.decoders)
-        own = self._cluster.nodes.row_of.get(pod.nominated_node_name, -1)
-        at = int(np.searchsorted(rows, own))
-        if own >= 0 and at < len(rows) and rows[at] == own:
-            again = self._try(runner, state, pod, rows[at : at + 1], None)
-            refused[at], criteria[:, at] = again.refused[0], again.criteria[:, 0]
-            table.own_row, table.own_list = own, again.lists
-            table.decoders = {**kept.decoders, **again.decoders}
+        """Return the trials on ``rows``, ascending. With a ``cost`` the dearest pods are given back first."""
+        is_local = preemptor.handle.is_row_local(preemptor.state) and not self._cluster.nominations.depend_on_pods
+        if may_disrupt is not None or cost is not None or not is_local:
+            return self._try(preemptor, rows, may_disrupt, cost=cost)
+        cached = self._refreshed(preemptor)
+        table = TrialTable(rows, cached.refused[rows], cached.criteria[:, rows], cached.victims_on, cached.decoders)
+        own = self._cluster.nodes.row_of.get(preemptor.pod.nominated_node_name, -1)
+        for at in np.flatnonzero(rows == own).tolist():
+            again = self._try(preemptor, rows[at : at + 1], None)
+            table.refused[at], table.criteria[:, at] = again.refused[0], again.criteria[:, 0]
+            table.victims_on = {**cached.victims_on, **again.victims_on}
+            table.decoders = {**cached.decoders, **again.decoders}
         return table
 
-    def best(self, runner: Handle, state: CycleState, pod: PodRecord, outcome: Outcome, lot: int) -> BestTrial | None:
-        """What `on` comes to for the rows whose refusal in ``outcome`` might be lifted, without looking at all of them.
+    def best(self, preemptor: Preemptor, outcome: Outcome, lot: int) -> BestTrial | None:
+        """Return the best of the trials that `on` returns for the resolvable rows of ``outcome``, without a full scan.
 
-        None where they have to be looked at: filters look beyond their row, or ``outcome`` is not what the runner keeps
-        of the class.
+        None if a full scan is needed: filters depend on other rows, or ``outcome`` is not the cached one of the class.
         """
         nodes = self._cluster.nodes
-        if outcome.position != nodes.changes.position:
+        if outcome.position != nodes.changes.position or self._cluster.nominations.depend_on_pods:
             return None
-        kept = self._refreshed(runner, state, pod)
-        standing = self._standing(kept, outcome)
-        own = nodes.row_of.get(pod.nominated_node_name, -1)
-        for row in sorted(standing.missed):
-            if row != own:
-                self._place(standing, row, standing.missed[row] or kept.trial(row), outcome)
-        standing.missed = {}
-        decoders, trial = kept.decoders, None
+        cached, hashes = self._refreshed(preemptor), nodes.name_hash
+        order = cached.order
+        if order is None or len(order.stale) > len(cached.refused) // 4:
+            order = cached.order = CandidateOrder()
+            rows = outcome.resolvable()
+            order.fill(rows, cached.refused[rows], cached.criteria[:, rows], hashes[rows])
+        own = nodes.row_of.get(preemptor.pod.nominated_node_name, -1)
+        decoders, own_trial = cached.decoders, None
+        stale = order.stale
+        order.stale = {}
         if own >= 0:
-            # What is tried here is right for this pod alone.
-            standing.missed[own] = None
-            trial, decoders = self._try_own(runner, state, pod, own, decoders)
-            self._place(standing, own, trial, outcome)
-        drawn = standing.draw(lot, MOST_EQUALS)
+            # The trial on the nominated row is right for this pod alone.
+            own_trial, decoders = self._try_own(preemptor, own, decoders)
+            stale[own] = own_trial
+            order.stale[own] = None
+        for row in sorted(stale):
+            order.remove(row)
+            if outcome.is_resolvable(row):
+                order.put(row, stale[row] or cached.trial(row), hashes.item(row))
+        drawn = order.draw(lot, MOST_EQUALS, own)
         if drawn is None:
-            return BestTrial(None, tally=tuple(standing.tally(decoders)))
+            return BestTrial(None, tally=tuple(order.tally(decoders)))
         best, equals = drawn
-        if trial is not None and best == own:
-            victims: Sequence[int] = trial.victims
-            violations = trial.key[0]
-        else:
-            victims, violations = kept.victims(best)
-        return BestTrial(best, victims, violations, candidates=standing.candidates, equals=equals)
+        trial = own_trial if own_trial is not None and best == own else cached.trial(best)
+        return BestTrial(best, trial.victims, trial.key[0], candidates=order.numbers[0], equals=equals)
 
-    def _standing(self, kept: KeptTrials, outcome: Outcome) -> Standing:
-        """The trials that count, as they were when this was asked for last."""
-        found = kept.standing
-        if found is None or len(found.missed) > len(kept.refused) // 4:
-            found = kept.standing = Standing(kept, outcome.resolvable(), self._cluster.nodes.name_hash)
-        return found
-
-    def _place(self, standing: Standing, row: int, trial: RowTrial, outcome: Outcome) -> None:
-        """Let the trial on a row count if it may lift the refusal there."""
-        if outcome.is_resolvable(row):
-            standing.put(row, trial.refused, trial.key, self._cluster.nodes.name_hash.item(row))
-        else:
-            standing.leave(row)
-
-    def _try_own(
-        self, runner: Handle, state: CycleState, pod: PodRecord, row: int, decoders: Decoders
-    ) -> tuple[RowTrial, Decoders]:
-        """The trial on the row that a pod is nominated to, without that nomination; and what entries stand for then."""
-        filters = runner.row_filters(state, pod)
+    def _try_own(self, preemptor: Preemptor, row: int, decoders: Decoders) -> tuple[RowTrial, Decoders]:
+        """Return the trial on the row that a pod is nominated to, without that nomination, and the decoders for it."""
+        pod = preemptor.pod
+        filters = preemptor.handle.row_filters(preemptor.state, pod)
         if filters is not None:
             filters.explain(pod, decoders)
             return self._try_row(filters, pod, row, pod.uid), decoders
-        table = self._try(runner, state, pod, np.array([row]), None)
+        table = self._try(preemptor, np.array([row]), None)
         return table.trial(0), {**decoders, **table.decoders}
 
-    def _refreshed(self, runner: Handle, state: CycleState, pod: PodRecord) -> KeptTrials:
-        """The kept trials of the pod's class and priority, brought up to date; its own nomination counts in them."""
-        nodes, budgets = self._cluster.nodes, self._cluster.budgets
-        kept = self._kept.get(pod.pod_class, (pod.priority, state.skip_filter), KeptTrials)
-        if kept.position == nodes.changes.position and kept.budgets == budgets.position:
-            return kept
-        rows = self._changed(kept) if kept.position >= 0 else None
+    def _refreshed(self, preemptor: Preemptor) -> CachedTrials:
+        """Return the up-to-date trials of the pod's class and priority; the pod's own nomination counts in them."""
+        nodes, budgets, (handle, state, pod) = self._cluster.nodes, self._cluster.budgets, preemptor
+        cached = self._cache.get(pod.pod_class, (pod.priority, state.skip_filter), CachedTrials)
+        if cached.position == nodes.changes.position and cached.budgets == budgets.position:
+            return cached
+        rows = self._changed(cached) if cached.position >= 0 else None
         if rows is None:
-            kept.replace(self._try(runner, state, pod, nodes.all_rows(), None, own_uid=""))
+            table = self._try(preemptor, nodes.all_rows(), None, own_uid="")
+            cached.refused, cached.criteria = table.refused, table.criteria
+            cached.victims_on, cached.decoders, cached.order = dict(table.victims_on), table.decoders, None
         elif rows:
             pod_count = nodes.entries.pod_count
-            one_by_one = runner.row_filters(state, pod, len(rows))
+            one_by_one = handle.row_filters(state, pod, len(rows))
             if one_by_one is None or sum([pod_count[row] for row in rows]) > _FEW_PODS:
-                some = np.array(rows, dtype=np.int64)
-                kept.update(self._try(runner, state, pod, some, None, own_uid=""), nodes.count)
+                cached.update(self._try(preemptor, np.array(rows, dtype=np.int64), None, own_uid=""), nodes.count)
             else:
-                one_by_one.explain(pod, kept.decoders)
+                one_by_one.explain(pod, cached.decoders)
                 for row in rows:
-                    kept.update_row(row, self._try_row(one_by_one, pod, row, ""), nodes.count)
-        # Only now: a plugin that failed must be asked again.
-        kept.position, kept.budgets = nodes.changes.position, budgets.position
-        return kept
+                    cached.put(row, self._try_row(one_by_one, pod, row, ""), nodes.count)
+        # Only now: a plugin that failed must be called again.
+        cached.position, cached.budgets = nodes.changes.position, budgets.position
+        return cached
 
-    def _changed(self, kept: KeptTrials) -> list[int] | None:
-        """The rows to try again, ascending: those that changed, and those of pods whose budgets did; None for all."""
-        rows = self._cluster.nodes.changes.entries_since(kept.position)
-        budgets = self._cluster.budgets.since(kept.budgets)
+    def _changed(self, cached: CachedTrials) -> list[int] | None:
+        """Return the rows to try again, ascending: changed ones, and those of pods of changed budgets; None for all."""
+        rows = self._cluster.nodes.changes.entries_since(cached.position)
+        budgets = self._cluster.budgets.since(cached.budgets)
         if rows is None or budgets is None:
             return None
-        return sorted({*rows, *self._cluster.rows_of(budgets).tolist()} if budgets else set(rows))
+        if not budgets:
+            return sorted(set(rows))
+        # If the pod does not fit with all potential victims gone, budgets make no difference.
+        found = self._cluster.rows_of(budgets).tolist()
+        return sorted({*rows, *(row for row in found if row < len(cached.refused) and cached.refused[row] == 0)})
 
     def _try(
         self,
-        runner: Handle,
-        state: CycleState,
-        pod: PodRecord,
+        preemptor: Preemptor,
         rows: Int64s,
         may_disrupt: VictimFilter | None,
         own_uid: str | None = None,
         cost: VictimCost | None = None,
     ) -> TrialTable:
-        """Try the rows; ``own_uid`` is whose nomination does not count (None: the pod's own)."""
-        potential = self._potential_victims(pod, rows, may_disrupt)
-        if not len(potential.rows):
-            return self.tabulated(rows, None)
-        order = None if cost is None else cost.reprieve_order(alone(runner, potential), potential.owners)
-        own = pod.uid if own_uid is None else own_uid
-        victims = choose_victims(runner, state, pod, potential, own, order=order)
-        return self.tabulated(rows, victims)
+        """Try the rows; the nomination of ``own_uid`` does not count (None: the pod's own)."""
+        potential, order = self._potential_victims(preemptor.pod, rows, may_disrupt), None
+        if cost is not None:
+            slots = potential.entries
+            violating = beyond_budgets(self._cluster, potential)
+            potential = PotentialVictims(potential.starts, slots, potential.rows, violating)
+            facts, alone = VictimFacts(preemptor.handle), np.arange(len(slots) + 1)
+            sets = VictimSets(alone, slots, facts, violating.astype(np.int64))
+            order = cost.reprieve_order(sets, potential.owners)
+        return choose_victims(
+            preemptor, rows, potential, preemptor.pod.uid if own_uid is None else own_uid, order=order
+        )
 
     def _try_row(self, filters: RowFilters, pod: PodRecord, row: int, own_uid: str) -> RowTrial:
-        """The same for one row, without arrays."""
+        """Try one row, without arrays."""
         records = [other for other in self.ranking.on(row) if other.priority < pod.priority]
         if not records:
             return RowTrial(WITHOUT_VICTIMS)
         violating = [False] * len(records)
         if len(self._cluster.budgets):
-            starts, slots = np.array([0, len(records)]), np.array([other.slot for other in records], dtype=np.int64)
-            violating = with_budgets(self._cluster, np.array([row]), starts, slots).violating.tolist()
+            slots = np.array([other.slot for other in records], dtype=np.int64)
+            violating = beyond_budgets(self._cluster, Lists(np.array([0, len(records)]), slots)).tolist()
         refused, chosen = choose_victims_on(filters, pod, row, records, violating, own_uid)
         if refused:
             return RowTrial(refused)
-        return _row_trial(records, violating, chosen) if chosen else RowTrial(NOBODY_IN_THE_WAY)
+        if not chosen:
+            return RowTrial(NO_VICTIM_NEEDED)
+        victims = [records[place] for place in chosen]
+        key = cost_of(victims, sum(violating[place] for place in chosen))
+        return RowTrial(0, key, tuple(victim.slot for victim in victims))
 
     def _potential_victims(self, pod: PodRecord, rows: Int64s, may_disrupt: VictimFilter | None) -> PotentialVictims:
-        """The lower-priority pods on ``rows``; rows that have none are left out."""
+        """Return the lower-priority pods on ``rows``; rows that have none are left out."""
         ranking = self.ranking
         ranking.refresh()
         places = ranking.priorities[rows] < pod.priority
@@ -232,51 +212,130 @@ class Trials:
         if may_disrupt is not None and len(slots):
             allowed = may_disrupt(pod, slots)
             slots, owners = slots[allowed], owners[allowed]
-        some, starts = grouped(owners, len(rows))
-        return with_budgets(self._cluster, rows[some], starts, slots)
-
-    def tabulated(self, rows: Int64s, victims: Victims | None) -> TrialTable:
-        """The trials on ``rows``, ascending. Those that ``victims`` leaves out (None: all) had no potential victims."""
-        refused = np.full(len(rows), WITHOUT_VICTIMS, dtype=np.int64)
-        criteria = np.zeros((len(CRITERIA), len(rows)), dtype=np.int64)
-        if victims is None:
-            return TrialTable(rows, refused, criteria, VictimLists.none(), {})
-        refused[np.searchsorted(rows, victims.potential.rows)] = victims.outcome.refused
-        lists = self._write(rows, victims, criteria)
-        refused[(refused == 0) & (criteria[_VICTIMS] == 0)] = NOBODY_IN_THE_WAY
-        return TrialTable(rows, refused, criteria, lists, dict(victims.outcome.decoders))
-
-    def _write(self, rows: Int64s, victims: Victims, criteria: Int64s) -> VictimLists:
-        """Work out the criteria and the victims of every row where the preemptor fits."""
-        potential = victims.potential
-        index = np.flatnonzero(victims.chosen)
-        owners = potential.owners[index]
-        if not len(owners):
-            return VictimLists.none()
-        firsts = np.flatnonzero(np.concatenate([[True], owners[1:] != owners[:-1]]))
-        chosen = potential.slots[index]
-        starts = np.concatenate([firsts, [len(index)]])
-        found = potential.rows[owners[firsts]]
-        violating = potential.violating[index]
-        criteria[:, np.searchsorted(rows, found)] = costs_of_lists(self._cluster, starts, chosen, violating)
-        return VictimLists(found, starts, chosen)
+        return PotentialVictims.on(rows, owners, slots)
 
 
-def _row_trial(records: Sequence[PodRecord], violating: Sequence[bool], chosen: Sequence[int]) -> RowTrial:
-    """The trial on a row, by the places of its victims in ``records``, ascending."""
-    victims = [records[place] for place in chosen]
-    key = cost_of(victims, sum(violating[place] for place in chosen))
-    return RowTrial(0, key, tuple(victim.slot for victim in victims))
+class CachedTrials:
+    """The trials on every row, as of ``position`` of the change log and ``budgets`` of the log of budgets.
+
+    ``order`` is None until candidates are asked for in order.
+    """
+
+    __slots__ = ("budgets", "criteria", "decoders", "order", "position", "refused", "victims_on")
+
+    def __init__(self) -> None:
+        self.position = self.budgets = -1
+        self.refused: Int64s = np.empty(0, dtype=np.int64)
+        self.criteria: Int64s = np.empty((len(UPSTREAM), 0), dtype=np.int64)
+        self.victims_on: dict[int, Sequence[int]] = {}
+        self.decoders: Decoders = {}
+        self.order: CandidateOrder | None = None
+
+    def trial(self, row: int) -> RowTrial:
+        """Return the trial on a row."""
+        refused, key = self.refused.item(row), tuple(self.criteria[:, row].tolist())
+        return RowTrial(refused, key, () if refused else self.victims_on[row])
+
+    def update(self, table: TrialTable, count: int) -> None:
+        """Put in trials on some rows, out of ``count``."""
+        self._grow(count)
+        self.refused[table.rows], self.criteria[:, table.rows] = table.refused, table.criteria
+        self.victims_on.update(table.victims_on)
+        self.decoders.update(table.decoders)
+        if self.order is not None:
+            self.order.stale.update(dict.fromkeys(table.rows.tolist()))
+
+    def put(self, row: int, trial: RowTrial, count: int) -> None:
+        """Put in the trial on a row, out of ``count``."""
+        self._grow(count)
+        self.refused[row], self.criteria[:, row] = trial.refused, trial.key
+        if trial.victims:
+            self.victims_on[row] = trial.victims
+        if self.order is not None:
+            self.order.stale[row] = trial
+
+    def _grow(self, count: int) -> None:
+        if count > len(self.refused):
+            self.refused, self.criteria = grown(self.refused, count), grown(self.criteria, count)
 
 
-def alone(runner: Handle, potential: PotentialVictims) -> VictimSets:
-    """Each potential victim as a set of its own."""
-    starts = np.arange(len(potential.slots) + 1)
-    return VictimSets(Facts(runner), starts, potential.slots, potential.violating.astype(np.int64))
+Key = tuple[int, ...]
+"""The criteria of a candidate, the most important first; smaller is better."""
+
+_ROW_BITS = 32
+_ROW_MASK = (1 << _ROW_BITS) - 1
 
 
-def grouped(positions: Int64s, count: int) -> tuple[Int64s, Int64s]:
-    """The positions below ``count`` that occur, and where each begins in ``positions``, ascending; and the end."""
-    numbers = np.bincount(positions, minlength=count)
-    some = np.flatnonzero(numbers)
-    return some, np.concatenate([[0], np.cumsum(numbers[some])])
+class CandidateOrder:
+    """The trials on rows whose rejection preemption might resolve: candidates by their keys, and the others' numbers.
+
+    Equal candidates are ordered by the hashes of their nodes' names, then by row. ``numbers`` counts the rows by
+    result, 0 for candidates. ``stale`` are the rows to update, each with its trial if that is known.
+    """
+
+    __slots__ = ("_buckets", "_keys", "_placed", "numbers", "stale")
+
+    def __init__(self) -> None:
+        self.numbers: Counter[int] = Counter()
+        self.stale: dict[int, RowTrial | None] = {}
+        # By key, the entries of equals, ascending: the name's hash, then the row, in one number.
+        self._buckets: dict[Key, list[int]] = {}
+        self._keys: list[Key] = []
+        # By row, the result, the key, and the entry.
+        self._placed: dict[int, tuple[int, Key, int]] = {}
+
+    def fill(self, rows: Int64s, refused: Int64s, criteria: Int64s, name_hashes: UInt64s) -> None:
+        """Put in rows at first: ``criteria`` is ``[criteria, rows]``, the others ``[rows]``."""
+        order = np.lexsort((name_hashes, *criteria[::-1], refused != 0))
+        rows, refused, criteria = rows[order], refused[order], criteria[:, order]
+        keys = list(map(tuple, criteria.T.tolist()))
+        entries = list(map(or_, map(lshift, name_hashes[order].tolist(), repeat(_ROW_BITS)), rows.tolist()))
+        self._placed = dict(zip(rows.tolist(), zip(refused.tolist(), keys, entries, strict=True), strict=True))
+        self.numbers.update(refused.tolist())
+        for first, end in pairwise(runs(*criteria[:, : self.numbers[0]]).tolist()):
+            self._keys.append(keys[first])
+            self._buckets[keys[first]] = entries[first:end]
+
+    def put(self, row: int, trial: RowTrial, name_hash: int) -> None:
+        """Put in a row that is not in it."""
+        if row in self._placed:
+            raise ValueError(f"row {row} has a place already")
+        refused, key, entry = trial.refused, trial.key, name_hash << _ROW_BITS | row
+        self._placed[row] = refused, key, entry
+        self.numbers[refused] += 1
+        if not refused:
+            bucket = self._buckets.get(key)
+            if bucket is None:
+                bucket = self._buckets[key] = []
+                insort(self._keys, key)
+            insort(bucket, entry)
+
+    def remove(self, row: int) -> None:
+        """Remove a row if it is there."""
+        placed = self._placed.pop(row, None)
+        if placed is None:
+            return
+        refused, key, entry = placed
+        self.numbers[refused] -= 1
+        if not refused:
+            bucket = self._buckets[key]
+            del bucket[bisect_left(bucket, entry)]
+            if not bucket:
+                del self._buckets[key], self._keys[bisect_left(self._keys, key)]
+
+    def draw(self, lot: int, most: int, preferred: int) -> tuple[int, tuple[int, ...]] | None:
+        """Return the row of the best key, and the first ``most`` rows that have it. None without candidates.
+
+        Of equals it is the ``preferred`` row if that is one of them, else the one in place ``lot`` modulo their number.
+        """
+        if not self._keys:
+            return None
+        best = self._keys[0]
+        bucket = self._buckets[best]
+        is_best = self._placed.get(preferred, ())[:2] == (0, best)
+        row = preferred if is_best else bucket[lot % len(bucket)] & _ROW_MASK
+        return row, tuple([entry & _ROW_MASK for entry in bucket[:most]])
+
+    def tally(self, decoders: Decoders) -> list[tuple[Status, int]]:
+        """Return each reason why rows are no candidates, with their number."""
+        return [(explained(refused, decoders), n) for refused, n in sorted(self.numbers.items()) if refused and n]

@@ -1,1 +1,1 @@
-"""Which running pods are moved to better places, and which are left alone."""
+"""Decisions of the rescheduler: which running pods to move to better nodes, and which to leave alone."""

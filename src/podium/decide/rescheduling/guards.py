@@ -1,4 +1,4 @@
-"""Which pods a rescheduler never touches, and why.
+"""The pods that a rescheduler must not move now, and why: scope, node state, budgets, past moves.
 
 Source: controlled-rescheduling.md; descheduler pkg/framework/plugins/defaultevictor; autoscaler cluster-autoscaler
 (safe-to-evict); karpenter (do-not-disrupt); priorityclass-preemption-policies.md for pods that are not preemptible.
@@ -7,40 +7,49 @@ Source: controlled-rescheduling.md; descheduler pkg/framework/plugins/defaultevi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from math import ceil
 
+import numpy as np
+
+from podium.api.node import Node
 from podium.api.pod import SOURCE_ANNOTATION
 from podium.api.times import format_duration
+from podium.cluster.arrays import Bools
 from podium.cluster.cluster import Cluster
-from podium.cluster.pod_class import PodClass
+from podium.cluster.nodes import NodeColumns
+from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import NO_ROW, NOT_STARTED_NS, PodRecord
-from podium.decide.critical_pods import CRITICAL_PRIORITY
-from podium.decide.drain import DAEMON_SET
+from podium.cluster.view import UNSCHEDULABLE_TAINT
+from podium.decide.autoscaling import REMOVAL_TAINT, SAFE_TO_EVICT, STARTUP_TAINT
+from podium.decide.evictions import DAEMON_SET, EvictionBudget, EvictionBudgets
+from podium.decide.kubelet import CRITICAL_PRIORITY
 from podium.decide.lost_work import is_at_work, lost_work_ns
-from podium.decide.rescheduling.node_duty import NodeDuty
-from podium.decide.rescheduling.standing import PastMove, Standing
-from podium.decide.scaling.scale_down import SAFE_TO_EVICT
 from podium.framework.rescheduling.settings import ReschedulerSettings
 
 PREFER_NO_EVICTION = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
-"""Annotation of a pod, whatever its value: the descheduler leaves it where it is."""
+"""Annotation of a pod, with any value: the descheduler leaves the pod in place."""
 
 LEAVE_ALONE = {
     SAFE_TO_EVICT: ("false",),
     "karpenter.sh/do-not-disrupt": ("true",),
     "karpenter.sh/do-not-evict": ("true",),
 }
-"""Annotations by which pods tell others to leave them where they are, with the values that say so."""
+"""Annotations that ask components to leave a pod in place, with the values that do so."""
 
 _NODE = "Node"
 _COOLING = "the last pod of its controller that was moved came back to its node, which has to cool down"
 
 
 class Guards:
-    """Why pods are left alone, as of ``now``. It is right for as long as the cluster's pods are who they were."""
+    """The reasons for which pods stay in place, as of ``now``.
+
+    Valid while the set of pods in the cluster is unchanged.
+    """
 
     def __init__(
-        self, cluster: Cluster, settings: ReschedulerSettings, standing: Standing, now: int, duty: NodeDuty
+        self, cluster: Cluster, settings: ReschedulerSettings, standing: PlanInputs, now: int, duty: NodeDuty
     ) -> None:
         self._cluster = cluster
         self._scope = settings.scope
@@ -49,7 +58,7 @@ class Guards:
         self._duty = duty
         self._of_class: dict[PodClass, str] = {}
         self._of_row: dict[int, str] = {}
-        # How many pods each owner has, where that matters.
+        # The number of pods of each owner, if the scope needs it.
         self._replicas: Mapping[str, int] = (
             Counter(pod.owner_uid for pod in cluster.placed.values()) if self._scope.minimum_replicas else {}
         )
@@ -59,13 +68,13 @@ class Guards:
                 self._under_way.setdefault(move.owner_uid, []).append(move)
 
     def allows(self, pod: PodRecord) -> bool:
-        """Whether the pod may be moved."""
+        """Return whether the pod may be moved."""
         return not self.why(pod)
 
     def why(self, pod: PodRecord) -> str:
-        """Why the pod is never moved as things are; "" if it may be.
+        """Return why the pod is never moved in the present state; "" if it may be.
 
-        The words are the same for all of whom the same holds: its node has no name in them.
+        The text does not name the node, so that it is equal for all pods with the same reason.
         """
         if pod.row == NO_ROW:
             return "it is on no node that is known"
@@ -82,11 +91,12 @@ class Guards:
             or self._why_row(pod.row)
             or self._why_young(pod)
             or self._why_lossy(pod)
+            or self._why_disturbed(pod)
             or self._why_of_late(pod)
         )
 
     def why_ended(self, pod: PodRecord, row: int) -> str:
-        """Why a pod that has ended on the node in a row is left there; "" if it may go."""
+        """Return why a finished pod on the node in a row is left there; "" if it may be evicted."""
         if pod.terminating:
             return "it is going already"
         if pod.uid in self._standing.refused:
@@ -102,7 +112,7 @@ class Guards:
         )
 
     def _out_of_scope(self, pod: PodRecord) -> str:
-        """What namespace and labels say."""
+        """Return the reason that follows from the pod's namespace and labels."""
         scope = self._scope
         if pod.namespace in scope.excluded:
             return f"the namespace {pod.namespace} is excluded"
@@ -113,7 +123,10 @@ class Guards:
         return ""
 
     def _why_kind(self, pod: PodRecord) -> str:
-        """What kind of pod it is: nobody would make it again, or only here; or it may not be disrupted."""
+        """Return the reason that follows from the kind of pod.
+
+        Either no controller would replace it, or it must not be disrupted.
+        """
         controller, scope = pod.controller, self._scope
         if pod.is_mirror or pod.annotations.get(SOURCE_ANNOTATION, "api") != "api":
             return "it is a static pod"
@@ -126,12 +139,12 @@ class Guards:
         if not pod.is_preemptible:
             return f"its preemption policy is {pod.preemption_policy}"
         if self._cluster.pod_groups.of(pod) is not None:
-            # Where its replacement goes is for whoever places the group, by rules that are not asked here.
+            # The placement of the group decides where the replacement goes; its rules are not evaluated here.
             return "it belongs to a PodGroup, whose pods are placed together"
         return ""
 
     def _why_spared(self, pod: PodRecord) -> str:
-        """What the scope spares beside that: the important, the few, and those that hold on to something."""
+        """Return why the scope spares the pod otherwise: high priority, few replicas, or resources that it holds."""
         scope = self._scope
         if scope.priority_below is not None and pod.priority >= scope.priority_below:
             return f"its priority is {pod.priority}, and only pods below {scope.priority_below} are moved"
@@ -156,7 +169,7 @@ class Guards:
         return why
 
     def _why_node(self, row: int) -> str:
-        """What the pod's node says."""
+        """Return the reason that follows from the pod's node."""
         node = self._cluster.nodes.node(row)
         off_duty = self._duty.why(row)
         if off_duty:
@@ -168,14 +181,14 @@ class Guards:
 
     def _why_young(self, pod: PodRecord) -> str:
         if pod.start_ns == NOT_STARTED_NS and not pod.ready:
-            # It may have waited for long, and have come to its node just now.
+            # The pod may have waited for a long time and been bound just now.
             return "it has not started yet"
         since_ns = pod.created_ns if pod.start_ns == NOT_STARTED_NS else pod.start_ns
         least_ns = self._scope.minimum_age_ns
         return f"it is younger than {format_duration(least_ns)}" if self._now - since_ns < least_ns else ""
 
     def _why_lossy(self, pod: PodRecord) -> str:
-        """What it would lose: data on the node, or work."""
+        """Return what the pod would lose: data on the node, or work."""
         scope = self._scope
         if pod.uid in self._standing.keeps_data and not scope.allows_local_storage:
             return "it keeps data on its node"
@@ -192,8 +205,15 @@ class Guards:
             return f"it would lose {format_duration(lost_ns // 10**9 * 10**9)} of work, and at most {most} is allowed"
         return ""
 
+    def _why_disturbed(self, pod: PodRecord) -> str:
+        """Return why a recent disruption of the pod's workload, by any component, keeps the pod in place."""
+        least_ns = self._scope.undisturbed_ns
+        if not least_ns or self._cluster.disrupted.last_ns(pod.workload, self._now, least_ns) is None:
+            return ""
+        return f"its workload was disrupted less than {format_duration(least_ns)} ago"
+
     def _why_of_late(self, pod: PodRecord) -> str:
-        """What became of the last moves."""
+        """Return the reason that follows from recent moves."""
         owner = pod.owner_uid
         if (owner, pod.node_name) in self._standing.cooling:
             return _COOLING
@@ -209,5 +229,199 @@ def _claims_volumes(pod: PodRecord) -> bool:
 
 
 def _came_of(pod: PodRecord, move: PastMove) -> bool:
-    """Whether the pod may be the replacement of one that was evicted."""
+    """Return whether the pod may be the replacement of an evicted pod."""
     return pod.created_ns >= move.evicted_ns or (move.waiting is not None and move.waiting.uid == pod.uid)
+
+
+class BudgetRoom:
+    """The evictions that budgets, rates and the component's cap still allow at ``now``, minus those planned."""
+
+    def __init__(self, standing: PlanInputs, settings: ReschedulerSettings, now: int) -> None:
+        self._budgets = standing.budgets
+        self._settings = settings
+        self._now = now
+        self._cap_left = standing.component_may_evict
+        self._planned: Counter[str] = Counter()
+        self._planned_in_all = 0
+        self._over: dict[PodClass, list[EvictionBudget]] = {}
+
+    def is_protected(self, pod: PodRecord) -> bool:
+        """Return whether a budget covers the pod."""
+        return bool(self._covering(pod))
+
+    def why(self, pods: Iterable[PodRecord]) -> str:
+        """Return why the pods must not be evicted together; "" if they may be."""
+        wanted: Counter[str] = Counter()
+        counted = 0
+        for pod in pods:
+            covering = self._covering(pod)
+            if len(covering) > 1 and not self._budgets.requires_all:
+                return f"{pod.key} has several disruption budgets: {', '.join(budget.key for budget in covering)}"
+            asked = [budget for budget in covering if _asks(budget, pod)]
+            counted += bool(asked)
+            wanted.update(budget.key for budget in asked)
+            for budget in asked:
+                why = self._why_not(budget, self._planned[budget.key] + wanted[budget.key])
+                if why:
+                    return f"{pod.key} may not be evicted: the disruption budget {budget.key} {why}"
+        if self._cap_left is not None and self._planned_in_all + counted > self._cap_left:
+            return f"the cap on how often the rescheduler may disrupt pods that have a budget leaves {self._cap_left}"
+        return ""
+
+    def why_never(self, pod: PodRecord) -> str:
+        """Return why the budgets of a pod would refuse its eviction even if all pods were healthy.
+
+        "" if they would allow it.
+        """
+        for budget in self._covering(pod):
+            if _asks(budget, pod) and budget.with_all_up - self.reserve(budget) < 1:
+                allowed = max(budget.with_all_up, 0)
+                return f"{pod.key} is never let go: {budget.key} allows {allowed} at most, less what is left to others"
+        return ""
+
+    def take(self, pods: Iterable[PodRecord]) -> None:
+        """Plan the eviction of the pods."""
+        for pod in pods:
+            asked = [budget.key for budget in self._covering(pod) if _asks(budget, pod)]
+            self._planned.update(asked)
+            self._planned_in_all += bool(asked)
+
+    def reserve(self, budget: EvictionBudget) -> int:
+        """Return how many of the disruptions that a budget allows are reserved for others."""
+        settings = self._settings
+        return max(settings.budget_reserve, ceil(settings.budget_reserve_share * budget.with_all_up))
+
+    def _covering(self, pod: PodRecord) -> list[EvictionBudget]:
+        """Return the budgets that cover a pod, by name; a pod class is looked up once."""
+        known = self._over.get(pod.pod_class)
+        if known is None:
+            known = self._over[pod.pod_class] = self._budgets.covering(pod)
+        return known
+
+    def _why_not(self, budget: EvictionBudget, number: int) -> str:
+        """Return why a budget refuses this many evictions in total; "" if it allows them."""
+        if budget.is_behind:
+            return "is still being processed"
+        reserve, tokens = self.reserve(budget), budget.tokens(self._now)
+        if number > budget.allowed - reserve:
+            kept = f", of which {reserve} are left to others" if reserve else ""
+            return f"allows {max(budget.allowed, 0)}{kept}"
+        if tokens is not None and number > tokens:
+            return f"has a rate of {budget.rate}, which leaves {tokens}"
+        return ""
+
+
+def _asks(budget: EvictionBudget, pod: PodRecord) -> bool:
+    """Return whether the eviction of the pod counts against a budget that covers it."""
+    return pod.ready or not budget.spares_unready
+
+
+OFF_DUTY_TAINTS = {
+    UNSCHEDULABLE_TAINT.key: "it is cordoned",
+    REMOVAL_TAINT: "the autoscaler is removing it",
+    "DeletionCandidateOfClusterAutoscaler": "the autoscaler is about to remove it",
+    STARTUP_TAINT: "it has not started yet",
+    "karpenter.sh/disrupted": "Karpenter is removing it",
+    "karpenter.sh/disruption": "Karpenter is removing it",
+    "node.kubernetes.io/not-ready": "it is not ready",
+    "node.kubernetes.io/unreachable": "it cannot be reached",
+    "node.kubernetes.io/out-of-service": "it is out of service",
+    "node.cloudprovider.kubernetes.io/shutdown": "it is shut down",
+    "node.cloudprovider.kubernetes.io/uninitialized": "it has not started yet",
+}
+"""Keys of taints, with any effect, that mark a node as leaving or not working, and their meaning."""
+
+
+def off_duty(node: Node) -> str:
+    """Return why the rescheduler moves no pod to or off a node; "" if neither holds."""
+    if node.metadata.deletion_timestamp:
+        return "it is being deleted"
+    if node.spec.unschedulable:
+        return OFF_DUTY_TAINTS[UNSCHEDULABLE_TAINT.key]
+    if any(condition.type == "Ready" and condition.status != "True" for condition in node.status.conditions):
+        return "it is not ready"
+    return next((OFF_DUTY_TAINTS[taint.key] for taint in node.spec.taints if taint.key in OFF_DUTY_TAINTS), "")
+
+
+class NodeDuty:
+    """The reasons for which nodes are off duty, updated as node objects change."""
+
+    def __init__(self, nodes: NodeColumns) -> None:
+        self._nodes = nodes
+        self._position = -1
+        self._why: dict[int, str] = {}
+        self._on_duty: Bools = np.empty(0, dtype=np.bool_)
+
+    def why(self, row: int) -> str:
+        """Return why the node in a row is off duty; "" if it is not, or if the row is empty."""
+        self._refresh()
+        return self._why.get(row, "")
+
+    def targets(self) -> Bools:
+        """Return ``[rows]`` whether pods may move to the node. Read-only."""
+        self._refresh()
+        return self._on_duty
+
+    def _refresh(self) -> None:
+        nodes = self._nodes
+        log = nodes.node_changes
+        if self._position == log.position and len(self._on_duty) == nodes.count:
+            return
+        changed = log.since(self._position) if self._position >= 0 and len(self._on_duty) == nodes.count else None
+        self._position = log.position
+        # A caller may still hold the former array.
+        on_duty = np.ones(nodes.count, dtype=np.bool_) if changed is None else self._on_duty.copy()
+        for row in range(nodes.count) if changed is None else changed.tolist():
+            node = nodes.nodes[row]
+            why = "" if node is None else off_duty(node)
+            if why:
+                self._why[row] = why
+            else:
+                self._why.pop(row, None)
+            on_duty[row] = node is not None and not why
+        on_duty.flags.writeable = False
+        self._on_duty = on_duty
+
+
+@dataclass(frozen=True, slots=True)
+class PastMove:
+    """A move that counts against limits: its pod, its source node, and the time of the eviction.
+
+    ``is_in_flight``: its replacement is not ready yet. ``target`` is the node where it is expected; "" if that is
+    unknown, or is known from the API, in which case no capacity is reserved. ``waiting`` is the pod whose capacity is
+    reserved there: the replacement, or the evicted pod until the replacement is observed.
+    """
+
+    namespace: str
+    owner_uid: str
+    source: str
+    evicted_ns: int
+    is_in_flight: bool
+    has_budget: bool
+    target: str = ""
+    waiting: PodRecord | None = None
+
+    def is_under_way(self, now: int, timeout_ns: int) -> bool:
+        """Return whether the move counts as under way: it is not complete and began less than the timeout ago."""
+        return self.is_in_flight and now - self.evicted_ns < timeout_ns
+
+
+@dataclass(frozen=True, slots=True)
+class PlanInputs:
+    """The inputs of a plan besides the cluster and the settings.
+
+    ``cooling`` are the owners whose pods on a node are left alone because a replacement returned to it. ``keeps_data``
+    are the pods (uids) that would lose data by a move, ``refused`` those whose evictions were refused recently or are
+    under way. ``emptying`` is the node that is being emptied pod by pod ("" for none), ``given_up`` the nodes for which
+    that was abandoned recently. ``component_may_evict`` is how many evictions the component's cap allows now, None for
+    any number.
+    """
+
+    past: tuple[PastMove, ...]
+    budgets: EvictionBudgets
+    cooling: Collection[tuple[str, str]] = frozenset()
+    keeps_data: Collection[str] = frozenset()
+    refused: Collection[str] = frozenset()
+    emptying: str = ""
+    given_up: Collection[str] = frozenset()
+    component_may_evict: int | None = None

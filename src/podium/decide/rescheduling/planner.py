@@ -1,4 +1,4 @@
-"""Which running pods are moved: proposals of policies, tried one after another, each on top of those before it.
+"""The planner of moves: it tries the proposals of policies one after another, each on top of those accepted before.
 
 Source: controlled-rescheduling.md, Rescheduler ("it acts when the degree of improvement meets some threshold and is
 allowed by the pod's disruption budget").
@@ -6,43 +6,55 @@ allowed by the pod's disruption budget").
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite
 
+from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.decide.rescheduling.budget_room import BudgetRoom
-from podium.decide.rescheduling.guards import Guards
-from podium.decide.rescheduling.kept_room import keep_expected, let_go
-from podium.decide.rescheduling.landing import as_replacement
-from podium.decide.rescheduling.limits import Leaving, MoveLimits
-from podium.decide.rescheduling.moved_claims import MovedClaims
-from podium.decide.rescheduling.node_duty import NodeDuty
-from podium.decide.rescheduling.objectives import Objectives
-from podium.decide.rescheduling.parts import Parts
-from podium.decide.rescheduling.plan import LeftAlone, Plan, PlannedMoves
-from podium.decide.rescheduling.policy_errors import PolicyError
-from podium.decide.rescheduling.standing import Standing
-from podium.decide.rescheduling.trial import Trials
-from podium.decide.rescheduling.turned_away import KeepingOff
-from podium.decide.rescheduling.turns import Turns
-from podium.decide.scratch import Scratch
-from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.policy import Policy, Proposal, Relocation
-from podium.framework.rescheduling.settings import Guidance, Judgement, ReschedulerSettings
-from podium.framework.rescheduling.signals import Signals
+from podium.decide.rescheduling.guards import BudgetRoom, Guards, NodeDuty, PastMove, PlanInputs
+from podium.decide.rescheduling.replacement_placement import (
+    AVOIDING,
+    MovedClaims,
+    as_replacement,
+    keep_expected,
+    let_go,
+)
+from podium.decide.rescheduling.round_robin import (
+    CallingPolicy,
+    LeftAlone,
+    Objectives,
+    PlannedMove,
+    PlannedMoves,
+    PolicyError,
+    ReschedulingPlan,
+    RoundRobin,
+)
+from podium.decide.rescheduling.trial import ProposalTrials
+from podium.decide.transaction import ClusterTransaction
+from podium.framework.rescheduling.policy import (
+    Avoidance,
+    AvoidingPolicy,
+    Picture,
+    Policy,
+    Proposal,
+    Relocation,
+    Signals,
+)
+from podium.framework.rescheduling.settings import Guidance, Judgement, MoveLimitSettings, ReschedulerSettings, Steering
 from podium.framework.runner import Runner
 
 Weighted = tuple[Policy, float]
 
 
 class Planner:
-    """Plans moves by some policies, each with its weight, the first of which goes first.
+    """Plans moves by weighted policies; the first policy proposes first.
 
-    Raises ValueError where the threshold or a weight is not above 0: then moves might never end.
+    Raises ValueError if the threshold or a weight is not above 0, since moves might then never end.
     """
 
     def __init__(self, policies: Sequence[Weighted], settings: ReschedulerSettings) -> None:
@@ -63,13 +75,13 @@ class Planner:
         kubelet: Runner,
         now: int,
         *,
-        standing: Standing,
+        standing: PlanInputs,
         signals: Signals | None = None,
         waiting: Sequence[PodRecord] = (),
     ) -> Picture:
-        """What policies look at: ``targets`` and ``is_movable`` follow from the cluster, the settings and the standing.
+        """Return the picture for policies: ``targets`` and ``is_movable`` follow from cluster, settings and standing.
 
-        ``waiting`` may come in any order.
+        ``waiting`` may be in any order.
         """
         duty = self._duty_in(cluster)
         return Picture(
@@ -83,28 +95,28 @@ class Planner:
             is_movable=Guards(cluster, self._settings, standing, now, duty).allows,
         )
 
-    def why_left_alone(self, picture: Picture, standing: Standing) -> Callable[[PodRecord], str]:
-        """Says of a pod why it is never touched, or "", as things are in a picture."""
+    def why_left_alone(self, picture: Picture, standing: PlanInputs) -> Callable[[PodRecord], str]:
+        """Return a function that says why a pod is never moved in the state of a picture, "" if it may be."""
         return Guards(picture.cluster, self._settings, standing, picture.now, self._duty_in(picture.cluster)).why
 
-    def plan(self, scratch: Scratch, picture: Picture, standing: Standing) -> Plan:
-        """What to move now. In ``scratch``, over the picture's cluster, it is done then.
+    def plan(self, transaction: ClusterTransaction, picture: Picture, standing: PlanInputs) -> ReschedulingPlan:
+        """Return the moves to make now, and apply them to ``transaction``, which lies over the picture's cluster.
 
-        A policy that fails is left out, and named. One whose objective nobody knows can neither be made better nor be
-        kept from getting worse, so then all begins anew without it.
+        A policy that fails is left out and named. If the objective of a policy fails, planning restarts without that
+        policy, since its objective can neither be improved nor be protected.
         """
-        policies, errors, mark = self._policies, list[str](), scratch.mark()
+        policies, errors, savepoint = self._policies, list[str](), transaction.savepoint()
         guards = Guards(picture.cluster, self._settings, standing, picture.now, self._duty_in(picture.cluster))
         while True:
-            planning = _Planning(policies, self._settings, scratch, picture, standing, guards)
+            planning = _Planning(policies, self._settings, transaction, picture, standing, guards)
             try:
                 plan = planning.plan()
             except PolicyError as error:
-                scratch.roll_back(mark)
+                transaction.roll_back(savepoint)
                 errors.append(str(error))
                 policies = tuple(weighted for weighted in policies if weighted[0].name != error.policy)
             except BaseException:
-                scratch.roll_back(mark)
+                transaction.roll_back(savepoint)
                 raise
             else:
                 return replace(plan, errors=(*errors, *plan.errors))
@@ -116,22 +128,22 @@ class Planner:
 
 
 class _Planning:
-    """One plan in the making."""
+    """The state of one plan in progress."""
 
     def __init__(
         self,
         policies: Sequence[Weighted],
         settings: ReschedulerSettings,
-        scratch: Scratch,
+        transaction: ClusterTransaction,
         picture: Picture,
-        standing: Standing,
+        standing: PlanInputs,
         guards: Guards,
     ) -> None:
         self._settings = settings
-        self._scratch = scratch
+        self._transaction = transaction
         self._past = standing.past
         self._why = guards.why
-        # Nothing that is kept here leads back here: a plan is gone when nobody needs it.
+        # Nothing stored here refers back to this object, so that a plan is freed as soon as it is unused.
         touched: set[str] = set()
         may_touch = picture.is_movable
         self._may_touch = may_touch
@@ -140,10 +152,14 @@ class _Planning:
         self._limits = MoveLimits(standing.past, settings, picture.now)
         self._room = BudgetRoom(standing, settings, picture.now)
         self._objectives = Objectives(policies, self._picture)
-        self._trials = Trials(scratch, self._picture, self._objectives, MovedClaims(scratch, self._picture), settings)
-        self._turns = Turns([policy for policy, _ in policies], self._picture, partial(_late, self._room, self._limits))
+        self._trials = ProposalTrials(
+            transaction, self._picture, self._objectives, MovedClaims(transaction, self._picture), settings
+        )
+        self._turns = RoundRobin(
+            [policy for policy, _ in policies], self._picture, partial(_late, self._room, self._limits)
+        )
         self._policies = [policy for policy, _ in policies]
-        self._parts = Parts(settings, self._limits, self._room, standing, picture.now)
+        self._parts = PartialMoves(settings, self._limits, self._room, standing, picture.now)
         if standing.emptying in picture.cluster.nodes.row_of:
             self._trials.close(picture.cluster.nodes.row_of[standing.emptying])
         self._keeping_off = KeepingOff(picture, settings, self._limits, guards.why_ended)
@@ -151,12 +167,12 @@ class _Planning:
         self._before: dict[str, float] = {}
         self._total = 0.0
 
-    def plan(self) -> Plan:
+    def plan(self) -> ReschedulingPlan:
         now, timeout_ns = self._picture.now, self._settings.move_timeout_ns
         under_way = [move for move in self._past if move.is_under_way(now, timeout_ns)]
-        # First, for whoever stands for a replacement that nobody has seen is still there.
-        keep_expected(self._scratch, under_way, now)
-        self._trials.going = let_go(self._scratch, under_way)
+        # First, while the pods that represent unobserved replacements still exist.
+        keep_expected(self._transaction, under_way, now)
+        self._trials.going = let_go(self._transaction, under_way)
         self._before = before = self._objectives.each()
         self._objectives.require_same(before)
         self._total = at_first = self._objectives.weighted(before)
@@ -180,10 +196,11 @@ class _Planning:
             kept, why = self._trials.rehearse(at_first)
             left_alone += [LeftAlone(group.policy, group.moves[0].pod.key, why) for group in planned[kept:]]
             del planned[kept:]
-        # A part is begun before all others, as it is by now: to ask whether it still holds would be to plan it anew.
+        # A part is started before all other moves, in the present state; checking it again would mean planning it
+        # again.
         parts = [group for group in planned if group.part_of is not None]
         wholes = [group for group in planned if group.part_of is None]
-        return Plan(
+        return ReschedulingPlan(
             planned=(*parts, *self._keeping_off.planned, *wholes),
             left_alone=tuple(left_alone),
             before=before,
@@ -195,7 +212,7 @@ class _Planning:
         )
 
     def _look_at(self, policy: str, proposal: Proposal) -> PlannedMoves | str:
-        """The moves that a proposal becomes, or why it becomes none."""
+        """Return the moves that a proposal becomes, or why it becomes none."""
         pods = [relocation.pod for relocation in proposal.relocations]
         why = next((why if len(pods) == 1 else f"{pod.key}: {why}" for pod in pods if (why := self._refusal(pod))), "")
         if why:
@@ -210,7 +227,7 @@ class _Planning:
         found = self._trials.attempt(proposal, self._total, part)
         if found.why:
             if self._tried == 1:
-                # All is as it was, so that whoever keeps what they know can be held to it.
+                # The state is unchanged, so that cached objectives can be checked.
                 self._objectives.require_same(self._before)
             return found.why
         if part:
@@ -228,7 +245,7 @@ class _Planning:
         return [Leaving.of(pod, has_budget=self._room.is_protected(pod)) for pod in pods]
 
     def _refusal(self, pod: PodRecord) -> str:
-        """Why a pod may not be moved, or not again."""
+        """Return why a pod must not be moved, or not moved again."""
         if pod.uid in self._touched:
             return "it is moved already"
         known = self._picture.cluster.placed.get(pod.uid)
@@ -240,6 +257,250 @@ class _Planning:
 
 
 def _late(room: BudgetRoom, limits: MoveLimits, proposal: Proposal) -> int:
-    """How often the owners of those pods were moved of late that no budget protects."""
+    """Return how often the owners of the proposal's pods without a budget were moved recently."""
     pods = [relocation.pod for relocation in proposal.relocations]
     return max(0 if room.is_protected(pod) else limits.moved_of_late(pod.owner_uid) for pod in pods)
+
+
+class PartialMoves:
+    """Chooses the pods of a proposal that leave now.
+
+    ``emptying`` is the node that is being emptied in parts, "" for none.
+    """
+
+    def __init__(
+        self, settings: ReschedulerSettings, limits: MoveLimits, room: BudgetRoom, standing: PlanInputs, now: int
+    ) -> None:
+        self._may_part = settings.judgement is Judgement.PLACEMENT
+        self._limits = limits
+        # The limits with no pod moved yet.
+        self._free = MoveLimits((), settings, now)
+        self._room = room
+        self._given_up = standing.given_up
+        self.emptying = standing.emptying
+
+    def choose(self, proposal: Proposal, why: str) -> tuple[Relocation, ...] | str:
+        """Return the moves to make now if not all may be made, for the reason ``why``; or why none may be made.
+
+        The pod that finds its place last leaves first. A part is only started if it can be finished: each pod could
+        leave by itself if no other move were under way, and all of them within an hour.
+        """
+        relocations = proposal.relocations
+        nodes = sorted({relocation.pod.node_name for relocation in relocations})
+        if not (self._may_part and proposal.in_parts) or len(relocations) == 1 or len(nodes) > 1:
+            return why
+        if self.emptying not in ("", nodes[0]):
+            return f"{why}; and {self.emptying} is being emptied pod by pod already"
+        if nodes[0] in self._given_up:
+            return f"{why}; and it was begun to empty {nodes[0]} pod by pod and given up, which has to cool down"
+        never = self._why_never([relocation.pod for relocation in relocations])
+        return never or self._chosen(relocations) or why
+
+    def _why_never(self, pods: list[PodRecord]) -> str:
+        each = [self._leaving(pod) for pod in pods]
+        never = (
+            self._free.why([leaving]) or self._room.why_never(pod) for leaving, pod in zip(each, pods, strict=True)
+        )
+        return next(filter(None, never), "") or self._free.why_within_an_hour(each)
+
+    def _chosen(self, relocations: tuple[Relocation, ...]) -> tuple[Relocation, ...]:
+        chosen: list[Relocation] = []
+        for relocation in reversed(relocations):
+            pods = [each.pod for each in (*chosen, relocation)]
+            if not (self._limits.why([self._leaving(pod) for pod in pods]) or self._room.why(pods)):
+                chosen.append(relocation)
+        return tuple(reversed(chosen))
+
+    def _leaving(self, pod: PodRecord) -> Leaving:
+        return Leaving.of(pod, has_budget=self._room.is_protected(pod))
+
+
+_MOST = 1_000
+
+
+class KeepingOff:
+    """Plans which controllers avoid which nodes.
+
+    ``why_ended`` returns why a finished pod is not evicted, "" if it may be.
+
+    Such an eviction counts against the limits like a move. Each owner is added to a node's list once; while it is
+    listed, nothing more is done.
+    """
+
+    def __init__(
+        self,
+        picture: Picture,
+        settings: ReschedulerSettings,
+        limits: MoveLimits,
+        why_ended: Callable[[PodRecord, int], str],
+    ) -> None:
+        self._picture = picture
+        self._settings = settings
+        self._limits = limits
+        self._why_ended = why_ended
+        self.planned: list[PlannedMoves] = []
+        self.left_alone: list[LeftAlone] = []
+        self.errors: list[str] = []
+
+    def plan(self, policies: Sequence[Policy]) -> None:
+        """Add the proposals of the policies, in their order."""
+        if self._settings.steering is not Steering.AVOID_LIST:
+            return
+        for policy in policies:
+            if isinstance(policy, AvoidingPolicy):
+                self._plan(policy)
+
+    def _plan(self, policy: AvoidingPolicy) -> None:
+        try:
+            with CallingPolicy(policy.name, "avoidances"):
+                found = list(policy.avoidances(self._picture))[:_MOST]
+            for avoidance in found:
+                if not isinstance(avoidance, Avoidance):
+                    raise PolicyError(policy.name, "what it wants to be avoided is no Avoidance")
+                self._look_at(policy.name, avoidance)
+        except PolicyError as error:
+            self.errors.append(str(error))
+
+    def _look_at(self, policy: str, avoidance: Avoidance) -> None:
+        pod = avoidance.pod
+        row = self._picture.cluster.nodes.row_of.get(pod.node_name)
+        if row is None or self._is_listed(pod, row) or not self._is_heeded(pod):
+            return
+        leaving = [Leaving.of(pod, has_budget=True)]
+        why = self._why_ended(pod, row) or self._limits.why(leaving)
+        if why:
+            self.left_alone.append(LeftAlone(policy, pod.key, why))
+            return
+        self._limits.take(leaving)
+        move = PlannedMove(pod, pod.node_name, None, has_ended=True)
+        self.planned.append(PlannedMoves(policy, avoidance.reason, (move,), 0.0, avoidance.avoid_for_ns))
+
+    def _is_listed(self, pod: PodRecord, row: int) -> bool:
+        """Return whether the pod's controller is on a node's avoid list, by an eviction of this plan or before."""
+        if any((move.pod.owner_uid, move.source) == (pod.owner_uid, pod.node_name) for move in self._moves()):
+            return True
+        text = self._picture.cluster.nodes.node(row).metadata.annotations.get(PREFER_AVOID_PODS, "")
+        return any(entry.controller.uid == pod.owner_uid for entry in avoid_entries(text)) if text else False
+
+    def _moves(self) -> list[PlannedMove]:
+        return [move for planned in self.planned for move in planned.moves]
+
+    def _is_heeded(self, pod: PodRecord) -> bool:
+        """Return whether the pod's scheduler is known to respect avoid lists."""
+        runner = self._picture.runners.get(pod.scheduler_name)
+        return runner is not None and runner.profile.weights.get(AVOIDING, 0) > 0
+
+
+HOUR_NS = 3_600 * 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """A pod to be moved, as limits count it: by source node, namespace and owner."""
+
+    node: str
+    namespace: str
+    owner_uid: str
+    has_budget: bool
+
+    @classmethod
+    def of(cls, pod: PodRecord, *, has_budget: bool) -> Leaving:
+        """Return the entry of a pod that runs on a node."""
+        return cls(pod.node_name, pod.namespace, pod.owner_uid, has_budget)
+
+
+class MoveLimits:
+    """The moves that the limits still allow, minus those already planned."""
+
+    def __init__(self, past: Iterable[PastMove], settings: ReschedulerSettings, now: int) -> None:
+        self._under_way = _Ledger(settings.in_flight, "under way")
+        self._of_late = _Ledger(settings.hourly, "within an hour")
+        self._unprotected = _Ledger(settings.without_budget, "under way without a budget")
+        for move in past:
+            leaving = Leaving(move.source, move.namespace, move.owner_uid, move.has_budget)
+            is_under_way = move.is_under_way(now, settings.move_timeout_ns)
+            self._add(leaving, is_under_way=is_under_way, is_of_late=now - move.evicted_ns < HOUR_NS)
+
+    @property
+    def used_up(self) -> str:
+        """Return why no pod at all may be moved; "" if some may be."""
+        return self._under_way.used_up or self._of_late.used_up
+
+    def why(self, group: Sequence[Leaving]) -> str:
+        """Return why the pods must not be moved together; "" if they may be."""
+        unprotected = [leaving for leaving in group if not leaving.has_budget]
+        return self._under_way.why(group) or self._of_late.why(group) or self._unprotected.why(unprotected)
+
+    def why_within_an_hour(self, group: Sequence[Leaving]) -> str:
+        """Return why the pods must not be moved within an hour; "" if they may be."""
+        return self._of_late.why(group)
+
+    def take(self, group: Iterable[Leaving]) -> None:
+        """Plan to move the pods."""
+        for leaving in group:
+            self._add(leaving, is_under_way=True, is_of_late=True)
+
+    def moved_of_late(self, owner_uid: str) -> int:
+        """Return how many pods of an owner were moved within the last hour or are planned to be moved."""
+        return self._of_late.of_owner[owner_uid]
+
+    def _add(self, leaving: Leaving, *, is_under_way: bool, is_of_late: bool) -> None:
+        if is_under_way:
+            self._under_way.add(leaving)
+            if not leaving.has_budget:
+                self._unprotected.add(leaving)
+        if is_of_late:
+            self._of_late.add(leaving)
+
+
+class _Ledger:
+    """Moves of one kind by node, namespace and owner, with the limits that they count against."""
+
+    def __init__(self, limits: MoveLimitSettings, kind: str) -> None:
+        self._limits = limits
+        self._kind = kind
+        self._total = 0
+        self._of_node: Counter[str] = Counter()
+        self._of_namespace: Counter[str] = Counter()
+        self.of_owner: Counter[str] = Counter()
+
+    def add(self, leaving: Leaving) -> None:
+        self._total += 1
+        self._of_node[leaving.node] += 1
+        self._of_namespace[leaving.namespace] += 1
+        self.of_owner[leaving.owner_uid] += 1
+
+    @property
+    def used_up(self) -> str:
+        most = self._limits.total
+        return "" if most is None or self._total < most else self._words("", self._total, 0, most)
+
+    def why(self, group: Sequence[Leaving]) -> str:
+        limits = self._limits
+        most = limits.total
+        if most is not None and self._total + len(group) > most:
+            return self._words("", self._total, len(group), most)
+        return (
+            self._why_any("of node ", self._of_node, Counter(leaving.node for leaving in group), limits.node)
+            or self._why_any(
+                "of namespace ", self._of_namespace, Counter(leaving.namespace for leaving in group), limits.namespace
+            )
+            or self._why_any(
+                "of its owner", self.of_owner, Counter(leaving.owner_uid for leaving in group), limits.owner
+            )
+        )
+
+    def _why_any(self, what: str, counted: Counter[str], wanted: Counter[str], most: int | None) -> str:
+        if most is None:
+            return ""
+        too_many = (
+            self._words(f" {what}{name if what.endswith(' ') else ''}", counted[name], number, most)
+            for name, number in sorted(wanted.items())
+            if counted[name] + number > most
+        )
+        return next(too_many, "")
+
+    def _words(self, whose: str, counted: int, wanted: int, most: int) -> str:
+        more = f", {wanted} more would be too many:" if wanted else ", and"
+        subject, verb = ("1 move", "is") if counted == 1 else (f"{counted} moves", "are")
+        return f"{subject}{whose} {verb} {self._kind}{more} the limit is {most}"

@@ -1,95 +1,101 @@
-"""One proposal tried: its pods leave, their replacements go where their schedulers send them, and what comes of it."""
+"""The trial of one proposal, and the rehearsal of all accepted ones: pods leave, replacements are placed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import dataclasses
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 
 import numpy as np
+from msgspec.structs import replace
 
-from podium.cluster.pods import PodRecord
-from podium.decide.rescheduling.kept_room import Seats, WaitingPods
-from podium.decide.rescheduling.landing import Landing, Landings, as_replacement
-from podium.decide.rescheduling.likeness import Likeness
-from podium.decide.rescheduling.moments import Arrival, Leaver, still_there
-from podium.decide.rescheduling.moved_claims import MovedClaims
-from podium.decide.rescheduling.objectives import ROUNDING, Objectives
-from podium.decide.rescheduling.plan import Move, PartOf
-from podium.decide.rescheduling.rehearsal import Rehearsal, RehearsalError
-from podium.decide.scratch import Scratch
-from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.policy import Proposal, Relocation
+from podium.cluster.arrays import Int64s
+from podium.cluster.pods import NO_ROW, PodRecord
+from podium.decide.rescheduling.replacement_placement import (
+    Leaver,
+    MovedClaims,
+    PendingPodSeats,
+    ReplacementArrival,
+    ReplacementPlacer,
+    ReplacementRows,
+    Seats,
+    as_replacement,
+    still_there,
+)
+from podium.decide.rescheduling.round_robin import ROUNDING, Objectives, PartOf, PlannedMove
+from podium.decide.transaction import ClusterTransaction
+from podium.framework.rescheduling.policy import Picture, Proposal, Relocation
 from podium.framework.rescheduling.settings import Judgement, ReschedulerSettings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
-    """What came of a trial: the moves and the sum of the objectives after them, or ``why`` there are none.
+class TrialResult:
+    """The result of a trial: the moves and the sum of the objectives after them, or ``why`` there are none.
 
-    ``part_of`` is the whole, where only a part of it is made.
+    ``part_of`` is the whole, if only a part of it is made.
     """
 
-    moves: tuple[Move, ...] = ()
+    moves: tuple[PlannedMove, ...] = ()
     total: float = 0.0
     why: str = ""
     part_of: PartOf | None = None
 
 
-class Trials:
-    """Tries proposals on top of what is planned already. What is accepted stays in ``scratch``."""
+class ProposalTrials:
+    """Tries proposals on top of what is planned already. Accepted proposals remain in ``transaction``."""
 
     def __init__(
         self,
-        scratch: Scratch,
+        transaction: ClusterTransaction,
         picture: Picture,
         objectives: Objectives,
         claims: MovedClaims,
         settings: ReschedulerSettings,
     ) -> None:
-        self._scratch = scratch
+        self._transaction = transaction
         self._picture = picture
         self._objectives = objectives
         self._settings = settings
-        self._landings = Landings(scratch, picture, settings)
+        self._landings = ReplacementPlacer(transaction, picture, settings)
         self._claims = claims
-        self._waiting = WaitingPods(scratch, picture)
+        self._waiting = PendingPodSeats(transaction, picture)
         self._likeness = Likeness(picture)
-        # Pods that were evicted before, and are still there.
+        # Pods that were evicted earlier and are still present.
         self.going: Sequence[Leaver] = ()
-        # Of what is planned already: who leaves, and what there is to know by proposal.
+        # The pods that leave by the plan so far, and the accepted proposals.
         self._leaving: list[Leaver] = []
         self._accepted: list[_Accepted] = []
 
-    def attempt(self, proposal: Proposal, before: float, part: tuple[Relocation, ...] = ()) -> Found:
-        """Try a proposal where the sum of the objectives is ``before``; nothing has changed if there is a ``why``.
+    def attempt(self, proposal: Proposal, before: float, part: tuple[Relocation, ...] = ()) -> TrialResult:
+        """Try a proposal when the sum of the objectives is ``before``; nothing has changed if the result has a ``why``.
 
-        With a ``part`` it is tried whole, and only that part is made.
+        With a ``part`` the whole is tried and only that part is made.
         """
-        mark = self._scratch.mark()
+        savepoint = self._transaction.savepoint()
         try:
             found = self._attempt(proposal.relocations, before)
             if part and not found.found.why:
-                self._scratch.roll_back(mark)
+                self._transaction.roll_back(savepoint)
                 whole = PartOf(len(proposal.relocations), before - found.found.total)
                 found = self._attempt(part, before, whole)
         except BaseException:
-            self._scratch.roll_back(mark)
+            self._transaction.roll_back(savepoint)
             raise
         if found.found.why:
-            self._scratch.roll_back(mark)
+            self._transaction.roll_back(savepoint)
         else:
-            self._accept(mark, found)
+            self._accept(savepoint, found)
         return found.found
 
     def close(self, row: int) -> None:
-        """A node is being emptied: nobody comes there from now on."""
+        """Mark a node as being emptied: no pod is placed there from now on."""
         self._landings.closed.add(row)
 
     def rehearse(self, before: float) -> tuple[int, str]:
-        """How many of the accepted proposals hold together when all are made at once, and why no more do.
+        """Return how many accepted proposals hold when all are made concurrently, and why no more do.
 
-        ``before`` is the sum of the objectives before all of them. The others are taken back.
+        ``before`` is the sum of the objectives before all of them. The other proposals are rolled back.
         """
         reason = ""
         while sum(len(accepted.arrivals) for accepted in self._accepted) > 1:
@@ -97,20 +103,23 @@ class Trials:
             if not why:
                 break
             reason = why
-            # What stood on the one that fails goes with it.
-            self._scratch.roll_back(self._accepted[position].mark)
+            # Later proposals, which build on the one that fails, are rolled back with it.
+            self._transaction.roll_back(self._accepted[position].savepoint)
             del self._accepted[position:]
         return len(self._accepted), reason
 
     def _rehearsed(self, before: float) -> tuple[str, int]:
-        """Why the accepted proposals do not hold together, and which of them is the first to go; or "", and none."""
+        """Return why the accepted proposals do not hold together and the index of the first one to drop.
+
+        "" if they hold.
+        """
         # Of pods that move together, the one that finds its place last is evicted first.
         everybody = [arrival for accepted in self._accepted for arrival in reversed(accepted.arrivals)]
-        # Parts gain nothing, until the last of them.
+        # Parts gain nothing, except the last one.
         counted = sum(len(accepted.arrivals) for accepted in self._accepted if not accepted.is_part)
-        mark = self._scratch.mark()
+        savepoint = self._transaction.savepoint()
         try:
-            Rehearsal(self._scratch, self._picture, self._landings, everybody, self.going).play()
+            Rehearsal(self._transaction, self._picture, self._landings, everybody, self.going).play()
             gain = before - self._objectives.total()
         except RehearsalError as error:
             of = next(
@@ -120,40 +129,40 @@ class Trials:
             )
             return f"{error.leaver.pod.key}: {error.why}", of or len(self._accepted) // 2
         finally:
-            self._scratch.roll_back(mark)
+            self._transaction.roll_back(savepoint)
         if gain >= self._settings.threshold * counted - ROUNDING:
             return "", len(self._accepted)
         return "together with the moves before it, it would gain too little", len(self._accepted) // 2
 
-    def _accept(self, mark: int, tried: _Tried) -> None:
-        """What was tried stands."""
+    def _accept(self, savepoint: int, tried: _Tried) -> None:
+        """Accept a tried proposal."""
         self._waiting.keep(tried.seats)
         self._leaving += [arrival.leaver for arrival in tried.arrivals]
-        self._accepted.append(_Accepted(mark, tried.arrivals, tried.found.part_of is not None))
+        self._accepted.append(_Accepted(savepoint, tried.arrivals, tried.found.part_of is not None))
 
     def _attempt(self, relocations: Sequence[Relocation], before: float, whole: PartOf | None = None) -> _Tried:
         leaving = [Leaver(relocation, self._row_of(relocation.pod)) for relocation in relocations]
         for leaver in leaving:
             self._landings.leave(leaver.row)
-            self._scratch.take_off(leaver.pod.uid)
+            self._transaction.take_off(leaver.pod.uid)
         if self._settings.judgement is Judgement.BLIND:
-            blind = tuple(Move(leaver.pod, leaver.pod.node_name, None) for leaver in leaving)
+            blind = tuple(PlannedMove(leaver.pod, leaver.pod.node_name, None) for leaver in leaving)
             return _Tried(self._judged(blind, before, self._objectives.total(), None))
         seats = self._waiting.seats({leaver.row for leaver in leaving}, min(leaver.pod.priority for leaver in leaving))
-        # What the sum may come to at most, where one move decides it.
+        # The highest acceptable sum, if a single move decides it.
         needed = self._settings.threshold if whole is None else 0.0
         most = before - needed + ROUNDING if len(leaving) == 1 else None
-        arrived, moves, total = list[Arrival](), list[Move](), None
+        arrived, moves, total = list[ReplacementArrival](), list[PlannedMove](), None
         for leaver in leaving:
             replacement = as_replacement(leaver.pod, self._picture.now)
             self._claims.make(leaver.pod, replacement)
             choice = self._choice(replacement, leaver, leaving, seats, most)
             if isinstance(choice, str):
-                return _Tried(Found(why=choice if len(leaving) == 1 else f"{leaver.pod.key}: {choice}"))
-            self._scratch.place(replacement, choice.row)
-            arrived.append(Arrival(leaver, replacement, choice.row))
+                return _Tried(TrialResult(why=choice if len(leaving) == 1 else f"{leaver.pod.key}: {choice}"))
+            self._transaction.place(replacement, choice.row)
+            arrived.append(ReplacementArrival(leaver, replacement, choice.row))
             target = self._picture.node_name(choice.row)
-            moves.append(Move(leaver.pod, leaver.pod.node_name, target, choice.is_sure))
+            moves.append(PlannedMove(leaver.pod, leaver.pod.node_name, target, choice.is_sure))
             total = choice.total
         after = self._objectives.total() if total is None else total
         return _Tried(self._judged(tuple(moves), before, after, whole), tuple(arrived), seats)
@@ -161,9 +170,9 @@ class Trials:
     def _choice(
         self, replacement: PodRecord, leaver: Leaver, leaving: Sequence[Leaver], seats: Seats, most: float | None
     ) -> _Choice | str:
-        """Where a replacement comes to, of where it may: whether those ``leaving`` with it are gone by then or not.
+        """Return where a replacement lands in the worst case, whether the pods of ``leaving`` are gone by then or not.
 
-        Or why it should not. Nobody looks any further once the sum is above ``most``.
+        Returns why it should not be created instead, if so. The search stops once the sum exceeds ``most``.
         """
         everybody = [*self._leaving, *leaving]
         with self._waiting.seated(seats):
@@ -175,16 +184,16 @@ class Trials:
             return choice
         hinted = choice.row if self._landings.is_sent(replacement) else None
         present = [other for other in leaving if other is not leaver or not other.ends_first]
-        with still_there(self._scratch, (*self.going, *present)):
+        with still_there(self._transaction, (*self.going, *present)):
             either = landing.or_else(self._landings.find(replacement, leaver, everybody, hinted))
         if either.why:
             return either.why
         return choice if np.array_equal(either.rows, landing.rows) else self._worst(replacement, either, most)
 
-    def _worst(self, replacement: PodRecord, landing: Landing, most: float | None) -> _Choice:
-        """Of the rows where a replacement may come to, the one that gains least; or the first one above ``most``."""
+    def _worst(self, replacement: PodRecord, landing: ReplacementRows, most: float | None) -> _Choice:
+        """Return the row with the lowest gain where a replacement may land, or the first one above ``most``."""
         if most is not None and len(landing.rows) > 1:
-            # Most proposals come to nothing, for which one node is enough.
+            # Most proposals are rejected, and one node is enough for that.
             first = _Choice(self._likeness.first(landing.rows), landing.is_sure, None)
             first = self._measured(replacement, first)
             if _is_above(first, most):
@@ -201,28 +210,31 @@ class Trials:
         return worst
 
     def _measured(self, replacement: PodRecord, choice: _Choice) -> _Choice:
-        """A choice, and what the sum comes to by it."""
-        mark = self._scratch.mark()
-        self._scratch.place(replacement, choice.row)
+        """Return a choice with the sum of the objectives that results from it."""
+        savepoint = self._transaction.savepoint()
+        self._transaction.place(replacement, choice.row)
         total = self._objectives.total()
-        self._scratch.roll_back(mark)
-        return replace(choice, total=total)
+        self._transaction.roll_back(savepoint)
+        return dataclasses.replace(choice, total=total)
 
-    def _judged(self, moves: tuple[Move, ...], before: float, after: float, whole: PartOf | None) -> Found:
-        """The moves, if the sum falls by the threshold for each of them; or does not rise, by a part of a whole."""
+    def _judged(self, moves: tuple[PlannedMove, ...], before: float, after: float, whole: PartOf | None) -> TrialResult:
+        """Return the moves if the sum falls by the threshold for each of them.
+
+        For a part of a whole it is enough that the sum does not rise.
+        """
         gain, threshold = before - after, self._settings.threshold
         if whole is not None:
             if gain >= -ROUNDING:
-                return Found(moves, after, part_of=whole)
-            return Found(why=f"a part of its moves alone would make it worse by {-gain:.3g}")
+                return TrialResult(moves, after, part_of=whole)
+            return TrialResult(why=f"a part of its moves alone would make it worse by {-gain:.3g}")
         if gain >= threshold * len(moves) - ROUNDING:
-            return Found(moves, after)
+            return TrialResult(moves, after)
         where = "" if len(moves) > 1 or moves[0].target is None else f" on {moves[0].target}"
         each = "" if len(moves) == 1 else " for each of them"
         found = f"would make it better by {gain:.3g}"
         if gain <= ROUNDING:
             found = f"would make it worse by {-gain:.3g}" if gain < -ROUNDING else "would not make it better"
-        return Found(why=f"a replacement{where} {found}, where {threshold:.3g}{each} is asked for")
+        return TrialResult(why=f"a replacement{where} {found}, where {threshold:.3g}{each} is asked for")
 
     def _row_of(self, pod: PodRecord) -> int:
         return self._picture.cluster.placed[pod.uid].row
@@ -230,25 +242,25 @@ class Trials:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tried:
-    """What came of a trial, who comes, and where waiting pods sit meanwhile."""
+    """The result of a trial: the replacements, and the seats of pending pods meanwhile."""
 
-    found: Found
-    arrivals: tuple[Arrival, ...] = ()
+    found: TrialResult
+    arrivals: tuple[ReplacementArrival, ...] = ()
     seats: Seats = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Accepted:
-    """What is planned, and what ``scratch`` was like before."""
+    """An accepted proposal, and the savepoint of ``transaction`` before it."""
 
-    mark: int
-    arrivals: tuple[Arrival, ...]
+    savepoint: int
+    arrivals: tuple[ReplacementArrival, ...]
     is_part: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """A row for a replacement, and the sum of the objectives with it there, None where that was not asked."""
+    """A row for a replacement, and the sum of the objectives with it there; None if it was not computed."""
 
     row: int
     is_sure: bool
@@ -257,3 +269,161 @@ class _Choice:
 
 def _is_above(choice: _Choice, most: float | None) -> bool:
     return most is not None and choice.total is not None and choice.total > most
+
+
+MOST_KINDS = 16
+"""The most distinct nodes that are evaluated to find the one with the lowest gain."""
+
+_MOST_ROWS = 256
+
+
+class Likeness:
+    """Distinguishes the nodes of a cluster while pods come and go.
+
+    Two nodes are equivalent if they differ in their names only: they have equal capacity, requests, labels, taints and
+    signals, and pods of the same classes and owners.
+    """
+
+    def __init__(self, picture: Picture) -> None:
+        self._picture = picture
+        self._nodes = picture.cluster.nodes
+        self._position = self._nodes.changes.position
+        # A number for each distinct set of node facts; and by row, that number and the pods.
+        self._numbers: dict[Hashable, int] = {}
+        self._of_node: dict[int, int] = {}
+        self._of_pods: dict[int, Hashable] = {}
+
+    def first(self, rows: Int64s) -> int:
+        """Return the first of the rows that `unlike` returns."""
+        return int(rows[self._nodes.name_hash[rows].argmin()])
+
+    def unlike(self, rows: Int64s) -> tuple[list[int], bool]:
+        """Return one row of each equivalence class, and whether these are all classes.
+
+        Classes are ordered by the hash of node names.
+        """
+        if len(rows) == 1:
+            return [int(rows[0])], True
+        self._refresh()
+        looked_at = rows[np.argsort(self._nodes.name_hash[rows], kind="stable")[:_MOST_ROWS]]
+        kinds: dict[Hashable, int] = {}
+        counts = self._nodes.pod_count[looked_at].tolist()
+        for row, amounts, count in zip(looked_at.tolist(), self._amounts(looked_at), counts, strict=True):
+            kinds.setdefault((amounts, self._node(row), self._pods(row) if count else None), row)
+        found = list(kinds.values())
+        return found[:MOST_KINDS], len(found) <= MOST_KINDS and len(rows) <= _MOST_ROWS
+
+    def _refresh(self) -> None:
+        """Discard what has changed."""
+        log = self._nodes.changes
+        changed = log.entries_since(self._position)
+        self._position = log.position
+        if changed is None:
+            self._of_node.clear()
+            self._of_pods.clear()
+            return
+        for row in changed:
+            self._of_node.pop(row, None)
+            self._of_pods.pop(row, None)
+
+    def _amounts(self, rows: Int64s) -> list[bytes]:
+        """Return the amounts of each row as bytes."""
+        nodes = self._nodes
+        table = np.concatenate(
+            [
+                nodes.allocatable[:, rows],
+                nodes.requested[:, rows],
+                nodes.nonzero_requested[:, rows],
+                nodes.allowed_pods[None, rows],
+                nodes.pod_count[None, rows],
+                nodes.taint_group[None, rows],
+            ]
+        )
+        width = table.shape[0] * table.itemsize
+        whole = np.ascontiguousarray(table.T).tobytes()
+        return [whole[start : start + width] for start in range(0, len(whole), width)]
+
+    def _node(self, row: int) -> int:
+        """Return a number for the facts of a node besides its amounts: labels other than its name, and signals."""
+        number = self._of_node.get(row)
+        if number is None:
+            node = self._nodes.node(row)
+            name = node.metadata.name
+            labels = frozenset((key, value) for key, value in node.metadata.labels.items() if value != name)
+            says = (labels, self._picture.signals.of_node(name))
+            number = self._of_node[row] = self._numbers.setdefault(says, len(self._numbers))
+        return number
+
+    def _pods(self, row: int) -> Hashable:
+        kind = self._of_pods.get(row)
+        if kind is None:
+            pods = self._picture.cluster.pods_on(row)
+            kind = self._of_pods[row] = tuple(sorted([(pod.pod_class.id, pod.owner_uid) for pod in pods]))
+        return kind
+
+
+class RehearsalError(Exception):
+    """A replacement would land on a wrong node or on none; the message names it and the reason."""
+
+    def __init__(self, leaver: Leaver, why: str) -> None:
+        super().__init__(why)
+        self.leaver = leaver
+        self.why = why
+
+
+class Rehearsal:
+    """Plays the moves of ``arrivals``, which ``transaction`` holds as planned, and leaves their result there.
+
+    Pods that were evicted earlier, ``going``, are still present.
+
+    If a scheduler may choose among several rows that include the planned one, the planned one is taken. A replacement
+    that fits nowhere at first waits until all evicted pods are gone, as do replacements that are created no sooner.
+    """
+
+    def __init__(
+        self,
+        transaction: ClusterTransaction,
+        picture: Picture,
+        landings: ReplacementPlacer,
+        arrivals: Sequence[ReplacementArrival],
+        going: Sequence[Leaver],
+    ) -> None:
+        self._transaction = transaction
+        self._picture = picture
+        self._landings = landings
+        self._queue = sorted(arrivals, key=lambda arrival: -arrival.pod.priority)
+        self._leaving = [arrival.leaver for arrival in arrivals]
+        self._there = [*going, *self._leaving]
+
+    def play(self) -> None:
+        """Play the moves. Raises RehearsalError."""
+        transaction = self._transaction
+        for arrival in self._queue:
+            transaction.take_off(arrival.pod.uid)
+        for leaver in self._there:
+            transaction.place(replace(leaver.pod, terminating=True, row=NO_ROW, slot=-1), leaver.row)
+        late = [arrival for arrival in self._queue if arrival.leaver.ends_first]
+        late += self._place(arrival for arrival in self._queue if not arrival.leaver.ends_first)
+        for leaver in self._there:
+            transaction.take_off(leaver.pod.uid)
+        for arrival in self._place(late):
+            raise RehearsalError(arrival.leaver, "no other node takes it once all who are to move are on their way")
+
+    def _place(self, arrivals: Iterable[ReplacementArrival]) -> list[ReplacementArrival]:
+        """Place replacements one after another; return those that fit nowhere."""
+        waiting = []
+        for arrival in arrivals:
+            landing = self._landings.find(arrival.pod, arrival.leaver, self._leaving, arrival.row)
+            if not landing.fits:
+                waiting.append(arrival)
+            elif landing.why:
+                raise RehearsalError(arrival.leaver, f"{landing.why}, once all who are to move are on their way")
+            else:
+                self._transaction.place(arrival.pod, self._row(arrival, landing))
+        return waiting
+
+    def _row(self, arrival: ReplacementArrival, landing: ReplacementRows) -> int:
+        if arrival.row in landing.rows:
+            return arrival.row
+        hashes = self._picture.cluster.nodes.name_hash[landing.rows]
+        return int(landing.rows[hashes.argmin()])

@@ -1,1 +1,1 @@
-"""The contract of rescheduling: what policies look at, what they propose, and what a person may set."""
+"""The contract of rescheduling: what policies see, what they propose, and the settings."""

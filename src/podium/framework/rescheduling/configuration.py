@@ -1,7 +1,6 @@
-"""What a ReschedulerConfiguration (podium.dev/v1alpha1) says, read strictly and checked.
+"""The reader of ReschedulerConfiguration (podium.dev/v1alpha1), strict and with checks.
 
-It stands in a file, under a key of a ConfigMap, or in a scenario: one reader for all. A DeschedulerPolicy is read in
-the place of a file or a ConfigMap.
+Files, ConfigMaps and scenarios share this reader. A DeschedulerPolicy is accepted in a file or a ConfigMap.
 """
 
 from __future__ import annotations
@@ -13,23 +12,23 @@ from typing import Any
 from podium.api.basis import Caveat
 from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document, load_files, load_text
-from podium.framework.rescheduling.descheduler.policy import KIND as DESCHEDULER_KIND
-from podium.framework.rescheduling.descheduler.policy import is_descheduler_policy, read_descheduler_policy
+from podium.framework.rescheduling.descheduler import KIND as DESCHEDULER_KIND
+from podium.framework.rescheduling.descheduler import is_descheduler_policy, read_descheduler_policy
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.framework.rescheduling.written import Written, settings_of
-from podium.framework.settings.strict import read_strictly
+from podium.framework.settings.arguments import read_strictly
 
 API_VERSION = "podium.dev/v1alpha1"
 KIND = "ReschedulerConfiguration"
 CONFIG_MAP_KEY = "config.yaml"
-"""Under which key a ConfigMap holds the configuration as text."""
+"""The key of a ConfigMap that holds the configuration as text."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReschedulerConfiguration:
-    """How a rescheduler is to work; ``source`` is the file, or "".
+    """The configuration of a rescheduler; ``source`` is the file, or "".
 
-    ``caveats`` are what was asked for and is not done.
+    ``caveats`` name what the configuration asks for and Podium does not do.
     """
 
     source: str
@@ -38,32 +37,35 @@ class ReschedulerConfiguration:
 
 
 def load_rescheduler(path: str) -> ReschedulerConfiguration:
-    """The configuration in a file of YAML or JSON ("-": standard input) that holds nothing else. Raises InputError."""
+    """Return the configuration in a YAML or JSON file ("-": standard input) that holds nothing else.
+
+    Raises InputError.
+    """
     return _of_documents(load_files([path]), path)
 
 
 def parse_rescheduler(text: str, source: str) -> ReschedulerConfiguration:
-    """The configuration in a text, such as a ConfigMap's under `CONFIG_MAP_KEY`. Raises InputError."""
+    """Return the configuration in a text, such as a ConfigMap's under `CONFIG_MAP_KEY`. Raises InputError."""
     return _of_documents(load_text(text, source), source)
 
 
 def default_rescheduler() -> ReschedulerConfiguration:
-    """The configuration of somebody who configures nothing."""
+    """Return the default configuration."""
     return ReschedulerConfiguration("", read_settings({}))
 
 
 def read_settings(raw: Mapping[str, Any]) -> ReschedulerSettings:
-    """The settings in an object with the fields of a configuration, and without ``apiVersion`` and ``kind``.
+    """Return the settings in an object with the fields of a configuration, without ``apiVersion`` and ``kind``.
 
-    It consists of dicts, lists and scalars, without nulls. Raises InputError with the field's path within it.
+    The object consists of dicts, lists and scalars, without nulls. Raises InputError with the field's path within it.
     """
     return settings_of(read_strictly(raw, Written))
 
 
 def read_rescheduler(raw: Mapping[str, Any], source: str) -> ReschedulerConfiguration:
-    """The configuration in a document of dicts, lists and scalars, without nulls, of either kind.
+    """Return the configuration in a document of either kind, made of dicts, lists and scalars, without nulls.
 
-    Raises InputError, with ``source`` and the field's path, for anything that is not right in it.
+    Raises InputError with ``source`` and the field's path for any invalid field.
     """
     try:
         if is_descheduler_policy(raw):
@@ -83,7 +85,7 @@ def _of_documents(documents: Sequence[Document], source: str) -> ReschedulerConf
 
 
 def _require_kind(raw: Mapping[str, Any]) -> None:
-    """Raise for a document of another kind, so that its fields are not called unknown instead."""
+    """Raise InputError for a document of another kind, so that its fields are not reported as unknown instead."""
     for key, wanted in (("kind", KIND), ("apiVersion", API_VERSION)):
         if raw.get(key) != wanted:
             found = shown(raw[key]) if key in raw else "missing"

@@ -1,33 +1,124 @@
-"""What a rescheduling policy is: who would be better elsewhere, and how bad things are, as a number.
+"""The contract of a rescheduling policy (picture, signals, proposals, linear forms) and the registry of policies.
 
-A policy of one's own is a class with these members, named in the configuration as plugins are (`package.module:Class`).
+A policy of your own is a class with these members, named in the configuration like a plugin (`package.module:Class`).
 
 Source: controlled-rescheduling.md, Rescheduler.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from podium.api.errors import InputError, PodiumError, shown
 from podium.cluster.arrays import Bools
-from podium.cluster.pods import PodRecord
-from podium.framework.rescheduling.picture import Picture
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import NO_ROW, PodRecord
+from podium.framework.plugin import PluginContext
+from podium.framework.rescheduling.settings import PolicySettings
+from podium.framework.runner import Runner
+from podium.framework.settings.registry import (
+    Profile,
+    Registry,
+    find_class,
+    maker_of,
+    methods_of,
+    require_name,
+    takes_part,
+)
+from podium.framework.verdicts import PluginError, is_failure
+
+
+@dataclass(frozen=True, slots=True)
+class PodSignals:
+    """The state of a running pod by its status and its metrics.
+
+    ``restarts`` and ``out_of_memory_kills`` count those of all its containers; ``failure_ns`` is when one last failed,
+    None if none did (`podium.api.pod_health`). ``cpu_used_milli`` and ``memory_used_bytes`` are what it uses, None if
+    that is not measured. ``cpu_pressure`` is the share of time in which it was runnable without getting a cpu (pressure
+    stall information), None if it is not reported.
+    """
+
+    restarts: int = 0
+    out_of_memory_kills: int = 0
+    is_crash_looping: bool = False
+    failure_ns: int | None = None
+    cpu_used_milli: int | None = None
+    memory_used_bytes: int | None = None
+    cpu_pressure: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSignals:
+    """What is known of a node besides its placement.
+
+    ``maintenance_ns`` is when it is announced to go down or to be retired; None if nothing is announced.
+    ``cpu_used_milli`` and ``memory_used_bytes`` are what everything on it uses, None if that is not measured.
+    """
+
+    maintenance_ns: int | None = None
+    cpu_used_milli: int | None = None
+    memory_used_bytes: int | None = None
+
+
+_REPLACEMENT = "/replacement"
+
+
+def replacement(uid: str) -> str:
+    """Return the provisional uid of the replacement of a pod.
+
+    Signals of the pod apply to the replacement only if callers look them up by its `predecessor`.
+    """
+    return f"{uid}{_REPLACEMENT}"
+
+
+def predecessor(uid: str) -> str:
+    """Return the uid of the pod that a provisional uid replaces; any other uid unchanged."""
+    return uid.removesuffix(_REPLACEMENT)
+
+
+NO_POD_SIGNALS = PodSignals()
+NO_NODE_SIGNALS = NodeSignals()
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """The signals of pods and nodes; those without any are in none of the mappings.
+
+    ``pods`` are by uid, ``nodes`` by name. ``rejections`` count, by a controller's uid and a node's name, the known
+    pods that the node's kubelet rejected (OutOfcpu, NodeAffinity and the like). ``turned_away`` are these pods by uid,
+    as far as they are retained; they run nowhere.
+    """
+
+    pods: Mapping[str, PodSignals] = field(default_factory=dict)
+    nodes: Mapping[str, NodeSignals] = field(default_factory=dict)
+    rejections: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    turned_away: Mapping[tuple[str, str], Mapping[str, PodRecord]] = field(default_factory=dict)
+
+    def of_pod(self, uid: str) -> PodSignals:
+        """Return the signals of a pod."""
+        return self.pods.get(uid, NO_POD_SIGNALS)
+
+    def of_node(self, name: str) -> NodeSignals:
+        """Return the signals of a node."""
+        return self.nodes.get(name, NO_NODE_SIGNALS)
+
 
 Float64s = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Relocation:
-    """A pod that would be better elsewhere.
+    """A pod that would be better placed elsewhere.
 
-    ``targets`` says for each row whether the pod may go there, None anywhere but where it is. ``preferred`` rates the
-    rows, the highest is best; it counts where replacements are sent to a place of ours, None leaves that to their
-    scheduler's scores.
+    ``targets`` says for each row whether the pod may go there; None allows every row but its own. ``preferred`` rates
+    the rows, the highest is best. It counts if the rescheduler directs replacements; None leaves the choice to the
+    scores of their scheduler.
     """
 
     pod: PodRecord
@@ -37,12 +128,12 @@ class Relocation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Proposal:
-    """Moves that make sense together, all of them or none, in the order in which the pods find their places.
+    """Moves that make sense together, all or none, in the order in which the pods find their places.
 
-    All of them leave before the first is placed, so that A may go into the room that B leaves. ``reason`` is for
-    people: what is wrong with where they are. ``avoid_for_ns`` is how long the nodes that they leave are avoided by
-    their controllers, None as long as the DisruptionPolicy says. With ``in_parts`` pods of one node may leave one after
-    another, where limits or budgets do not let them go at once; then only the last of them brings the gain.
+    All pods leave before the first one is placed, so that pod A may take the capacity that pod B frees. ``reason`` is a
+    text for users: what is wrong with the present placement. ``avoid_for_ns`` is how long the controllers avoid the
+    nodes that the pods leave; None is the DisruptionPolicy's default. With ``in_parts`` the pods of one node may leave
+    one after another if limits or budgets do not let them leave at once; only the last one then brings the gain.
     """
 
     relocations: tuple[Relocation, ...]
@@ -53,10 +144,10 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Avoidance:
-    """A controller whose pods had better keep off a node, though none of them runs there that could be moved.
+    """A controller whose pods should avoid a node, though no movable pod of it runs there.
 
-    ``pod`` is one of its pods that ended on that node (`Signals.turned_away`). It is evicted, which disrupts nobody,
-    and with that the controller comes on the node's avoid list, for ``avoid_for_ns`` as with a `Proposal`.
+    ``pod`` is one of its pods that ended on that node (`Signals.turned_away`). Its eviction disrupts nothing and adds
+    the controller to the node's avoid list, for ``avoid_for_ns`` as in a `Proposal`.
     """
 
     pod: PodRecord
@@ -66,43 +157,325 @@ class Avoidance:
 
 @runtime_checkable
 class Policy(Protocol):
-    """One idea of what a good placement is.
+    """One idea of a good placement.
 
-    A proposal becomes a plan where each pod may be moved, has somewhere to go, and the sum of all policies' objectives,
-    by their weights, falls by at least the threshold for each pod that is moved. So policies need not know one another,
-    nor ask whether a pod fits: they say who is placed badly, the worst first. One that looks at what pods and nodes use
-    has an attribute ``needs_use`` that is true: at a cluster nobody measures without need.
+    A proposal becomes a plan if each pod may be moved and has a place to go, and if the weighted sum of all policies'
+    objectives falls by at least the threshold for each moved pod. Policies therefore need not know one another, nor
+    check whether a pod fits: they name the badly placed pods, the worst first. A policy that reads the use of pods and
+    nodes has an attribute ``needs_use`` that is true; use is not measured on a cluster without need.
     """
 
     @property
     def name(self) -> str:
-        """Its name in the configuration."""
+        """The name of the policy in the configuration."""
         ...
 
     def objective(self, picture: Picture) -> float:
-        """How bad the placement is: 0 is as good as can be, and 1 as bad as one pod in quite the wrong place.
+        """Return how bad the placement is: 0 is optimal, and 1 is the cost of one badly placed pod.
 
-        It depends on the picture alone. It is asked after each move that is tried, and should cost about as much as a
-        few operations on arrays of all rows.
+        The result depends on the picture alone. It is computed after each move that is tried, and should cost about as
+        much as a few array operations over all rows.
         """
         ...
 
     def proposals(self, picture: Picture) -> Iterable[Proposal]:
-        """What would make it better, the worst first; of equals, in the order of a key.
+        """Yield proposals that would improve the placement, the worst case first; of equals, in the order of a key.
 
-        While the proposals are gone through, moves are made: a generator sees the cluster as it is by then. What it
-        proposed is its pods' last word for this time: nobody is moved twice.
+        Moves are made while the proposals are consumed: a generator sees the cluster as it is by then. A pod is moved
+        at most once in a plan.
         """
         ...
 
 
 @runtime_checkable
 class AvoidingPolicy(Policy, Protocol):
-    """A policy that also says who had better keep off which node."""
+    """A policy that also proposes which controllers should avoid which nodes."""
 
     def avoidances(self, picture: Picture) -> Iterable[Avoidance]:
-        """What is to be avoided, the worst first; of equals, in the order of a key.
+        """Yield the avoidances, the worst case first; of equals, in the order of a key.
 
-        It may be proposed as long as it holds: nothing is done about controllers that are on the list already.
+        An avoidance may be proposed as long as it holds: controllers that are listed already are skipped.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The cluster with the moves planned so far, and the signals of its pods and nodes.
+
+    ``cluster`` is read-only for policies. It changes between calls, as moves are tried; a policy that caches values by
+    row updates them from `cluster.nodes.changes`. ``runners`` are the profiles of known schedulers, by name.
+    ``kubelet`` holds what every kubelet enforces and judges the pods of all other schedulers. ``now`` is in
+    nanoseconds.
+
+    ``targets`` says for each row whether its node accepts moved pods: it is ready, schedulable, and not being drained
+    or emptied. ``waiting`` are the unschedulable pods, by priority, then key. ``is_movable`` returns whether a pod may
+    be moved; policies need not propose any other.
+    """
+
+    cluster: Cluster
+    runners: Mapping[str, Runner]
+    kubelet: Runner
+    now: int
+    signals: Signals
+    targets: Bools
+    waiting: Sequence[PodRecord]
+    is_movable: Callable[[PodRecord], bool]
+
+    def runner_of(self, pod: PodRecord) -> Runner:
+        """Return the profile that decides for a pod's scheduler; the kubelet's checks if that scheduler is unknown."""
+        return self.runners.get(pod.scheduler_name, self.kubelet)
+
+    def movable_pods(self) -> Iterator[PodRecord]:
+        """Yield the pods that may be moved, by key, then uid."""
+        placed = self.cluster.placed.values()
+        movable = (pod for pod in placed if pod.row != NO_ROW and self.is_movable(pod))
+        yield from sorted(movable, key=lambda pod: (pod.key, pod.uid))
+
+    def node_name(self, row: int) -> str:
+        """Return the name of the node in a row."""
+        return self.cluster.nodes.name(row)
+
+
+PolicyFactory = Callable[[PluginContext], Policy]
+
+ENTRY_POINT_GROUP = "podium.policies"
+
+
+class PolicyRegistry:
+    """Finds the factory of a policy by its name in the configuration.
+
+    ``in_tree`` is searched first. A name like ``package.module:Class`` is a class in an importable module; any other
+    name is looked up among the entry points of the group ``podium.policies``. The constructor of such a class takes a
+    `PluginContext` or nothing; a class without a ``name`` gets the configured one as an attribute.
+    """
+
+    def __init__(self, in_tree: Mapping[str, PolicyFactory]) -> None:
+        self._in_tree = dict(in_tree)
+
+    def resolve(self, name: str) -> PolicyFactory:
+        """Return the factory of a policy. Raises PluginError for an unknown name and for code that cannot be used."""
+        known = self._in_tree.get(name)
+        if known is not None:
+            return known
+        return _factory(find_class(name, "policy", ENTRY_POINT_GROUP, self._in_tree))
+
+
+def make_policies(
+    settings: Sequence[PolicySettings], registry: PolicyRegistry, cluster: Cluster, seed: int = 0
+) -> tuple[tuple[Policy, float], ...]:
+    """Return the policies of a configuration, in its order, each with its weight.
+
+    Raises InputError with the policy and its field if the policy is not found, fails to construct, refuses its
+    arguments, lacks a member of the contract, or has the name of another one.
+    """
+    made: list[tuple[Policy, float]] = []
+    names: set[str] = set()
+    for written in settings:
+        policy = _made(written, registry, PluginContext(written.args, cluster, seed=seed))
+        if policy.name in names:
+            raise _error(written, f"two policies are called {shown(policy.name)}; leave one out")
+        names.add(policy.name)
+        made.append((policy, written.weight))
+    return tuple(made)
+
+
+def _made(written: PolicySettings, registry: PolicyRegistry, context: PluginContext) -> Policy:
+    try:
+        policy = registry.resolve(written.name)(context)
+        require_name(policy)
+    except InputError as error:
+        raise InputError(error.problem, object=_label(written), path=f".args{error.path}") from error
+    except PodiumError as error:
+        raise _error(written, str(error)) from error
+    except BaseException as error:
+        if not is_failure(error):
+            raise
+        raise _error(written, f"it failed while it was made: {type(error).__name__}: {error}") from error
+    return policy
+
+
+def _factory(made: type[Any]) -> PolicyFactory:
+    """Return a function that makes an instance of a policy class."""
+    lacks = [method for method in methods_of(Policy) if not callable(getattr(made, method, None))]
+    if lacks:
+        raise PluginError(f"class {made.__name__} is no policy: it has no method {' and no method '.join(lacks)}")
+    return maker_of(made, Policy)
+
+
+def _error(written: PolicySettings, problem: str) -> InputError:
+    return InputError(problem, object=_label(written), path=".name")
+
+
+def _label(written: PolicySettings) -> str:
+    return f"policy {written.name}"
+
+
+KUBELET_FILTERS = (
+    "NodeUnschedulable",
+    "NodeName",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodePorts",
+    "NodeResourcesFit",
+    "VolumeRestrictions",
+    "VolumeBinding",
+    "VolumeZone",
+    "DynamicResources",
+    "NodeDeclaredFeatures",
+)
+"""The filter plugins of the profile; it has no score plugins."""
+
+
+def kubelet_runner(cluster: Cluster, registry: Registry) -> Runner:
+    """Return a runner of that profile on a cluster. ``registry`` holds Podium's own plugins."""
+    plugins = [registry.resolve(name)(PluginContext({}, cluster)) for name in KUBELET_FILTERS]
+    profile = Profile(
+        scheduler_name="",
+        pre_filter=[plugin for plugin in plugins if takes_part(plugin, "preFilter")],  # type: ignore[misc]
+        filter=[plugin for plugin in plugins if takes_part(plugin, "filter")],  # type: ignore[misc]
+    )
+    return Runner(profile, cluster)
+
+
+Pair = tuple[str, int]
+"""A movable pod, by uid, and a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A convex, non-negative function of one number: its ``value``, and a ``slope`` (at a bend, of either side).
+
+    It is approximated by tangents: first at the ``knots``, then wherever a solution lies. For integers, and for
+    piecewise linear functions with a knot in each piece, the knots alone make it exact.
+    """
+
+    value: Callable[[float], float]
+    slope: Callable[[float], float]
+    knots: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cost:
+    """``weight`` times a curve of an amount: ``base`` plus what each pod adds by being in a row."""
+
+    curve: Curve
+    added: Mapping[Pair, float]
+    base: float = 0.0
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResourceUse:
+    """A price that is paid once if any of the pairs holds, such as for a node that is in use."""
+
+    pairs: Sequence[Pair]
+    price: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contents:
+    """The cost of a node by its contents, if nothing simpler than a table of all possible contents describes it.
+
+    ``kinds`` maps each pod that may be in the ``row`` to its kind. ``cost`` takes the number of pods of each kind, in
+    the order of ``order``, for combinations that ``fits`` accepts; a combination that fits also fits without one of its
+    pods.
+    """
+
+    row: int
+    kinds: Mapping[str, Hashable]
+    order: Sequence[Hashable]
+    cost: Callable[[tuple[int, ...]], float]
+    fits: Callable[[tuple[int, ...]], bool]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearForm:
+    """An objective as the sum of ``base``, prices of pairs, costs, uses, and contents of nodes.
+
+    ``left_out`` names the parts of the objective that the form lacks. The form must then not exceed the objective, so
+    that a solution is still a lower bound.
+    """
+
+    base: float = 0.0
+    prices: Mapping[Pair, float] = field(default_factory=dict)
+    costs: Sequence[Cost] = ()
+    uses: Sequence[ResourceUse] = ()
+    contents: Sequence[Contents] = ()
+    left_out: tuple[str, ...] = ()
+
+    def value(self, rows: Mapping[str, int]) -> float:
+        """Return the value of the form with the movable pods (by uid) in these rows."""
+
+        def holds(pair: Pair) -> bool:
+            return rows.get(pair[0]) == pair[1]
+
+        total = self.base + sum(price for pair, price in self.prices.items() if holds(pair))
+        total += sum(use.price for use in self.uses if any(map(holds, use.pairs)))
+        for cost in self.costs:
+            amount = cost.base + sum(added for pair, added in cost.added.items() if holds(pair))
+            total += cost.weight * cost.curve.value(amount)
+        for table in self.contents:
+            found = Counter(kind for uid, kind in table.kinds.items() if rows.get(uid) == table.row)
+            total += table.cost(tuple(found[kind] for kind in table.order))
+        return total
+
+
+def sum_of_forms(forms: Sequence[LinearForm]) -> LinearForm:
+    """Return the sum of several forms; parts that any of them leaves out are named once."""
+    prices: dict[Pair, float] = {}
+    for form in forms:
+        for pair, price in form.prices.items():
+            prices[pair] = prices.get(pair, 0.0) + price
+    return LinearForm(
+        sum(form.base for form in forms),
+        prices,
+        [cost for form in forms for cost in form.costs],
+        [use for form in forms for use in form.uses],
+        [contents for form in forms for contents in form.contents],
+        tuple(dict.fromkeys(words for form in forms for words in form.left_out)),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Movables:
+    """The movable pods, by key, then uid, and for each of them (by uid) its possible rows, ascending.
+
+    A pod's own row is always among them. ``picture`` shows the present placement.
+    """
+
+    picture: Picture
+    pods: Sequence[PodRecord]
+    rows: Mapping[str, Sequence[int]]
+
+    def pairs(self, pods: Iterable[PodRecord] | None = None) -> Iterable[tuple[PodRecord, int]]:
+        """Yield each pod (of ``pods``, or of all) with each of its rows."""
+        return ((pod, row) for pod in (self.pods if pods is None else pods) for row in self.rows[pod.uid])
+
+    def staying(self) -> Iterable[PodRecord]:
+        """Return the pods on nodes that cannot move."""
+        return (pod for pod in self.picture.cluster.placed.values() if pod.row >= 0 and pod.uid not in self.rows)
+
+
+@runtime_checkable
+class LinearObjective(Protocol):
+    """A policy that can express its objective as a `LinearForm`.
+
+    It is separate from `Policy`, since few callers need it.
+    """
+
+    def linear(self, movables: Movables) -> LinearForm:
+        """Return the objective as a function of the placement of these pods; all other pods stay where they are."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FilterRule:
+    """An upper bound on the weighted sum of pairs. A bound that is exceeded already may stay exceeded by as much."""
+
+    weights: Mapping[Pair, float]
+    most: float
+
+
+FilterRules = Callable[[Movables, frozenset[str]], Iterable[FilterRule]]
+"""Everything that a filter enforces, as rules for the pods (uids) that it judges."""

@@ -1,9 +1,9 @@
-"""How a rescheduler works, as its configuration says. Times are in nanoseconds."""
+"""The settings of a rescheduler. Times are in nanoseconds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -14,9 +14,9 @@ _MINUTE = 60 * _SECOND
 
 
 class Guidance(Enum):
-    """How an evicted pod's replacement comes to its place.
+    """How an evicted pod's replacement gets to its node.
 
-    EVICT leaves it to its scheduler, whose own scores must send it elsewhere. HINT names the place that was found for
+    EVICT leaves it to the scheduler, whose own scores must choose another node. HINT names the node that was found for
     it. BIND binds it there.
     """
 
@@ -26,11 +26,11 @@ class Guidance(Enum):
 
 
 class Steering(Enum):
-    """What keeps a replacement from coming back to the node that its predecessor left, where nobody guides it.
+    """What keeps a replacement from returning to its predecessor's node, if the rescheduler does not direct it.
 
-    AVOID_LIST: its controller stands on the node's avoid list, which the schedulers heed. SOFT_TAINT: the node has a
-    PreferNoSchedule taint for the time of the move. SCORES_ALONE: nothing; its scheduler must rate another node higher
-    as things are.
+    AVOID_LIST: its controller is on the node's avoid list, which the schedulers respect. SOFT_TAINT: the node has a
+    PreferNoSchedule taint while the move lasts. SCORES_ALONE: nothing; the scheduler's own scores must prefer another
+    node.
     """
 
     AVOID_LIST = "AvoidList"
@@ -39,10 +39,10 @@ class Steering(Enum):
 
 
 class Judgement(Enum):
-    """By what a move is judged.
+    """How a move is judged.
 
-    PLACEMENT: the pod must have somewhere to go. BLIND: nobody asks where it goes, as in the first version of the
-    design; a replacement may stay pending, and hold one unit of its budget.
+    PLACEMENT: the pod must have a node to go to. BLIND: the target is not computed, as in the first version of the
+    design; a replacement may stay pending and hold one unit of its budget.
     """
 
     PLACEMENT = "Placement"
@@ -50,8 +50,8 @@ class Judgement(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """How many pods may be moved, in all and of each node (that they leave), namespace and owner; None: any number."""
+class MoveLimitSettings:
+    """How many pods may be moved: in total, and by source node, namespace and owner; None is unlimited."""
 
     total: int | None = None
     node: int | None = None
@@ -60,15 +60,16 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """Which pods may be touched at all.
+class ReschedulingScope:
+    """The pods that may be moved at all.
 
-    Pods of the namespaces ``included`` (empty: of all) but not ``excluded``, that ``pods`` matches (None: any), on
-    nodes that ``nodes`` matches (None: any). The ``allows_...`` let go what is otherwise left alone: pods of
-    system-critical priority, pods without a controller, pods that keep data on their node, and pods of Jobs that do not
-    say what a move costs them. Of Jobs that do, a pod may lose at most ``max_lost_work_ns``. Pods younger than
-    ``minimum_age_ns`` stay; so do those of a priority that is not below ``priority_below`` (None: any goes), those with
-    claims of volumes or devices where these are spared, and those whose owner has less than ``minimum_replicas``.
+    They are in the namespaces ``included`` (empty: all) but not ``excluded``, match ``pods`` (None: any), and run on
+    nodes that match ``nodes`` (None: any). The ``allows_...`` fields include pods that otherwise stay: those of
+    system-critical priority, those without a controller, those with data on their node, and those of Jobs that do not
+    state what a move costs. Of Jobs that state it, a pod may lose at most ``max_lost_work_ns``. Pods younger than
+    ``minimum_age_ns`` stay. So do pods whose priority is not below ``priority_below`` (None: no bound), pods with
+    claims of volumes or devices if these are spared, and pods whose owner has fewer than ``minimum_replicas``.
+    So do pods of a workload of which a pod was disrupted less than ``undisturbed_ns`` ago, by any component.
     """
 
     included: frozenset[str] = frozenset()
@@ -85,11 +86,12 @@ class Scope:
     minimum_replicas: int = 0
     max_lost_work_ns: int = 10 * _MINUTE
     minimum_age_ns: int = 5 * _MINUTE
+    undisturbed_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class PolicySettings:
-    """A policy by its name, how much its objective counts beside the others', and its own arguments, as written."""
+    """A policy by name, the weight of its objective, and its own arguments as written."""
 
     name: str
     weight: float = 1.0
@@ -100,13 +102,13 @@ class PolicySettings:
 class ReschedulerSettings:
     """What a rescheduler may do, and how eagerly.
 
-    Every ``interval_ns`` it looks for moves. One is worth it where the objective falls by ``threshold`` for each pod.
-    ``in_flight`` are limits for moves under way, from the eviction until the replacement is ready; ``hourly`` for those
-    of the last hour; ``without_budget`` for moves under way of pods that no budget protects. Of what each budget
-    allows, ``budget_reserve`` disruptions are left, or that share of what it allows with all pods up, whichever is
-    more.
+    It looks for moves every ``interval_ns``. A move is worthwhile if the objective falls by ``threshold`` for each pod.
+    ``in_flight`` limits moves under way, from the eviction until the replacement is ready; ``hourly`` limits those of
+    the last hour; ``without_budget`` limits moves under way of pods without a budget. Of what each budget allows,
+    ``budget_reserve`` disruptions are left to others, or that share of what it allows with all pods healthy, whichever
+    is more.
 
-    A move that is not over after ``move_timeout_ns`` counts no longer as under way. Where a replacement came back to
+    A move that is not complete after ``move_timeout_ns`` no longer counts as under way. If a replacement returned to
     the node that its predecessor was evicted from, that owner's pods there are left alone for ``cool_down_ns``.
     ``max_trials`` limits how many moves are tried each time. ``goes_first``: replacements go to the front of their
     scheduler's queue. ``is_paused`` stops all evictions.
@@ -115,12 +117,12 @@ class ReschedulerSettings:
     policies: tuple[PolicySettings, ...]
     interval_ns: int = _MINUTE
     threshold: float = 0.5
-    in_flight: Limits = Limits(total=5, node=1, namespace=2, owner=1)
-    hourly: Limits = Limits(total=60, node=10, namespace=20, owner=4)
-    without_budget: Limits = Limits(total=2, namespace=1, owner=1)
+    in_flight: MoveLimitSettings = MoveLimitSettings(total=5, node=1, namespace=2, owner=1)
+    hourly: MoveLimitSettings = MoveLimitSettings(total=60, node=10, namespace=20, owner=4)
+    without_budget: MoveLimitSettings = MoveLimitSettings(total=2, namespace=1, owner=1)
     budget_reserve: int = 1
     budget_reserve_share: float = 0.5
-    scope: Scope = Scope()
+    scope: ReschedulingScope = ReschedulingScope()
     guidance: Guidance = Guidance.EVICT
     steering: Steering = Steering.AVOID_LIST
     judgement: Judgement = Judgement.PLACEMENT
@@ -129,3 +131,41 @@ class ReschedulerSettings:
     cool_down_ns: int = 60 * _MINUTE
     max_trials: int = 200
     is_paused: bool = False
+
+
+class Aggressiveness(Enum):
+    """How eagerly pods are moved; each level is a full set of numbers, any of which may be overridden."""
+
+    CAUTIOUS = "Cautious"
+    MODERATE = "Moderate"
+    BOLD = "Bold"
+
+
+_CAUTIOUS = ReschedulerSettings(policies=())
+
+SETTINGS_OF: Mapping[Aggressiveness, ReschedulerSettings] = {
+    Aggressiveness.CAUTIOUS: _CAUTIOUS,
+    Aggressiveness.MODERATE: replace(
+        _CAUTIOUS,
+        interval_ns=30 * _SECOND,
+        threshold=0.25,
+        in_flight=MoveLimitSettings(total=20, node=3, namespace=8, owner=2),
+        hourly=MoveLimitSettings(total=240, node=40, namespace=80, owner=12),
+        without_budget=MoveLimitSettings(total=8, namespace=3, owner=1),
+        budget_reserve=1,
+        budget_reserve_share=0.25,
+        max_trials=500,
+    ),
+    Aggressiveness.BOLD: replace(
+        _CAUTIOUS,
+        interval_ns=10 * _SECOND,
+        threshold=0.1,
+        in_flight=MoveLimitSettings(total=100, node=10, namespace=40, owner=10),
+        hourly=MoveLimitSettings(total=2_000, node=200, namespace=800, owner=100),
+        without_budget=MoveLimitSettings(total=40, namespace=15, owner=4),
+        budget_reserve=0,
+        budget_reserve_share=0.0,
+        max_trials=2_000,
+    ),
+}
+"""The numbers of each level, without policies. Cautious is the default."""

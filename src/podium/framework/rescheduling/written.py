@@ -1,24 +1,149 @@
-"""The fields of a ReschedulerConfiguration as they are written, and the settings that they come to."""
+"""The fields of a ReschedulerConfiguration as written, and their conversion to settings."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 from podium.api.errors import InputError, shown
-from podium.framework.rescheduling.aggressiveness import SETTINGS_OF, Aggressiveness
+from podium.api.meta import Int32
+from podium.api.names import label_name_problem
+from podium.api.selectors import Requirement, Selector, requirement_problem
+from podium.api.times import parse_duration
 from podium.framework.rescheduling.settings import (
+    SETTINGS_OF,
+    Aggressiveness,
     Guidance,
     Judgement,
-    Limits,
+    MoveLimitSettings,
     PolicySettings,
     ReschedulerSettings,
+    ReschedulingScope,
     Steering,
 )
-from podium.framework.rescheduling.written_scope import Span, WrittenScope, scope_of, span_ns
-from podium.framework.settings.strict import Strict
+from podium.framework.settings.arguments import Strict
+
+Span = str | int | float
+"""A duration as written; a bare number counts seconds."""
+
+Allowance = Literal["SystemCriticalPods", "PodsWithoutController", "LocalStorage", "WorkInProgress"]
+Sparing = Literal["PodsWithVolumeClaims", "PodsWithDeviceClaims"]
+
+
+class WrittenRequirement(Strict, frozen=True, kw_only=True):
+    """A condition on a label."""
+
+    key: str
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    values: tuple[str, ...] = ()
+
+
+class WrittenSelector(Strict, frozen=True, kw_only=True):
+    """A label selector (meta/v1 LabelSelector) in which an unknown field is an error."""
+
+    match_labels: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it for each instance
+    match_expressions: tuple[WrittenRequirement, ...] = ()
+
+
+class WrittenNamespaces(Strict, frozen=True, kw_only=True):
+    """Namespaces by name; without ``exclude``, kube-system is excluded unless it is included by name."""
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] | None = None
+
+
+class WrittenScope(Strict, frozen=True, kw_only=True):
+    """See `ReschedulingScope`; None is the default."""
+
+    namespaces: WrittenNamespaces = WrittenNamespaces()
+    pod_selector: WrittenSelector | None = None
+    node_selector: WrittenSelector | None = None
+    allow: tuple[Allowance, ...] = ()
+    spare: tuple[Sparing, ...] = ()
+    priority_below: Int32 | None = None
+    minimum_replicas: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
+    minimum_age: Span | None = None
+    undisturbed_for: Span | None = None
+    max_lost_work: Span | None = None
+
+
+def scope_of(written: WrittenScope, usual: ReschedulingScope, path: str) -> ReschedulingScope:
+    """Return the scope that the fields at a path stand for. Raises InputError for an invalid field."""
+    included, excluded = _namespaces(written.namespaces, usual.excluded, f"{path}.namespaces")
+    return replace(
+        usual,
+        included=included,
+        excluded=excluded,
+        pods=label_selector(written.pod_selector, f"{path}.podSelector"),
+        nodes=label_selector(written.node_selector, f"{path}.nodeSelector"),
+        allows_system_critical="SystemCriticalPods" in written.allow,
+        allows_bare_pods="PodsWithoutController" in written.allow,
+        allows_local_storage="LocalStorage" in written.allow,
+        allows_work_in_progress="WorkInProgress" in written.allow,
+        spares_volume_claims="PodsWithVolumeClaims" in written.spare,
+        spares_device_claims="PodsWithDeviceClaims" in written.spare,
+        priority_below=written.priority_below,
+        minimum_replicas=written.minimum_replicas,
+        max_lost_work_ns=span_ns(written.max_lost_work, usual.max_lost_work_ns, f"{path}.maxLostWork", least=0),
+        undisturbed_ns=span_ns(written.undisturbed_for, usual.undisturbed_ns, f"{path}.undisturbedFor", least=0),
+        minimum_age_ns=span_ns(written.minimum_age, usual.minimum_age_ns, f"{path}.minimumAge", least=0),
+    )
+
+
+def span_ns(written: Span | None, usual: int, path: str, *, least: int = 1) -> int:
+    """Return a duration in nanoseconds, at least ``least``; None stands for the default. Raises InputError."""
+    if written is None:
+        return usual
+    try:
+        duration_ns = parse_duration(written)
+    except ValueError as error:
+        raise InputError(str(error), path=path) from None
+    if duration_ns < least:
+        raise InputError(f"{shown(written)} is too short; write {'more than 0s' if least else '0s or more'}", path=path)
+    return duration_ns
+
+
+def _namespaces(written: WrittenNamespaces, usual: frozenset[str], path: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the included and the excluded namespaces; none is both."""
+    included = names_of(written.include, f"{path}.include")
+    if written.exclude is None:
+        return included, usual - included
+    excluded = names_of(written.exclude, f"{path}.exclude")
+    both = sorted(included & excluded)
+    if both:
+        raise InputError(f"{shown(both[0])} is also included; leave it out of one of the two", path=f"{path}.exclude")
+    return included, excluded
+
+
+def names_of(names: tuple[str, ...], path: str) -> frozenset[str]:
+    """Return the namespaces in a list at a path. Raises InputError for an invalid name."""
+    for position, name in enumerate(names):
+        problem = label_name_problem(name)
+        if problem is not None:
+            raise InputError(problem, path=f"{path}[{position}]")
+    return frozenset(names)
+
+
+def label_selector(written: WrittenSelector | None, path: str) -> Selector | None:
+    """Return the selector at a path, None if there is none. Raises InputError for an invalid condition."""
+    if written is None:
+        return None
+    requirements: list[Requirement] = []
+    for key, value in written.match_labels.items():
+        problem = requirement_problem(key, "In", (value,))
+        if problem is not None:
+            raise InputError(problem[1], path=f"{path}.matchLabels")
+        requirements.append(Requirement(key, "In", (value,)))
+    for position, condition in enumerate(written.match_expressions):
+        problem = requirement_problem(condition.key, condition.operator, condition.values)
+        if problem is not None:
+            raise InputError(problem[1], path=f"{path}.matchExpressions[{position}].{problem[0]}")
+        requirements.append(Requirement(condition.key, condition.operator, condition.values))
+    return Selector(tuple(requirements))
+
 
 DEFAULT_POLICIES = (
     "RepairViolations",
@@ -27,11 +152,10 @@ DEFAULT_POLICIES = (
     "MoveToUnderusedNodes",
     "SatisfyPreferences",
 )
-"""The policies that are on where a configuration lists none, in the order of their turns.
+"""The policies that are enabled if a configuration lists none, in order.
 
-Those of the design's first version, and those that act only where somebody has announced something, or where a pod is
-badly off as it is. What shifts pods for the sake of others, or for their age, is on where a configuration says so.
-"""
+They are those of the design's first version, and those that act only on announcements or for pods that fare badly.
+Policies that move pods for the benefit of others, or for their age, must be enabled explicitly."""
 
 UNLIMITED = "Unlimited"
 
@@ -43,7 +167,7 @@ T = TypeVar("T")
 
 
 class WrittenPolicy(Strict, frozen=True, kw_only=True):
-    """A policy that is on, unless it says otherwise; its arguments are for itself to read."""
+    """A policy, enabled unless it says otherwise; it reads its arguments itself."""
 
     name: str
     enabled: bool = True
@@ -52,7 +176,7 @@ class WrittenPolicy(Strict, frozen=True, kw_only=True):
 
 
 class WrittenLimits(Strict, frozen=True, kw_only=True):
-    """Numbers of pods, or Unlimited; None is what the aggressiveness says."""
+    """Numbers of pods, or Unlimited; None is the aggressiveness level's number."""
 
     total: _Count | str | None = None
     node: _Count | str | None = None
@@ -69,14 +193,14 @@ class WrittenLimitSets(Strict, frozen=True, kw_only=True):
 
 
 class WrittenBudgets(Strict, frozen=True, kw_only=True):
-    """What is left of what each budget allows."""
+    """The share of each budget's allowance that is left to others."""
 
     reserve: _Count | None = None
     reserve_share: Annotated[float, Meta(ge=0, le=1)] | None = None
 
 
 class Written(Strict, frozen=True, kw_only=True):
-    """All that may be set; None is what the aggressiveness says."""
+    """All settings; None is the aggressiveness level's value."""
 
     aggressiveness: Literal["Cautious", "Moderate", "Bold"] = "Cautious"
     paused: bool = False
@@ -96,7 +220,7 @@ class Written(Strict, frozen=True, kw_only=True):
 
 
 def settings_of(written: Written) -> ReschedulerSettings:
-    """The settings that the fields come to. Raises InputError with the field's path for what is wrong in them."""
+    """Return the settings that the fields stand for. Raises InputError with the path of an invalid field."""
     usual = SETTINGS_OF[Aggressiveness(written.aggressiveness)]
     limits, budgets = written.limits, written.budgets
     return ReschedulerSettings(
@@ -124,8 +248,8 @@ def _given(value: T | None, usual: T) -> T:
     return usual if value is None else value
 
 
-def _limits(written: WrittenLimits, usual: Limits, path: str) -> Limits:
-    return Limits(
+def _limits(written: WrittenLimits, usual: MoveLimitSettings, path: str) -> MoveLimitSettings:
+    return MoveLimitSettings(
         total=_limit(written.total, usual.total, f"{path}.total"),
         node=_limit(written.node, usual.node, f"{path}.node"),
         namespace=_limit(written.namespace, usual.namespace, f"{path}.namespace"),
@@ -142,7 +266,7 @@ def _limit(value: int | str | None, usual: int | None, path: str) -> int | None:
 
 
 def _policies(written: tuple[WrittenPolicy, ...] | None) -> tuple[PolicySettings, ...]:
-    """Those that are on, in their order; each name once."""
+    """Return the enabled policies, in order; each name occurs once."""
     if written is None:
         return tuple(PolicySettings(name) for name in DEFAULT_POLICIES)
     if len(written) > _MOST_POLICIES:

@@ -1,1 +1,1 @@
-"""What a KubeSchedulerConfiguration says, and the profiles that are built from it."""
+"""The content of a KubeSchedulerConfiguration, and the profiles that are built from it."""

@@ -1,28 +1,44 @@
-"""A plugin's own arguments, from ``pluginConfig`` of the configuration."""
+"""A plugin's arguments, from ``pluginConfig`` of the configuration."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
+
+import msgspec
 
 from podium.api.errors import InputError, shown
-from podium.framework.settings.strict import Strict, read_strictly
+from podium.api.reading import read
+
+
+class Strict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """The base of configuration structs: immutable, camelCase on the wire, unknown fields refused."""
+
+
+def read_strictly(raw: Mapping[str, Any], type_: type[T]) -> T:
+    """Return a document of dicts, lists and scalars, without nulls, as a value of ``type_``.
+
+    Raises InputError with the field's path, what is wrong with it and what would be right.
+    """
+    value: T = read(dict(raw), cast("Any", type_))
+    return value
+
 
 T = TypeVar("T")
 
 
 class Arguments(Strict, frozen=True, kw_only=True):
-    """The base of a plugin's arguments: give every field its default, as upstream's defaults.go does.
+    """The base of a plugin's arguments: every field has a default, as in upstream's defaults.go.
 
-    A ``__post_init__`` that raises ValueError says what a type cannot.
+    A ``__post_init__`` that raises ValueError checks what a type cannot express.
     """
 
 
 def read_arguments(args: Mapping[str, Any], type_: type[T], plugin: str) -> T:
-    """The arguments of ``plugin`` as a value of ``type_``, best a subclass of `Arguments`.
+    """Return the arguments of ``plugin`` as a value of ``type_``, preferably a subclass of `Arguments`.
 
-    Where they say by their ``kind`` what they are, it has to be the plugin's name with Args. Raises InputError that
-    names the plugin and the field's path within the arguments.
+    A ``kind`` in them must be the plugin's name with Args. Raises InputError that names the plugin and the field's path
+    within the arguments.
     """
     kind = args.get("kind", f"{plugin}Args")
     if kind != f"{plugin}Args":

@@ -1,24 +1,161 @@
-"""What a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1) says, read strictly and checked.
+"""The strict reader of KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1), its plugin sets.
 
 Source: staging/src/k8s.io/kube-scheduler/config/v1/types.go for the fields, pkg/scheduler/apis/config/v1/defaults.go
-for their defaults, pkg/scheduler/apis/config/validation for the checks. Stricter than upstream: a weight of 0, which
-there silently means 1, is refused.
+for their defaults, pkg/scheduler/apis/config/validation for the checks. It is stricter than upstream: a weight of 0,
+which silently means 1 there, is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
+from podium.api.basis import MOST_NAMES, Caveat
 from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document, load_files
-from podium.framework.settings.extenders import Extender, check_extenders, ignored_resources
-from podium.framework.settings.plugin_set import ALL, Plugins
-from podium.framework.settings.strict import Strict, read_strictly
+from podium.api.versions.gates import Gate
+from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.framework.extenders import ExtenderSettings, check_extenders, ignored_resources
+from podium.framework.settings.arguments import Strict, read_strictly
+
+ALL = "*"
+
+USUAL_WEIGHTS = {"NodePreferAvoidPods": 10_000}
+"""The default weights of plugins for which it is not 1: more than all others together."""
+
+
+class PluginEntry(Strict, frozen=True, kw_only=True):
+    """A plugin by name. ``weight`` applies to score only; None means the plugin's default weight."""
+
+    name: str
+    weight: Annotated[int, Meta(ge=1, le=2**31 - 1)] | None = None
+
+
+class PluginSet(Strict, frozen=True, kw_only=True):
+    """The plugins enabled in addition to the defaults, and the disabled defaults (``*``: all of them)."""
+
+    enabled: tuple[PluginEntry, ...] = ()
+    disabled: tuple[PluginEntry, ...] = ()
+
+    def names(self) -> list[str]:
+        """Return the names of the enabled plugins in order."""
+        return [entry.name for entry in self.enabled]
+
+    def merged_with(self, custom: PluginSet) -> PluginSet:
+        """Return this set of defaults with the changes of ``custom``.
+
+        A disabled default is removed; one that is enabled again is replaced in its place, with its weight; further
+        plugins are appended.
+        """
+        disabled = {entry.name for entry in (*self.disabled, *custom.disabled)}
+        entries = {entry.name: entry for entry in self.enabled if not disabled & {ALL, entry.name}}
+        entries.update((entry.name, entry) for entry in custom.enabled)
+        return PluginSet(enabled=tuple(entries.values()), disabled=(*custom.disabled, *self.disabled))
+
+    def expanded(self, multi_point: PluginSet, takes_part: Callable[[str], bool]) -> list[str]:
+        """Return the plugins of one extension point in order, with this as its own set.
+
+        A plugin of ``multi_point`` is included if it ``takes_part`` and is not disabled here. Plugins that are also
+        enabled here come first, in this set's order; then the others of multi_point; then those enabled here only.
+        """
+        own = self.names()
+        disabled = {entry.name for entry in self.disabled}
+        if ALL in disabled:
+            return own
+        spread = [name for name in multi_point.names() if name not in disabled and takes_part(name)]
+        again = [name for name in own if name in spread]
+        return again + [name for name in spread if name not in own] + [name for name in own if name not in spread]
+
+
+class Plugins(Strict, frozen=True, kw_only=True):
+    """The plugin sets of all extension points."""
+
+    pre_enqueue: PluginSet = PluginSet()
+    queue_sort: PluginSet = PluginSet()
+    pre_filter: PluginSet = PluginSet()
+    filter: PluginSet = PluginSet()
+    post_filter: PluginSet = PluginSet()
+    pre_score: PluginSet = PluginSet()
+    score: PluginSet = PluginSet()
+    reserve: PluginSet = PluginSet()
+    permit: PluginSet = PluginSet()
+    pre_bind: PluginSet = PluginSet()
+    bind: PluginSet = PluginSet()
+    post_bind: PluginSet = PluginSet()
+    multi_point: PluginSet = PluginSet()
+
+    def sets(self) -> dict[str, PluginSet]:
+        """Return all sets by the configuration's name of their extension point, including multiPoint."""
+        return {point: getattr(self, field) for point, field in FIELDS.items()}
+
+    def merged_with(self, custom: Plugins) -> Plugins:
+        """Return these defaults with the changes of ``custom``, set by set."""
+        return Plugins(**{field: getattr(self, field).merged_with(getattr(custom, field)) for field in FIELDS.values()})
+
+    def names(self) -> list[str]:
+        """Return the name of every enabled plugin once; those of multiPoint first."""
+        return list(dict.fromkeys(name for some in (self.multi_point, *self.sets().values()) for name in some.names()))
+
+    def score_weight(self, name: str) -> int:
+        """Return the weight of a plugin at score; the score set takes precedence over multiPoint.
+
+        A plugin without a configured weight has weight 1, unless `USUAL_WEIGHTS` has another.
+        """
+        entry = next(each for each in (*self.score.enabled, *self.multi_point.enabled) if each.name == name)
+        return entry.weight or USUAL_WEIGHTS.get(name, 1)
+
+
+FIELDS = {field.encode_name: field.name for field in msgspec.structs.fields(Plugins)}
+"""The fields of `Plugins` (and, except for multiPoint, of a profile) by the names of the extension points."""
+
+
+_GATED = {"DynamicResources": Gate.DRA, "NodeDeclaredFeatures": Gate.NODE_DECLARED_FEATURES}
+
+
+@cache
+def default_plugins(release: Release) -> Plugins:
+    """Return the default plugins of a version.
+
+    GangScheduling is not among them, as its feature gates are off by default. NodePreferAvoidPods, which kube-scheduler
+    no longer has, has no effect unless a node has an avoid list.
+    """
+    weights = {
+        "SchedulingGates": None,
+        "PrioritySort": None,
+        "NodeUnschedulable": None,
+        "NodeName": None,
+        "TaintToleration": 3,
+        "NodeAffinity": 2,
+        "NodePorts": None,
+        "NodeResourcesFit": 1,
+        "VolumeRestrictions": None,
+        "NodeVolumeLimits": None,
+        "VolumeBinding": None,
+        "VolumeZone": None,
+        "PodTopologySpread": 2,
+        "InterPodAffinity": 2,
+        # Before DefaultPreemption: taking devices from an unused claim is better than evicting a pod.
+        "DynamicResources": 2,
+        "DefaultPreemption": None,
+        "NodeResourcesBalancedAllocation": 1,
+        "ImageLocality": 1,
+        "NodePreferAvoidPods": USUAL_WEIGHTS["NodePreferAvoidPods"],
+        "DefaultBinder": None,
+        "NodeDeclaredFeatures": None,
+    }
+    there = (name for name in weights if name not in _GATED or release.enabled(_GATED[name]))
+    entries = tuple(PluginEntry(name=name, weight=weights[name]) for name in there)
+    return Plugins(multi_point=PluginSet(enabled=entries))
+
+
+DEFAULT_PLUGINS = default_plugins(DEFAULT_RELEASE)
+"""The default plugins of v1.36."""
+
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 KIND = "KubeSchedulerConfiguration"
@@ -41,9 +178,9 @@ class PluginConfig(Strict, frozen=True, kw_only=True):
 
 
 class ProfileConfiguration(Strict, frozen=True, kw_only=True):
-    """A profile as written: what it changes about the default plugins, and their arguments.
+    """A profile as written: its changes to the default plugins, and their arguments.
 
-    ``percentage_of_nodes_to_score`` None looks at every node, 0 takes kube-scheduler's share for the cluster's size.
+    ``percentage_of_nodes_to_score`` None considers every node, 0 uses kube-scheduler's share for the cluster's size.
     """
 
     scheduler_name: str = ""
@@ -53,7 +190,7 @@ class ProfileConfiguration(Strict, frozen=True, kw_only=True):
 
 
 class LeaderElectionConfiguration(Strict, frozen=True, kw_only=True):
-    """How a scheduler of several comes to lead; what is "" or None is not said (component-base's config/v1alpha1)."""
+    """The leader election of a scheduler; "" and None mean unset (component-base's config/v1alpha1)."""
 
     leader_elect: bool | None = None
     lease_duration: str = ""
@@ -65,7 +202,7 @@ class LeaderElectionConfiguration(Strict, frozen=True, kw_only=True):
 
 
 class ClientConnectionConfiguration(Strict, frozen=True, kw_only=True):
-    """How the API server is reached; what is "" or 0 is not said."""
+    """The connection to the API server; "" and 0 mean unset."""
 
     kubeconfig: str = ""
     accept_content_types: str = ""
@@ -79,17 +216,17 @@ _ELECTION, _CONNECTION = LeaderElectionConfiguration(), ClientConnectionConfigur
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """The settings of a scheduler. Every profile has a name of its own; ``source`` is the file, or "".
+    """The settings of a scheduler. Every profile has a distinct name; ``source`` is the file, or "".
 
-    ``parallelism`` is kept for those who show the configuration; no decision depends on it. After
-    ``max_futile_preemptions`` in a row a pod waits before it preempts again; with 0, as in kube-scheduler, none waits.
+    ``parallelism`` is kept for output; no decision depends on it. After ``max_futile_preemptions`` in a row a pod waits
+    before it preempts again; with 0, as in kube-scheduler, it does not wait.
 
-    ``nomination_clearing`` says which nominations end for a more important pod. AllLower is kube-scheduler's: who
-    preempts clears all lower nominations of the node. Unfit looks at them whenever the node has less room for them,
-    or is gone, clears those that no longer fit, and tries their pods again.
-    ``extenders`` are called by nobody here: who decides without them must say so. ``leader_election`` and
-    ``client_connection`` are for whoever runs the scheduler at a cluster. ``classes`` are plugins that a program handed
-    over, by the names that profiles have for them (`podium.framework.settings.handed_over`).
+    ``nomination_clearing`` selects the nominations that end for a more important pod. AllLower is kube-scheduler's: a
+    preemptor clears all lower nominations of the node. Unfit checks them whenever the node has less room for them or is
+    gone, clears those that no longer fit, and retries their pods. ``extenders`` are not called from here: a caller that
+    decides without them must say so. ``leader_election`` and ``client_connection`` are for programs that run the
+    scheduler on a cluster. ``classes`` are plugins that a program passed in, by their names in profiles
+    (`podium.framework.settings.configuration`).
     """
 
     source: str
@@ -99,14 +236,14 @@ class Configuration:
     profiles: tuple[ProfileConfiguration, ...]
     max_futile_preemptions: int = 0
     nomination_clearing: NominationClearing = "AllLower"
-    extenders: tuple[Extender, ...] = ()
+    extenders: tuple[ExtenderSettings, ...] = ()
     leader_election: LeaderElectionConfiguration = _ELECTION
     client_connection: ClientConnectionConfiguration = _CONNECTION
     classes: tuple[tuple[str, type[Any]], ...] = ()
 
 
 class _Written(Strict, frozen=True, kw_only=True):
-    """The document. What concerns a running process alone must have its right type, and is not looked at further."""
+    """The document. Fields that concern only a running process are checked for their type alone."""
 
     api_version: str
     kind: str
@@ -117,7 +254,7 @@ class _Written(Strict, frozen=True, kw_only=True):
     max_futile_preemptions: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
     nomination_clearing: NominationClearing = "AllLower"
     profiles: tuple[ProfileConfiguration, ...] = ()
-    extenders: tuple[Extender, ...] = ()
+    extenders: tuple[ExtenderSettings, ...] = ()
     leader_election: LeaderElectionConfiguration = LeaderElectionConfiguration()
     client_connection: ClientConnectionConfiguration = ClientConnectionConfiguration()
     metrics_bind_address: str = ""
@@ -128,13 +265,16 @@ class _Written(Strict, frozen=True, kw_only=True):
 
 
 def load_configuration(path: str) -> Configuration:
-    """The configuration in a file of YAML or JSON ("-": standard input) that holds nothing else. Raises InputError."""
+    """Return the configuration in a YAML or JSON file ("-": standard input) that holds nothing else.
+
+    Raises InputError.
+    """
     document = load_document(path)
     return read_configuration(document.raw, document.source)
 
 
 def load_document(path: str) -> Document:
-    """The one object in such a file, which has yet to be read as a configuration. Raises InputError."""
+    """Return the one object in such a file, not yet read as a configuration. Raises InputError."""
     documents = load_files([path])
     if len(documents) != 1:
         source = documents[0].source if documents else path
@@ -143,9 +283,9 @@ def load_document(path: str) -> Document:
 
 
 def read_configuration(raw: Mapping[str, Any], source: str) -> Configuration:
-    """The configuration in a document of dicts, lists and scalars, without nulls.
+    """Return the configuration in a document of dicts, lists and scalars, without nulls.
 
-    Raises InputError, with ``source`` and the field's path, for anything that is not right in it.
+    Raises InputError with ``source`` and the field's path for any invalid field.
     """
     try:
         _require_kind(raw)
@@ -175,12 +315,12 @@ def read_configuration(raw: Mapping[str, Any], source: str) -> Configuration:
 
 
 def default_configuration() -> Configuration:
-    """The configuration of somebody who configures nothing: one profile, default-scheduler."""
+    """Return the default configuration: one profile, default-scheduler."""
     return read_configuration({"apiVersion": API_VERSION, "kind": KIND}, "")
 
 
 def _require_kind(raw: Mapping[str, Any]) -> None:
-    """Raise for a document of another kind, so that its fields are not called unknown instead."""
+    """Raise InputError for a document of another kind, so that its fields are not reported as unknown instead."""
     if not isinstance(raw, Mapping):
         raise InputError(f"must be an object of kind {KIND}, not {shown(raw)}")
     for key, wanted in (("kind", KIND), ("apiVersion", API_VERSION)):
@@ -197,7 +337,10 @@ def _require_backoff_order(written: _Written) -> None:
 
 
 def _with_defaults(written: _Written) -> tuple[ProfileConfiguration, ...]:
-    """The profiles, at least one; a single one needs no name, and the global percentage stands in for a missing one."""
+    """Return the profiles, at least one.
+
+    A single profile needs no name, and the global percentage replaces a missing one.
+    """
     profiles = written.profiles or (ProfileConfiguration(),)
     name = DEFAULT_SCHEDULER_NAME if len(profiles) == 1 else ""
     return tuple(
@@ -213,7 +356,7 @@ def _with_defaults(written: _Written) -> tuple[ProfileConfiguration, ...]:
 
 
 def _leaving_out(profile: ProfileConfiguration, resources: list[str]) -> ProfileConfiguration:
-    """The profile whose NodeResourcesFit leaves ``resources`` to extenders, whatever its arguments left out before."""
+    """Return the profile with ``resources`` added to those that NodeResourcesFit leaves to extenders."""
     if not resources:
         return profile
     args = {config.name: config.args for config in profile.plugin_config}
@@ -251,3 +394,107 @@ def _require_own_names(profiles: tuple[ProfileConfiguration, ...]) -> None:
         if name in seen:
             raise InputError(f"{shown(name)} is also the name of .profiles[{seen[name]}]; choose another", path=path)
         seen[name] = number
+
+
+def with_plugins(configuration: Configuration, plugins: Iterable[type[Any]], taken: Collection[str]) -> Configuration:
+    """Return the configuration with these classes as plugins.
+
+    Profiles know a class by its ``name``, or by the name of the class. A class that no profile enables or disables
+    under that name is enabled in all of them at multiPoint, after all others; weights, arguments and extension points
+    can therefore be configured. Raises InputError for an object that is no class, for duplicate names, and for a name
+    in ``taken``.
+    """
+    classes = dict(configuration.classes)
+    added: list[str] = []
+    for place, made in enumerate(plugins):
+        path = f"plugins[{place}]"
+        if not isinstance(made, type):
+            raise InputError(f"{shown(made)} is no class; the class itself is needed", path=path)
+        name = _name_of(made)
+        if name in taken:
+            raise InputError(f"{made.__name__} has the name of Podium's own plugin {name}; choose another", path=path)
+        if name in classes:
+            raise InputError(f"two plugins are called {shown(name)}; choose another name", path=path)
+        classes[name] = made
+        added.append(name)
+    profiles = tuple(_enabling(profile, added) for profile in configuration.profiles)
+    return replace(configuration, profiles=profiles, classes=tuple(classes.items()))
+
+
+def _name_of(made: type[Any]) -> str:
+    stated: object = getattr(made, "name", None)
+    # A class may inherit a property from a protocol, which is not a name.
+    return stated if isinstance(stated, str) and stated else made.__name__
+
+
+def _enabling(profile: ProfileConfiguration, names: Iterable[str]) -> ProfileConfiguration:
+    plugins = profile.plugins
+    known = {entry.name for each in plugins.sets().values() for entry in (*each.enabled, *each.disabled)}
+    further = tuple(PluginEntry(name=name) for name in names if name not in known)
+    multi_point = PluginSet(enabled=(*plugins.multi_point.enabled, *further), disabled=plugins.multi_point.disabled)
+    return msgspec.structs.replace(profile, plugins=msgspec.structs.replace(plugins, multi_point=multi_point))
+
+
+# By plugin, the arguments that kube-scheduler lacks, with the value that stands for its behavior.
+_ARGUMENTS: dict[str, dict[str, object]] = {
+    "DefaultPreemption": {
+        "bindFirst": False,
+        "budgets": "Count",
+        "equalPriorityOrder": "StartTime",
+        "equalPriorityPreemption": False,
+        "minimumRunningTime": "0s",
+        "spareMirrorPods": False,
+        "victimCost": "Upstream",
+        "acrossNodes": False,
+        "keepAffinityPartners": False,
+        "includeDependents": False,
+        "wholeGroups": False,
+    },
+    "GangScheduling": {
+        "preemption": True,
+        "releaseAfter": "5m",
+        "scheduleTimeout": "5m",
+        "maxArrangementSteps": 0,
+    },
+    "InterPodAffinity": {"nominatedPodsRepel": False},
+}
+
+
+def sampling_as_upstream(configuration: Configuration) -> Configuration:
+    """Return the configuration with kube-scheduler's percentage of nodes to score in profiles that have none."""
+    profiles = (
+        msgspec.structs.replace(profile, percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score or 0)
+        for profile in configuration.profiles
+    )
+    return replace(configuration, profiles=tuple(profiles))
+
+
+def upstream_departures(configuration: Configuration) -> tuple[Caveat, ...]:
+    """Return the caveats of an answer that depends on Podium's own settings; () if there are none.
+
+    Source of the comparison: docs/differences.md.
+    """
+    names = tuple(dict.fromkeys(_settings(configuration)))
+    if not names:
+        return ()
+    message = f"settings that kube-scheduler does not have: {', '.join(names)}"
+    return (Caveat("own-settings", message, len(names), names[:MOST_NAMES]),)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _settings(configuration: Configuration) -> Iterator[str]:
+    if configuration.max_futile_preemptions:
+        yield f"maxFutilePreemptions: {configuration.max_futile_preemptions}"
+    if configuration.nomination_clearing != "AllLower":
+        yield f"nominationClearing: {configuration.nomination_clearing}"
+    for profile in configuration.profiles:
+        for plugin in profile.plugin_config:
+            usual = _ARGUMENTS.get(plugin.name, {})
+            for name, value in plugin.args.items():
+                if name in usual and value != usual[name]:
+                    yield f"{name}: {_shown(value)} of {plugin.name}"

@@ -1,1 +1,1 @@
-"""DynamicResources: pods get the devices that they claim."""
+"""DynamicResources: allocation of devices to claims."""

@@ -1,44 +1,60 @@
-"""The search for devices: claim by claim, request by request, device by device, the first solution is taken.
+"""The search for devices by claim, request and device; the first solution is taken.
 
-Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, the allocator that
-kube-scheduler v1.36 runs with the gates that are on by default. It differs in one thing: the search counts its steps,
-where upstream's looks at the clock.
+Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, the allocator of
+kube-scheduler v1.36 with the gates on by default. One difference: this search counts steps, upstream measures time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
+from podium.api.devices import Device, DeviceTaint, ResourceSlice
+from podium.api.meta import Raw, plain
 from podium.api.node import Node
-from podium.api.resource_claims import MOST_RESULTS, AllocationResult, ResourceClaim
-from podium.cluster.allocated_devices import DeviceID
-from podium.cluster.devices import Devices
-from podium.plugins.dynamic_resources.capacity import consumed, fits
-from podium.plugins.dynamic_resources.constraints import Constraint
-from podium.plugins.dynamic_resources.counters import CounterBook
-from podium.plugins.dynamic_resources.errors import AllocationError, NodeAllocationError, TooManyStepsError
-from podium.plugins.dynamic_resources.pools import Candidate, gather_pools
-from podium.plugins.dynamic_resources.requests import Reader, Wanted, WantedClaim
-from podium.plugins.dynamic_resources.results import Taken, result_of
-from podium.plugins.dynamic_resources.selectors import Selectors
-from podium.plugins.dynamic_resources.taints import is_kept_away
+from podium.api.quantity import parse_quantity
+from podium.api.resource_claims import (
+    MOST_RESULTS,
+    AllocatedDevices,
+    AllocationResult,
+    DeviceResult,
+    DeviceToleration,
+    ResourceClaim,
+)
+from podium.api.selectors import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from podium.cluster.devices import DeviceID, Devices, DevicesInUse
+from podium.plugins.dynamic_resources.pools import CandidateDevice, Counters, Pool, gather_pools
+from podium.plugins.dynamic_resources.requests import (
+    ConstraintState,
+    EvaluatedClaim,
+    EvaluatedRequest,
+    RequestReader,
+    consumed,
+    fits,
+)
+from podium.plugins.dynamic_resources.selectors import (
+    AllocationError,
+    DeviceSelectors,
+    NodeAllocationError,
+    TooManyStepsError,
+)
 
 MOST_STEPS = 50_000
-"""How many steps the search may take for one node; upstream gives it ten seconds (filterTimeout)."""
+"""The largest number of steps of the search for one node; upstream allows ten seconds (filterTimeout)."""
 
 Search = Generator[Any, bool, bool]
-"""A part of the search: it yields the parts that it needs, is sent whether they succeeded, and says whether it did."""
+"""A part of the search: it yields the parts that it needs, receives their success, and returns its own."""
 
 
 class _TooManyDevicesError(Exception):
-    """A claim would get more devices than one may have; other alternatives may need fewer."""
+    """A claim would get more devices than allowed; other alternatives may need fewer."""
 
 
 @dataclass(frozen=True, slots=True)
-class _At:
-    """How far the search is: the next device to find, and from which candidate on to look for it."""
+class _SearchState:
+    """The state of the search: the next device to find, and the first candidate to try for it."""
 
     claim: int = 0
     request: int = 0
@@ -51,16 +67,15 @@ def allocate(
     devices: Devices,
     node: Node,
     claims: Iterable[tuple[str, ResourceClaim]],
-    selectors: Selectors,
+    selectors: DeviceSelectors,
     most_steps: int = MOST_STEPS,
 ) -> tuple[AllocationResult, ...] | None:
-    """What the claims, each under the name that messages have for it, would get on a node; None where not all do.
+    """Return the allocations of labelled claims on a node; None if not all can be served.
 
-    Raises AllocationError for claims and classes that are wrong, NodeAllocationError where the node's offers are, and
-    TooManyStepsError.
+    Raises AllocationError for invalid claims and classes, NodeAllocationError for invalid pools, and TooManyStepsError.
     """
     pools = gather_pools(devices, node)
-    reader = Reader(node, pools, devices, selectors)
+    reader = RequestReader(node, pools, devices, selectors)
     search = _Allocator(devices, reader, reader.read(claims), most_steps)
     search.candidates = [candidate for pool in pools for candidate in pool.candidates]
     if search.run():
@@ -74,32 +89,32 @@ def allocate(
 class _Allocator:
     """One search on one node."""
 
-    def __init__(self, devices: Devices, reader: Reader, claims: list[WantedClaim], most_steps: int) -> None:
+    def __init__(self, devices: Devices, reader: RequestReader, claims: list[EvaluatedClaim], most_steps: int) -> None:
         self._allocated = devices.allocated
+        self._keeps_alternative = devices.keeps_alternative
         self._reader = reader
         self._claims = claims
         self._most_steps = most_steps
         self.steps = 0
-        self.candidates: list[Candidate] = []
-        self._taken: list[list[Taken]] = [[] for _ in claims]
-        # Which claims get a device that only one of them can have.
+        self.candidates: list[CandidateDevice] = []
+        self._taken: list[list[TakenDevice]] = [[] for _ in claims]
+        # The claims that get a device exclusively.
         self._taking: dict[DeviceID, set[int]] = {}
         self._capacity: dict[DeviceID, dict[str, int]] = {}
-        self._counters = CounterBook(devices.allocated)
+        self._counters = PoolCounters(devices.allocated)
         self._selected: dict[tuple[int, DeviceID], bool] = {}
 
-    def taken_by_claim(self) -> list[tuple[WantedClaim, list[Taken]]]:
-        """What was found."""
+    def taken_by_claim(self) -> list[tuple[EvaluatedClaim, list[TakenDevice]]]:
         return list(zip(self._claims, self._taken, strict=True))
 
     def run(self) -> bool:
-        """Search until there is a solution, or none is left. The parts call one another without nesting."""
-        stack: list[Search] = [self._next(_At())]
+        """Search until a solution is found or none is left. Parts run on an explicit stack."""
+        stack: list[Search] = [self._next(_SearchState())]
         done, failed, is_new = False, False, True
         while stack:
             part = stack[-1]
             try:
-                stack.append(part.throw(_TooManyDevicesError()) if failed else _entered(part, is_new, done))
+                stack.append(part.throw(_TooManyDevicesError()) if failed else _resume(part, is_new, done))
                 failed, is_new = False, True
             except StopIteration as stop:
                 done, failed, is_new = stop.value, False, False
@@ -109,8 +124,8 @@ class _Allocator:
                 stack.pop()
         return done and not failed
 
-    def _next(self, at: _At) -> Search:
-        """Find everything from there on."""
+    def _next(self, at: _SearchState) -> Search:
+        """Find everything from this state on."""
         self.steps += 1
         if self.steps > self._most_steps:
             raise TooManyStepsError
@@ -119,7 +134,7 @@ class _Allocator:
         claim = self._claims[at.claim]
         if at.request >= len(claim.requests):
             try:
-                return (yield self._next(_At(at.claim + 1)))
+                return (yield self._next(_SearchState(at.claim + 1)))
             except _TooManyDevicesError:
                 return False
         alternatives = claim.requests[at.request]
@@ -129,18 +144,18 @@ class _Allocator:
         if wanted.all is not None and not wanted.all:
             return False
         if at.device >= wanted.number:
-            return (yield self._next(_At(at.claim, at.request + 1)))
+            return (yield self._next(_SearchState(at.claim, at.request + 1)))
         if len(self._taken[at.claim]) + wanted.number - at.device > MOST_RESULTS:
             raise _TooManyDevicesError
         found = self._exactly(at, wanted, wanted.all[at.device]) if wanted.all else self._any(at, wanted)
         return (yield found)
 
-    def _first_available(self, at: _At, number: int) -> Search:
-        """Try the alternatives in their order."""
+    def _first_available(self, at: _SearchState, number: int) -> Search:
+        """Try the alternatives in order."""
         all_too_many = True
         for alternative in range(number):
             try:
-                if (yield self._next(_At(at.claim, at.request, alternative))):
+                if (yield self._next(_SearchState(at.claim, at.request, alternative))):
                     return True
             except _TooManyDevicesError:
                 continue
@@ -149,29 +164,31 @@ class _Allocator:
             raise _TooManyDevicesError
         return False
 
-    def _exactly(self, at: _At, wanted: Wanted, candidate: Candidate) -> Search:
-        """Take this device and no other."""
+    def _exactly(self, at: _SearchState, wanted: EvaluatedRequest, candidate: CandidateDevice) -> Search:
+        """Take this device and no other. Before 1.36 the first alternative gets the next one, by mistake."""
         if not self._take(at, wanted, candidate, must=True):
             return False
-        return (yield self._go_on(at, candidate, 0))
+        return (yield self._go_on(at, candidate, 0, (at.alternative or 0) if self._keeps_alternative else 0))
 
-    def _any(self, at: _At, wanted: Wanted) -> Search:
-        """Take one device after the other until the rest can be found too.
+    def _any(self, at: _SearchState, wanted: EvaluatedRequest) -> Search:
+        """Take one device after the other until the rest succeeds.
 
-        Within a request the order of devices does not matter: the next is looked for behind this one only.
+        The order of devices within a request does not matter, so that the next device is searched after this one only.
         """
         for number in range(at.candidate, len(self.candidates)):
             candidate = self.candidates[number]
             if not self._is_usable(at, wanted, candidate) or not self._take(at, wanted, candidate, must=False):
                 continue
-            if (yield self._go_on(at, candidate, number + 1)):
+            if (yield self._go_on(at, candidate, number + 1, at.alternative or 0)):
                 return True
         return False
 
-    def _go_on(self, at: _At, candidate: Candidate, next_candidate: int) -> Search:
-        """Find the rest beside a device that was taken; give it back where that fails."""
+    def _go_on(self, at: _SearchState, candidate: CandidateDevice, next_candidate: int, alternative: int) -> Search:
+        """Find the rest after taking a device; release it if that fails."""
         try:
-            done: bool = yield self._next(_At(at.claim, at.request, at.alternative or 0, at.device + 1, next_candidate))
+            done: bool = yield self._next(
+                _SearchState(at.claim, at.request, alternative, at.device + 1, next_candidate)
+            )
         except _TooManyDevicesError:
             self._give_back(at, candidate)
             raise
@@ -179,9 +196,7 @@ class _Allocator:
             self._give_back(at, candidate)
         return done
 
-    # One device
-
-    def _is_usable(self, at: _At, wanted: Wanted, candidate: Candidate) -> bool:
+    def _is_usable(self, at: _SearchState, wanted: EvaluatedRequest, candidate: CandidateDevice) -> bool:
         if self._is_refused(at, wanted, candidate.id):
             return False
         key = (id(wanted), candidate.id)
@@ -191,22 +206,21 @@ class _Allocator:
             selected = self._selected[key] = self._reader.selects(wanted, label, candidate)
         return selected and self._has_room(wanted, candidate)
 
-    def _is_refused(self, at: _At, wanted: Wanted, device: DeviceID) -> bool:
-        """Whether somebody has the device for himself. Administrators get it all the same, but once in a claim."""
+    def _is_refused(self, at: _SearchState, wanted: EvaluatedRequest, device: DeviceID) -> bool:
+        """Return whether the device is held exclusively. Administrators ignore that, but only once for each claim."""
         taking = self._taking.get(device, ())
         if wanted.exact.admin_access:
             return at.claim in taking
         return bool(taking) or device in self._allocated.dedicated
 
-    def _has_room(self, wanted: Wanted, candidate: Candidate) -> bool:
+    def _has_room(self, wanted: EvaluatedRequest, candidate: CandidateDevice) -> bool:
         taken, taking = (some.get(candidate.id, {}) for some in (self._allocated.capacity, self._capacity))
         return fits(wanted.exact.capacity, candidate.device.fields.capacity, taken, taking)
 
-    def _take(self, at: _At, wanted: Wanted, candidate: Candidate, *, must: bool) -> bool:
-        """Take a device, if it can be had.
+    def _take(self, at: _SearchState, wanted: EvaluatedRequest, candidate: CandidateDevice, *, must: bool) -> bool:
+        """Take a device if possible.
 
-        What a device takes of counters is not given back where it is then refused for its taints or a constraint; that
-        is so upstream (allocateDevice).
+        Counters are not released if a taint or constraint then rejects the device, as upstream (allocateDevice).
         """
         fields, id_ = candidate.device.fields, candidate.id
         is_shared = fields.allow_multiple_allocations
@@ -228,11 +242,11 @@ class _Allocator:
             held = self._capacity.setdefault(id_, {})
             for name, amount in amounts.items():
                 held[name] = held.get(name, 0) + amount
-        self._taken[at.claim].append(Taken(wanted, candidate, at.request, amounts, is_shared))
+        self._taken[at.claim].append(TakenDevice(wanted, candidate, at.request, amounts, is_shared))
         return True
 
-    def _constrain(self, at: _At, wanted: Wanted, candidate: Candidate, *, must: bool) -> bool:
-        """Let the claim's constraints take the device; False, with nothing done, where one of them does not."""
+    def _constrain(self, at: _SearchState, wanted: EvaluatedRequest, candidate: CandidateDevice, *, must: bool) -> bool:
+        """Add the device to the claim's constraints; return False, unchanged, if one of them rejects it."""
         claim = self._claims[at.claim]
         concerned = _concerned(claim.constraints, wanted)
         request = wanted.parent or wanted.name
@@ -250,8 +264,8 @@ class _Allocator:
             return False
         return True
 
-    def _give_back(self, at: _At, candidate: Candidate) -> None:
-        """Undo what `_take` did for the device that was taken last. A shared device's counters stay taken."""
+    def _give_back(self, at: _SearchState, candidate: CandidateDevice) -> None:
+        """Undo `_take` for the last device. The counters of a shared device stay taken."""
         taken = self._taken[at.claim].pop()
         for constraint in _concerned(self._claims[at.claim].constraints, taken.wanted):
             constraint.remove(taken.wanted.parent or taken.wanted.name)
@@ -268,11 +282,194 @@ class _Allocator:
             del self._capacity[id_]
 
 
-def _entered(part: Search, is_new: bool, done: bool) -> Search:
-    """Begin a part of the search, or go on with it after the part that it needed."""
+def _resume(part: Search, is_new: bool, done: bool) -> Search:
+    """Start a part of the search, or resume it with a result."""
     return next(part) if is_new else part.send(done)
 
 
-def _concerned(constraints: list[Constraint], wanted: Wanted) -> list[Constraint]:
+def _concerned(constraints: list[ConstraintState], wanted: EvaluatedRequest) -> list[ConstraintState]:
     name, alternative = (wanted.parent, wanted.name) if wanted.parent else (wanted.name, "")
     return [constraint for constraint in constraints if constraint.concerns(name, alternative)]
+
+
+def is_kept_away(device: Device, tolerations: tuple[DeviceToleration, ...]) -> bool:
+    """Return whether the device has an untolerated taint with an effect."""
+    return any(
+        taint.effect != "None" and not any(tolerates(toleration, taint) for toleration in tolerations)
+        for taint in device.fields.taints
+    )
+
+
+def tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
+    """Return whether a toleration accepts a taint."""
+    if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
+        return False
+    return toleration.operator == "Exists" or toleration.value == taint.value
+
+
+class PoolCounters:
+    """The remaining counters of each pool, and those being taken for a pod.
+
+    As upstream, pools are identified by name only: of equal names of two drivers, the first counts.
+    """
+
+    def __init__(self, allocated: DevicesInUse) -> None:
+        self._allocated = allocated
+        self._available: dict[str, Counters] = {}
+        self._taken: dict[str, Counters] = {}
+
+    def take(self, candidate: CandidateDevice) -> bool:
+        """Take a device's counters; return False, unchanged, if there are too few."""
+        pool = candidate.pool
+        available = self._available.get(pool.name)
+        if available is None:
+            available = self._available[pool.name] = self._left(pool)
+        taken = self._taken.setdefault(pool.name, {})
+        _add(taken, candidate.device, 1)
+        for name, counters in available.items():
+            here = taken.get(name, {})
+            if any(here.get(counter, 0) > amount for counter, amount in counters.items()):
+                self.give_back(candidate)
+                return False
+        return True
+
+    def give_back(self, candidate: CandidateDevice) -> None:
+        """Release a device's counters."""
+        _add(self._taken[candidate.pool.name], candidate.device, -1)
+
+    def _left(self, pool: Pool) -> Counters:
+        """Return the counters that held devices leave, possibly negative."""
+        left = {name: dict(counters) for name, counters in pool.counters.items()}
+        for id_, device in pool.all_devices():
+            if id_ not in self._allocated:
+                continue
+            for counted in device.fields.consumes_counters:
+                counters = left.get(counted.counter_set, {})
+                for name, counter in counted.counters.items():
+                    if name in counters:
+                        counters[name] -= parse_quantity(counter.value)
+        return left
+
+
+def _add(taken: Counters, device: Device, sign: int) -> None:
+    for counted in device.fields.consumes_counters:
+        counters = taken.setdefault(counted.counter_set, {})
+        for name, counter in counted.counters.items():
+            counters[name] = counters.get(name, 0) + sign * parse_quantity(counter.value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TakenDevice:
+    """A device found for a request (by index), with the consumed capacity (nano units) if shared."""
+
+    wanted: EvaluatedRequest
+    candidate: CandidateDevice
+    request: int
+    consumed: dict[str, int]
+    is_shared: bool
+
+
+def result_of(claim: EvaluatedClaim, taken: list[TakenDevice], node_name: str) -> AllocationResult:
+    """Return the allocation of a claim. Raises AllocationError."""
+    results = tuple(_result(claim, taken_device, number) for number, taken_device in enumerate(taken))
+    try:
+        selector = _node_selector(taken, node_name)
+    except AllocationError as error:
+        raise AllocationError(f"create NodeSelector for claim {claim.claim.metadata.name}: {error}") from None
+    return AllocationResult(
+        devices=AllocatedDevices(results=results, config=_config(claim, taken)), node_selector=selector
+    )
+
+
+def _result(claim: EvaluatedClaim, taken: TakenDevice, number: int) -> DeviceResult:
+    driver, pool, device = taken.candidate.id
+    fields = taken.candidate.device.fields
+    return DeviceResult(
+        request=taken.wanted.full_name,
+        driver=driver,
+        pool=pool,
+        device=device,
+        admin_access=True if taken.wanted.exact.admin_access else None,
+        tolerations=taken.wanted.exact.tolerations,
+        binding_conditions=fields.binding_conditions,
+        binding_failure_conditions=fields.binding_failure_conditions,
+        share_id=_share_id(claim.claim.metadata.uid or claim.label, number) if taken.is_shared else None,
+        consumed_capacity={name: _shown(amount) for name, amount in taken.consumed.items()},
+    )
+
+
+def _share_id(claim: str, number: int) -> str:
+    """Return a deterministic share id; upstream's is random."""
+    digest = blake2b(f"{claim}/{number}".encode(), digest_size=16).hexdigest()
+    return "-".join((digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:]))
+
+
+def _shown(nano: int) -> str:
+    """Return an amount in nano units as a quantity."""
+    for suffix, size in (("", 10**9), ("m", 10**6), ("u", 10**3)):
+        if nano % size == 0:
+            return f"{nano // size}{suffix}"
+    return f"{nano}n"
+
+
+def _config(claim: EvaluatedClaim, taken: list[TakenDevice]) -> tuple[Raw, ...]:
+    """Return the drivers' settings: those of the used classes, once each, then the claim's own."""
+    chosen: dict[int, EvaluatedRequest] = {taken_device.request: taken_device.wanted for taken_device in taken}
+    found: list[Raw] = []
+    of_class: dict[str, list[Raw]] = {}
+    for _, wanted in sorted(chosen.items(), key=lambda entry: entry[0]):
+        name = wanted.device_class.metadata.name
+        if name not in of_class:
+            of_class[name] = [
+                {"source": "FromClass", "requests": [], **plain(device_class_configuration)}
+                for device_class_configuration in wanted.device_class.spec.config
+            ]
+            found += of_class[name]
+        for configuration in of_class[name]:
+            configuration["requests"] = [*configuration["requests"], wanted.full_name]
+    for config in claim.claim.spec.devices.config:
+        names = set(config.requests)
+        concerned = [asked for asked in chosen.values() if names & {asked.parent or asked.name, asked.full_name}]
+        entry = {"source": "FromClaim", **plain(config)}
+        found += [entry] * (len(concerned) if names else 1)
+    return tuple(found)
+
+
+def _node_selector(taken: Iterable[TakenDevice], node_name: str) -> NodeSelector | None:
+    """Return where the devices can be used: one node if any is local, else all of their conditions.
+
+    None for all nodes.
+    """
+    fields: list[NodeSelectorRequirement] = []
+    expressions: list[NodeSelectorRequirement] = []
+    for taken_device in taken:
+        device, offered = taken_device.candidate.device, taken_device.candidate.slice
+        name, selector = _place(device, offered)
+        if name or device.fields.binds_to_node:
+            own = NodeSelectorRequirement(key="metadata.name", operator="In", values=(node_name,))
+            return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(own,)),))
+        terms = () if selector is None else selector.node_selector_terms
+        if len(terms) > 1:
+            raise AllocationError(f"unsupported ResourceSlice.NodeSelector with {len(terms)} terms")
+        for term in terms:
+            _add_new(term.match_fields, fields)
+            _add_new(term.match_expressions, expressions)
+    if not fields and not expressions:
+        return None
+    term = NodeSelectorTerm(match_fields=tuple(fields), match_expressions=tuple(expressions))
+    return NodeSelector(node_selector_terms=(term,))
+
+
+def _place(device: Device, offered: ResourceSlice) -> tuple[str | None, NodeSelector | None]:
+    if offered.spec.per_device_node_selection:
+        return device.fields.node_name, device.fields.node_selector
+    return offered.spec.node_name, offered.spec.node_selector
+
+
+def _add_new(requirements: Iterable[NodeSelectorRequirement], to: list[NodeSelectorRequirement]) -> None:
+    known = {(requirement.key, requirement.operator, frozenset(requirement.values)) for requirement in to}
+    to += [
+        requirement
+        for requirement in requirements
+        if (requirement.key, requirement.operator, frozenset(requirement.values)) not in known
+    ]

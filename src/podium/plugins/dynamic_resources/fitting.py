@@ -1,27 +1,44 @@
-"""On which nodes the claims of one pod can be served, each kind of node looked at once.
+"""Feasibility of one pod's claims on nodes, evaluated once for each kind of node; claims for extended resources.
 
-Source: Filter and Score of pkg/scheduler/framework/plugins/dynamicresources (dynamicresources.go).
+Source: Filter and Score of pkg/scheduler/framework/plugins/dynamicresources (dynamicresources.go,
+extendeddynamicresources.go).
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from podium.api.resource_claims import MOST_ALTERNATIVES, AllocationResult, ResourceClaim
+from podium.api.devices import DeviceClass
+from podium.api.meta import ObjectMeta, OwnerReference, Raw
+from podium.api.pod import Container
+from podium.api.quantity import whole_value
+from podium.api.resource_claims import (
+    EXTENDED_RESOURCE_CLAIM,
+    MOST_ALTERNATIVES,
+    AllocationResult,
+    DeviceClaim,
+    DeviceRequest,
+    ExactDeviceRequest,
+    ResourceClaim,
+    ResourceClaimSpec,
+)
+from podium.api.resource_requests import requests_of
 from podium.api.selectors import NodeTerm
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
-from podium.cluster.node_selection import matching_rows
 from podium.cluster.pods import PodRecord
-from podium.cluster.view import View
-from podium.framework.status import SUCCESS, Code, Status, unresolvable
+from podium.cluster.view import View, matching_rows
+from podium.framework.verdicts import SUCCESS, Code, Status, unresolvable
 from podium.plugins.dynamic_resources.allocator import allocate
-from podium.plugins.dynamic_resources.errors import AllocationError, NodeAllocationError, TooManyStepsError
-from podium.plugins.dynamic_resources.extended_resources import ExtendedClaim, extended_claim
-from podium.plugins.dynamic_resources.selectors import Selectors
+from podium.plugins.dynamic_resources.selectors import (
+    AllocationError,
+    DeviceSelectors,
+    NodeAllocationError,
+    TooManyStepsError,
+)
 
 _CANNOT = unresolvable("cannot allocate all claims")
 _LATE = unresolvable("timed out trying to allocate devices")
@@ -33,7 +50,7 @@ Results = tuple[AllocationResult, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """The answer for one kind of node, found on the node in ``row``; the results are those of `Fitting.waiting_on`."""
+    """The result for one kind of node, found on ``row``; ``results`` correspond to `Fitting.waiting_on`."""
 
     status: Status
     row: int
@@ -41,11 +58,11 @@ class _Fit:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a pod asks for in one attempt.
+class PodClaims:
+    """The requests of a pod in one attempt.
 
-    ``claims`` are those that it names. ``extended`` is the claim for its extended resources, None where it has none for
-    which a class stands; ``backed`` are these resources. ``lost`` are the claims whose devices failed, by their number.
+    ``claims`` are those that it names; ``extended`` is the claim for its ``backed`` extended resources, those that a
+    class provides, None without any. ``lost`` are the indices of claims whose devices failed.
     """
 
     claims: tuple[ResourceClaim, ...]
@@ -55,28 +72,28 @@ class Asked:
 
     @property
     def has_alternatives(self) -> bool:
-        """Whether some request lists alternatives."""
+        """Return whether a request lists alternatives."""
         return any(request.first_available for claim in self.claims for request in claim.spec.devices.requests)
 
     @property
     def is_stale(self) -> bool:
-        """Whether the claim for extended resources is left over from an attempt that failed."""
+        """Return whether the claim for extended resources is from a failed attempt."""
         return self.extended is not None and bool(self.extended.spec.devices.requests)
 
 
 class Fitting:
-    """Finds out where a pod's claims can be served, and remembers it for the attempt.
+    """Evaluates where a pod's claims can be served, with a cache for the attempt.
 
-    ``terms`` say, for claims that have devices, from which nodes these can be used. ``unavailable`` are the claims, by
-    their number, for which some node was refused though the others could be served there.
+    ``terms`` are the node terms of allocated claims. ``unavailable`` are the indices of claims that alone excluded a
+    node.
     """
 
     def __init__(
         self,
         pod: PodRecord,
         cluster: Cluster,
-        selectors: Selectors,
-        asked: Asked,
+        selectors: DeviceSelectors,
+        asked: PodClaims,
         terms: dict[int, tuple[NodeTerm, ...]],
     ) -> None:
         self.asked = asked
@@ -93,9 +110,9 @@ class Fitting:
         self._results: dict[int, Results] = {}
 
     def codes(self, view: View) -> Int64s:
-        """``[n]``: 0 where all claims can be served, and in rows without a node; else the number of the status.
+        """Return ``[n]`` 0 if all claims can be served, and for free rows; else the index of the status.
 
-        Pods that come and go do not change that, so that each row is looked at once.
+        Added and removed pods do not change that, so that each row is evaluated once.
         """
         rows = view.rows.tolist()
         present = self._cluster.nodes.present
@@ -110,18 +127,18 @@ class Fitting:
 
     @property
     def has_errors(self) -> bool:
-        """Whether any answer so far was an error."""
+        """Return whether any result so far is an error."""
         return any(status.code is Code.ERROR for status in self.statuses)
 
     def waiting_on(self, row: int) -> list[ResourceClaim]:
-        """The claims that have no devices yet, as they are on a node; that for extended resources comes last."""
+        """Return the claims without devices on a node; that for extended resources comes last."""
         waiting = [claim for claim in self.asked.claims if not claim.is_allocated]
         if self.asked.extended is not None and not self.asked.extended.is_allocated:
             waiting.append(self.extended_on(row).claim)
         return waiting
 
     def extended_on(self, row: int) -> ExtendedClaim:
-        """The claim for those extended resources that a node does not offer itself."""
+        """Return the claim for the extended resources that a node does not offer itself."""
         resources = self._delegated(row)
         found = self._extended.get(resources)
         if found is None:
@@ -129,16 +146,16 @@ class Fitting:
         return found
 
     def results_on(self, row: int) -> list[tuple[ResourceClaim, AllocationResult]]:
-        """What the claims that have no devices yet get on a node that can serve them; the same however often asked."""
+        """Return the allocations of the claims without devices on a node that can serve them; deterministic."""
         results = self._results.get(row)
         if results is None:
             fit = self._fit(row)
-            # On a node that is alike the devices have other names.
+            # On a similar node the devices have other names.
             results = self._results[row] = (fit if fit.row == row else self._found(row)).results
         return list(zip(self.waiting_on(row), results, strict=True)) if results else []
 
     def score(self, row: int) -> int:
-        """The earlier the alternatives that the requests get, the better (computeScore)."""
+        """Return a higher score for earlier alternatives (computeScore)."""
         found = iter(self._fit(row).results if self._needs_devices else ())
         total = 0
         for claim in self.asked.claims:
@@ -171,7 +188,7 @@ class Fitting:
         return SUCCESS
 
     def _fit(self, row: int) -> _Fit:
-        """The answer for a node, or for one that is alike. Errors name what they are about: each node has its own."""
+        """Return the result for a node or a similar one; errors are node-specific."""
         nodes = self._cluster.nodes
         kind = (self._cluster.devices.offer(nodes.name(row)), self._delegated(row))
         fit = self._fits.get(kind)
@@ -188,12 +205,12 @@ class Fitting:
         except NodeAllocationError as error:
             return _Fit(unresolvable(str(error)), row)
         except AllocationError as error:
-            # kube-scheduler says which filter failed (RunFilterPlugins).
+            # kube-scheduler names the failed filter (RunFilterPlugins).
             return _Fit(Status(Code.ERROR, (f'running "DynamicResources" filter plugin: {error}',)), row)
         return _Fit(_CANNOT, row) if results is None else _Fit(SUCCESS, row, results)
 
     def _delegated(self, row: int) -> tuple[str, ...]:
-        """The extended resources for which a class stands on a node that has none of them itself."""
+        """Return the extended resources that a class provides and a node does not offer itself."""
         nodes = self._cluster.nodes
         return tuple(name for name in self.asked.backed if not nodes.allocatable[nodes.resource_index[name], row])
 
@@ -202,3 +219,142 @@ class Fitting:
         if code == len(self.statuses):
             self.statuses.append(status)
         return code
+
+
+IN_MEMORY = "<extended-resources>"
+"""The name of a claim before it is written, which no object can have."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestMapping:
+    """The claim's request for a container's resource (core/v1 ContainerExtendedResourceRequest)."""
+
+    container_name: str
+    resource_name: str
+    request_name: str
+
+    @property
+    def raw(self) -> Raw:
+        """Return the mapping as in the pod's status."""
+        return {
+            "containerName": self.container_name,
+            "resourceName": self.resource_name,
+            "requestName": self.request_name,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendedClaim:
+    """The claim for the extended resources that a kind of node does not offer itself."""
+
+    claim: ResourceClaim
+    mappings: tuple[RequestMapping, ...]
+
+
+def backed_resources(pod: PodRecord, cluster: Cluster) -> tuple[str, ...]:
+    """Return the pod's extended resources that device classes provide, by name."""
+    if not cluster.devices.backed:
+        return ()
+    names = cluster.nodes.resources
+    wanted = (names[resource] for resource, amount in pod.pod_class.requests.items() if amount)
+    return tuple(sorted(name for name in wanted if name in cluster.devices.backed))
+
+
+def empty_claim(pod: PodRecord) -> ResourceClaim:
+    """Return the claim without requests; it has the pod's uid until it is created."""
+    owner = OwnerReference(api_version="v1", kind="Pod", name=pod.name, uid=pod.uid, controller=True)
+    return ResourceClaim(
+        api_version="resource.k8s.io/v1",
+        kind="ResourceClaim",
+        metadata=ObjectMeta(
+            name=IN_MEMORY,
+            namespace=pod.namespace,
+            uid=pod.uid,
+            generate_name=f"{pod.name}-extended-resources-",
+            owner_references=(owner,),
+            annotations={EXTENDED_RESOURCE_CLAIM: "true"},
+        ),
+    )
+
+
+def extended_claim(pod: PodRecord, resources: Iterable[str], backed: Mapping[str, DeviceClass]) -> ExtendedClaim:
+    """Return the claim for devices instead of these resources.
+
+    Containers that run together each have a request for each resource. Init containers that end earlier may use the
+    devices of later containers; what the largest of them lacks is requested once.
+    """
+    requests: list[DeviceRequest] = []
+    mappings: list[RequestMapping] = []
+    for resource in resources:
+        class_name = backed[resource].metadata.name
+        for_one, mapped = _of_resource(pod, resource, class_name)
+        requests += for_one
+        mappings += mapped
+    requests.sort(key=lambda device_request: device_request.name)
+    empty = empty_claim(pod)
+    claim = ResourceClaim(
+        api_version=empty.api_version,
+        kind=empty.kind,
+        metadata=empty.metadata,
+        spec=ResourceClaimSpec(devices=DeviceClaim(requests=tuple(requests))),
+    )
+    return ExtendedClaim(claim, tuple(mappings))
+
+
+def _of_resource(pod: PodRecord, resource: str, class_name: str) -> tuple[list[DeviceRequest], list[RequestMapping]]:
+    before = pod.spec.init_containers
+    containers = (*before, *pod.spec.containers)
+    long: list[_ContainerNeed | None] = []
+    for number, container in enumerate(containers):
+        ends = number < len(before) and container.restart_policy != "Always"
+        long.append(None if ends else _part(number, container, resource, []))
+    short: list[_ContainerNeed] = []
+    for number, container in enumerate(before):
+        if container.restart_policy != "Always":
+            later = [part for part in long[number:] if part is not None]
+            found = _part(number, container, resource, later)
+            if found is not None:
+                short.append(found)
+    most = max((part for part in short if part.count), key=lambda part: part.count, default=None)
+    own = {part.name for part in short if part.count}
+    mappings = [
+        RequestMapping(part.container, resource, most.name if most is not None and name in own else name)
+        for part in [*(long_part for long_part in long if long_part is not None), *short]
+        for name in part.serving
+    ]
+    asked = [part for part in (most, *long) if part is not None and part.count]
+    requests = [
+        DeviceRequest(
+            name=part.name,
+            exactly=ExactDeviceRequest(device_class_name=class_name, allocation_mode="ExactCount", count=part.count),
+        )
+        for part in asked
+    ]
+    return requests, mappings
+
+
+@dataclass(frozen=True, slots=True)
+class _ContainerNeed:
+    """A container's need of a resource: ``count`` devices in its own request, and the requests that serve it."""
+
+    name: str
+    container: str
+    count: int
+    serving: tuple[str, ...]
+
+
+def _part(number: int, container: Container, resource: str, later: list[_ContainerNeed]) -> _ContainerNeed | None:
+    """Return a container's need, None if there is none. It uses the requests of ``later`` containers first."""
+    requests = requests_of(container.resources)
+    wanted = whole_value(requests[resource]) if resource in requests else 0
+    if not wanted:
+        return None
+    name = f"container-{number}-request-{sorted(requests).index(resource)}"
+    serving: list[str] = []
+    for part in later:
+        if part.count:
+            serving.append(part.name)
+            wanted -= part.count
+            if wanted <= 0:
+                return _ContainerNeed(name, container.name, 0, tuple(serving))
+    return _ContainerNeed(name, container.name, wanted, (*serving, name))

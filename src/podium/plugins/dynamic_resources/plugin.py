@@ -1,9 +1,8 @@
-"""DynamicResources: a pod goes where the devices that it claims can be had, and gets them.
+"""DynamicResources: place pods where their claims can be served, and allocate the devices.
 
 Source: pkg/scheduler/framework/plugins/dynamicresources (dynamicresources.go, extendeddynamicresources.go), with the
-gates that are on by default in v1.36. DeviceTaintRules count where there are any, though their gate is off by default:
-so is their API, and a cluster that has some has turned both on. Which of several unused claims is deallocated is drawn
-at random upstream; here it is the first.
+gates on by default in v1.36. DeviceTaintRules count if there are any: their gate is off by default, but so is their
+API. Of several unused claims the first is deallocated; upstream draws one at random.
 """
 
 from __future__ import annotations
@@ -15,37 +14,52 @@ import msgspec
 import numpy as np
 
 from podium.api.meta import Raw, plain
-from podium.api.resource_claims import DELETE_PROTECTION, AllocationResult, ResourceClaim
+from podium.api.resource_claims import (
+    DELETE_PROTECTION,
+    AllocatedDeviceStatus,
+    AllocationResult,
+    DeviceResult,
+    ResourceClaim,
+)
 from podium.api.selectors import NodeTerm, compile_node_selector
 from podium.api.times import parse_duration
+from podium.api.versions.behaviors import Behavior
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
+from podium.cluster.devices import Devices
 from podium.cluster.nodes import FIRST_RESOURCES
-from podium.cluster.pod_class import PodClass
+from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.framework.claims import ClaimRelease, DeviceReservation
-from podium.framework.cycle_state import CycleState
-from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
-from podium.framework.handle import Handle
-from podium.framework.kept.cells import OneCell
-from podium.framework.plugin import PermitResult, PluginContext, PostFilterResult, Scope
+from podium.framework.cache.class_cache import OneCell
+from podium.framework.handle import CycleState, Handle
+from podium.framework.plugin import (
+    ActionType,
+    ClaimRelease,
+    ClusterEvent,
+    DeviceReservation,
+    EventResource,
+    EventToRegister,
+    PermitResult,
+    PluginContext,
+    PostFilterResult,
+    Scope,
+)
 from podium.framework.scoring import default_normalize
 from podium.framework.settings.arguments import Arguments, read_arguments
-from podium.framework.status import SKIP, SUCCESS, Code, Status, unresolvable, unschedulable
-from podium.framework.verdicts import Outcome, Verdicts
-from podium.plugins.dynamic_resources.binding_conditions import failure, is_ready
-from podium.plugins.dynamic_resources.claims import ClaimError, pod_claims
-from podium.plugins.dynamic_resources.extended_resources import IN_MEMORY, backed_resources, empty_claim
-from podium.plugins.dynamic_resources.fitting import Asked, Fitting
-from podium.plugins.dynamic_resources.selectors import Selectors
+from podium.framework.verdicts import SKIP, SUCCESS, Code, Outcome, Status, Verdicts, unresolvable, unschedulable
+from podium.plugins.dynamic_resources.fitting import IN_MEMORY, Fitting, PodClaims, backed_resources, empty_claim
+from podium.plugins.dynamic_resources.selectors import DeviceSelectors
 
 _SECOND = 10**9
 _NOTHING_TO_DEALLOCATE = PostFilterResult(unschedulable("no new claims to deallocate").by("DynamicResources"))
 
 
 class DynamicResourcesArgs(Arguments, frozen=True, kw_only=True):
-    """Arguments: how long devices may take to be made ready. ``filterTimeout`` is only checked: steps are counted."""
+    """Arguments: how long devices may take to be prepared.
+
+    ``filterTimeout`` is only validated, since steps are counted.
+    """
 
     filter_timeout: str = "10s"
     binding_timeout: str = "600s"
@@ -58,12 +72,12 @@ class DynamicResourcesArgs(Arguments, frozen=True, kw_only=True):
 
     @property
     def binding_timeout_ns(self) -> int:
-        """How long devices may take to be made ready."""
+        """Return how long devices may take to be prepared."""
         return parse_duration(self.binding_timeout)
 
 
 class DynamicResources:
-    """Finds devices at Filter, keeps them for the pod at Reserve, and has them written into the claims at PreBind."""
+    """Finds devices at Filter, reserves them at Reserve, and writes the allocations at PreBind."""
 
     name = "DynamicResources"
     scope = Scope.CLUSTER
@@ -74,13 +88,14 @@ class DynamicResources:
         args = read_arguments(context.args, DynamicResourcesArgs, self.name)
         self._cluster = context.cluster
         self._devices = context.cluster.devices
-        self._selectors = Selectors()
+        self._selectors = DeviceSelectors()
+        self._scores = context.cluster.release.has(Behavior.ALTERNATIVES_SCORED)
         self._binding_timeout_ns = args.binding_timeout_ns
-        # Claims by uid whose devices were not ready in time.
+        # The uids of claims whose devices were not ready in time.
         self._late: dict[str, None] = {}
 
     def pre_enqueue(self, pod: PodRecord) -> Status:
-        """Hold a pod back until all of its claims are there."""
+        """Hold a pod until all of its claims exist."""
         if pod.pod_class.spec.resource_claims:
             try:
                 pod_claims(pod, self._devices)
@@ -89,7 +104,7 @@ class DynamicResources:
         return SUCCESS
 
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
-        """Skip pods without claims; turn down those with a claim that cannot be served anywhere."""
+        """Skip pods without claims; reject those with a claim that cannot be served anywhere."""
         state[self.name] = None
         backed = backed_resources(pod, cluster) if cluster.devices.backed else ()
         if not backed and not pod.pod_class.spec.resource_claims:
@@ -110,18 +125,16 @@ class DynamicResources:
                 terms[number] = compile_node_selector(allocation.node_selector)
         if backed and pod.uid in self._devices.in_flight:
             return unresolvable("the resource claim for extended resources is in the process of being allocated")
-        extended = (self._devices.book.made_for(pod.uid) or empty_claim(pod)) if backed else None
+        extended = (self._devices.claim_cache.made_for(pod.uid) or empty_claim(pod)) if backed else None
         lost = frozenset(number for number, claim in enumerate(claims) if self._is_lost(claim))
-        state[self.name] = Fitting(pod, cluster, self._selectors, Asked(claims, extended, backed, lost), terms)
+        state[self.name] = Fitting(pod, cluster, self._selectors, PodClaims(claims, extended, backed, lost), terms)
         return SUCCESS
 
     def never_filters(self, pod_class: PodClass) -> bool:
-        """Those without claims that ask for nothing for which a class of devices might stand."""
         native = len(FIRST_RESOURCES)
         return not pod_class.spec.resource_claims and all(resource < native for resource in pod_class.requests)
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
-        """Refuse nodes on which the claims cannot all be served."""
         fitting: Fitting = state[self.name]
         codes = fitting.codes(view)
         return Verdicts(codes, fitting.statuses.__getitem__, has_errors=fitting.has_errors)
@@ -129,9 +142,9 @@ class DynamicResources:
     def post_filter(
         self, state: CycleState, pod: PodRecord, handle: Handle, cluster: Cluster, outcome: Outcome
     ) -> PostFilterResult:
-        """Take the devices from a claim that only this pod uses, where they keep it from nodes."""
+        """Deallocate a claim that only this pod uses if its devices exclude nodes."""
         if self.name in state.never_run or not (self.name in state or self.name in state.skip_filter):
-            # An earlier PreFilter turned the pod down, or it has no PreFilter: there is no state (getStateData).
+            # An earlier PreFilter rejected the pod, or it has no PreFilter: there is no state (getStateData).
             return PostFilterResult(Status(Code.ERROR, ("not found",)))
         fitting: Fitting | None = state.get(self.name)
         if fitting is None:
@@ -148,19 +161,18 @@ class DynamicResources:
         return PostFilterResult(unschedulable("still not schedulable"))
 
     def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
-        """Only alternatives make one node better than another."""
+        """Skip pods without alternatives, since only these distinguish nodes."""
         fitting: Fitting | None = state.get(self.name)
-        return SUCCESS if fitting is not None and fitting.asked.has_alternatives else SKIP
+        return SUCCESS if self._scores and fitting is not None and fitting.asked.has_alternatives else SKIP
 
     def score_cells(self, pod: PodRecord) -> OneCell | None:
-        """One for all nodes, where the pod wants no devices."""
+        """Return one cell for all nodes if the pod needs no devices."""
         return OneCell.of(pod, self._wants_none)
 
     def _wants_none(self, pod: PodRecord) -> bool:
-        return not pod.spec.resource_claims and not backed_resources(pod, self._cluster)
+        return not self._scores or not (pod.spec.resource_claims or backed_resources(pod, self._cluster))
 
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
-        """Rate by the alternatives that the requests get."""
         fitting: Fitting = state[self.name]
         return np.array([fitting.score(row) for row in view.rows.tolist()], dtype=np.int64)
 
@@ -168,28 +180,28 @@ class DynamicResources:
         return default_normalize(scores, reverse=False)
 
     def reserve(self, state: CycleState, pod: PodRecord, node_name: str) -> Status:
-        """Count the devices found on the node as taken, so that no other pod gets them meanwhile."""
+        """Count the devices found on the node as taken."""
         for claim, allocation in self.allocations(state, node_name):
             status = msgspec.structs.replace(claim.status, allocation=allocation)
-            self._devices.book.assume(msgspec.structs.replace(claim, status=status))
+            self._devices.claim_cache.assume(msgspec.structs.replace(claim, status=status))
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodRecord, node_name: str) -> None:
-        """Let go of what `reserve` counted, unless it may have been written."""
+        """Release the devices of `reserve` unless the allocation may have been written."""
         fitting: Fitting | None = state.get(self.name)
         if fitting is not None:
             for claim in (*fitting.asked.claims, *filter(None, (fitting.asked.extended,))):
-                self._devices.book.give_back(claim.metadata.uid)
+                self._devices.claim_cache.release(claim.metadata.uid)
 
     def pre_bind(self, state: CycleState, pod: PodRecord, node_name: str) -> Sequence[DeviceReservation]:
-        """Have the devices written into the claims, and the pod among those who use them."""
+        """Return the allocations and reservations to write."""
         fitting: Fitting | None = state.get(self.name)
         if fitting is None:
             return ()
         found = {claim.metadata.uid: (claim, allocation) for claim, allocation in self.allocations(state, node_name)}
         wanted = []
         for claim in fitting.asked.claims:
-            if claim.metadata.uid in found or not self._devices.book.is_reserved_for(claim, pod.uid):
+            if claim.metadata.uid in found or not self._devices.claim_cache.is_reserved_for(claim, pod.uid):
                 _, allocation = found.pop(claim.metadata.uid, (claim, None))
                 wanted.append(DeviceReservation(claim.key, claim.metadata.uid, _raw(allocation)))
         for claim, allocation in found.values():
@@ -199,7 +211,7 @@ class DynamicResources:
         return wanted
 
     def prepared(self, state: CycleState, pod: PodRecord, node_name: str) -> PermitResult:
-        """Wait until all devices of the pod's claims are ready; one that will not be fails the pod."""
+        """Wait until all devices of the pod's claims are ready; fail if one cannot be."""
         fitting: Fitting | None = state.get(self.name)
         for claim in self._reserved(pod, fitting):
             problem = failure(claim)
@@ -210,24 +222,24 @@ class DynamicResources:
         return PermitResult(SUCCESS)
 
     def give_up(self, state: CycleState, pod: PodRecord, node_name: str) -> Status:
-        """Devices that were not ready in time do not count as the pod's any more: PostFilter takes them away."""
+        """Mark the claims whose devices are late, so that PostFilter deallocates them."""
         fitting: Fitting | None = state.get(self.name)
         late = (claim for claim in self._reserved(pod, fitting) if not is_ready(claim))
         self._late.update(dict.fromkeys(claim.metadata.uid for claim in late))
         return Status(Code.ERROR, ("device binding timeout",))
 
     def _reserved(self, pod: PodRecord, fitting: Fitting | None) -> list[ResourceClaim]:
-        """The pod's claims as they are now, as far as they have devices."""
+        """Return the present state of the pod's claims."""
         if fitting is None:
             return []
         known = (self._devices.claims.get(claim.key) for claim in fitting.asked.claims)
-        made = self._devices.book.made_for(pod.uid) if fitting.asked.extended is not None else None
+        made = self._devices.claim_cache.made_for(pod.uid) if fitting.asked.extended is not None else None
         return [claim for claim in (*known, made) if claim is not None]
 
     def allocations(self, state: CycleState, node_name: str) -> list[tuple[ResourceClaim, AllocationResult]]:
-        """What the pod's claims that have no devices yet get on a node that can serve them.
+        """Return the allocations of the pod's claims without devices on a node that can serve them.
 
-        A claim that asks for nothing, since the node offers the extended resources itself, is none.
+        A claim without requests, because the node offers the extended resources itself, is left out.
         """
         fitting: Fitting | None = state.get(self.name)
         row = self._cluster.nodes.row_of.get(node_name)
@@ -237,7 +249,6 @@ class DynamicResources:
         return [pair for pair in found if pair[0].metadata.name != IN_MEMORY or pair[0].spec.devices.requests]
 
     def events_to_register(self) -> Sequence[EventToRegister]:
-        """Nodes, slices, classes and claims may come or change for the better, or the pod's own claims be made."""
         changed = ActionType.ADD | ActionType.UPDATE
         return (
             EventToRegister(
@@ -250,13 +261,13 @@ class DynamicResources:
         )
 
     def _is_lost(self, claim: ResourceClaim) -> bool:
-        """Whether the devices of a claim failed, or were not ready in time."""
+        """Return whether the devices of a claim failed or were not ready in time."""
         if not claim.is_allocated or is_ready(claim):
             self._late.pop(claim.metadata.uid, None)
         return failure(claim) is not None or claim.metadata.uid in self._late
 
     def _problem(self, claim: ResourceClaim) -> Status | None:
-        """Why nobody can serve a claim that has no devices yet, or None."""
+        """Return why a claim without devices cannot be served anywhere, or None."""
         if claim.metadata.uid in self._devices.in_flight:
             return unresolvable(f"resource claim {claim.key} is in the process of being allocated")
         for request in claim.spec.devices.requests:
@@ -275,7 +286,7 @@ class DynamicResources:
         return None
 
     def _helps(self, pod: PodRecord, event: ClusterEvent) -> bool:
-        """A claim gave its devices back, or one of the pod's own came or has another status."""
+        """Return whether a claim released its devices, or one of the pod's claims is new or has another status."""
         old: ResourceClaim | None = event.old
         new: ResourceClaim = event.new
         try:
@@ -299,7 +310,90 @@ def _raw(allocation: AllocationResult | None) -> Raw | None:
 
 
 def _made(claim: ResourceClaim) -> Raw:
-    """A claim as it is created: its name is made by the API server."""
+    """Return a claim as it is created; the API server generates its name."""
     raw: Raw = plain(msgspec.structs.replace(claim, status=type(claim.status)()))
     metadata = {key: value for key, value in raw["metadata"].items() if key not in ("name", "uid")}
     return {**raw, "metadata": {**metadata, "finalizers": [DELETE_PROTECTION]}}
+
+
+class ClaimError(Exception):
+    """A pod's claim that does not exist or cannot be used."""
+
+
+def pod_claims(pod: PodRecord, devices: Devices) -> list[ResourceClaim]:
+    """Return a pod's claims in order, without unneeded ones. Raises ClaimError."""
+    made = dict(pod.made_claims)
+    found = []
+    for resource_claim in pod.spec.resource_claims:
+        if resource_claim.resource_claim_name is not None:
+            name: str | None = resource_claim.resource_claim_name
+        elif resource_claim.resource_claim_template_name is None:
+            raise ClaimError(
+                f'pod "{pod.key}", spec.resourceClaim "{resource_claim.name}": none of the supported fields are set'
+            )
+        elif resource_claim.name in made:
+            name = made[resource_claim.name]
+        else:
+            raise ClaimError(f'pod "{pod.key}": ResourceClaim not created yet')
+        if name is None:
+            continue
+        found.append(_claim(pod, devices, name, is_made=resource_claim.resource_claim_name is None))
+    return found
+
+
+def _claim(pod: PodRecord, devices: Devices, name: str, *, is_made: bool) -> ResourceClaim:
+    key = f"{pod.namespace}/{name}"
+    claim = devices.claims.get(key)
+    if claim is None:
+        raise ClaimError(f'could not find ResourceClaim "{key}"')
+    if claim.metadata.deletion_timestamp is not None:
+        raise ClaimError(f'resourceclaim "{name}" is being deleted')
+    owner = claim.metadata.controller
+    if is_made and (owner is None or owner.uid != pod.uid):
+        noun = devices.consumer_noun
+        raise ClaimError(f"ResourceClaim {key} was not created for {noun} {pod.key} ({noun} is not owner)")
+    return claim
+
+
+def failure(claim: ResourceClaim) -> str | None:
+    """Return why a device of a claim will not be ready, or None."""
+    for result, status in _awaited(claim):
+        for name in result.binding_failure_conditions if status is not None else ():
+            condition = (
+                next((condition for condition in status.conditions if condition.type == name), None) if status else None
+            )
+            if condition is not None and condition.status == "True":
+                said = f'reason={condition.reason}, message="{condition.message}"'
+                return f"claim {claim.metadata.name} binding failed: {said}"
+    return None
+
+
+def has_failed(claim: ResourceClaim) -> bool:
+    """Return whether a device of a claim will not be ready."""
+    return failure(claim) is not None
+
+
+def is_ready(claim: ResourceClaim) -> bool:
+    """Return whether all devices of a claim are ready, or need no preparation."""
+    for result, status in _awaited(claim):
+        met = (
+            {condition.type for condition in status.conditions if condition.status == "True"}
+            if status is not None
+            else set()
+        )
+        if not met.issuperset(result.binding_conditions):
+            return False
+    return True
+
+
+def _awaited(claim: ResourceClaim) -> list[tuple[DeviceResult, AllocatedDeviceStatus | None]]:
+    """Return the devices of a claim that need preparation, each with its driver's status."""
+    allocation = claim.status.allocation
+    if allocation is None:
+        return []
+    said = {(device.driver, device.pool, device.device): device for device in claim.status.devices}
+    return [
+        (result, said.get((result.driver, result.pool, result.device)))
+        for result in allocation.devices.results
+        if result.binding_conditions
+    ]

@@ -1,4 +1,4 @@
-"""The pools from which a node can use devices, as far as their slices are all there.
+"""The device pools that a node can use, if all their slices are known.
 
 Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go.
 """
@@ -12,17 +12,15 @@ from functools import lru_cache
 from podium.api.devices import Device, ResourceSlice
 from podium.api.node import Node
 from podium.api.quantity import parse_quantity
-from podium.api.selection import NodeSelector
-from podium.api.selectors import NodeTerm, compile_node_selector, node_selector_matches
-from podium.cluster.allocated_devices import DeviceID, PoolID
-from podium.cluster.devices import Devices, pool_of
+from podium.api.selectors import NodeSelector, NodeTerm, compile_node_selector, node_selector_matches
+from podium.cluster.devices import DeviceID, Devices, PoolID, pool_of
 
 Counters = dict[str, dict[str, int]]
 """Amounts in nano units, by counter set and counter."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Candidate:
+class CandidateDevice:
     """A device that might be allocated."""
 
     id: DeviceID
@@ -35,8 +33,8 @@ class Candidate:
 class Pool:
     """The slices of a pool's latest generation.
 
-    ``slices`` have devices for the node, ``others`` for other nodes only. From an ``is_incomplete`` or ``is_invalid``
-    pool nothing is allocated.
+    ``slices`` have devices for the node, ``others`` only for other nodes. ``is_incomplete`` and ``is_invalid`` pools
+    are not used.
     """
 
     driver: str
@@ -46,20 +44,20 @@ class Pool:
     counters: Counters = field(default_factory=dict)
     is_incomplete: bool = False
     is_invalid: bool = False
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[CandidateDevice, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.driver}/{self.name}"
 
     def all_devices(self) -> Iterator[tuple[DeviceID, Device]]:
-        """Every device of the pool, on whatever node."""
+        """Yield every device of the pool, on any node."""
         for slice_ in (*self.slices, *self.others):
             for device in slice_.spec.devices:
                 yield (self.driver, self.name, device.name), device
 
 
 def node_matches(node: Node, name: str | None, all_nodes: bool | None, selector: NodeSelector | None) -> bool:
-    """Whether a node is the one of that name, or any, or one that the selector matches."""
+    """Return whether a node has that name, or all nodes match, or the selector matches it."""
     if name:
         return node.metadata.name == name
     if all_nodes:
@@ -75,7 +73,7 @@ def _terms(selector: NodeSelector) -> tuple[NodeTerm, ...]:
 
 
 def gather_pools(devices: Devices, node: Node) -> list[Pool]:
-    """The pools that a node can use, by driver and name; those with devices that must be prepared first come last."""
+    """Return the pools that a node can use, by driver and name; those with binding conditions come last."""
     found: dict[PoolID, list[ResourceSlice]] = {}
     for slice_ in (*devices.on_node(node.metadata.name), *devices.shared):
         if _is_relevant(slice_, node):
@@ -85,7 +83,7 @@ def gather_pools(devices: Devices, node: Node) -> list[Pool]:
         made = _pool(devices, pool, slices)
         if made is not None:
             pools.append(made)
-    # The order of pools by name lets drivers say which to take from first.
+    # Ordering by name lets drivers choose which pools are used first.
     return sorted(pools, key=_has_binding_conditions)
 
 
@@ -102,7 +100,7 @@ def _is_relevant(slice_: ResourceSlice, node: Node) -> bool:
 
 
 def _add(slices: list[ResourceSlice], slice_: ResourceSlice) -> None:
-    """Only the latest generation counts."""
+    """Add a slice if it is of the latest generation; drop older ones."""
     generation = slice_.spec.pool.generation
     if slices and generation > slices[0].spec.pool.generation:
         slices.clear()
@@ -111,7 +109,7 @@ def _add(slices: list[ResourceSlice], slice_: ResourceSlice) -> None:
 
 
 def _pool(devices: Devices, pool: PoolID, slices: list[ResourceSlice]) -> Pool | None:
-    """The pool of these slices; None where elsewhere a later generation is there already."""
+    """Return the pool of these slices; None if another node has a later generation."""
     wanted, generation = slices[0].spec.pool.resource_slice_count, slices[0].spec.pool.generation
     others: list[ResourceSlice] = []
     if len(slices) != wanted:
@@ -129,7 +127,7 @@ def _pool(devices: Devices, pool: PoolID, slices: list[ResourceSlice]) -> Pool |
     if not made.is_invalid:
         made.counters = _counters(slices)
         made.candidates = tuple(
-            Candidate((*pool, device.name), device, with_device, made)
+            CandidateDevice((*pool, device.name), device, with_device, made)
             for with_device in with_devices
             for device in with_device.spec.devices
         )
@@ -137,7 +135,7 @@ def _pool(devices: Devices, pool: PoolID, slices: list[ResourceSlice]) -> Pool |
 
 
 def _is_valid(slices: Iterable[ResourceSlice], others: Iterable[ResourceSlice]) -> bool:
-    """Whether devices and counter sets have names of their own, and devices consume counters that there are."""
+    """Return whether names of devices and counter sets are unique, and all consumed counters exist."""
     sets = [shared_counter for each in slices for shared_counter in each.spec.shared_counters]
     names = [device.name for each in slices if not each.spec.shared_counters for device in each.spec.devices]
     known = {counters.name: counters.counters.keys() for counters in sets}

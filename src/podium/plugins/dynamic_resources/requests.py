@@ -1,30 +1,108 @@
-"""What the claims of a pod ask for, worked out for one node.
+"""The requests of a pod's claims, evaluated for one node, with their constraints and capacities.
 
-Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go
-(Allocate, validateDeviceRequest).
+Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go (Allocate,
+validateDeviceRequest).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from podium.api.devices import DeviceClass
+from podium.api.devices import (
+    CapacityRange,
+    CapacityRequestPolicy,
+    Device,
+    DeviceAttribute,
+    DeviceCapacity,
+    DeviceClass,
+)
 from podium.api.node import Node
-from podium.api.resource_claims import MOST_RESULTS, DeviceRequest, ExactDeviceRequest, ResourceClaim
-from podium.cluster.devices import Devices
-from podium.plugins.dynamic_resources.capacity import fits
-from podium.plugins.dynamic_resources.constraints import Constraint
-from podium.plugins.dynamic_resources.errors import AllocationError
-from podium.plugins.dynamic_resources.pools import Candidate, Pool, node_matches
-from podium.plugins.dynamic_resources.selectors import Selectors
+from podium.api.pod import Quantity
+from podium.api.quantity import parse_quantity, whole_value
+from podium.api.resource_claims import (
+    MOST_RESULTS,
+    CapacityRequirements,
+    DeviceConstraint,
+    DeviceRequest,
+    ExactDeviceRequest,
+    ResourceClaim,
+)
+from podium.cluster.devices import DeviceID, Devices
+from podium.plugins.dynamic_resources.pools import CandidateDevice, Pool, node_matches
+from podium.plugins.dynamic_resources.selectors import AllocationError, DeviceSelectors
+
+AttributeValue = tuple[str, str | int | bool]
+
+
+class ConstraintState:
+    """A constraint on an attribute of devices, and the devices taken under it.
+
+    For a distinct attribute only the last value of each request is kept, so that a value may repeat within a request,
+    as in kube-scheduler's distinctAttributeConstraint.
+    """
+
+    def __init__(self, written: DeviceConstraint) -> None:
+        self.attribute = written.match_attribute or written.distinct_attribute or ""
+        self._requests = frozenset(written.requests)
+        self._is_distinct = written.match_attribute is None
+        self._count = 0
+        self._common: AttributeValue | None = None
+        self._last: dict[str, AttributeValue] = {}
+
+    def concerns(self, request: str, alternative: str) -> bool:
+        """Return whether it applies to a request, or to one of its alternatives ("" for none)."""
+        if not self._requests or request in self._requests:
+            return True
+        return bool(alternative) and f"{request}/{alternative}" in self._requests
+
+    def add(self, request: str, device: Device, id_: DeviceID) -> bool:
+        """Add a device; return False if that would violate the constraint."""
+        found = _find(device, id_, self.attribute)
+        value = None if found is None else _value(found)
+        if value is None or (self._count and not self._allows(value)):
+            return False
+        if not self._count:
+            self._common = value
+        self._last[request] = value
+        self._count += 1
+        return True
+
+    def remove(self, request: str) -> None:
+        """Remove a device of the request."""
+        self._last.pop(request, None)
+        self._count -= 1
+
+    def _allows(self, value: AttributeValue) -> bool:
+        return value not in self._last.values() if self._is_distinct else value == self._common
+
+
+def _find(device: Device, id_: DeviceID, name: str) -> DeviceAttribute | None:
+    """Return an attribute by its full name; the driver's domain may be omitted."""
+    attributes = device.fields.attributes
+    if name in attributes:
+        return attributes[name]
+    domain, slash, rest = name.partition("/")
+    return attributes.get(rest) if slash and domain == id_[0] else None
+
+
+def _value(attribute: DeviceAttribute) -> AttributeValue | None:
+    for kind, value in (
+        ("string", attribute.string),
+        ("int", attribute.int_),
+        ("bool", attribute.bool_),
+        ("version", attribute.version),
+    ):
+        if value is not None:
+            return kind, value
+    return None
 
 
 @dataclass(slots=True, eq=False)
-class Wanted:
-    """A request, or one of its alternatives: then ``parent`` is the request's name.
+class EvaluatedRequest:
+    """A request, or an alternative of the request ``parent``.
 
-    ``number`` is how many devices it needs. ``all`` are the devices that it needs where it asks for all there are.
+    ``number`` is the number of devices; ``all`` are the devices if it asks for all.
     """
 
     name: str
@@ -32,40 +110,40 @@ class Wanted:
     parent: str
     device_class: DeviceClass
     number: int
-    all: tuple[Candidate, ...] | None = None
+    all: tuple[CandidateDevice, ...] | None = None
 
     @property
     def full_name(self) -> str:
-        """The request's name, an alternative's behind it."""
+        """Return the request's name, followed by an alternative's."""
         return f"{self.parent}/{self.name}" if self.parent else self.name
 
 
 @dataclass(slots=True, eq=False)
-class WantedClaim:
-    """A claim that has no devices yet. Each request is a list of alternatives, most of them of one."""
+class EvaluatedClaim:
+    """A claim without devices. Each request is a list of alternatives, usually of one."""
 
     claim: ResourceClaim
     label: str
-    requests: list[list[Wanted]]
-    constraints: list[Constraint]
+    requests: list[list[EvaluatedRequest]]
+    constraints: list[ConstraintState]
 
 
-class Reader:
-    """Works out what claims ask for on one node. Raises AllocationError for what cannot be served anywhere."""
+class RequestReader:
+    """Evaluates the requests of claims on one node. Raises AllocationError for those that cannot be served anywhere."""
 
-    def __init__(self, node: Node, pools: list[Pool], devices: Devices, selectors: Selectors) -> None:
+    def __init__(self, node: Node, pools: list[Pool], devices: Devices, selectors: DeviceSelectors) -> None:
         self._node = node
         self._pools = pools
         self._classes = devices.classes
         self._capacity = devices.allocated.capacity
         self._selectors = selectors
 
-    def read(self, claims: Iterable[tuple[str, ResourceClaim]]) -> list[WantedClaim]:
-        """The claims, each under the name by which messages call it."""
+    def read(self, claims: Iterable[tuple[str, ResourceClaim]]) -> list[EvaluatedClaim]:
+        """Return the claims, each with its name in messages."""
         return [self._claim(label, claim) for label, claim in claims]
 
-    def selects(self, wanted: Wanted, label: str, candidate: Candidate) -> bool:
-        """Whether the class and the request select a device that this node can use."""
+    def selects(self, wanted: EvaluatedRequest, label: str, candidate: CandidateDevice) -> bool:
+        """Return whether class and request select a device that this node can use."""
         driver, device = candidate.id[0], candidate.device
         of_class = wanted.device_class
         selectors = self._selectors
@@ -78,7 +156,7 @@ class Reader:
             self._node, fields.node_name, fields.all_nodes, fields.node_selector
         )
 
-    def _claim(self, label: str, claim: ResourceClaim) -> WantedClaim:
+    def _claim(self, label: str, claim: ResourceClaim) -> EvaluatedClaim:
         asked = claim.spec.devices
         requests = [self._alternatives(label, request) for request in asked.requests]
         least = sum(min(alternative.number for alternative in alternatives) for alternatives in requests)
@@ -89,11 +167,11 @@ class Reader:
             if constraint.match_attribute is None and constraint.distinct_attribute is None:
                 problem = f"constraint #{number}: empty constraint (unsupported constraint type?)"
                 raise AllocationError(f"claim {label}, {problem}")
-        return WantedClaim(
-            claim, label, requests, [Constraint(device_constraint) for device_constraint in asked.constraints]
+        return EvaluatedClaim(
+            claim, label, requests, [ConstraintState(device_constraint) for device_constraint in asked.constraints]
         )
 
-    def _alternatives(self, label: str, request: DeviceRequest) -> list[Wanted]:
+    def _alternatives(self, label: str, request: DeviceRequest) -> list[EvaluatedRequest]:
         if request.first_available:
             return [
                 self._wanted(label, subrequest.name, subrequest, request.name) for subrequest in request.first_available
@@ -105,7 +183,7 @@ class Reader:
             )
         return [self._wanted(label, request.name, exact, "")]
 
-    def _wanted(self, label: str, name: str, exact: ExactDeviceRequest, parent: str) -> Wanted:
+    def _wanted(self, label: str, name: str, exact: ExactDeviceRequest, parent: str) -> EvaluatedRequest:
         def failed(problem: str) -> AllocationError:
             return AllocationError(f"claim {label}, request {name}: {problem}")
 
@@ -119,7 +197,7 @@ class Reader:
             raise failed(
                 f'could not retrieve device class {missing}: deviceclass.resource.k8s.io "{missing}" not found'
             )
-        wanted = Wanted(name, exact, parent, device_class, exact.count)
+        wanted = EvaluatedRequest(name, exact, parent, device_class, exact.count)
         if exact.allocation_mode == "All":
             wanted.all = self._all(label, wanted, failed)
             wanted.number = len(wanted.all)
@@ -127,8 +205,10 @@ class Reader:
             raise failed(f"unsupported count mode {exact.allocation_mode}")
         return wanted
 
-    def _all(self, label: str, wanted: Wanted, failed: Callable[[str], AllocationError]) -> tuple[Candidate, ...]:
-        """All devices that will do; they are not known while a pool is not whole."""
+    def _all(
+        self, label: str, wanted: EvaluatedRequest, failed: Callable[[str], AllocationError]
+    ) -> tuple[CandidateDevice, ...]:
+        """Return all matching devices. Raises an error if a pool is incomplete or invalid."""
         found = []
         for pool in self._pools:
             state = "being updated" if pool.is_incomplete else "invalid" if pool.is_invalid else ""
@@ -141,5 +221,70 @@ class Reader:
             ]
         return tuple(found)
 
-    def _has_room(self, wanted: Wanted, candidate: Candidate) -> bool:
+    def _has_room(self, wanted: EvaluatedRequest, candidate: CandidateDevice) -> bool:
         return fits(wanted.exact.capacity, candidate.device.fields.capacity, self._capacity.get(candidate.id, {}), {})
+
+
+_NANO = 10**9
+Amounts = Mapping[str, int]
+"""Amounts in nano units by capacity name."""
+
+
+def consumed(wanted: CapacityRequirements | None, capacity: Mapping[str, DeviceCapacity]) -> dict[str, int]:
+    """Return what a request consumes of each capacity of a device."""
+    requests = {} if wanted is None else wanted.requests
+    return {name: _consumed(requests.get(name), offered) for name, offered in capacity.items()}
+
+
+def fits(
+    wanted: CapacityRequirements | None, capacity: Mapping[str, DeviceCapacity], taken: Amounts, taking: Amounts
+) -> bool:
+    """Return whether a device has capacity for a request.
+
+    ``taken`` are amounts of other claims, ``taking`` those of this pod's other requests.
+    """
+    if wanted is not None and not wanted.requests.keys() <= capacity.keys():
+        return False
+    for name, amount in consumed(wanted, capacity).items():
+        offered = capacity[name]
+        if offered.request_policy is not None and _violates(amount, offered.request_policy):
+            return False
+        if amount + taken.get(name, 0) + taking.get(name, 0) > parse_quantity(offered.value):
+            return False
+    return True
+
+
+def _consumed(wanted: Quantity | None, capacity: DeviceCapacity) -> int:
+    policy = capacity.request_policy
+    if wanted is None:
+        default = None if policy is None else policy.default
+        return parse_quantity(capacity.value if default is None else default)
+    if policy is None:
+        return parse_quantity(wanted)
+    if policy.valid_range is not None:
+        return _rounded_up(wanted, policy.valid_range)
+    amount = parse_quantity(wanted)
+    return next((valid for valid in map(parse_quantity, policy.valid_values) if amount <= valid), amount)
+
+
+def _rounded_up(wanted: Quantity, valid: CapacityRange) -> int:
+    amount, least = parse_quantity(wanted), parse_quantity(valid.min)
+    if amount < least or valid.step is None:
+        return max(amount, least)
+    first, step = whole_value(valid.min), whole_value(valid.step)
+    steps = -(-(whole_value(wanted) - first) // step) if step else 0
+    return (first + steps * step) * _NANO
+
+
+def _violates(amount: int, policy: CapacityRequestPolicy) -> bool:
+    if policy.default is not None and amount == parse_quantity(policy.default):
+        return False
+    valid = policy.valid_range
+    if valid is None:
+        return bool(policy.valid_values) and amount not in map(parse_quantity, policy.valid_values)
+    if valid.max is not None and amount > parse_quantity(valid.max):
+        return True
+    if valid.step is None:
+        return False
+    step = whole_value(valid.step)
+    return bool(step) and (-(-amount // _NANO) - whole_value(valid.min)) % step != 0

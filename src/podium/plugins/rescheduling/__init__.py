@@ -1,1 +1,1 @@
-"""Policies of rescheduling: one idea of what a good placement is a file. What they are made of has rooms of its own."""
+"""The rescheduling policies, one idea of a good placement in each file, and the parts that they share."""

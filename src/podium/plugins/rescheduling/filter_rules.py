@@ -1,7 +1,7 @@
-"""What filters say of pods that move together, as rules of a mixed-integer program.
+"""Filters over several moving pods, as rules of a mixed-integer program.
 
-A filter that looks at one pod and one node alone is asked about each pair. These look at other pods too: where those
-may move as well, only a rule over all of them says what the filter will say at the end.
+A filter that depends on one pod and one node is evaluated for each pair. These filters depend on other pods too: if
+those may move as well, only a rule over all of them describes the filter's final verdict.
 """
 
 from __future__ import annotations
@@ -10,18 +10,17 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
-from podium.cluster.affinity_term import AffinityTerm
-from podium.cluster.matchers import Predicate, Selected
-from podium.cluster.pod_class import HostPort, PodClass
+from podium.cluster.matchers import Predicate, SelectedByTerms
+from podium.cluster.pod_classes import AffinityTerm, HostPort, PodClass
 from podium.cluster.pods import PodRecord
-from podium.framework.rescheduling.linear import FilterRules, Movables, Pair, Rule
-from podium.plugins.spreading.constraints import Constraint, Domains, own_constraints
+from podium.framework.rescheduling.policy import FilterRule, FilterRules, Movables, Pair
+from podium.plugins.pod_topology_spread import SpreadConstraint, SpreadDomains, own_constraints
 
 Weights = dict[Pair, float]
 
 
-def resource_rules(movables: Movables, judged: frozenset[str]) -> Iterator[Rule]:
-    """NodeResourcesFit: what the pods on a node ask for is at most what it has, and they are not too many."""
+def resource_rules(movables: Movables, judged: frozenset[str]) -> Iterator[FilterRule]:
+    """NodeResourcesFit: the requests and the number of pods on a node do not exceed its capacity."""
     nodes = movables.picture.cluster.nodes
     pods: defaultdict[int, Weights] = defaultdict(dict)
     asked: defaultdict[tuple[int, int], Weights] = defaultdict(dict)
@@ -33,14 +32,14 @@ def resource_rules(movables: Movables, judged: frozenset[str]) -> Iterator[Rule]
             leaving[row, resource] += amount if row == pod.row else 0
     own = Counter(pod.row for pod in movables.pods)
     for row, weights in pods.items():
-        yield Rule(weights, float(nodes.allowed_pods[row] - nodes.pod_count[row] + own[row]))
+        yield FilterRule(weights, float(nodes.allowed_pods[row] - nodes.pod_count[row] + own[row]))
     for (row, resource), weights in asked.items():
         held = int(nodes.requested[resource, row]) - leaving[row, resource]
-        yield Rule(weights, float(int(nodes.allocatable[resource, row]) - held))
+        yield FilterRule(weights, float(int(nodes.allocatable[resource, row]) - held))
 
 
-def port_rules(movables: Movables, judged: frozenset[str]) -> Iterator[Rule]:
-    """NodePorts: of two pods that want the same host port one alone is on a node."""
+def port_rules(movables: Movables, judged: frozenset[str]) -> Iterator[FilterRule]:
+    """NodePorts: at most one of the pods that request a host port is on a node."""
     wanting: defaultdict[HostPort, list[PodRecord]] = defaultdict(list)
     held: defaultdict[HostPort, set[int]] = defaultdict(set)
     for pod in movables.pods:
@@ -58,18 +57,18 @@ def port_rules(movables: Movables, judged: frozenset[str]) -> Iterator[Rule]:
                 yield from _never_together(movables, wanting[port], wanting[other], lambda row: row)
 
 
-def affinity_rules(movables: Movables, judged: frozenset[str]) -> Iterator[Rule]:
-    """InterPodAffinity: required anti-affinity, whoever has it, and required affinity of the pods that move."""
+def affinity_rules(movables: Movables, judged: frozenset[str]) -> Iterator[FilterRule]:
+    """InterPodAffinity: required anti-affinity of all pods, and required affinity of the moving pods."""
     yield from _apart(movables, judged)
     by_class = _by_class(pod for pod in movables.pods if pod.uid in judged and pod.pod_class.required_affinity)
     for pods in by_class.values():
         yield from _near(movables, pods)
 
 
-def spread_rules(movables: Movables, judged: frozenset[str]) -> Iterator[Rule]:
-    """PodTopologySpread: where a pod moves to, the emptiest domain is not led by more than maxSkew.
+def spread_rules(movables: Movables, judged: frozenset[str]) -> Iterator[FilterRule]:
+    """PodTopologySpread: the target domain of a pod exceeds the emptiest one by at most maxSkew.
 
-    The constraints are those that pods have themselves.
+    Only the pods' own constraints are considered.
     """
     cluster = movables.picture.cluster
     for pods in _by_class(pod for pod in movables.pods if pod.uid in judged).values():
@@ -88,7 +87,7 @@ FILTER_RULES: Mapping[str, FilterRules] = {
     "NodeResourcesFit": resource_rules,
     "PodTopologySpread": spread_rules,
 }
-"""The rules, by the name of the plugin for which they speak."""
+"""The rules by the name of the plugin that they replace."""
 
 
 def _by_class(pods: Iterable[PodRecord]) -> dict[int, list[PodRecord]]:
@@ -98,29 +97,31 @@ def _by_class(pods: Iterable[PodRecord]) -> dict[int, list[PodRecord]]:
     return found
 
 
-def _kept_off(movables: Movables, pods: Sequence[PodRecord], is_refused: Callable[[int], bool]) -> Iterator[Rule]:
+def _kept_off(movables: Movables, pods: Sequence[PodRecord], is_refused: Callable[[int], bool]) -> Iterator[FilterRule]:
     for pod, row in movables.pairs(pods):
         if is_refused(row):
-            yield Rule({(pod.uid, row): 1.0}, 0.0)
+            yield FilterRule({(pod.uid, row): 1.0}, 0.0)
 
 
 def _never_together(
     movables: Movables, some: Sequence[PodRecord], others: Sequence[PodRecord], domain_of: Callable[[int], int]
-) -> Iterator[Rule]:
-    """No pod of ``some`` is in a domain where another one of ``others`` is; domain 0 is none where rows are labelled.
+) -> Iterator[FilterRule]:
+    """Keep pods of ``some`` out of domains that hold another pod of ``others``.
 
-    Where both are the same pods, one row says it for each domain; otherwise one for each of the smaller side.
+    Domain 0 is no domain if rows are labelled.
+
+    If both are the same pods, one rule covers each domain; otherwise there is one for each pod of the smaller side.
     """
     if {pod.uid for pod in some} == {pod.uid for pod in others}:
         for weights in _per_domain(movables, some, domain_of).values():
-            yield Rule(weights, 1.0)
+            yield FilterRule(weights, 1.0)
         return
     for pod, other in product(some, others):
         if pod.uid == other.uid:
             continue
         mine, its = _per_domain(movables, [pod], domain_of), _per_domain(movables, [other], domain_of)
         for code in mine.keys() & its.keys():
-            yield Rule({**mine[code], **its[code]}, 1.0)
+            yield FilterRule({**mine[code], **its[code]}, 1.0)
 
 
 def _per_domain(
@@ -133,13 +134,13 @@ def _per_domain(
 
 
 def _labelled(movables: Movables, key: str) -> Callable[[int], int]:
-    """The domain of a row; rows without the label are domains of their own, below 0."""
+    """Return a function from row to domain; rows without the label are domains of their own, below 0."""
     codes = movables.picture.cluster.nodes.labels(key).codes
     return lambda row: int(codes[row]) or -1 - row
 
 
-def _apart(movables: Movables, judged: frozenset[str]) -> Iterator[Rule]:
-    """The required anti-affinity of all pods against all that it selects."""
+def _apart(movables: Movables, judged: frozenset[str]) -> Iterator[FilterRule]:
+    """Yield the rules of all pods' required anti-affinity against the pods that it selects."""
     carrying: defaultdict[AffinityTerm, list[PodRecord]] = defaultdict(list)
     for pod in (*movables.pods, *movables.staying()):
         for term in dict.fromkeys(pod.pod_class.required_anti_affinity):
@@ -178,11 +179,11 @@ def _selected(movables: Movables, matches: Callable[[PodClass], bool]) -> list[P
     return found
 
 
-def _near(movables: Movables, pods: Sequence[PodRecord]) -> Iterator[Rule]:
-    """A pod of a class goes where, for each of its terms, some pod is that all of them select; or stays."""
+def _near(movables: Movables, pods: Sequence[PodRecord]) -> Iterator[FilterRule]:
+    """Yield rules: a pod goes only where each of its terms has a pod that all of them select, or stays."""
     pod_class = pods[0].pod_class
     terms = pod_class.required_affinity
-    selected = _matching(movables, Selected(terms))
+    selected = _matching(movables, SelectedByTerms(terms))
     alone = {pod.uid for pod in selected} <= {pods[0].uid} and len(pods) == 1
     for term in terms:
         domain_of = _labelled(movables, term.topology_key)
@@ -193,10 +194,10 @@ def _near(movables: Movables, pods: Sequence[PodRecord]) -> Iterator[Rule]:
             if row == pod.row or (code >= 0 and (code in fixed or (alone and selected))):
                 continue
             if code < 0:
-                yield Rule({(pod.uid, row): 1.0}, 0.0)
+                yield FilterRule({(pod.uid, row): 1.0}, 0.0)
                 continue
             partners = {pair: -weight for pair, weight in free[code].items() if pair[0] != pod.uid}
-            yield Rule({**partners, (pod.uid, row): 1.0}, 0.0)
+            yield FilterRule({**partners, (pod.uid, row): 1.0}, 0.0)
 
 
 def _matching(movables: Movables, predicate: Predicate) -> list[PodRecord]:
@@ -204,8 +205,13 @@ def _matching(movables: Movables, predicate: Predicate) -> list[PodRecord]:
     return _selected(movables, lambda pod_class: predicate.matches(pod_class, namespaces))
 
 
-def _skew(movables: Movables, pods: Sequence[PodRecord], constraint: Constraint, domains: Domains) -> Iterator[Rule]:
-    """For each pod of a class and each domain that it may move to, that this domain does not lead by too much."""
+def _skew(
+    movables: Movables, pods: Sequence[PodRecord], constraint: SpreadConstraint, domains: SpreadDomains
+) -> Iterator[FilterRule]:
+    """Yield rules for each pod of a class and each possible target domain.
+
+    The target domain must not exceed others by too much.
+    """
     if not constraint.predicate.selector.requirements:
         return
     codes = domains.column.codes
@@ -224,14 +230,16 @@ def _skew(movables: Movables, pods: Sequence[PodRecord], constraint: Constraint,
                 continue
             most = float(constraint.max_skew - fixed[code] + base)
             weights = {**free[code], **{pair: -weight for pair, weight in fewer.items()}}
-            # What the rule would have to forgive where the pod does not move there.
+            # How far the rule must be relaxed if the pod does not move there.
             slack = max(0.0, sum(weight for weight in weights.values() if weight > 0) - most)
             weights[pod.uid, row] = weights.get((pod.uid, row), 0.0) + slack
-            yield Rule(weights, most + slack)
+            yield FilterRule(weights, most + slack)
 
 
-def _counted(movables: Movables, constraint: Constraint, domains: Domains) -> tuple[Counter[int], dict[int, Weights]]:
-    """By domain, how many pods that stay are counted, and the pairs of those that may move."""
+def _counted(
+    movables: Movables, constraint: SpreadConstraint, domains: SpreadDomains
+) -> tuple[Counter[int], dict[int, Weights]]:
+    """Return by domain the counted pods that stay, and the pairs of those that may move."""
     codes, counted = domains.column.codes, domains.counted
     fixed: Counter[int] = Counter()
     free: defaultdict[int, Weights] = defaultdict(dict)

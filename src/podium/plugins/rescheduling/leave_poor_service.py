@@ -1,4 +1,4 @@
-"""LeavePoorService: pods leave nodes on which they fail though they would be well elsewhere.
+"""LeavePoorService: move pods off nodes on which they fail although they would run well elsewhere.
 
 Source: controlled-rescheduling.md, Example use cases ("moving a running pod off of a node from which it is receiving
 poor service": anomalous crash loops, repeated out-of-resource killing, rejections by the kubelet).
@@ -6,22 +6,24 @@ poor service": anomalous crash loops, repeated out-of-resource killing, rejectio
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import msgspec
 import numpy as np
 
+from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries
 from podium.cluster.arrays import Bools
+from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, PodRecord
-from podium.decide.scaling.scale_down import belongs_to_node
+from podium.decide.autoscaling import belongs_to_node
 from podium.framework.plugin import PluginContext
-from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.policy import Avoidance, Proposal, Relocation
-from podium.framework.rescheduling.signals import PodSignals
-from podium.framework.rescheduling.written_scope import Span, span_ns
+from podium.framework.rescheduling.policy import Avoidance, Picture, Proposal, Relocation
+from podium.framework.rescheduling.written import Span, span_ns
 from podium.framework.settings.arguments import Arguments, read_arguments
-from podium.plugins.rescheduling.parts.fortunes import Fortunes
+from podium.plugins.rescheduling.node_use import RowChanges
 
 _MINUTE = 60 * 10**9
 _DAY_NS = 24 * 60 * _MINUTE
@@ -31,10 +33,10 @@ _Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 class LeavePoorServiceArgs(Arguments, frozen=True, kw_only=True):
     """Arguments.
 
-    A pod fails whose containers were started again ``minRestarts`` times, and wait to be again, or failed ``within``
-    so long. One is well that is ready, and started longer ago than that. A node on which pods of ``minOwners`` fail, or
-    are turned away ``minRejections`` times each, which fail nowhere else, is in trouble itself. The node that a pod
-    leaves is avoided ``avoidFor`` so long, and until then counts as one where its owner fails.
+    A pod fails if its containers were restarted ``minRestarts`` times and wait for another restart, or failed
+    ``within`` that time. A pod runs well if it is ready and started earlier than that. A node is in trouble if pods of
+    ``minOwners`` fail there, or are rejected ``minRejections`` times each, and fail nowhere else. The node that a pod
+    leaves is avoided for ``avoidFor``, and until then counts as one where its owner fails.
     """
 
     min_restarts: _Count = 3
@@ -45,10 +47,10 @@ class LeavePoorServiceArgs(Arguments, frozen=True, kw_only=True):
 
 
 class LeavePoorService:
-    """Counts the pods that fail where they are and would hardly fail elsewhere.
+    """Counts the pods that fail where they are and would probably not fail elsewhere.
 
-    A pod fails for its node where more pods of its owner are well than fail on other nodes, or where the node is in
-    trouble. Pods of an owner who fails everywhere are not helped by moving.
+    The node is the cause if more pods of the owner run well than fail on other nodes, or if the node is in trouble.
+    Moving does not help pods of an owner that fails everywhere.
     """
 
     name = "LeavePoorService"
@@ -57,19 +59,19 @@ class LeavePoorService:
         self._args = read_arguments(context.args, LeavePoorServiceArgs, self.name)
         self._within_ns = span_ns(self._args.within, 10 * _MINUTE, ".within")
         self._avoid_for_ns = span_ns(self._args.avoid_for, _DAY_NS, ".avoidFor")
-        self._fortunes = Fortunes(self._fails, self._is_well)
+        self._fortunes = FailureStats(self._fails, self._is_well)
         self._picture: Picture | None = None
-        # By row, the owners whose pods the node's kubelet turned away again and again.
+        # The owners whose pods the node's kubelet rejected repeatedly, by row.
         self._turned_away: dict[int, set[str]] = {}
 
     def objective(self, picture: Picture) -> float:
-        """How many pods fail for their nodes."""
+        """Return how many pods fail because of their nodes."""
         self._look(picture)
         alone = sum(sum(numbers.values()) for row, numbers in self._fortunes.lonely.items() if self._is_in_trouble(row))
         return float(self._fortunes.misplaced + alone)
 
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
-        """Each of them, by how often it was started again, then by key."""
+        """Yield each of them, by the number of restarts, then by key."""
         self._look(picture)
 
         def place(pod: PodRecord) -> tuple[int, str, str]:
@@ -84,31 +86,31 @@ class LeavePoorService:
                 yield Proposal((Relocation(pod, self._targets(picture, pod)),), why, self._avoid_for_ns)
 
     def avoidances(self, picture: Picture) -> Iterator[Avoidance]:
-        """The owners whose pods a kubelet turned away again and again, and lately; the most often first."""
+        """Yield the owners whose pods a kubelet rejected repeatedly and recently, the most frequent first."""
         found = sorted(picture.signals.turned_away.items(), key=lambda item: (-len(item[1]), item[0]))
         for (_, node), by_uid in found:
             pods = sorted(by_uid.values(), key=lambda pod: (pod.created_ns, pod.key, pod.uid))
             if len(pods) < self._args.min_rejections or picture.now - pods[-1].created_ns > self._within_ns:
                 continue
-            # The oldest goes: what the last ones tell stays for people to read.
+            # The oldest one is evicted: users can still read the statuses of the latest ones.
             whose = pods[0].controller
             who = "of one owner" if whose is None else f"of {whose.kind} {whose.name}"
             reason = f"the kubelet of {node} turned away {len(pods)} pods {who}, the last one of late"
             yield Avoidance(pods[0], reason, self._avoid_for_ns)
 
-    # Who fails
+    # Failing pods
 
     def _fails(self, picture: Picture, pod: PodRecord) -> bool:
-        told = picture.signals.pods.get(pod.uid)
-        if told is None or told.restarts < self._args.min_restarts or belongs_to_node(pod):
+        reported = picture.signals.pods.get(pod.uid)
+        if reported is None or reported.restarts < self._args.min_restarts or belongs_to_node(pod):
             return False
-        is_recent = told.failure_ns is not None and picture.now - told.failure_ns <= self._within_ns
-        return told.is_crash_looping or is_recent
+        is_recent = reported.failure_ns is not None and picture.now - reported.failure_ns <= self._within_ns
+        return reported.is_crash_looping or is_recent
 
     def _is_well(self, picture: Picture, pod: PodRecord) -> bool:
         return pod.ready and pod.start_ns <= picture.now - self._within_ns
 
-    # Whose fault it is
+    # Causes of failure
 
     def _look(self, picture: Picture) -> None:
         self._fortunes.look(picture)
@@ -120,9 +122,12 @@ class LeavePoorService:
                     self._turned_away.setdefault(row, set()).add(owner)
 
     def _why(self, picture: Picture, pod: PodRecord) -> str:
-        """Why a pod that fails would be better elsewhere; "" where it hardly would."""
+        """Return why a failing pod would be better placed elsewhere; "" if it probably would not be."""
         owner, node = self._fortunes.of(pod.owner_uid), picture.node_name(pod.row)
-        elsewhere, how = owner.failing_elsewhere(pod.row), _how(picture.signals.of_pod(pod.uid))
+        elsewhere, signals = owner.failing_elsewhere(pod.row), picture.signals.of_pod(pod.uid)
+        how = (
+            f"was started again {signals.restarts} times{' for want of memory' if signals.out_of_memory_kills else ''}"
+        )
         if owner.well > elsewhere:
             others = "1 other of its pods is well" if owner.well == 1 else f"{owner.well} others of its pods are well"
             whose = "" if pod.controller is None else f" of {pod.controller.kind} {pod.controller.name}"
@@ -132,12 +137,12 @@ class LeavePoorService:
         return ""
 
     def _is_in_trouble(self, row: int) -> bool:
-        """Whether pods of many owners fail on a node, or are turned away, that fail nowhere else."""
+        """Return whether pods of many owners fail on a node, or are rejected there, and fail nowhere else."""
         failing, turned_away = self._fortunes.lonely.get(row, {}), self._turned_away.get(row, set())
         return len(failing) + len(turned_away - failing.keys()) >= self._args.min_owners
 
     def _targets(self, picture: Picture, pod: PodRecord) -> Bools:
-        """Not where pods of its owner fail or are turned away, nor where the node is in trouble."""
+        """Return the nodes on which no pod of its owner fails or is rejected, and which are not in trouble."""
         targets: Bools = np.ones(picture.cluster.nodes.count, dtype=np.bool_)
         owner = self._fortunes.of(pod.owner_uid)
         for row in {*self._fortunes.rows(), *owner.left, *self._turned_away}:
@@ -146,6 +151,166 @@ class LeavePoorService:
         return targets
 
 
-def _how(signals: PodSignals) -> str:
-    for_memory = " for want of memory" if signals.out_of_memory_kills else ""
-    return f"was started again {signals.restarts} times{for_memory}"
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """The pods in one row: those that fail, and by owner the number of those that run well."""
+
+    failing: tuple[PodRecord, ...] = ()
+    well: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class OwnerRecord:
+    """How many pods of an owner run well anywhere, and how many fail in which row.
+
+    ``left`` are the rows from which its pods were evicted recently, by the avoid lists of their nodes: a pod that
+    failed there and fails again elsewhere is itself the cause.
+    """
+
+    well: int = 0
+    failing: Counter[int] = field(default_factory=Counter)
+    left: frozenset[int] = frozenset()
+
+    def failing_elsewhere(self, row: int) -> int:
+        """Return how many fail in other rows, or left them recently."""
+        gone = len(self.left.difference(self.failing, (row,)))
+        return self.failing.total() - self.failing[row] + gone
+
+    @property
+    def only_row(self) -> int | None:
+        """Return the only row where pods fail; None if there are several or none."""
+        rows = {*self.failing, *self.left}
+        return next(iter(self.failing)) if len(rows) == 1 and self.failing else None
+
+    def misplaced(self) -> int:
+        """Return how many failing pods are outnumbered: more of the owner's pods run well than fail in other rows."""
+        return sum(number for row, number in self.failing.items() if self.well > self.failing_elsewhere(row))
+
+
+_NOBODY = OwnerRecord()
+
+
+class FailureStats:
+    """Failing pods and pods that run well, for owners with a failing pod, by row and owner.
+
+    ``fails`` returns whether a pod fails where it is, ``is_well`` whether it has run there long enough to conclude that
+    it does not. A replacement, of which nothing is known yet, is neither. ``misplaced`` counts failing pods whose owner
+    has more pods that run well. ``lonely`` are, by row, the owners whose pods fail there and nowhere else, each with
+    the number of its failing pods while none runs well.
+    """
+
+    def __init__(
+        self, fails: Callable[[Picture, PodRecord], bool], is_well: Callable[[Picture, PodRecord], bool]
+    ) -> None:
+        self._fails = fails
+        self._is_well = is_well
+        self._changes = RowChanges()
+        self._picture: Picture | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._rows: dict[int, _Row] = {}
+        self._owners: dict[str, OwnerRecord] = {}
+        self.misplaced = 0
+        self.lonely: dict[int, dict[str, int]] = {}
+
+    def look(self, picture: Picture) -> None:
+        """Update the statistics. Cached results hold for one picture only, since time passes."""
+        if picture is not self._picture:
+            self._picture = picture
+            self._begin()
+        rows = self._changes.since_last(picture.cluster, picture)
+        if rows is None:
+            # An owner with failing pods stays known: its pod may be off its node for a trial.
+            known = tuple(self._owners)
+            self._begin()
+            self._read_all(picture, known)
+        elif self._owners:
+            self._put({row: self._read(picture, picture.cluster.pods_on(row)) for row in rows.tolist()})
+
+    def failing(self) -> list[PodRecord]:
+        return [pod for row in sorted(self._rows) for pod in self._rows[row].failing]
+
+    def of(self, owner: str) -> OwnerRecord:
+        """Return the statistics of an owner's pods."""
+        return self._owners.get(owner, _NOBODY)
+
+    def rows(self) -> list[int]:
+        """Return the rows with failing pods."""
+        return sorted(row for row, read in self._rows.items() if read.failing)
+
+    def _read_all(self, picture: Picture, known: Iterable[str]) -> None:
+        placed = picture.cluster.placed
+        reported = (placed.get(uid) for uid in picture.signals.pods)
+        failing = (pod.owner_uid for pod in reported if pod is not None and self._fails(picture, pod))
+        self._owners = {owner: OwnerRecord() for owner in (*known, *failing)}
+        if not self._owners:
+            return
+        for name, left in _left_of_late(picture.cluster, self._owners).items():
+            self._owners[name].left = frozenset(left)
+        concerned: dict[int, list[PodRecord]] = {}
+        for pod in placed.values():
+            if pod.row >= 0 and pod.owner_uid in self._owners:
+                concerned.setdefault(pod.row, []).append(pod)
+        self._put({row: self._read(picture, pods) for row, pods in concerned.items()})
+
+    def _read(self, picture: Picture, pods: Iterable[PodRecord]) -> _Row:
+        failing, well = list[PodRecord](), Counter[str]()
+        for pod in pods:
+            if pod.owner_uid not in self._owners or pod.terminating:
+                continue
+            if self._fails(picture, pod):
+                failing.append(pod)
+            elif self._is_well(picture, pod):
+                well[pod.owner_uid] += 1
+        return _Row(tuple(failing), well)
+
+    def _put(self, read: Mapping[int, _Row]) -> None:
+        """Replace rows by what was read, and recount the owners concerned."""
+        nothing = _Row()
+        before = {row: self._rows.get(row, nothing) for row in read}
+        concerned = {pod.owner_uid for each in (*before.values(), *read.values()) for pod in each.failing}
+        concerned.update(owner for each in (*before.values(), *read.values()) for owner in each.well)
+        for owner in concerned:
+            self._count_owner(owner, -1)
+        for row, found in read.items():
+            self._count_row(row, before[row], -1)
+            self._count_row(row, found, 1)
+            self._rows.pop(row, None)
+            if found.failing or found.well:
+                self._rows[row] = found
+        for owner in concerned:
+            self._count_owner(owner, 1)
+
+    def _count_row(self, row: int, read: _Row, sign: int) -> None:
+        for owner, number in read.well.items():
+            self._owners[owner].well += sign * number
+        for pod in read.failing:
+            failing = self._owners[pod.owner_uid].failing
+            failing[row] += sign
+            if not failing[row]:
+                del failing[row]
+
+    def _count_owner(self, name: str, sign: int) -> None:
+        owner = self._owners[name]
+        self.misplaced += sign * owner.misplaced()
+        row = owner.only_row
+        if row is None:
+            return
+        if sign > 0:
+            self.lonely.setdefault(row, {})[name] = 0 if owner.well else owner.failing[row]
+        else:
+            del self.lonely[row][name]
+            if not self.lonely[row]:
+                del self.lonely[row]
+
+
+def _left_of_late(cluster: Cluster, owners: Container[str]) -> dict[str, set[int]]:
+    """Return by owner the rows of the nodes whose avoid lists name it."""
+    found: dict[str, set[int]] = {}
+    for row in cluster.nodes.row_of.values():
+        text = cluster.nodes.node(row).metadata.annotations.get(PREFER_AVOID_PODS)
+        for entry in avoid_entries(text) if text else ():
+            if entry.controller.uid in owners:
+                found.setdefault(entry.controller.uid, set()).add(row)
+    return found

@@ -1,34 +1,110 @@
-"""MoveToUnderusedNodes: pods leave over-used nodes where others are nearly empty, as after a scale-up.
+"""MoveToUnderusedNodes: move pods off over-used nodes when others are nearly empty, as after a scale-up.
 
 Source: controlled-rescheduling.md, Rescheduler ("moving a pod onto an under-utilized node").
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from podium.cluster.arrays import Bools, Int64s
-from podium.cluster.pod_class import PodClass
+from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.framework.plugin import PluginContext
-from podium.framework.rescheduling.linear import LinearForm, Movables
-from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.policy import Float64s, Proposal, Relocation
-from podium.framework.settings.arguments import read_arguments
-from podium.plugins.rescheduling.parts.load_thresholds import LoadThresholds, MarkMaker, Marks
-from podium.plugins.rescheduling.parts.node_contents import Amounts, contents_of
-from podium.plugins.rescheduling.parts.node_loads import NodeLoads
-from podium.plugins.rescheduling.parts.rough_fit import rough_fit
+from podium.framework.rescheduling.policy import (
+    Contents,
+    Float64s,
+    LinearForm,
+    Movables,
+    Picture,
+    Proposal,
+    Relocation,
+    predecessor,
+)
+from podium.framework.settings.arguments import Arguments, read_arguments
+from podium.plugins.rescheduling.node_use import Moved, Place, PodPlaces, rough_fit
+
+
+def _defaults(percent: float) -> dict[str, float]:
+    return {"cpu": percent, "memory": percent}
+
+
+class LoadThresholds(Arguments, frozen=True, kw_only=True):
+    """Shares in percent, by resource: cpu, memory, extended resources, and ``pods``.
+
+    ``thresholds``: a node above none of them is under-used. ``targetThresholds``: a node above any of them is
+    over-used. With ``useDeviationThresholds`` they are distances below and above the share of the whole cluster. Both
+    name the same resources. The names are those of descheduler's LowNodeUtilization.
+    """
+
+    thresholds: dict[str, float] = msgspec.field(default_factory=lambda: _defaults(20))
+    target_thresholds: dict[str, float] = msgspec.field(default_factory=lambda: _defaults(50))
+    use_deviation_thresholds: bool = False
+
+    def __post_init__(self) -> None:
+        low, high = self.thresholds, self.target_thresholds
+        if not low:
+            raise ValueError("thresholds must name a resource at least")
+        if low.keys() != high.keys():
+            raise ValueError(
+                f"thresholds and targetThresholds must name the same resources, not {_named(low)} and {_named(high)}"
+            )
+        for resource in low:
+            if not (0 <= low[resource] <= 100 and 0 <= high[resource] <= 100):
+                raise ValueError(f"thresholds of {resource} must be from 0 to 100 per cent")
+            if low[resource] > high[resource] and not self.use_deviation_thresholds:
+                raise ValueError(
+                    f"thresholds of {resource} is {low[resource]:g}, and must not be above its targetThresholds, "
+                    f"{high[resource]:g}"
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class UseThresholds:
+    """The low and the high mark of each resource, as shares: ``[resources]`` each."""
+
+    low: Float64s
+    high: Float64s
+
+    def equals(self, other: UseThresholds) -> bool:
+        return np.array_equal(self.low, other.low) and np.array_equal(self.high, other.high)
+
+    def underused(self, shares: Float64s) -> Bools:
+        """Return `[rows]` which nodes are above no low mark."""
+        return np.asarray(np.all(shares <= self.low[:, None], axis=0))
+
+
+class ThresholdReader:
+    """Computes the marks of a cluster from the thresholds in the arguments."""
+
+    def __init__(self, arguments: LoadThresholds) -> None:
+        self.resources = tuple(sorted(arguments.thresholds))
+        self._low = np.array([arguments.thresholds[name] for name in self.resources]) / 100
+        self._high = np.array([arguments.target_thresholds[name] for name in self.resources]) / 100
+        self._by_deviation = arguments.use_deviation_thresholds
+
+    def marks(self, loads: NodeLoads, rows: Bools) -> UseThresholds:
+        """Return the marks for the nodes in some rows; deviations are relative to the share of those nodes together."""
+        if not self._by_deviation:
+            return UseThresholds(self._low, self._high)
+        have = np.maximum(loads.allocatable @ rows, 1)
+        mean = (loads.amounts @ rows) / have
+        return UseThresholds(np.clip(mean - self._low, 0.0, 1.0), np.clip(mean + self._high, 0.0, 1.0))
+
+
+def _named(thresholds: Mapping[str, float]) -> str:
+    return ", ".join(sorted(thresholds)) or "none"
 
 
 class MoveToUnderusedNodesArgs(LoadThresholds, frozen=True, kw_only=True):
-    """Arguments, beside the thresholds.
+    """Arguments, besides the thresholds.
 
-    ``useMetrics``: by what the pods are measured to use of cpu and memory, instead of by what they request; who is not
-    measured counts by requests. ``numberOfNodes``: nothing is done until more nodes than that are under-used.
+    ``useMetrics``: use the measured cpu and memory of pods instead of their requests; pods without a measurement count
+    by requests. ``numberOfNodes``: act only if more nodes than that are under-used.
     """
 
     use_metrics: bool = False
@@ -44,10 +120,10 @@ class MoveToUnderusedNodesArgs(LoadThresholds, frozen=True, kw_only=True):
 class _Situation:
     """How full nodes are (``[resources, rows]``), how many pods are too many on each, and which are under-used.
 
-    The latter are ``[rows]``. All of it follows from ``marks``.
+    The latter are ``[rows]``. Everything follows from ``marks``.
     """
 
-    marks: Marks
+    marks: UseThresholds
     shares: Float64s
     excess: Float64s
     underused: Bools
@@ -56,17 +132,17 @@ class _Situation:
 class MoveToUnderusedNodes:
     """Proposes the pods of over-used nodes that fit on under-used ones without making these over-used.
 
-    The objective is the number of pods too many on over-used nodes: of the pods that share a node's most wanted
-    resource, the part above the high mark. It grows with every pod by more than with the one before, so that there is
-    nothing to be gained by passing a load on. Nodes that may not take in pods, such as those that somebody drains or
-    empties, count neither as under-used nor as over-used.
+    The objective is the number of excess pods on over-used nodes: of the pods that share a node's most requested
+    resource, the part above the high mark. Each further pod adds more than the one before, so that passing a load on
+    gains nothing. Nodes that do not accept pods, such as those being drained or emptied, count as neither under-used
+    nor over-used.
     """
 
     name = "MoveToUnderusedNodes"
 
     def __init__(self, context: PluginContext) -> None:
         arguments = read_arguments(context.args, MoveToUnderusedNodesArgs, self.name)
-        self._maker = MarkMaker(arguments)
+        self._maker = ThresholdReader(arguments)
         self.needs_use = arguments.use_metrics
         self._loads = NodeLoads(self._maker.resources, by_use=arguments.use_metrics)
         self._verb = "uses" if arguments.use_metrics else "is asked for"
@@ -74,19 +150,20 @@ class MoveToUnderusedNodes:
         self._known: _Situation | None = None
 
     def objective(self, picture: Picture) -> float:
-        """How many pods are too many on over-used nodes."""
+        """Return the number of excess pods on over-used nodes."""
         return float(self._situation(picture).excess.sum())
 
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
-        """One pod of each over-used node at a time, the most over-used first, then by name.
+        """Yield one pod of each over-used node at a time, the most over-used node first, then by name.
 
-        Of a node's pods those that relieve it most, of equals the least important, then by key. Once begun, since nodes
-        are under-used, it goes on until none is over-used any more: the last of many moves is as good as the first.
+        The pods of a node are ordered by how much they relieve it, ties by importance, the least important first, then
+        by key. Once started, because nodes are under-used, it continues until no node is over-used: the last of many
+        moves is as good as the first.
         """
         underused = int(self._situation(picture).underused.sum())
         if underused < self._fewest:
             return
-        # By row, the classes whose pods have nowhere to go from it, or were not let go.
+        # By row, the classes whose pods have no target from there, or were refused.
         waiting: dict[int, set[PodClass]] = {row: set() for row in self._worst(picture, self._situation(picture))}
         while waiting:
             for row, stuck in list(waiting.items()):
@@ -97,12 +174,12 @@ class MoveToUnderusedNodes:
                     continue
                 yield found
                 pod = found.relocations[0].pod
-                if _is_on(picture, pod, row):
-                    # Its like would fare no better.
+                if (known := picture.cluster.placed.get(pod.uid)) is not None and known.row == row:
+                    # Equal pods would fare no better.
                     stuck.add(pod.pod_class)
 
     def linear(self, movables: Movables) -> LinearForm:
-        """The objective as a table for each node of the pods that can be on it."""
+        """Return the objective as a table for each node of the pods that can be on it."""
         picture, loads = movables.picture, self._loads
         situation = self._situation(picture)
         high, counted = situation.marks.high[:, None], picture.targets
@@ -121,7 +198,7 @@ class MoveToUnderusedNodes:
             return float(_too_many(pods, shares, high)[0]) if (shares > high).any() else 0.0
 
         in_all, most = loads.parts()
-        contents = tuple(contents_of(movables, Amounts(of_pod, in_all, most), cost))
+        contents = tuple(contents_of(movables, NodeAmounts(of_pod, in_all, most), cost))
         base = float(situation.excess.sum()) - sum(situation.excess[table.row] for table in contents)
         return LinearForm(base, contents=contents)
 
@@ -142,8 +219,8 @@ class MoveToUnderusedNodes:
             known.excess[rows] = self._excess(rows, shares, marks) * counted
         return known
 
-    def _excess(self, rows: Int64s, shares: Float64s, marks: Marks) -> Float64s:
-        """`[n]`: how many pods are too many on some rows."""
+    def _excess(self, rows: Int64s, shares: Float64s, marks: UseThresholds) -> Float64s:
+        """Return `[n]` the number of excess pods in some rows."""
         excess = np.zeros(len(rows))
         at = np.flatnonzero((shares > marks.high[:, None]).any(axis=0))
         if len(at):
@@ -151,12 +228,11 @@ class MoveToUnderusedNodes:
         return excess
 
     def _worst(self, picture: Picture, situation: _Situation) -> list[int]:
-        excess = situation.excess.tolist()
         rows = np.flatnonzero(situation.excess).tolist()
-        return sorted(rows, key=lambda row: (-excess[row], picture.node_name(row)))
+        return sorted(rows, key=lambda row: (-situation.excess[row], picture.node_name(row)))
 
     def _candidates(self, picture: Picture, row: int) -> list[PodRecord]:
-        """The pods of a node that may be moved, those first that relieve it most."""
+        """Return the movable pods of a node, those first that relieve it most."""
         pods = [pod for pod in picture.cluster.pods_on(row) if picture.is_movable(pod)]
         if not pods:
             return []
@@ -168,7 +244,7 @@ class MoveToUnderusedNodes:
         return [pod for _, pod in relieving]
 
     def _next(self, picture: Picture, row: int, stuck: set[PodClass], underused: int) -> Proposal | None:
-        """The pod that would relieve a node most by now, of those that have somewhere to go; who has not is stuck."""
+        """Return the pod with a target that now relieves a node most; classes without a target become stuck."""
         situation = self._situation(picture)
         for pod in self._candidates(picture, row):
             if pod.pod_class in stuck:
@@ -183,9 +259,9 @@ class MoveToUnderusedNodes:
         return None
 
     def _targets(self, picture: Picture, pod: PodRecord, situation: _Situation) -> Bools:
-        """`[rows]`: the nodes that have room for the pod, and are not over-used with it.
+        """Return `[rows]` the nodes that have room for the pod and are not over-used with it.
 
-        Its scheduler may like one in between better than the under-used ones, and that is as well.
+        Its scheduler may prefer a node in between to the under-used ones, which is fine.
         """
         loads = self._loads
         targets = rough_fit(picture, pod)
@@ -216,12 +292,211 @@ class MoveToUnderusedNodes:
 
 
 def _too_many(pods: Float64s, shares: Float64s, high: Float64s) -> Float64s:
-    """How many pods are too many, by the resource of which there are most: along the first axis."""
+    """Return the number of excess pods along the first axis, by the resource with the largest excess."""
     beyond = 1.0 - high / np.maximum(shares, 1e-12)
-    worst: Float64s = (pods * np.maximum(beyond, 0.0)).max(axis=0)
-    return worst
+    return np.asarray((pods * np.maximum(beyond, 0.0)).max(axis=0))
 
 
-def _is_on(picture: Picture, pod: PodRecord, row: int) -> bool:
-    known = picture.cluster.placed.get(pod.uid)
-    return known is not None and known.row == row
+CostOf = Callable[[int, Int64s], float]
+"""Returns the cost of the node in a row with these total amounts."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAmounts:
+    """The amounts that count: ``of_pod`` is what a pod, by uid, adds to its node.
+
+    ``in_all`` is ``[things, rows]`` with all pods in place, and ``most`` what a node can hold of it.
+    """
+
+    of_pod: Mapping[str, tuple[int, ...]]
+    in_all: Int64s
+    most: Int64s
+
+
+def contents_of(movables: Movables, amounts: NodeAmounts, cost: CostOf) -> Iterator[Contents]:
+    """Yield a table for each row where movable pods are or may be. Pods that add the same are of one kind."""
+    on_row: dict[int, list[PodRecord]] = {}
+    for pod, row in movables.pairs():
+        on_row.setdefault(row, []).append(pod)
+    for row, pods in sorted(on_row.items()):
+        kinds: dict[str, Hashable] = {pod.uid: amounts.of_pod[pod.uid] for pod in pods}
+        order = sorted(set(map(amounts.of_pod.__getitem__, kinds)))
+        yield _table(row, kinds, order, [pod for pod in pods if pod.row == row], amounts, cost)
+
+
+def _table(
+    row: int,
+    kinds: Mapping[str, Hashable],
+    order: Sequence[tuple[int, ...]],
+    present: Sequence[PodRecord],
+    amounts: NodeAmounts,
+    cost: CostOf,
+) -> Contents:
+    each = np.array(order, dtype=np.int64).T
+    now = amounts.in_all[:, row]
+    held = now - sum((np.array(amounts.of_pod[pod.uid], dtype=np.int64) for pod in present), np.zeros_like(now))
+    # What is there already fits, however much it is.
+    most = np.maximum(amounts.most[:, row], now)
+
+    def added(counts: tuple[int, ...]) -> Int64s:
+        return np.asarray(held + each @ np.array(counts, dtype=np.int64))
+
+    return Contents(
+        row,
+        kinds,
+        order,
+        lambda counts: cost(row, added(counts)),
+        lambda counts: bool((added(counts) <= most).all()),
+    )
+
+
+PODS = "pods"
+MEASURED = ("cpu", "memory")
+"""The resources whose use is measured."""
+
+# Roots of amounts are stored as multiples of this fraction of one, so that sums do not depend on their order.
+_ROOT_UNIT = 2**16
+# A larger amount of a pod counts as this much, so that no sum overflows.
+_MOST = 2**45
+
+
+class NodeLoads:
+    """The sums over the pods of each node, of ``resources``: `[resources, rows]`.
+
+    ``amounts`` are the pods' requests, or their measured use of cpu and memory if ``by_use`` is set and use is
+    measured. Resources are those of Kubernetes, and ``pods``, of which a pod takes 1.
+    """
+
+    def __init__(self, resources: Sequence[str], *, by_use: bool) -> None:
+        self.resources = tuple(resources)
+        self._by_use = by_use
+        # A pod's use is its own; its requests are those of its class.
+        self._places = PodPlaces(tells_apart=by_use)
+        self.amounts: Int64s = np.zeros((len(self.resources), 0), dtype=np.int64)
+        self._roots: Int64s = self.amounts
+        self.allocatable: Int64s = self.amounts
+        # By slot.
+        self._of_slots: Int64s = self.amounts
+
+    def follow(self, picture: Picture) -> Int64s:
+        """Update the sums to the present state of the picture; return the rows that changed."""
+        moved = self._places.follow(picture)
+        if moved is None:
+            self._begin(picture)
+            return picture.cluster.nodes.all_rows()
+        if moved.rows:
+            self._move(picture, moved)
+        return np.array(moved.rows, dtype=np.int64)
+
+    def shares(self, rows: Int64s) -> Float64s:
+        """Return `[resources, n]` the amounts in some rows as shares of the nodes' capacity.
+
+        0 if a node lacks a resource.
+        """
+        have = self.allocatable[:, rows]
+        shares: Float64s = self.amounts[:, rows] / np.maximum(have, 1)
+        shares[have <= 0] = 0.0
+        return shares
+
+    def effective_pods(self, rows: Int64s) -> Float64s:
+        """Return `[resources, n]` the effective number of pods in some rows; small pods count little beside large ones.
+
+        It is the Hill number of order 1/2 of their sizes: n equal pods count as n, those of size 0 not at all.
+        """
+        return _effective(self._roots[:, rows], self.amounts[:, rows])
+
+    def of_pods(self, picture: Picture, pods: Sequence[PodRecord]) -> Int64s:
+        """Return `[resources, n]` what placed pods add to their nodes."""
+        return self._amounts(picture, np.array([pod.slot for pod in pods], dtype=np.int64))
+
+    def parts(self) -> tuple[Int64s, Int64s]:
+        """Return `[2 * resources, rows]` each: the amounts and their roots on each node, and their maximum.
+
+        Roots have no upper bound.
+        """
+        unlimited = np.full(self._roots.shape, np.iinfo(np.int64).max)
+        return np.concatenate([self.amounts, self._roots]), np.concatenate([self.allocatable, unlimited])
+
+    def parts_of(self, picture: Picture, pods: Sequence[PodRecord]) -> tuple[Int64s, Int64s]:
+        """Return `[resources, n]` each: what placed pods add to the amounts of their nodes, and to the roots."""
+        amounts = self.of_pods(picture, pods)
+        return amounts, _roots(amounts)
+
+    def as_shares(self, row: int, amounts: Int64s, roots: Int64s) -> tuple[Float64s, Float64s]:
+        """Return `[resources, 1]` each: `shares` and `effective_pods` of a row with these amounts."""
+        have = self.allocatable[:, row, None]
+        shares: Float64s = np.where(have > 0, amounts / np.maximum(have, 1), 0.0)
+        return shares, _effective(roots, amounts)
+
+    def without(self, row: int, amounts: Int64s) -> tuple[Float64s, Float64s]:
+        """Return `[resources, n]` each: `shares` and `effective_pods` of a row without a pod, for each of n amounts."""
+        rest = self.amounts[:, row, None] - amounts
+        shares: Float64s = rest / np.maximum(self.allocatable[:, row, None], 1)
+        return shares, _effective(self._roots[:, row, None] - _roots(amounts), rest)
+
+    def _begin(self, picture: Picture) -> None:
+        cluster = picture.cluster
+        nodes, pods = cluster.nodes, cluster.pods
+        shape = (len(self.resources), nodes.count)
+        self.allocatable = np.zeros(shape, dtype=np.int64)
+        for place, resource in enumerate(self.resources):
+            if resource == PODS:
+                self.allocatable[place] = nodes.allowed_pods[: nodes.count]
+            elif (index := nodes.resource_index.get(resource)) is not None:
+                self.allocatable[place] = nodes.allocatable[index, : nodes.count]
+        self.amounts, self._roots = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+        slots = self._places.slots()
+        self._of_slots = np.zeros((len(self.resources), pods.count), dtype=np.int64)
+        self._of_slots[:, slots] = self._amounts(picture, slots)
+        self._book(pods.row[slots].astype(np.int64), self._of_slots[:, slots], 1)
+
+    def _move(self, picture: Picture, moved: Moved) -> None:
+        if picture.cluster.pods.count > self._of_slots.shape[1]:
+            added = picture.cluster.pods.count - self._of_slots.shape[1]
+            self._of_slots = np.pad(self._of_slots, ((0, 0), (0, added)))
+        left, came = _columns(moved.left), _columns(moved.came)
+        self._book(left[1], self._of_slots[:, left[0]], -1)
+        self._of_slots[:, came[0]] = self._amounts(picture, came[0])
+        self._book(came[1], self._of_slots[:, came[0]], 1)
+
+    def _book(self, rows: Int64s, amounts: Int64s, sign: int) -> None:
+        roots = _roots(amounts)
+        for place in range(len(self.resources)):
+            np.add.at(self.amounts[place], rows, sign * amounts[place])
+            np.add.at(self._roots[place], rows, sign * roots[place])
+
+    def _amounts(self, picture: Picture, slots: Int64s) -> Int64s:
+        """Return `[resources, slots]` what the pods in some slots add to their nodes."""
+        cluster = picture.cluster
+        amounts = np.ones((len(self.resources), len(slots)), dtype=np.int64)
+        classes = cluster.pods.pod_class[slots]
+        for place, resource in enumerate(self.resources):
+            if resource != PODS:
+                index = cluster.nodes.resource_index.get(resource)
+                known = index is not None and index < len(cluster.classes.requests)
+                amounts[place] = cluster.classes.requests[index, classes] if known else 0
+            if self._by_use and resource in MEASURED and picture.signals.pods:
+                self._measure(picture, slots, resource, amounts[place])
+        return np.clip(amounts, 0, _MOST)
+
+    def _measure(self, picture: Picture, slots: Int64s, resource: str, amounts: Int64s) -> None:
+        """Fill in the measured use of pods that have one; a replacement uses what its predecessor did."""
+        of_pod, record = picture.signals.of_pod, picture.cluster.pods.record
+        for place, slot in enumerate(slots.tolist()):
+            reported = of_pod(predecessor(record(slot).uid))
+            used = reported.cpu_used_milli if resource == "cpu" else reported.memory_used_bytes
+            if used is not None:
+                amounts[place] = min(used, _MOST)
+
+
+def _columns(places: list[Place]) -> Int64s:
+    """Return `[3, n]` slots, rows and classes."""
+    return np.array(places, dtype=np.int64).reshape(-1, 3).T
+
+
+def _roots(amounts: Int64s) -> Int64s:
+    return np.asarray(np.rint(np.sqrt(amounts) * _ROOT_UNIT).astype(np.int64))
+
+
+def _effective(roots: Int64s, amounts: Int64s) -> Float64s:
+    return np.asarray((roots / _ROOT_UNIT) ** 2 / np.maximum(amounts, 1))

@@ -1,19 +1,292 @@
-"""The policies that come with Podium, by the names that a configuration knows them by."""
+"""Podium's own policies, by their names in a configuration."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from heapq import heapify, heappop
+from typing import Annotated
 
-from podium.framework.rescheduling.policy_registry import PolicyFactory
-from podium.plugins.rescheduling.consolidate import Consolidate
+import msgspec
+import numpy as np
+
+from podium.api.pod import Container, PodSpec, Quantity, ResourceRequirements
+from podium.api.quantity import parse_quantity
+from podium.api.resource_requests import pod_requests
+from podium.api.times import format_time
+from podium.cluster.arrays import Int64s
+from podium.cluster.pods import PodRecord
+from podium.decide.autoscaling import belongs_to_node
+from podium.framework.plugin import PluginContext
+from podium.framework.rescheduling.policy import (
+    Float64s,
+    LinearForm,
+    Movables,
+    Picture,
+    PolicyFactory,
+    Proposal,
+    Relocation,
+)
+from podium.framework.rescheduling.written import Span, span_ns
+from podium.framework.settings.arguments import Arguments, read_arguments
+from podium.plugins.dynamic_resources.selectors import DeviceSelectors
+from podium.plugins.rescheduling.demands import DemandPolicy, Demands
+from podium.plugins.rescheduling.freed_nodes import FreedNodes
 from podium.plugins.rescheduling.leave_poor_service import LeavePoorService
+from podium.plugins.rescheduling.missing_room import MissingRoom, RoomReader, WantedRoom
 from podium.plugins.rescheduling.move_to_underused_nodes import MoveToUnderusedNodes
-from podium.plugins.rescheduling.prepare_for_maintenance import PrepareForMaintenance
+from podium.plugins.rescheduling.node_use import NodeUse, RowChanges, guests_on
+from podium.plugins.rescheduling.owned import Owned
 from podium.plugins.rescheduling.repair_violations import RepairViolations
-from podium.plugins.rescheduling.replace_old_pods import ReplaceOldPods
 from podium.plugins.rescheduling.satisfy_preferences import SatisfyPreferences
 from podium.plugins.rescheduling.separate_interfering import SeparateInterfering
-from podium.plugins.rescheduling.spread_duplicates import SpreadDuplicates
+
+
+class PolicyShape(Arguments, frozen=True, kw_only=True):
+    """A future pod: its requests, the devices that it claims by class, and for how many such pods room is kept."""
+
+    requests: dict[str, Quantity] = msgspec.field(default_factory=dict)
+    devices: dict[str, Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]] = msgspec.field(default_factory=dict)
+    places: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 1
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for amounts that no pod can request."""
+        if not self.requests and not self.devices:
+            raise ValueError("a pod to come needs requests or devices, as in {requests: {cpu: 8}}")
+        for name, amount in self.requests.items():
+            if parse_quantity(amount) <= 0:
+                raise ValueError(f"requests[{name}] is {amount}; more than 0 is needed")
+
+    @property
+    def amounts(self) -> Mapping[str, int]:
+        """Its requests, in the units of node capacity."""
+        container = Container(resources=ResourceRequirements(requests=self.requests))
+        return pod_requests(PodSpec(containers=(container,)))
+
+    def __str__(self) -> str:
+        asked = [*self.requests.items(), *((f"devices of class {name}", count) for name, count in self.devices.items())]
+        return "a pod to come with " + ", ".join(f"{amount} {name}" for name, amount in asked)
+
+
+class ConsolidateArgs(Arguments, frozen=True, kw_only=True):
+    """Arguments.
+
+    Nodes with less than ``utilizationThreshold`` requested are to be emptied (0: none). An empty node is worth
+    ``nodeWorth`` badly placed pods. Room is made ``forWaitingPods``, and kept ``for`` future pods. Room for a pod is
+    worth ``worth`` badly placed pods. At most ``maxNodes`` are examined each time for each pod that needs room.
+    """
+
+    utilization_threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.5
+    node_worth: Annotated[float, msgspec.Meta(gt=0, le=1_000)] = 2
+    for_waiting_pods: bool = True
+    for_: PolicyShape | None = msgspec.field(name="for", default=None)
+    worth: Annotated[float, msgspec.Meta(gt=0, le=1_000)] = 4
+    max_nodes: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 30
+
+
+class Consolidate:
+    """Counts the nodes in use, and the pods for which no node has room."""
+
+    name = "Consolidate"
+
+    def __init__(self, context: PluginContext) -> None:
+        self._args = read_arguments(context.args, ConsolidateArgs, self.name)
+        self._freed = FreedNodes(self._args.utilization_threshold, self._args.node_worth, self._args.max_nodes)
+        self._selectors = DeviceSelectors()
+        self._picture: Picture | None = None
+        self._room = MissingRoom((), self._args.max_nodes)
+
+    def objective(self, picture: Picture) -> float:
+        """Return the cost of the nodes in use and of the missing room."""
+        return self._freed.badness(picture) + self._args.worth * self._missing_room(picture).missing(picture)
+
+    def linear(self, movables: Movables) -> LinearForm:
+        """Return a price for each node in use; wanted room is left out."""
+        form = self._freed.linear(movables)
+        if not self._wanted(movables.picture):
+            return form
+        return replace(form, left_out=("the room that is wanted for pods to come or that wait",))
+
+    def proposals(self, picture: Picture) -> Iterator[Proposal]:
+        """Yield the moves that make room for pods, then those that empty nodes."""
+        yield from self._missing_room(picture).proposals(picture)
+        yield from self._freed.proposals(picture)
+
+    def _missing_room(self, picture: Picture) -> MissingRoom:
+        """Return the wanted rooms of a picture."""
+        if picture is not self._picture:
+            self._room = MissingRoom(self._wanted(picture), self._args.max_nodes)
+            self._picture = picture
+        return self._room
+
+    def _wanted(self, picture: Picture) -> list[WantedRoom]:
+        args, shape = self._args, self._args.for_
+        if shape is None and not (args.for_waiting_pods and picture.waiting):
+            return []
+        reader = RoomReader(picture, self._selectors)
+        wanted = reader.of_waiting() if args.for_waiting_pods else []
+        if shape is not None:
+            wanted.append(reader.of_shape(str(shape), shape.places, shape.amounts, shape.devices))
+        return wanted
+
+
+_SECOND = 10**9
+_MONTH_NS = 30 * 86_400 * _SECOND
+_UNITS = ((86_400 * _SECOND, "d"), (3_600 * _SECOND, "h"), (60 * _SECOND, "m"), (_SECOND, "s"))
+
+
+class ReplaceOldPodsArgs(Arguments, frozen=True, kw_only=True):
+    """Arguments: pods that were created more than ``maxAge`` ago are replaced; the default is 720h (30 days)."""
+
+    max_age: Span | None = None
+
+
+class ReplaceOldPods:
+    """Counts the pods that are too old. Their replacements go to other nodes, like those of all moves."""
+
+    name = "ReplaceOldPods"
+
+    def __init__(self, context: PluginContext) -> None:
+        args = read_arguments(context.args, ReplaceOldPodsArgs, self.name)
+        self._max_age_ns = span_ns(args.max_age, _MONTH_NS, ".maxAge")
+        self._changes = RowChanges()
+        # By row, the number of pods that are too old.
+        self._old: Int64s = np.zeros(0, dtype=np.int64)
+
+    def objective(self, picture: Picture) -> float:
+        """Return how many pods are too old."""
+        cluster, latest_ns = picture.cluster, picture.now - self._max_age_ns
+        rows = self._changes.since_last(cluster, picture)
+        if rows is None:
+            self._old = np.zeros(cluster.nodes.count, dtype=np.int64)
+            np.add.at(self._old, [pod.row for pod in cluster.placed.values() if _is_old(pod, latest_ns)], 1)
+        for row in () if rows is None else rows.tolist():
+            self._old[row] = sum(_is_old(pod, latest_ns) for pod in cluster.pods_on(row))
+        return float(self._old.sum())
+
+    def proposals(self, picture: Picture) -> Iterator[Proposal]:
+        """Yield each of them, the oldest first, then by key."""
+        latest_ns = picture.now - self._max_age_ns
+        placed = picture.cluster.placed.values()
+        old = [(pod.created_ns, pod.key, pod.uid, pod) for pod in placed if _is_old(pod, latest_ns)]
+        # Callers consume few of many.
+        heapify(old)
+        while old:
+            *_, pod = heappop(old)
+            if picture.is_movable(pod):
+                age, most = in_words(picture.now - pod.created_ns), in_words(self._max_age_ns)
+                yield Proposal((Relocation(pod),), f"{pod.key} is {age} old; pods are to be no older than {most}")
+
+
+def _is_old(pod: PodRecord, latest_ns: int) -> bool:
+    return 0 < pod.created_ns < latest_ns and pod.row >= 0 and not pod.terminating and not belongs_to_node(pod)
+
+
+def in_words(duration_ns: int) -> str:
+    """Return a duration in its two largest units, as kubectl shows an age: 3d4h."""
+    said, left = "", duration_ns
+    for unit_ns, unit in _UNITS:
+        number, left = divmod(left, unit_ns)
+        if number or said:
+            if said:
+                return f"{said}{number}{unit}" if number else said
+            said = f"{number}{unit}"
+    return said or "0s"
+
+
+_HOUR_NS = 3_600 * 10**9
+
+
+class PrepareForMaintenanceArgs(Arguments, frozen=True, kw_only=True):
+    """Arguments.
+
+    Nodes are emptied from ``leadTime`` before the announced time (default 1 hour) until ``overdueAfter`` it (default 1
+    hour): an older announcement was dropped or is done.
+    """
+
+    lead_time: Span | None = None
+    overdue_after: Span | None = None
+
+
+class PrepareForMaintenance:
+    """Counts the pods on nodes that will go down soon: 1 each at first, 2 when the time has come.
+
+    A policy that moves a pod to such a node therefore makes the sum worse.
+    """
+
+    name = "PrepareForMaintenance"
+
+    def __init__(self, context: PluginContext) -> None:
+        args = read_arguments(context.args, PrepareForMaintenanceArgs, self.name)
+        self._lead_ns = span_ns(args.lead_time, _HOUR_NS, ".leadTime")
+        self._overdue_ns = span_ns(args.overdue_after, _HOUR_NS, ".overdueAfter", least=0)
+        self._picture: Picture | None = None
+        # The announced times by node name; few nodes have one.
+        self._announced: dict[str, int] = {}
+        self._use = NodeUse()
+
+    def objective(self, picture: Picture) -> float:
+        """Return the pods on nodes that will go down soon, weighted by urgency."""
+        urgencies = self._urgencies(picture)
+        return float((urgencies * self._use.guests).sum()) if urgencies.any() else 0.0
+
+    def proposals(self, picture: Picture) -> Iterator[Proposal]:
+        """Yield each pod of such a node separately: by the time of the node, then by node, then by key."""
+        urgencies = self._urgencies(picture)
+        safe = urgencies == 0
+        rows = np.flatnonzero(urgencies).tolist()
+        rows.sort(key=lambda row: (self._announced[picture.node_name(row)], picture.node_name(row)))
+        for row in rows:
+            name = picture.node_name(row)
+            avoid_for_ns = max(self._announced[name] - picture.now, 0) + self._overdue_ns
+            reason = f"{name} is announced to go down at {format_time(self._announced[name])}"
+            for pod in sorted(guests_on(picture.cluster, row), key=lambda pod: (pod.key, pod.uid)):
+                if picture.is_movable(pod):
+                    yield Proposal((Relocation(pod, safe),), reason, avoid_for_ns or None)
+
+    def _urgencies(self, picture: Picture) -> Float64s:
+        """Return ``[rows]`` 0 for nodes that stay, 1 at the beginning of the lead time, 2 when the time has come."""
+        nodes = picture.cluster.nodes
+        if picture is not self._picture:
+            reported = sorted(picture.signals.nodes.items(), key=lambda each: each[0])
+            self._announced = {name: node.maintenance_ns for name, node in reported if node.maintenance_ns is not None}
+            self._picture = picture
+        urgencies = np.zeros(nodes.count)
+        self._use.look(picture.cluster)
+        for name, time_ns in self._announced.items():
+            left_ns = time_ns - picture.now
+            row = nodes.row_of.get(name)
+            if row is not None and -self._overdue_ns <= left_ns <= self._lead_ns:
+                urgencies[row] = 2 - max(left_ns, 0) / self._lead_ns
+        return urgencies
+
+
+class SpreadDuplicatesArgs(Arguments, frozen=True, kw_only=True):
+    """Arguments: ``excludeOwnerKinds``: the kinds of owners, such as ``ReplicaSet``, whose pods stay where they are.
+
+    Pods of DaemonSets stay in any case.
+    """
+
+    exclude_owner_kinds: tuple[str, ...] = ()
+
+
+class SpreadDuplicates(DemandPolicy):
+    """Proposes pods of owners that have more of them on a node than its share.
+
+    A node's share of an owner's pods is their number per node that may take them, by labels and taints, rounded up. The
+    objective is the number of pods beyond the shares of their nodes. Nodes that accept no pods do not count.
+    """
+
+    name = "SpreadDuplicates"
+
+    def __init__(self, context: PluginContext) -> None:
+        arguments = read_arguments(context.args, SpreadDuplicatesArgs, self.name)
+        super().__init__(Demands(Owned(arguments.exclude_owner_kinds)), _reason)
+
+
+def _reason(picture: Picture, pod: PodRecord, complaints: Sequence[str]) -> str:
+    return f"{pod.key} should leave {picture.node_name(pod.row)}: {'; '.join(complaints)}"
+
 
 IN_TREE: Mapping[str, PolicyFactory] = {
     "Consolidate": Consolidate,

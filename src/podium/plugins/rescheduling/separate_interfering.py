@@ -1,4 +1,4 @@
-"""SeparateInterfering: where pods slow one another down, one of them leaves: the aggressor, or a victim.
+"""SeparateInterfering: if pods slow one another down, move one of them: the aggressor or a victim.
 
 Source: controlled-rescheduling.md, Example use cases ("poor performance due to interference from other containers on
 the node ... in this case there is a choice of moving the victim or the aggressor").
@@ -12,24 +12,31 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
+from podium.cluster.arrays import Int64s
+from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import CPU
 from podium.cluster.pods import PodRecord
 from podium.framework.plugin import PluginContext
-from podium.framework.rescheduling.picture import Picture
-from podium.framework.rescheduling.policy import Float64s, Proposal, Relocation
+from podium.framework.rescheduling.policy import (
+    Float64s,
+    Picture,
+    Proposal,
+    Relocation,
+    predecessor,
+    replacement,
+)
 from podium.framework.settings.arguments import Arguments, read_arguments
-from podium.plugins.rescheduling.parts.cpu_loads import CPULoads, requested_by
-from podium.plugins.rescheduling.parts.node_use import guests_on
+from podium.plugins.rescheduling.node_use import RowChanges, guests_on
 
-# How many pods of a node are proposed: the first of them that finds a place is likely to do.
+# The most pods of a node that are proposed: the first one with a target probably suffices.
 _MOST_PODS = 10
 
 
 class SeparateInterferingArgs(Arguments, frozen=True, kw_only=True):
     """Arguments.
 
-    A node is crowded whose pods want more than ``utilization`` of its cpu. A pod is quite in the wrong place where
-    ``pressure`` of what is wanted there is not to be had. An aggressor wants ``aggressorRatio`` times what it requests.
+    A node is crowded if its pods want more than ``utilization`` of its cpu. A pod is badly placed if ``pressure`` of
+    the wanted cpu is missing. An aggressor wants ``aggressorRatio`` times what it requests.
     """
 
     utilization: Annotated[float, msgspec.Meta(gt=0, le=2)] = 0.9
@@ -48,33 +55,32 @@ class SeparateInterfering:
         self._loads = CPULoads()
 
     def objective(self, picture: Picture) -> float:
-        """The pods that are slowed down, each by how much."""
+        """Return the pods that are slowed down, weighted by how much."""
         return float(self._terms(picture).sum())
 
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
-        """Pods of crowded nodes, the worst node first, then by name; of a node those first by whom it gains most."""
+        """Yield pods of crowded nodes, the worst node first, then by name; within a node, the largest gain first."""
         terms = self._terms(picture)
         rows = np.flatnonzero(terms).tolist()
         rows.sort(key=lambda row: (-float(terms[row]), picture.node_name(row)))
         for row in rows:
             for pod, gained in self._ranked(picture, row)[:_MOST_PODS]:
-                # Whoever has left by now made room for the others.
+                # Pods that have left meanwhile made room for the others.
                 if self._terms(picture)[row] < terms[row] or gained <= 0:
                     break
-                yield Proposal((Relocation(pod, preferred=self._room(picture)),), self._why(picture, pod))
+                nodes = picture.cluster.nodes
+                # The cpu that no pod wants.
+                room = (nodes.allocatable[CPU, : nodes.count] - self._loads.wanted).astype(np.float64)
+                yield Proposal((Relocation(pod, preferred=room),), self._why(picture, pod))
 
     def _terms(self, picture: Picture) -> Float64s:
         if not self._loads.look(picture):
             return np.zeros(picture.cluster.nodes.count)
-        return self._slowed(self._loads.lacking(picture.cluster, self._args.utilization)) * self._loads.eager
-
-    def _slowed(self, lacking: Float64s) -> Float64s:
-        """How far in the wrong place pods are where some share is lacking, from 0 to 1."""
-        slowed: Float64s = np.minimum(lacking / self._args.pressure, 1.0)
-        return slowed
+        lacking = self._loads.lacking(picture.cluster, self._args.utilization)
+        return np.asarray(np.minimum(lacking / self._args.pressure, 1.0) * self._loads.eager)
 
     def _ranked(self, picture: Picture, row: int) -> list[tuple[PodRecord, float]]:
-        """The pods of a node that may leave, with what the node gains; of equal ones, by importance and key."""
+        """Return the movable pods of a node, with the gain for the node; ties by importance and key."""
         usable = self._args.utilization * float(picture.cluster.nodes.allocatable[CPU, row])
         wanted, eager = int(self._loads.wanted[row]), int(self._loads.eager[row])
         before = self._term(wanted, eager, usable)
@@ -90,12 +96,6 @@ class SeparateInterfering:
         lacking = max(1 - usable / wanted, 0.0) if wanted else 0.0
         return min(lacking / self._args.pressure, 1.0) * eager
 
-    def _room(self, picture: Picture) -> Float64s:
-        """``[rows]``: the cpu that nobody wants."""
-        nodes = picture.cluster.nodes
-        room: Float64s = (nodes.allocatable[CPU, : nodes.count] - self._loads.wanted).astype(np.float64)
-        return room
-
     def _why(self, picture: Picture, pod: PodRecord) -> str:
         node, has = picture.node_name(pod.row), int(picture.cluster.nodes.allocatable[CPU, pod.row])
         crowded = f"the pods on {node} want {_cpus(int(self._loads.wanted[pod.row]))} of its {_cpus(has)} cpu"
@@ -108,3 +108,93 @@ class SeparateInterfering:
 
 def _cpus(milli: int) -> str:
     return f"{milli / 1_000:.3g}"
+
+
+# A pod that hardly ever gets cpu may want any amount; its use is taken as at least a tenth of what it wants.
+_MOST_PRESSURE = 0.9
+_MOST_MILLI = 10**9
+
+
+class CPULoads:
+    """By row, what the pods want in total (``wanted``), and how many want more than they request (``eager``).
+
+    A pod wants what it uses plus what it would have used without waiting; without a measurement, what it requests. A
+    replacement wants what its predecessor did.
+    """
+
+    def __init__(self) -> None:
+        self._changes = RowChanges()
+        # What measured pods want, by uid.
+        self._measured: dict[str, int] = {}
+        self.wanted: Int64s = np.zeros(0, dtype=np.int64)
+        self.eager: Int64s = np.zeros(0, dtype=np.int64)
+
+    def look(self, picture: Picture) -> bool:
+        """Update the counters; return whether anything is measured."""
+        rows = self._changes.since_last(picture.cluster, picture)
+        if rows is None:
+            self._measured = {
+                uid: _wanted(reported.cpu_used_milli, reported.cpu_pressure)
+                for uid, reported in picture.signals.pods.items()
+                if reported.cpu_used_milli is not None
+            }
+            if self._measured:
+                self._begin(picture.cluster)
+        for row in rows.tolist() if rows is not None and self._measured else ():
+            wanted = eager = 0
+            for pod in picture.cluster.pods_on(row):
+                if not pod.terminating:
+                    amount = self.wanted_by(pod)
+                    wanted += amount
+                    eager += amount > requested_by(pod)
+            self.wanted[row], self.eager[row] = wanted, eager
+        return bool(self._measured)
+
+    def wanted_by(self, pod: PodRecord) -> int:
+        """Return what a pod wants."""
+        measured = self._measured.get(pod.uid)
+        if measured is None:
+            measured = self._measured.get(predecessor(pod.uid))
+        return requested_by(pod) if measured is None else measured
+
+    def lacking(self, cluster: Cluster, utilization: float) -> Float64s:
+        """Return ``[rows]`` the share of wanted cpu that is missing.
+
+        At most ``utilization`` of the capacity counts as available.
+        """
+        count = cluster.nodes.count
+        usable = utilization * cluster.nodes.allocatable[CPU, :count]
+        lacking: Float64s = np.zeros(count)
+        short = np.flatnonzero((self.wanted > usable) & cluster.nodes.present[:count])
+        lacking[short] = 1 - usable[short] / self.wanted[short]
+        return lacking
+
+    def _begin(self, cluster: Cluster) -> None:
+        """Compute the counters of all rows."""
+        pods, count = cluster.pods, cluster.nodes.count
+        wanted = cluster.classes.requests[CPU, pods.pod_class[: pods.count]].copy()
+        requested = wanted.copy()
+        slots, amounts = list[int](), list[int]()
+        for uid, amount in self._measured.items():
+            # Both exist while one is terminating and capacity is reserved for the other.
+            for pod in (cluster.placed.get(uid), cluster.placed.get(replacement(uid))):
+                if pod is not None:
+                    slots.append(pod.slot)
+                    amounts.append(amount)
+        wanted[slots] = amounts
+        counted = (pods.row[: pods.count] >= 0) & ~pods.terminating[: pods.count]
+        rows = pods.row[: pods.count][counted]
+        # The sums are exact: they stay far below 2 ** 53.
+        self.wanted = np.bincount(rows, wanted[counted], count).astype(np.int64)
+        self.eager = np.bincount(rows, (wanted > requested)[counted], count).astype(np.int64)
+
+
+def requested_by(pod: PodRecord) -> int:
+    """Return the cpu that a pod requests, in thousandths."""
+    return pod.pod_class.requests.get(CPU, 0)
+
+
+def _wanted(used_milli: int, pressure: float | None) -> int:
+    used_milli = max(0, min(used_milli, _MOST_MILLI))
+    # A value that is no share of time is ignored.
+    return round(used_milli / (1 - min(pressure, _MOST_PRESSURE))) if pressure and pressure > 0 else used_milli

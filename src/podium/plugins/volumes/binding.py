@@ -1,9 +1,9 @@
-"""VolumeBinding: a pod goes where its bound volumes can be reached and its unbound claims can get volumes.
+"""VolumeBinding: place pods where bound volumes are accessible and unbound claims can get volumes.
 
-Source: pkg/scheduler/framework/plugins/volumebinding (volume_binding.go, binder.go). Three things differ: a claim that
-a pod mounts twice gets one volume; the node affinity of in-tree volumes is read as written, not translated to the
-topology of the CSI driver that they were migrated to; and when a driver stops reporting capacity, pods with claims are
-tried again, where upstream looks for inline volumes of that driver.
+Source: pkg/scheduler/framework/plugins/volumebinding (volume_binding.go, binder.go). Three differences: a claim that a
+pod mounts twice gets one volume; the node affinity of in-tree volumes is used as written, not translated to the
+topology of the CSI driver; and when a driver stops reporting capacity, pods with claims are retried, while upstream
+looks for inline volumes of that driver.
 """
 
 from __future__ import annotations
@@ -17,31 +17,107 @@ import numpy as np
 from msgspec import Meta
 
 from podium.api.node import CSINode
-from podium.api.storage import PersistentVolumeClaim
-from podium.api.volume_annotations import MIGRATED_PLUGINS
+from podium.api.storage import BIND_COMPLETED, MIGRATED_PLUGINS, SELECTED_NODE, PersistentVolume, PersistentVolumeClaim
+from podium.api.versions.behaviors import Behavior
 from podium.cluster.cluster import Cluster
-from podium.cluster.pod_class import PodClass
+from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.framework.claims import ClaimBinding
-from podium.framework.cycle_state import CycleState
-from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
-from podium.framework.plugin import PermitResult, PluginContext, Scope
+from podium.framework.handle import CycleState
+from podium.framework.plugin import (
+    ActionType,
+    ClaimBinding,
+    ClusterEvent,
+    EventResource,
+    EventToRegister,
+    PermitResult,
+    PluginContext,
+    Scope,
+)
 from podium.framework.settings.arguments import Arguments, read_arguments
-from podium.framework.status import SKIP, SUCCESS, Status, unresolvable
-from podium.framework.verdicts import Verdicts
-from podium.plugins.volumes.matching import AssumedBindings, candidates
-from podium.plugins.volumes.pod_claims import PodClaim, claim_not_found, concerns_own_claim, pod_claims
-from podium.plugins.volumes.progress import BindingProgress, failed, is_bound
-from podium.plugins.volumes.search import (
+from podium.framework.verdicts import SKIP, SUCCESS, Code, Status, Verdicts, unresolvable
+from podium.plugins.volumes.claims import (
     AFFINITY,
     BOUND_VOLUME,
     SPACE,
     VOLUME_TO_BIND,
+    AssumedVolumes,
+    PodClaim,
     VolumeSearch,
     WaitingClaim,
+    candidates,
+    claim_not_found,
+    concerns_own_claim,
+    pod_claims,
     volume_limit,
 )
+
+_WAIT = Status(Code.WAIT)
+
+
+class BindingProgress:
+    """The bindings of one pod's claims, as the API shows them."""
+
+    def __init__(self, cluster: Cluster, bindings: Sequence[ClaimBinding], node_name: str) -> None:
+        self._cluster = cluster
+        self._storage = cluster.storage
+        self._bindings = bindings
+        self._node_name = node_name
+        # Bindings whose request the API has shown; a reset after that is a failure.
+        self._asked: set[ClaimBinding] = set()
+
+    def look(self) -> Status:
+        """Return SUCCESS if all claims are bound, WAIT, or an error if one will not be."""
+        for binding in self._bindings:
+            status = self._look_at(binding)
+            if not status.is_success:
+                return status
+        return SUCCESS
+
+    def _look_at(self, binding: ClaimBinding) -> Status:
+        claim = self._storage.claims.get(binding.claim)
+        if claim is None or claim.metadata.uid != binding.uid:
+            return failed(f'could not find v1.PersistentVolumeClaim "{binding.claim}"')
+        name = binding.volume or claim.spec.volume_name
+        volume = self._storage.volumes.get(name)
+        if binding.volume and volume is None:
+            return failed(f'could not find v1.PersistentVolume "{name}"')
+        if self._is_asked(binding, claim, volume):
+            self._asked.add(binding)
+        elif binding in self._asked:
+            reset = f'ClaimRef got reset for pv "{name}"'
+            return failed(reset if binding.volume else f'provisioning failed for PVC "{claim.metadata.name}"')
+        if volume is None or binding not in self._asked or not is_bound(claim):
+            return _WAIT
+        return self._reach(claim, name)
+
+    def _is_asked(self, binding: ClaimBinding, claim: PersistentVolumeClaim, volume: PersistentVolume | None) -> bool:
+        """Return whether the API shows the requested binding."""
+        if not binding.volume:
+            return claim.metadata.annotations.get(SELECTED_NODE) == self._node_name
+        return volume is not None and volume.spec.claim_ref is not None and bool(volume.spec.claim_ref.uid)
+
+    def _reach(self, claim: PersistentVolumeClaim, name: str) -> Status:
+        """Return whether the claim's volume is accessible from the node."""
+        row = self._cluster.nodes.row_of.get(self._node_name)
+        if row is None:
+            return failed(f'node "{self._node_name}" not found')
+        search = VolumeSearch(View(self._cluster, np.array([row], dtype=np.int64)), self._storage)
+        search.check_bound([claim])
+        if search.lacking[0]:
+            return failed(f'pv "{name}" node affinity doesn\'t match node "{self._node_name}"')
+        return SUCCESS
+
+
+def is_bound(claim: PersistentVolumeClaim) -> bool:
+    """Return whether claim and volume are bound to each other (isPVCFullyBound)."""
+    return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations
+
+
+def failed(problem: str) -> Status:
+    """Return the status of a failed binding (BindPodVolumes)."""
+    return Status(Code.ERROR, (f"binding volumes: {problem}",))
+
 
 _READY = PermitResult(SUCCESS)
 _UNBOUND = unresolvable("pod has unbound immediate PersistentVolumeClaims")
@@ -54,14 +130,17 @@ _REASONS = {
 
 
 class ShapePoint(Arguments, frozen=True, kw_only=True):
-    """The score of a utilization of storage."""
+    """The score of a storage utilization."""
 
     utilization: Annotated[int, Meta(ge=0, le=100)] = 0
     score: Annotated[int, Meta(ge=0, le=10)] = 0
 
 
 class VolumeBindingArgs(Arguments, frozen=True, kw_only=True):
-    """Arguments: how long a pod's claims may take to be bound. ``shape`` is only checked: storage is not scored."""
+    """Arguments: how long a pod's claims may take to be bound.
+
+    ``shape`` is only validated, since storage is not scored.
+    """
 
     bind_timeout_seconds: Annotated[int, Meta(ge=0)] = 600
     shape: tuple[ShapePoint, ...] = ()
@@ -73,7 +152,7 @@ class VolumeBindingArgs(Arguments, frozen=True, kw_only=True):
 
 @dataclass(slots=True)
 class _PodVolumes:
-    """What an attempt found out about a pod's claims, and what is to be done about them on the node it chose."""
+    """The claims of a pod in an attempt, and the bindings needed on the chosen node."""
 
     bound: list[PersistentVolumeClaim]
     waiting: list[WaitingClaim]
@@ -82,11 +161,10 @@ class _PodVolumes:
 
 
 class VolumeBinding:
-    """Finds volumes at Filter, keeps them for the pod at Reserve, and has them bound at PreBind.
+    """Finds volumes at Filter, reserves them at Reserve, and requests bindings at PreBind.
 
-    PreBind only asks for bindings; the pod is bound when the API shows that all its claims are.
-
-    ``bind_timeout_ns`` is how long all of a pod's bindings may take.
+    The pod is bound when the API shows that all its claims are. ``bind_timeout_ns`` limits the time of all its
+    bindings.
     """
 
     name = "VolumeBinding"
@@ -98,10 +176,16 @@ class VolumeBinding:
         self.bind_timeout_ns = args.bind_timeout_seconds * 10**9
         self._cluster = context.cluster
         self._storage = context.cluster.storage
-        self._assumed = AssumedBindings(self._storage)
+        self._reasons = _REASONS
+        if not context.cluster.release.has(Behavior.VOLUME_AFFINITY_NAMED):
+            self._reasons = {**_REASONS, AFFINITY: "node(s) had volume node affinity conflict"}
+        self._assumed = AssumedVolumes(self._storage)
+
+    def _refusal(self, lacking: int) -> Status:
+        return unresolvable(*(reason for bit, reason in self._reasons.items() if lacking & bit))
 
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
-        """Skip pods without claims; turn down those with a claim that is unusable, or not bound though it should be."""
+        """Skip pods without claims; reject those with a claim that is unusable, or unbound with immediate binding."""
         found: dict[str, PersistentVolumeClaim] = {}
         for pod_claim in pod_claims(pod, self._storage):
             if pod_claim.claim is None:
@@ -125,15 +209,13 @@ class VolumeBinding:
         return SUCCESS
 
     def never_filters(self, pod_class: PodClass) -> bool:
-        """Those without claims."""
         return not pod_class.claims
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
-        """Refuse nodes that do not reach a bound volume, or where some claim finds none."""
-        return Verdicts(self._search(state[self.name], view).lacking, _refusal)
+        return Verdicts(self._search(state[self.name], view).lacking, self._refusal)
 
     def reserve(self, state: CycleState, pod: PodRecord, node_name: str) -> Status:
-        """Keep the volumes found on the node for the pod's claims, so that no other pod takes them meanwhile."""
+        """Reserve the volumes found on the node for the pod's claims."""
         volumes: _PodVolumes | None = state.get(self.name)
         if volumes is None:
             return SUCCESS
@@ -141,14 +223,13 @@ class VolumeBinding:
         search = self._search(volumes, View(self._cluster, rows))
         lacking = int(search.lacking[0])
         if lacking:
-            return _refusal(lacking)
+            return self._refusal(lacking)
         volumes.bindings = tuple(search.bindings(0, node_name))
         for binding in volumes.bindings:
             self._assumed.assume(binding)
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodRecord, node_name: str) -> None:
-        """Let go of what `reserve` kept."""
         volumes: _PodVolumes | None = state.get(self.name)
         if volumes is not None:
             for binding in volumes.bindings:
@@ -156,7 +237,7 @@ class VolumeBinding:
             volumes.bindings = ()
 
     def pre_bind(self, state: CycleState, pod: PodRecord, node_name: str) -> Sequence[ClaimBinding]:
-        """The bindings to make; none where all claims are bound."""
+        """Return the bindings to request; none if all claims are bound."""
         volumes: _PodVolumes | None = state.get(self.name)
         if volumes is None or not volumes.bindings:
             return ()
@@ -165,18 +246,16 @@ class VolumeBinding:
         return [replace(binding, timeout_ns=self.bind_timeout_ns) for binding in bindings]
 
     def prepared(self, state: CycleState, pod: PodRecord, node_name: str) -> PermitResult:
-        """Wait until all bindings are seen (checkBindings); one that will not be fails the pod."""
+        """Wait until all bindings are observed (checkBindings); fail if one will not be."""
         volumes: _PodVolumes | None = state.get(self.name)
         if volumes is None or volumes.progress is None:
             return _READY
         return PermitResult(volumes.progress.look(), self.bind_timeout_ns)
 
     def give_up(self, state: CycleState, pod: PodRecord, node_name: str) -> Status:
-        """The bindings were not seen in time."""
         return failed("context deadline exceeded")
 
     def events_to_register(self) -> Sequence[EventToRegister]:
-        """Any storage object may come or change for the better, or a node with other labels."""
         changed = ActionType.ADD | ActionType.UPDATE
         return (
             EventToRegister(EventResource.STORAGE_CLASS, changed, _allows_more),
@@ -206,7 +285,7 @@ def _missing(mounted: PodClaim) -> str:
 
 
 def _problem(pod: PodRecord, mounted: PodClaim, claim: PersistentVolumeClaim) -> str | None:
-    """Why the pod cannot use a claim, or None."""
+    """Return why the pod cannot use a claim, or None."""
     if claim.status.phase == "Lost":
         return (
             f'persistentvolumeclaim "{mounted.name}" bound to non-existent persistentvolume "{claim.spec.volume_name}"'
@@ -217,10 +296,6 @@ def _problem(pod: PodRecord, mounted: PodClaim, claim: PersistentVolumeClaim) ->
     if mounted.is_ephemeral and (owner is None or owner.uid != pod.uid):
         return f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)"
     return None
-
-
-def _refusal(lacking: int) -> Status:
-    return unresolvable(*(reason for bit, reason in _REASONS.items() if lacking & bit))
 
 
 def _allows_more(pod: PodRecord, event: ClusterEvent) -> bool:
@@ -240,7 +315,7 @@ def _stops_reporting(pod: PodRecord, event: ClusterEvent) -> bool:
 
 
 def _has_more_room(pod: PodRecord, event: ClusterEvent) -> bool:
-    """There is a new capacity, or the largest volume that it can hold grew."""
+    """Return whether a capacity is new, or its volume limit increased."""
     limit = volume_limit(event.new)
     before = None if event.old is None else volume_limit(event.old)
     return event.old is None or (limit is not None and (before is None or limit > before))

@@ -1,37 +1,38 @@
-"""NodeVolumeLimits: a node attaches at most as many volumes of a CSI driver as its CSINode says.
+"""NodeVolumeLimits: a node attaches at most as many volumes of a CSI driver as its CSINode allows.
 
-Source: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go. VolumeAttachments are not read: a volume counts as
-attached where a pod mounts it. Of in-tree volumes only those of EBS and Compute Engine are read, hence counted.
+Source: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go. A volume is attached to a node if a pod there mounts it
+or a VolumeAttachment says so. Of in-tree volumes only EBS and Compute Engine disks are read and counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha1
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from podium.api.node import CSINode
 from podium.api.pod import Volume
+from podium.api.resource_requests import node_allocatable
 from podium.api.storage import PersistentVolume, PersistentVolumeClaim
-from podium.cluster.affinity_term import NamespaceLabels
+from podium.api.versions.behaviors import Behavior
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
-from podium.cluster.pod_class import PodClass
+from podium.cluster.pod_classes import NamespaceLabels, PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.framework.cycle_state import CycleState
-from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
-from podium.framework.plugin import PluginContext, Scope
-from podium.framework.status import SKIP, SUCCESS, Status, unresolvable, unschedulable
-from podium.framework.verdicts import Verdicts
-from podium.plugins.volumes.pod_claims import claim_not_found, concerns_own_claim, pod_claims
+from podium.framework.handle import CycleState
+from podium.framework.plugin import ActionType, ClusterEvent, EventResource, EventToRegister, PluginContext, Scope
+from podium.framework.verdicts import SKIP, SUCCESS, Status, Verdicts, unresolvable, unschedulable
+from podium.plugins.volumes.claims import claim_not_found, concerns_own_claim, pod_claims
 
 _REFUSAL = unschedulable("node(s) exceed max volume count")
+_LIMIT_PREFIX, _LONGEST_NAME = "attachable-volumes-csi-", 63
 _UNLIMITED = np.iinfo(np.int64).max
 _EBS, _GCE = "ebs.csi.aws.com", "pd.csi.storage.gke.io"
-# In-tree provisioners by the CSI driver that does their work today; "" where upstream does not count them.
+# The CSI drivers that replace in-tree provisioners; "" if upstream does not count them.
 _MIGRATED_TO = {
     "kubernetes.io/aws-ebs": _EBS,
     "kubernetes.io/gce-pd": _GCE,
@@ -46,7 +47,7 @@ _ZONE_LABELS = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.i
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A volume of a driver. Two volumes with one handle are the same."""
+    """A volume of a driver, identified by its handle."""
 
     driver: str
     handle: str
@@ -64,7 +65,7 @@ class MountsAtLeast:
 
 
 class NodeVolumeLimits:
-    """Counts the distinct volumes of each limited driver that the pods of a node mount."""
+    """Counts the distinct volumes of each limited driver that a node's pods mount."""
 
     name = "NodeVolumeLimits"
     scope = Scope.CLUSTER
@@ -72,21 +73,22 @@ class NodeVolumeLimits:
     def __init__(self, context: PluginContext) -> None:
         self._cluster = context.cluster
         self._storage = context.cluster.storage
+        self._reads_nodes = not context.cluster.release.has(Behavior.NODE_LIMITS_IGNORED)
         self._known: WeakKeyDictionary[PodClass, frozenset[Attachment]] = WeakKeyDictionary()
         self._limits: dict[str, Int64s] = {}
+        self._attachment_counts: Int64s = np.zeros(0, dtype=np.int64)
+        self._attachment_counts_of = (-1, -1)
         self._known_of = -1
         self._limits_of = (-1, -1)
 
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
-        """Skip pods that mount nothing which may have to be attached."""
         return SKIP if self.never_filters(pod.pod_class) else SUCCESS
 
     def never_filters(self, pod_class: PodClass) -> bool:
-        """Those that mount nothing which may have to be attached."""
         return not _attachable(pod_class)
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
-        """Refuse nodes that would have to attach too many volumes; attached ones can be mounted again."""
+        """Reject nodes that would have to attach too many volumes; attached volumes can be mounted again."""
         missing = next(
             (pod_claim.name for pod_claim in pod_claims(pod, self._storage) if pod_claim.claim is None), None
         )
@@ -99,25 +101,27 @@ class NodeVolumeLimits:
             limits = view.take(self._driver_limits(driver))
             new = frozenset(attachment for attachment in wanted if attachment.driver == driver)
             for position in np.flatnonzero(self._may_exceed(view, limits, len(new)) & ~refused):
-                attached = self._attached(view, int(position), driver)
-                refused[position] = not new <= attached and len(attached | new) > limits[position]
+                mounted = self._mounted(view, int(position), driver)
+                # As upstream, a new volume with an attachment but no pod counts twice.
+                count = len(mounted | self._attached(view, int(position), driver)) + len(new - mounted)
+                refused[position] = not new <= mounted and count > limits[position]
         return Verdicts.where(refused, _REFUSAL)
 
     def events_to_register(self) -> Sequence[EventToRegister]:
-        """A node's limits may become known or rise, a pod with volumes go, a claim that was missing be made."""
         return (
             EventToRegister(EventResource.CSI_NODE, ActionType.ADD),
             EventToRegister(EventResource.CSI_NODE, ActionType.UPDATE, _raises_a_limit),
             EventToRegister(EventResource.ASSIGNED_POD, ActionType.DELETE, _detaches),
             EventToRegister(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, concerns_own_claim),
+            EventToRegister(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE, _frees_an_attachment),
         )
 
     def _may_exceed(self, view: View, limits: Int64s, new: int) -> Bools:
-        """``[n]``: where the limit may be exceeded, were every volume that is mounted a different one of the driver."""
+        """Return ``[n]`` where the limit would be exceeded if all volumes there were distinct ones of the driver."""
         limited: Bools = limits != _UNLIMITED
         if not limited.any():
             return limited
-        mounted = np.zeros(len(view), dtype=np.int64)
+        mounted = view.take(self._attachments_by_row()).copy()
         volumes = 1
         while (pods := view.count(MountsAtLeast(volumes))).any():
             mounted += pods
@@ -125,13 +129,40 @@ class NodeVolumeLimits:
         limited &= mounted + new > limits
         return limited
 
+    def _mounted(self, view: View, position: int, driver: str) -> frozenset[Attachment]:
+        """Return the driver's volumes that the pods at a position mount."""
+        mounted = (attachment for pod in view.pods(position) for attachment in self._attachments(pod))
+        return frozenset(attachment for attachment in mounted if attachment.driver == driver)
+
     def _attached(self, view: View, position: int, driver: str) -> frozenset[Attachment]:
-        """The driver's volumes that the pods at a position mount."""
-        attached = (attachment for pod in view.pods(position) for attachment in self._attachments(pod))
-        return frozenset(attachment for attachment in attached if attachment.driver == driver)
+        """Return the driver's volumes in VolumeAttachments of the node at a position."""
+        name = self._cluster.nodes.name(int(view.rows[position]))
+        volumes = (
+            self._storage.volumes.get(attachment.spec.source.persistent_volume_name)
+            for attachment in self._storage.attached_to.get(name, {}).values()
+            if attachment.spec.attacher == driver
+        )
+        return frozenset(
+            Attachment(driver, volume.spec.csi.volume_handle)
+            for volume in volumes
+            if volume is not None and volume.spec.csi is not None
+        )
+
+    def _attachments_by_row(self) -> Int64s:
+        """Return ``[rows]`` the number of VolumeAttachments."""
+        nodes = self._cluster.nodes
+        current = (self._storage.attachment_generation, nodes.node_changes.position)
+        if self._attachment_counts_of != current:
+            self._attachment_counts = np.zeros(nodes.capacity, dtype=np.int64)
+            for name, attachments in self._storage.attached_to.items():
+                row = nodes.row_of.get(name)
+                if row is not None:
+                    self._attachment_counts[row] = len(attachments)
+            self._attachment_counts_of = current
+        return self._attachment_counts
 
     def _attachments(self, pod: PodRecord) -> frozenset[Attachment]:
-        """The volumes that the pod mounts and some driver attaches, remembered until a storage object changes."""
+        """Return the volumes that the pod mounts and a driver attaches, from a cache."""
         if self._known_of != self._storage.generation:
             self._known.clear()
             self._known_of = self._storage.generation
@@ -143,7 +174,7 @@ class NodeVolumeLimits:
         return known
 
     def _of_claim(self, claim: PersistentVolumeClaim) -> Attachment | None:
-        """What is attached for a claim: its volume, or the one that its class is going to make."""
+        """Return the attachment of a claim: its volume, or the one that its class will provision."""
         volume = self._storage.volumes.get(claim.spec.volume_name)
         if volume is not None:
             return _of_volume(volume)
@@ -154,7 +185,7 @@ class NodeVolumeLimits:
         return Attachment(driver, f"claim:{claim.key}") if driver else None
 
     def _driver_limits(self, driver: str) -> Int64s:
-        """``[rows]``: how many volumes of the driver each node attaches, `_UNLIMITED` where nothing is said."""
+        """Return ``[rows]`` the driver's volume limits, `_UNLIMITED` without one."""
         nodes = self._cluster.nodes
         current = (self._storage.generation, nodes.node_changes.position)
         if self._limits_of != current:
@@ -163,20 +194,30 @@ class NodeVolumeLimits:
         limits = self._limits.get(driver)
         if limits is None:
             limits = self._limits[driver] = np.full(nodes.capacity, _UNLIMITED, dtype=np.int64)
+            for place in nodes.row_of.values() if self._reads_nodes else ():
+                limits[place] = node_allocatable(nodes.node(place).status).get(_resource_of(driver), _UNLIMITED)
             for csi_node in self._storage.csi_nodes.values():
                 row = nodes.row_of.get(csi_node.metadata.name)
                 if row is not None:
-                    limits[row] = _limits_of(csi_node).get(driver, _UNLIMITED)
+                    limits[row] = _limits_of(csi_node).get(driver, limits[row])
         return limits
 
 
+def _resource_of(driver: str) -> str:
+    """Return the resource by which a node stated a driver's limit before 1.32 (GetCSIAttachLimitKey)."""
+    name = f"{_LIMIT_PREFIX}{driver}"
+    if len(name) < _LONGEST_NAME:
+        return name
+    return f"{_LIMIT_PREFIX}{driver[:23]}{sha1(driver.encode(), usedforsecurity=False).hexdigest()[:16]}"
+
+
 def _attachable(pod_class: PodClass) -> int:
-    """How many volumes of the class may have to be attached: those with a claim, and migrated disks."""
+    """Return the number of a class's volumes that may have to be attached: claims and migrated disks."""
     return len(pod_class.claims) + sum(_inline(volume) is not None for volume in pod_class.spec.volumes)
 
 
 def _inline(volume: Volume) -> Attachment | None:
-    """A disk that the pod names itself, as the CSI driver that it was migrated to knows it."""
+    """Return the attachment of a disk in the pod's spec, by its CSI driver."""
     if volume.aws_elastic_block_store is not None:
         return _ebs(volume.aws_elastic_block_store.volume_id)
     if volume.gce_persistent_disk is not None:
@@ -197,17 +238,17 @@ def _of_volume(volume: PersistentVolume) -> Attachment | None:
 
 
 def _ebs(volume_id: str) -> Attachment:
-    """An EBS volume, by its id alone or as `aws://zone/id`."""
+    """Return an EBS volume from its id, or `aws://zone/id`."""
     return Attachment(_EBS, volume_id.rpartition("/")[2])
 
 
 def _gce(name: str, zone: str) -> Attachment:
-    """A disk of Compute Engine; its name tells it apart within a zone."""
+    """Return a Compute Engine disk, whose name is unique in its zone."""
     return Attachment(_GCE, f"{zone}/{name}")
 
 
 def _limits_of(csi_node: CSINode) -> dict[str, int]:
-    """The limits that a node states, by driver."""
+    """Return a node's limits by driver."""
     return {
         driver.name: driver.allocatable.count
         for driver in csi_node.spec.drivers
@@ -216,10 +257,20 @@ def _limits_of(csi_node: CSINode) -> dict[str, int]:
 
 
 def _raises_a_limit(pod: PodRecord, event: ClusterEvent) -> bool:
-    """Some driver's limit is new, higher than before, or gone."""
+    """Return whether a driver's limit is new, higher, or gone."""
     before, after = _limits_of(event.old), _limits_of(event.new)
     return any(after[driver] > before.get(driver, 0) for driver in after) or bool(before.keys() - after.keys())
 
 
 def _detaches(pod: PodRecord, event: ClusterEvent) -> bool:
     return _attachable(event.old.pod_class) > 0
+
+
+def _frees_an_attachment(pod: PodRecord, event: ClusterEvent) -> bool:
+    """Return whether the pod mounts a claim, or a disk of the attachment's driver."""
+    attacher = event.old.spec.attacher
+    return any(
+        volume.persistent_volume_claim is not None
+        or ((disk := _inline(volume)) is not None and disk.driver == attacher)
+        for volume in pod.spec.volumes
+    )

@@ -1,1 +1,1 @@
-"""The API over HTTP: connections, requests and replies, watches, and who is let in."""
+"""The API over HTTP: connections, requests and responses, watches, and authentication."""

@@ -1,28 +1,106 @@
-"""The bodies of requests: as many bytes as may be, and what they say."""
+"""Request bodies: size limits and decoding."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import math
 import zlib
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from aiohttp import HttpVersion11, hdrs
 from aiohttp.web import BaseRequest
 
-from podium.api.errors import InputError, shown
-from podium.api.input.yaml import parse_documents
-from podium.requests.wire.content_types import JSON, YAML
-from podium.server.http.json_body import Body, read_json
+from podium.api.errors import InputError, escape, field_path, shown
+from podium.api.input.exact_json import UncertainError, decode_with_nulls
+from podium.api.input.yaml import MAX_DEPTH, parse_documents
+from podium.apirequests.http_mapping import JSON, YAML
 from podium.store.errors import StoreError, bad_request
 
-# Above this, what takes long is done beside the loop.
+_SHOWN = 200
+_MOST_TOLD = 10
+
+
+class Body(NamedTuple):
+    """The content of a body, and its repeated fields."""
+
+    value: Any
+    repeated: tuple[str, ...] = ()
+
+
+class _Entries(list[tuple[str, Any]]):
+    """The entries of an object in their written order."""
+
+
+def read_json(data: bytes) -> Body:
+    """Return the content of a body, including nulls. Raises StoreError 400."""
+    try:
+        return Body(decode_with_nulls(data)[0])
+    except UncertainError:
+        return _read_closely(data)
+
+
+def _read_closely(data: bytes) -> Body:
+    try:
+        written = json.loads(data.decode("utf-8"), **_READER)
+        repeated: list[str] = []
+        value = _value(written, "", MAX_DEPTH, repeated)
+        json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError:
+        raise bad_request(f"the body is nested too deep; at most {MAX_DEPTH} levels are taken") from None
+    except UnicodeEncodeError:
+        raise bad_request("the body has half a surrogate pair, which is no character") from None
+    except UnicodeDecodeError:
+        raise bad_request("the body is not in UTF-8") from None
+    except ValueError as error:
+        raise bad_request(f"the body is not valid JSON: {escape(str(error), _SHOWN)}") from None
+    return Body(value, tuple(repeated[:_MOST_TOLD]))
+
+
+def _value(written: Any, path: str, levels: int, repeated: list[str]) -> Any:
+    """Return the parsed value, and append the paths of repeated fields to `repeated`."""
+    if levels == 0:
+        raise RecursionError
+    if isinstance(written, _Entries):
+        found: dict[str, Any] = {}
+        for key, value in written:
+            inner = field_path(path, key)
+            if key in found:
+                repeated.append(inner.removeprefix("."))
+            found[key] = _value(value, inner, levels - 1, repeated)
+        return found
+    if isinstance(written, list):
+        return [_value(item, f"{path}[{index}]", levels - 1, repeated) for index, item in enumerate(written)]
+    return written
+
+
+def _float(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text} is too large for a number")
+    return number
+
+
+def _constant(text: str) -> float:
+    raise ValueError(f"{text} is not a number that objects can hold")
+
+
+_READER: dict[str, Any] = {
+    "object_pairs_hook": _Entries,
+    "parse_float": _float,
+    "parse_constant": _constant,
+}
+
+
+# Larger bodies are decoded in a thread, off the event loop.
 _LARGE = 64 * 1024
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _NO_BODY = Body(None)
 
 
 async def read_body(request: BaseRequest, most_bytes: int, seconds: float) -> bytes:
-    """All bytes of the body. Raises StoreError 413 for more than `most_bytes`, 504 where they take too long."""
+    """Return the whole body. Raises StoreError 413 for more than `most_bytes`, 504 after `seconds`."""
     length = request.content_length
     if length is not None and length > most_bytes:
         raise _too_large(most_bytes)
@@ -41,7 +119,7 @@ async def read_body(request: BaseRequest, most_bytes: int, seconds: float) -> by
 
 
 async def decoded(data: bytes, content_type: str, protobuf: Callable[[bytes], object]) -> Body:
-    """What a body says that is written in a type of content; nothing for no bytes. Raises StoreError 400."""
+    """Return the decoded body of a content type; no content for no bytes. Raises StoreError 400."""
     if not data:
         return _NO_BODY
     if len(data) <= _LARGE:
@@ -62,16 +140,16 @@ def _decoded(data: bytes, content_type: str, protobuf: Callable[[bytes], object]
 
 
 def timed_out() -> StoreError:
-    """The request has taken longer than it may."""
+    """Return the refusal of a request that exceeded its time limit."""
     return StoreError(504, "Timeout", "Timeout: request did not complete within the allotted timeout")
 
 
 async def _say_go_on(request: BaseRequest) -> None:
-    """Let a client begin that waits until it is told to."""
+    """Send 100 Continue to a client that waits for it."""
     expected = request.headers.get(hdrs.EXPECT, "")
     if expected.lower() == "100-continue" and request.version == HttpVersion11:
         await request.writer.write(_CONTINUE)
-        # What follows is the first that is sent of the reply.
+        # The interim response does not count as a part of the response.
         request.writer.output_size = 0
 
 
@@ -91,7 +169,7 @@ async def _read(request: BaseRequest, most_bytes: int) -> bytes:
 
 def _read_yaml(data: bytes) -> Body:
     if data[:1] == b"{":
-        # JSON is YAML too, and read many times faster.
+        # JSON is also YAML, and is parsed many times faster as JSON.
         try:
             return read_json(data)
         except StoreError:
@@ -108,7 +186,7 @@ def _read_yaml(data: bytes) -> Body:
 
 
 def _unpacked(data: bytes, encoding: str, most_bytes: int) -> bytes:
-    """The bytes of a body that is packed in gzip. No more of it is unpacked than may be."""
+    """Return the bytes of a gzip-encoded body, decompressing no more than the limit."""
     if encoding.lower() == "identity":
         return data
     if encoding.lower() != "gzip":

@@ -1,15 +1,19 @@
-"""One request over HTTP, with what has been found out about it."""
+"""An HTTP request in processing."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Protocol
+from urllib.parse import parse_qsl, unquote
 
-from aiohttp.web import BaseRequest
+from aiohttp.web import BaseRequest, StreamResponse
+from multidict import CIMultiDictProxy
 
 from podium.api.times import parse_duration
-from podium.requests.request import FieldValidation
-from podium.requests.wire.incoming import Asker
-from podium.requests.wire.paths import Place
+from podium.apirequests.http_mapping import Client
+from podium.apirequests.paths import ResourcePath
+from podium.apirequests.request import FieldValidation
 from podium.server.http.metrics import Subject, subject_of_method
 from podium.server.http.security import Caller
 from podium.store.errors import bad_request
@@ -18,48 +22,42 @@ _LONGEST_MANAGER = 128
 _SECOND = 10**9
 
 
+@dataclass(slots=True)
 class Exchange:
-    """A request: its decoded path and query, who asks, what it is about, and the headers of its reply.
+    """A request: its decoded path and query, caller, subject, and response headers.
 
-    `place` is where it goes among objects, None where it goes elsewhere.
+    `place` is its place among the API objects, None for other paths.
     """
 
-    __slots__ = ("caller", "headers", "method", "path", "place", "query", "reply_headers", "request", "subject")
+    request: BaseRequest
+    path: str
+    query: list[tuple[str, str]]
+    caller: Caller
+    reply_headers: dict[str, str]
+    place: ResourcePath | None = None
+    method: str = field(init=False)
+    headers: CIMultiDictProxy[str] = field(init=False)
+    subject: Subject = field(init=False)
 
-    def __init__(
-        self,
-        request: BaseRequest,
-        path: str,
-        query: list[tuple[str, str]],
-        caller: Caller,
-        reply_headers: dict[str, str],
-    ) -> None:
-        self.request = request
-        self.method = request.method
-        self.headers = request.headers
-        self.path = path
-        self.query = query
-        self.caller = caller
-        self.reply_headers = reply_headers
-        self.place: Place | None = None
-        self.subject: Subject = subject_of_method(request.method)
+    def __post_init__(self) -> None:
+        self.method, self.headers = self.request.method, self.request.headers
+        self.subject = subject_of_method(self.method)
 
-    def asker(self, field_validation: FieldValidation) -> Asker:
-        """Who asks, as requests have it: whose fields are written is told by the program, where it does not say."""
-        return Asker(
+    def asker(self, field_validation: FieldValidation) -> Client:
+        """Return the client's identity; the default field manager is the program in User-Agent."""
+        return Client(
             user=self.caller.user,
             field_manager=_manager(self.headers.get("User-Agent", "")),
             field_validation=field_validation,
         )
 
     def accepts(self) -> str:
-        """The header Accept, as one."""
         found = self.headers.getall("Accept", ())
         return found[0] if len(found) == 1 else ",".join(found)
 
 
 def seconds_of(timeout: str, most: float) -> float:
-    """How long a client waits who says so. Raises StoreError 400 for what is no duration."""
+    """Return the timeout that a client states, in seconds. Raises StoreError 400 for an invalid duration."""
     if not timeout:
         return most
     try:
@@ -71,6 +69,37 @@ def seconds_of(timeout: str, most: float) -> float:
 
 @lru_cache(maxsize=256)
 def _manager(user_agent: str) -> str:
-    """The program's name in a header User-Agent (apiserver's handlers/create.go, prefixFromUserAgent)."""
+    """Return the program's name in a User-Agent header (apiserver's handlers/create.go, prefixFromUserAgent)."""
     name = user_agent.partition("/")[0]
     return "".join(letter for letter in name if letter.isprintable())[:_LONGEST_MANAGER]
+
+
+_MOST_PARAMETERS = 1_000
+
+
+def read_target(raw: str) -> tuple[str, list[tuple[str, str]]]:
+    """Return the path and query of a request line's target. Raises StoreError 400."""
+    path, _, query = raw.partition("?")
+    if path[:1] != "/":
+        # Requests to proxies contain absolute URLs.
+        path = "/" + path.partition("://")[2].partition("/")[2]
+    if "%" in path:
+        path = unquote(path)
+    if not query:
+        return path, []
+    try:
+        return path, parse_qsl(query, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS)
+    except ValueError:
+        raise bad_request(f"the query has more than {_MOST_PARAMETERS} parameters") from None
+
+
+class Pages(Protocol):
+    """An interface to web pages and their assets, under paths of their own."""
+
+    def has(self, path: str) -> bool: ...
+
+    def is_public(self, method: str, path: str) -> bool:
+        """Return whether the path needs no authentication because it shows nothing of the cluster."""
+
+    async def answer(self, exchange: Exchange) -> StreamResponse:
+        """Answer a request at such a path. Raises StoreError for a request that is refused."""

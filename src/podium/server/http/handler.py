@@ -1,54 +1,53 @@
-"""What becomes of a request: who asks, for what, and who answers it."""
+"""The request handler: authentication, routing and responses."""
 
 from __future__ import annotations
 
 import logging
+import platform
 import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from time import perf_counter
+from typing import Any
 
 from aiohttp import hdrs
 from aiohttp.web import BaseRequest, RequestPayloadError, StreamResponse
 
-from podium.requests.wire.content_types import body_type
-from podium.requests.wire.paths import Paths
-from podium.requests.wire.verbs import not_allowed
-from podium.server.backend import Backend
-from podium.server.documents import Document, Documents, Inquiry
-from podium.server.http.audit import audit_line
-from podium.server.http.audit_ids import AuditIDs
+from podium.api.meta import Raw
+from podium.api.times import format_exact_time
+from podium.apirequests.http_mapping import body_type
+from podium.apirequests.paths import Paths, ResourcePath, not_allowed
+from podium.server.backend import Backend, DocumentRequest, ServedDocument
 from podium.server.http.bodies import decoded, read_body
-from podium.server.http.exchange import Exchange
-from podium.server.http.flights import READING, WATCHING, WRITING, Flights
-from podium.server.http.health import Health
-from podium.server.http.keeping import Keeping
-from podium.server.http.metrics import Metrics, subject_of_method
-from podium.server.http.object_requests import ObjectRequests
-from podium.server.http.pages import Pages
+from podium.server.http.exchange import Exchange, Pages, read_target
+from podium.server.http.metrics import READING, WATCHING, WRITING, InFlightLimits, RequestMetrics, subject_of_method
+from podium.server.http.object_requests import GroupCommit, ObjectRequests
 from podium.server.http.replies import Reply, of_error, of_object, of_text, send
 from podium.server.http.security import Guard, forbidden
-from podium.server.http.settings import Settings
+from podium.server.http.settings import ServerSettings
 from podium.server.http.streams import Hub
-from podium.server.http.target import read_target
-from podium.server.http.version import version_info
+from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.store.api_resources import APIResources
 from podium.store.errors import StoreError, bad_request
+from podium.store.stored import encoded
 
 _LOG = logging.getLogger("podium.server")
 _SAFE = frozenset(("GET", "HEAD"))
-# What everybody may ask, whoever they are (system:public-info-viewer).
+# Paths that need no authentication (system:public-info-viewer).
 _PUBLIC = ("/healthz", "/livez", "/readyz", "/version")
 _HEAD = {"Cache-Control": "no-cache, private", "Server": "podium"}
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Handler:
-    """Answers requests over HTTP."""
+    """An HTTP request handler."""
 
     def __init__(
         self,
         backend: Backend,
-        documents: Documents,
-        settings: Settings,
+        documents: KubernetesDocuments,
+        settings: ServerSettings,
         guard: Guard,
         pages: Pages | None = None,
     ) -> None:
@@ -60,18 +59,18 @@ class Handler:
         self._paths = Paths(backend.resources)
         self._guard = guard
         self._audit_ids = AuditIDs(secrets.token_bytes(10))
-        self._flights = Flights(
+        self._flights = InFlightLimits(
             {READING: limits.reads_in_flight, WRITING: limits.writes_in_flight, WATCHING: limits.watches}
         )
-        self._metrics = Metrics(self._flights.under_way)
-        self._health = Health(settings.checks, lambda: self.is_stopping)
-        self._keeping = Keeping(backend)
+        self._metrics = RequestMetrics(self._flights.in_flight)
+        self._health = HealthEndpoints(settings.checks, lambda: self.is_stopping)
+        self._keeping = GroupCommit(backend)
         self.hub = Hub(limits, self._keeping.keep)
         self._objects = ObjectRequests(backend, documents, limits, self._flights, self.hub, self._keeping)
         self.is_stopping = False
 
     async def __call__(self, request: BaseRequest) -> StreamResponse:
-        """Answer a request. Whatever goes wrong is an answer too, but for a client that is gone."""
+        """Answer a request. Any error becomes a response, unless the client is gone."""
         began = perf_counter()
         received_ns = self._backend.now()
         head = {**_HEAD, "Audit-Id": self._audit_ids.audit_id(request.headers)}
@@ -94,7 +93,7 @@ class Handler:
         return response
 
     def _exchange(self, request: BaseRequest, head: dict[str, str]) -> Exchange:
-        """The request, of which is known who asks. Raises StoreError 400, 401 and 403."""
+        """Return the authenticated request. Raises StoreError 400, 401 and 403."""
         path, query = read_target(request.raw_path)
         certificate = None
         if self._settings.tls is not None and request.transport is not None:
@@ -116,7 +115,6 @@ class Handler:
             return await send(exchange.request, reply, exchange.reply_headers)
 
     def _own(self, exchange: Exchange) -> Reply | None:
-        """What the server tells of itself."""
         path = exchange.path.rstrip("/")
         if not path:
             reply: Reply | None = of_object({"paths": _paths(self._backend.resources)})
@@ -143,7 +141,7 @@ class Handler:
             data = await read_body(exchange.request, limits.body_bytes, limits.request_seconds)
             body = (await decoded(data, written_in, self._documents.decoded)).value
         document = self._documents.document(
-            Inquiry(
+            DocumentRequest(
                 method=exchange.method,
                 path=exchange.path,
                 query=exchange.query,
@@ -155,7 +153,7 @@ class Handler:
         return None if document is None else _of_document(document, exchange.headers.get(hdrs.IF_NONE_MATCH, ""))
 
     def _nothing(self, path: str) -> Reply:
-        """There is nothing at a path: said as a Status where objects are, and elsewhere as servers say it."""
+        """Return the response for an unknown path: a Status within the API, plain text elsewhere."""
         parts = path.split("/")
         is_core = len(parts) > 3 and parts[1] == "api"
         group, version = ("", parts[2]) if is_core else (*parts[2:4], "", "")[:2]
@@ -165,7 +163,7 @@ class Handler:
 
 
 def _paths(resources: APIResources) -> list[str]:
-    """Where there is something, as `/` lists it: what the server tells of itself, and the groups and versions."""
+    """Return the paths that `/` lists: the server's own, and the groups and versions."""
     found = {"/api", "/apis", "/metrics", "/openapi/v3", *_PUBLIC}
     for resource in resources.all():
         for api_version in resource.served_versions:
@@ -175,7 +173,7 @@ def _paths(resources: APIResources) -> list[str]:
     return sorted(found)
 
 
-def _of_document(document: Document, known: str) -> Reply:
+def _of_document(document: ServedDocument, known: str) -> Reply:
     headers = (("ETag", document.etag), ("Vary", "Accept")) if document.etag else ()
     if document.etag and document.etag in known:
         return Reply(code=304, content_type=document.content_type, headers=headers)
@@ -189,7 +187,7 @@ def _of_document(document: Document, known: str) -> Reply:
 
 
 def _mishap(request: BaseRequest, error: Exception, audit_id: str) -> Reply:
-    """What is answered to what nobody has thought of; what it was, the log tells, and nobody else."""
+    """Return the response to an unexpected error; the details go only to the log."""
     if isinstance(error, RequestPayloadError):
         reply = of_error(bad_request(f"the body of the request cannot be read: {error}"))
         reply.closes = True
@@ -199,3 +197,162 @@ def _mishap(request: BaseRequest, error: Exception, audit_id: str) -> Reply:
         raise ConnectionResetError("a part of the reply is sent already") from error
     problem = f"Internal error occurred: the server's log has more, under Audit-Id {audit_id}"
     return of_error(StoreError(500, "InternalError", problem))
+
+
+KUBERNETES = "1.36.2"
+"""The Kubernetes version whose API is served."""
+
+
+@cache
+def version_info() -> Raw:
+    """Return the response of `/version` (apimachinery's version.Info).
+
+    Clients compare the number; people also see that it is Podium.
+    """
+    major, minor, _ = KUBERNETES.split(".")
+    return {
+        "major": major,
+        "minor": minor,
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": str(int(minor) - 1),
+        "gitVersion": f"v{KUBERNETES}+podium.{_podium()}",
+        "gitCommit": "",
+        "gitTreeState": f"podium {_podium()}",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": platform.python_implementation().lower(),
+        "platform": f"{platform.system().lower()}/{platform.machine()}",
+    }
+
+
+def _podium() -> str:
+    try:
+        return version("podium")
+    except PackageNotFoundError:
+        return "0.0.0"
+
+
+_LONGEST = 1_024
+
+
+def audit_line(exchange: Exchange, code: int, received_ns: int, sent_ns: int) -> bytes:
+    """Return the audit record of a request: an Event of audit.k8s.io/v1."""
+    event: dict[str, Any] = {
+        "kind": "Event",
+        "apiVersion": "audit.k8s.io/v1",
+        "level": "Metadata",
+        "auditID": exchange.reply_headers["Audit-Id"],
+        "stage": "ResponseComplete",
+        "requestURI": exchange.request.raw_path[:_LONGEST],
+        "verb": exchange.subject.verb.lower(),
+        "user": {"username": exchange.caller.user},
+        "sourceIPs": [exchange.request.remote or ""],
+        "userAgent": exchange.headers.get("User-Agent", "")[:_LONGEST],
+        "responseStatus": {"code": code},
+        "requestReceivedTimestamp": format_exact_time(received_ns),
+        "stageTimestamp": format_exact_time(sent_ns),
+    }
+    if exchange.place is not None:
+        event["objectRef"] = _reference(exchange.place)
+    return encoded(event)
+
+
+def _reference(place: ResourcePath) -> dict[str, str]:
+    found = {
+        "resource": place.resource.plural,
+        "namespace": place.namespace,
+        "name": place.name,
+        "apiGroup": place.resource.group,
+        "apiVersion": place.resource.version,
+        "subresource": place.subresource,
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+Check = tuple[str, Callable[[], str]]
+"""A health check: its name, and a function that returns the problem, "" if healthy."""
+
+_PLACES = ("healthz", "livez", "readyz")
+_WELL: Check = ("ping", lambda: "")
+
+
+class HealthEndpoints:
+    """The health endpoints. A failed check is reported by name, without its reason."""
+
+    def __init__(self, checks: Iterable[Check], is_stopping: Callable[[], bool]) -> None:
+        stopping: Check = ("shutdown", lambda: "the server is stopping" if is_stopping() else "")
+        further = list(checks)
+        self._checks = {
+            "healthz": [_WELL, *further],
+            "livez": [_WELL],
+            "readyz": [_WELL, *further, stopping],
+        }
+
+    def reply(self, path: str, query: Sequence[tuple[str, str]]) -> Reply | None:
+        """Return the response at a path; None for a path that is not a health endpoint."""
+        place, _, name = path[1:].partition("/")
+        if place not in _PLACES:
+            return None
+        checks = self._checks[place]
+        if name:
+            checks = [check for check in checks if check[0] == name]
+            if not checks:
+                return None
+        left_out = {value for parameter, value in query if parameter == "exclude"}
+        results = [(of, _result(tell) if of not in left_out else None) for of, tell in checks]
+        is_verbose = any(parameter == "verbose" for parameter, _ in query)
+        return of_text(*health_text(place, results, is_verbose=is_verbose))
+
+
+def health_text(
+    place: str, results: Sequence[tuple[str, str | None]], *, is_verbose: bool, tells_reasons: bool = False
+) -> tuple[str, int]:
+    """Return the text and status code for the results of checks at an endpoint.
+
+    A result is "" for healthy, None for skipped. `tells_reasons` includes the reasons, for callers that can act on
+    them.
+    """
+    is_well = not any(problem for _, problem in results)
+    if is_well and not is_verbose:
+        return "ok", 200
+    lines = [_line(of, problem, tells_reasons=tells_reasons) for of, problem in results]
+    lines.append(f"{place} check {'passed' if is_well else 'failed'}")
+    return "".join(f"{line}\n" for line in lines), 200 if is_well else 500
+
+
+def _result(tell: Callable[[], str]) -> str:
+    try:
+        return tell()
+    except Exception as error:
+        return str(error) or type(error).__name__
+
+
+def _line(name: str, problem: str | None, *, tells_reasons: bool) -> str:
+    if problem is None:
+        return f"[+]{name} excluded: ok"
+    if problem:
+        return f"[-]{name} failed: {problem if tells_reasons else 'reason withheld'}"
+    return f"[+]{name} ok"
+
+
+_LONGEST_AUDIT_ID = 64
+
+
+class AuditIDs:
+    """A generator of request ids in the form of a UUID: the server's part and a counter."""
+
+    def __init__(self, own: bytes) -> None:
+        """Start a sequence; `own` are ten bytes that are unique to the server."""
+        text = own.hex()
+        self._own = f"{text[:8]}-{text[8:12]}-4{text[13:16]}-a{text[17:20]}-"
+        self._count = 0
+
+    def audit_id(self, headers: Mapping[str, str]) -> str:
+        """Return the id of a request: the one that its client sent, or the next one."""
+        given = headers.get("Audit-ID")
+        if given is not None and given.isascii() and given.isprintable():
+            return given[:_LONGEST_AUDIT_ID]
+        self._count += 1
+        return f"{self._own}{self._count:012x}"

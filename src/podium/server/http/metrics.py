@@ -1,4 +1,4 @@
-"""What the server counts, under the names that kube-apiserver has for it.
+"""The server's metrics, named as in kube-apiserver.
 
 Source: apiserver (pkg/endpoints/metrics/metrics.go).
 """
@@ -7,40 +7,21 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import accumulate
 from typing import Any, NamedTuple
 
-from podium.server.http.flights import READING, WATCHING, WRITING
+from podium.store.errors import StoreError
 
-_BOUNDS: tuple[float, ...] = (
-    0.005,
-    0.025,
-    0.05,
-    0.1,
-    0.2,
-    0.4,
-    0.6,
-    0.8,
-    1.0,
-    1.25,
-    1.5,
-    2.0,
-    3.0,
-    4.0,
-    5.0,
-    6.0,
-    8.0,
-    10.0,
-    15.0,
-    20.0,
-)
-_BOUNDS += (30.0, 45.0, 60.0)
+_BOUNDS: tuple[float, ...] = (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
+_BOUNDS += (10.0, 15.0, 20.0, 30.0, 45.0, 60.0)
 _METHODS = frozenset(("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"))
 _COMPONENT = "apiserver"
 _MOST_SERIES = 10_000
 
 
 class Subject(NamedTuple):
-    """What requests are told apart by: all of it comes from what is served, and nothing from clients."""
+    """The labels of a request; their values come from the served API, never from clients."""
 
     verb: str
     group: str = ""
@@ -54,21 +35,20 @@ _LABELS = ("verb", "group", "version", "resource", "subresource", "scope", "comp
 
 
 def subject_of_method(method: str) -> Subject:
-    """What a request is about that is about no object."""
+    """Return the labels of a request that does not concern an object."""
     return Subject(method if method in _METHODS else "OTHER")
 
 
-class Metrics:
-    """Counts requests as they end."""
+class RequestMetrics:
+    """Counters of completed requests."""
 
-    def __init__(self, under_way: Mapping[str, int]) -> None:
-        self._under_way = under_way
+    def __init__(self, in_flight: Mapping[str, int]) -> None:
+        self._in_flight = in_flight
         self._codes: dict[tuple[Subject, int], int] = {}
         self._buckets: dict[Subject, list[int]] = {}
         self._seconds: dict[Subject, float] = {}
 
     def count(self, subject: Subject, code: int, seconds: float) -> None:
-        """A request has ended."""
         codes = self._codes
         if len(codes) >= _MOST_SERIES and (subject, code) not in codes:
             return
@@ -81,7 +61,7 @@ class Metrics:
         self._seconds[subject] += seconds
 
     def text(self, *others: Any) -> bytes:
-        """All of it, and what other collectors tell, in the text form of Prometheus."""
+        """Return all metrics, including those of other collectors, in Prometheus' text format."""
         from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415 - it takes a while, and few ask
 
         registry = CollectorRegistry(auto_describe=False)
@@ -90,14 +70,10 @@ class Metrics:
         return generate_latest(registry)
 
     def collect(self) -> Iterator[Any]:
-        """What is told, as prometheus_client asks for it."""
-        from prometheus_client.core import (  # noqa: PLC0415 - it takes a while, and few ask
-            CounterMetricFamily,
-            GaugeMetricFamily,
-            HistogramMetricFamily,
-        )
+        """Yield the metrics in the form of prometheus_client."""
+        from prometheus_client import core  # noqa: PLC0415 - it takes a while, and few ask
 
-        requests = CounterMetricFamily(
+        requests = core.CounterMetricFamily(
             "apiserver_request_total",
             "Requests by what they ask for, and the code of their reply.",
             labels=(*_LABELS, "code"),
@@ -105,29 +81,47 @@ class Metrics:
         for (subject, code), number in sorted(self._codes.items()):
             requests.add_metric((*subject, _COMPONENT, str(code)), number)
         yield requests
-        seconds = HistogramMetricFamily(
+        seconds = core.HistogramMetricFamily(
             "apiserver_request_duration_seconds", "How long requests took; watches are left out.", labels=_LABELS
         )
         for subject, buckets in sorted(self._buckets.items()):
             if subject.verb != "WATCH":
-                seconds.add_metric((*subject, _COMPONENT), _cumulated(buckets), self._seconds[subject])
+                # Buckets are cumulative in Prometheus.
+                named = zip((*map(str, _BOUNDS), "+Inf"), accumulate(buckets), strict=True)
+                seconds.add_metric((*subject, _COMPONENT), list(named), self._seconds[subject])
         yield seconds
-        in_flight = GaugeMetricFamily(
+        inflight = core.GaugeMetricFamily(
             "apiserver_current_inflight_requests", "Requests that are answered now.", labels=("request_kind",)
         )
         for sort in (WRITING, READING):
-            in_flight.add_metric((sort,), self._under_way[sort])
-        yield in_flight
-        watches = GaugeMetricFamily("apiserver_longrunning_requests", "Watches that are open now.", labels=("verb",))
-        watches.add_metric(("WATCH",), self._under_way[WATCHING])
+            inflight.add_metric((sort,), self._in_flight[sort])
+        yield inflight
+        watches = core.GaugeMetricFamily(
+            "apiserver_longrunning_requests", "Watches that are open now.", labels=("verb",)
+        )
+        watches.add_metric(("WATCH",), self._in_flight[WATCHING])
         yield watches
 
 
-def _cumulated(buckets: list[int]) -> list[tuple[str, float]]:
-    """The buckets as Prometheus has them: each with what is below it."""
-    found: list[tuple[str, float]] = []
-    total = 0
-    for bound, number in zip((*map(str, _BOUNDS), "+Inf"), buckets, strict=True):
-        total += number
-        found.append((bound, total))
-    return found
+READING, WRITING, WATCHING = "readOnly", "mutating", "watching"
+
+
+class InFlightLimits:
+    """The requests in flight, with a maximum for each type."""
+
+    def __init__(self, most: dict[str, int]) -> None:
+        self._most = most
+        self.in_flight = dict.fromkeys(most, 0)
+
+    @contextmanager
+    def flight(self, sort: str) -> Iterator[None]:
+        """Count a request while it is processed. Raises StoreError 429 at the limit."""
+        in_flight = self.in_flight
+        if in_flight[sort] >= self._most[sort]:
+            details = {"retryAfterSeconds": 1}
+            raise StoreError(429, "TooManyRequests", "Too many requests, please try again later.", details)
+        in_flight[sort] += 1
+        try:
+            yield
+        finally:
+            in_flight[sort] -= 1

@@ -1,58 +1,75 @@
-"""Requests about objects: read, answered by the backend, and put in the form that was asked for."""
+"""Requests for objects: decoded, answered by the backend, and returned in the requested format."""
 
 from __future__ import annotations
 
+import asyncio
 from secrets import SystemRandom
 
 from aiohttp import HttpVersion11
 from aiohttp.web import StreamResponse
 
-from podium.api.meta import Raw
 from podium.api.schemas.amounts import write_out_amounts
 from podium.api.schemas.schema import schema_of
-from podium.requests.request import FieldValidation, Request, Verb
-from podium.requests.wire.content_types import BODY_TYPES, JSON, YAML, body_type, media_type, patch_type, unsupported
-from podium.requests.wire.incoming import Asked, asked, request_of
-from podium.requests.wire.parameters import read_parameters
-from podium.requests.wire.paths import Place
+from podium.apirequests.http_mapping import (
+    BODY_TYPES,
+    JSON,
+    YAML,
+    IncomingRequest,
+    body_type,
+    incoming_request,
+    media_type,
+    patch_type,
+    request_of,
+    unsupported,
+)
+from podium.apirequests.parameters import read_parameters
+from podium.apirequests.paths import ResourcePath
+from podium.apirequests.request import FieldValidation, Request, Verb
 from podium.server.backend import Backend
-from podium.server.documents import Documents
-from podium.server.http.bodies import decoded, read_body
+from podium.server.http.bodies import Body, decoded, read_body
 from podium.server.http.exchange import Exchange, seconds_of
-from podium.server.http.flights import READING, WATCHING, WRITING, Flights
-from podium.server.http.forms import MakeTable, formed, list_reply
-from podium.server.http.frames import Shaper, error_chunk
-from podium.server.http.json_body import Body
-from podium.server.http.keeping import Keeping
-from podium.server.http.metrics import Subject
-from podium.server.http.negotiation import PLAIN, Form, negotiated
-from podium.server.http.replies import Reply, is_pretty, of_error, of_object, prettified, send, warned
+from podium.server.http.metrics import READING, WATCHING, WRITING, InFlightLimits, Subject
+from podium.server.http.replies import (
+    PLAIN_FORM,
+    MakeTable,
+    Reply,
+    ResponseForm,
+    formed,
+    is_pretty,
+    list_reply,
+    negotiated,
+    of_error,
+    of_object,
+    prettified,
+    send,
+    warned,
+)
 from podium.server.http.security import forbidden
-from podium.server.http.settings import Limits
-from podium.server.http.streams import Connection, Hub, Stream
-from podium.store.api_resource import APIResource
+from podium.server.http.settings import ServerLimits
+from podium.server.http.streams import EventFormatter, Hub, Stream, error_chunk
+from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.store.errors import StoreError, bad_request
-from podium.store.patches.patching import PatchType
+from podium.store.patching import PatchType
 
 _READS = frozenset(("get", "list"))
 _WITHOUT_BODY = frozenset(("get", "list", "watch"))
 _VALIDATED = frozenset(("create", "update", "patch"))
-# With these a watch that could be asked for does not begin; they are told in the stream (storage/cacher).
-_TOLD_IN_THE_STREAM = (410, 504)
+# Codes with which a valid watch may fail at its start; they are sent in the stream (storage/cacher).
+_SENT_IN_THE_STREAM = (410, 504)
 _DICE = SystemRandom()
 
 
 class ObjectRequests:
-    """Answers requests about objects."""
+    """A handler of requests for objects."""
 
     def __init__(
         self,
         backend: Backend,
-        documents: Documents,
-        limits: Limits,
-        flights: Flights,
+        documents: KubernetesDocuments,
+        limits: ServerLimits,
+        flights: InFlightLimits,
         hub: Hub,
-        keeping: Keeping,
+        keeping: GroupCommit,
     ) -> None:
         self._backend = backend
         self._documents = documents
@@ -61,9 +78,9 @@ class ObjectRequests:
         self._hub = hub
         self._keeping = keeping
 
-    async def answer(self, exchange: Exchange, place: Place) -> StreamResponse:
-        """Do what is asked for at a place, and send the answer. Raises StoreError for what is not to be answered."""
-        what = asked(exchange.method, place, read_parameters(exchange.query))
+    async def answer(self, exchange: Exchange, place: ResourcePath) -> StreamResponse:
+        """Answer a request at a place, and send the response. Raises StoreError for a request that is refused."""
+        what = incoming_request(exchange.method, place, read_parameters(exchange.query))
         exchange.subject = _subject(what.verb, place)
         form = negotiated(exchange.accepts())
         if what.verb == "watch":
@@ -78,7 +95,7 @@ class ObjectRequests:
                 reply = prettified(reply)
             return await send(exchange.request, reply, exchange.reply_headers)
 
-    async def _reply(self, exchange: Exchange, what: Asked, form: Form) -> Reply:
+    async def _reply(self, exchange: Exchange, what: IncomingRequest, form: ResponseForm) -> Reply:
         request, warnings = await self._request(exchange, what)
         response = self._backend.answer(request)
         if response.error is not None:
@@ -86,7 +103,7 @@ class ObjectRequests:
         if response.page is not None:
             reply = await list_reply(response.page, form, self._table(what))
             reply.code = response.code
-        elif what.verb == "get" and response.stored is not None and form == PLAIN:
+        elif what.verb == "get" and response.stored is not None and form == PLAIN_FORM:
             reply = Reply(code=response.code, pieces=(response.stored.encoded,))
         else:
             raw = formed(response.to_dict(), what.place.resource, form, self._table(what))
@@ -94,15 +111,14 @@ class ObjectRequests:
         reply.may_be_compressed = what.verb in _READS
         return warned(reply, (*warnings, *response.warnings))
 
-    async def _request(self, exchange: Exchange, what: Asked) -> tuple[Request, list[str]]:
-        """The request, and what there is to say about its body."""
+    async def _request(self, exchange: Exchange, what: IncomingRequest) -> tuple[Request, list[str]]:
         validation: FieldValidation = "Warn" if what.verb in _VALIDATED else ""
         asker = exchange.asker(validation)
         if what.verb in _WITHOUT_BODY:
             return request_of(what, asker=asker), []
         place = what.place
         if not _has_part(place):
-            # Whatever it carries, the answer is why it is not there.
+            # The body does not matter: the response says that the subresource does not exist.
             return Request(verb=what.verb, kind=place.resource.name, key=place.key, subresource=place.subresource), []
         type_, written_in = _type_of_body(what, exchange.headers.get("Content-Type", ""))
         seconds = seconds_of(what.parameters.timeout, self._limits.request_seconds)
@@ -118,15 +134,11 @@ class ObjectRequests:
         request = request_of(what, body.value, type_, asker)
         return request, _repeated(request, body)
 
-    def _table(self, what: Asked) -> MakeTable:
+    def _table(self, what: IncomingRequest) -> MakeTable:
         include = what.parameters.include_object or "Metadata"
+        return lambda resource, objects: self._documents.table(resource, objects, self._backend.now(), include)
 
-        def table(resource: APIResource, objects: list[Raw]) -> Raw:
-            return self._documents.table(resource, objects, self._backend.now(), include)
-
-        return table
-
-    async def _watch(self, exchange: Exchange, what: Asked, form: Form) -> StreamResponse:
+    async def _watch(self, exchange: Exchange, what: IncomingRequest, form: ResponseForm) -> StreamResponse:
         if form.content_type != JSON:
             raise StoreError(406, "NotAcceptable", f"a watch is told in {JSON} alone")
         if exchange.request.version < HttpVersion11:
@@ -135,7 +147,7 @@ class ObjectRequests:
             request, _ = await self._request(exchange, what)
             response = self._backend.answer(request)
             error = response.error
-            if error is not None and error.code not in _TOLD_IN_THE_STREAM:
+            if error is not None and error.code not in _SENT_IN_THE_STREAM:
                 raise error
             reply = StreamResponse(headers={**exchange.reply_headers, "Content-Type": JSON})
             reply.enable_chunked_encoding()
@@ -146,20 +158,20 @@ class ObjectRequests:
             if error is not None or response.watch is None:
                 transport.write(error_chunk(error or bad_request("there is nothing to watch")))
                 return reply
-            shaper = Shaper(what.place.resource, form, self._table(what))
-            connection = Connection(transport, exchange.request.writer)
-            stream = Stream(response.watch, shaper, connection, self._hub, bookmarks=what.parameters.bookmarks)
+            formatter = EventFormatter(what.place.resource, form, self._table(what))
+            writer, bookmarks = exchange.request.writer, what.parameters.bookmarks
+            stream = Stream(response.watch, formatter, transport, writer, self._hub, bookmarks=bookmarks)
+            seconds = float(what.parameters.timeout_seconds)
+            if seconds <= 0:
+                # Randomized, so that watches do not end together.
+                seconds = self._limits.watch_seconds * (1 + _DICE.random())
             with self._hub.opened(stream):
-                await stream.run(self._watch_seconds(what.parameters.timeout_seconds))
+                await stream.run(seconds)
             return reply
 
-    def _watch_seconds(self, asked_for: int) -> float:
-        """How long a watch lasts: if its client does not say, so long that not all of them end together."""
-        return float(asked_for) if asked_for > 0 else self._limits.watch_seconds * (1 + _DICE.random())
 
-
-def _type_of_body(what: Asked, content_type: str) -> tuple[PatchType, str]:
-    """Which patch the body is, and what it is written in; "" for a type that is not read, where it may have no bytes.
+def _type_of_body(what: IncomingRequest, content_type: str) -> tuple[PatchType, str]:
+    """Return the patch type and content type of a body; "" for an unsupported type if the body may be empty.
 
     Raises StoreError 415.
     """
@@ -173,23 +185,62 @@ def _type_of_body(what: Asked, content_type: str) -> tuple[PatchType, str]:
 
 
 def _repeated(request: Request, body: Body) -> list[str]:
-    """The warnings about fields that are in the body twice. Raises StoreError 400 where the request is strict."""
+    """Return the warnings about repeated fields in the body. Raises StoreError 400 in strict mode."""
     if not body.repeated or request.field_validation in ("", "Ignore"):
         return []
-    told = [f'duplicate field "{path}"' for path in body.repeated]
+    problems = [f'duplicate field "{path}"' for path in body.repeated]
     if request.field_validation == "Strict":
-        raise bad_request(f"strict decoding error: {', '.join(told)}")
-    return told
+        raise bad_request(f"strict decoding error: {', '.join(problems)}")
+    return problems
 
 
-def _has_part(place: Place) -> bool:
-    """Whether there is what the place stands for, if it is a subresource."""
+def _has_part(place: ResourcePath) -> bool:
+    """Return whether the place exists, if it is a subresource."""
     return not place.subresource or place.resource.subresource(place.subresource) is not None
 
 
-def _subject(verb: Verb, place: Place) -> Subject:
-    """What a request is counted as; a subresource that there is not has no name there."""
+def _subject(verb: Verb, place: ResourcePath) -> Subject:
+    """Return the metric labels of a request; an unknown subresource is not named."""
     part = place.subresource if _has_part(place) else ""
     scope = "resource" if place.name else "namespace" if place.namespace else "cluster"
     resource = place.resource
     return Subject(verb.upper(), resource.group, resource.version, resource.plural, part, scope)
+
+
+class GroupCommit:
+    """A group commit of the backend's writes.
+
+    Requests of the same loop iteration are answered one after the other, and synced together in the next iteration: a
+    disk takes about as long for one write as for a hundred.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._waiting: asyncio.Future[None] | None = None
+
+    def keep(self) -> None:
+        """Return when everything is durable. Raises what the backend raises."""
+        if not self._backend.is_kept:
+            self._backend.keep()
+
+    async def kept(self) -> None:
+        """Wait until everything is durable. Raises what the backend raises."""
+        if self._backend.is_kept:
+            return
+        if self._waiting is None:
+            loop = asyncio.get_running_loop()
+            self._waiting = loop.create_future()
+            loop.call_soon(self._keep, self._waiting)
+        # A cancelled waiter must not cancel the others.
+        await asyncio.shield(self._waiting)
+
+    def _keep(self, waiting: asyncio.Future[None]) -> None:
+        self._waiting = None
+        try:
+            self.keep()
+        except Exception as error:
+            waiting.set_exception(error)
+            # Mark the exception as retrieved: there may be no waiter left.
+            waiting.exception()
+        else:
+            waiting.set_result(None)

@@ -1,10 +1,12 @@
-"""Replies: what they are made of, and how they are sent."""
+"""HTTP responses: their content, and how they are sent."""
 
 from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -12,12 +14,16 @@ import yaml
 from aiohttp.web import BaseRequest, Response, StreamResponse
 from multidict import CIMultiDict
 
-from podium.requests.wire.content_types import JSON, YAML
-from podium.store.encoding import encoded
+from podium.api.input.yaml import Dumper
+from podium.api.meta import Raw
+from podium.apirequests.http_mapping import JSON, YAML
+from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError
+from podium.store.listing import ListPage
+from podium.store.stored import encoded
 
 GZIP_FROM = 128 * 1024
-"""Replies of so many bytes are compressed for those who take that (apiserver's handlers/responsewriters)."""
+"""The size in bytes from which responses are compressed (apiserver's handlers/responsewriters)."""
 
 _PIECE = 256 * 1024
 _LONGEST_WARNING = 2_000
@@ -25,7 +31,7 @@ _BROWSERS = ("curl", "Wget", "Mozilla/5.0")
 
 
 class Reply(msgspec.Struct, kw_only=True):
-    """A reply: its code, the pieces of its body, what they are, and further headers."""
+    """A response: its code, the pieces of its body, their content type, and further headers."""
 
     code: int = 200
     pieces: Sequence[bytes] = ()
@@ -36,51 +42,55 @@ class Reply(msgspec.Struct, kw_only=True):
 
     @property
     def size(self) -> int:
-        """How many bytes the body has."""
         return sum(map(len, self.pieces))
 
 
 def of_object(raw: Any, code: int = 200, content_type: str = JSON) -> Reply:
-    """An object in JSON or in YAML; `content_type` may have parameters."""
+    """Return an object as JSON or YAML; `content_type` may have parameters."""
     if content_type.startswith(YAML):
-        text = yaml.dump(raw, Dumper=yaml.CSafeDumper, allow_unicode=True)
+        text = yaml.dump(raw, Dumper=Dumper, allow_unicode=True)
         return Reply(code=code, pieces=(text.encode(),), content_type=content_type)
     return Reply(code=code, pieces=(encoded(raw),), content_type=content_type)
 
 
 def of_error(error: StoreError) -> Reply:
-    """A refusal, as a Status."""
-    seconds = error.details.get("retryAfterSeconds")
+    """Return a refusal as a Status.
+
+    The refusal of a pod's disruption has no Retry-After header: kubectl waits for it silently, even past its --timeout.
+    Without the header kubectl shows the message and tries again every five seconds. The time to wait is in the details.
+    """
+    is_judged = error.details.get("kind") == "pods" and error.code == HTTPStatus.TOO_MANY_REQUESTS
+    seconds = 0 if is_judged else error.details.get("retryAfterSeconds")
     headers = (("Retry-After", str(seconds)),) if seconds else ()
     closes = error.code in (413, 504)
     return Reply(code=error.code, pieces=(encoded(error.to_dict()),), headers=headers, closes=closes)
 
 
 def of_text(text: str, code: int = 200, content_type: str = "text/plain; charset=utf-8") -> Reply:
-    """Something for people, or for those who read another form."""
+    """Return a response with text, for people or in another format."""
     return Reply(code=code, pieces=(text.encode(),), content_type=content_type)
 
 
 def warned(reply: Reply, warnings: Iterable[str]) -> Reply:
-    """The reply with a header for each warning (RFC 7234, 5.5; apimachinery's util/net NewWarningHeader)."""
+    """Return the response with a header for each warning (RFC 7234, 5.5; apimachinery's util/net NewWarningHeader)."""
     headers = tuple(("Warning", f'299 - "{_quotable(text)}"') for text in warnings)
     return msgspec.structs.replace(reply, headers=reply.headers + headers) if headers else reply
 
 
 def is_pretty(said: bool | None, user_agent: str) -> bool:
-    """Whether JSON is for the eyes: where that is said, or it goes to a program that shows what it gets."""
+    """Return whether to indent JSON: on request, or for a program that shows it to people."""
     return user_agent.startswith(_BROWSERS) if said is None else said
 
 
 def prettified(reply: Reply) -> Reply:
-    """The reply with its JSON in lines."""
+    """Return the response with indented JSON."""
     if not reply.content_type.startswith(JSON):
         return reply
     return msgspec.structs.replace(reply, pieces=(msgspec.json.format(b"".join(reply.pieces), indent=2) + b"\n",))
 
 
 async def send(request: BaseRequest, reply: Reply, head: dict[str, str]) -> StreamResponse:
-    """Send a reply with the headers that all have."""
+    """Send a response with the common headers."""
     headers: CIMultiDict[str] = CIMultiDict(head)
     headers["Content-Type"] = reply.content_type
     headers.extend(reply.headers)
@@ -106,7 +116,7 @@ async def send(request: BaseRequest, reply: Reply, head: dict[str, str]) -> Stre
 
 
 def _sized(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in pieces of a size that is good to send."""
+    """Yield the same bytes in pieces of a suitable size."""
     waiting: list[bytes] = []
     size = 0
     for piece in pieces:
@@ -121,13 +131,114 @@ def _sized(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _compressed(pieces: Iterable[bytes]) -> list[bytes]:
-    """The bytes in gzip, done quickly rather than well."""
+    """Return the bytes in gzip, with the fastest compression level."""
     compressor = zlib.compressobj(level=1, wbits=31)
     found = [compressor.compress(piece) for piece in _sized(pieces)]
     return [*filter(None, found), compressor.flush()]
 
 
 def _quotable(text: str) -> str:
-    """The text as it can stand between quotes in a header."""
+    """Return the text in a form that can be quoted in a header."""
     plain = "".join(letter if letter.isprintable() else "?" for letter in text[:_LONGEST_WARNING])
     return plain.replace("\\", "\\\\").replace('"', '\\"')
+
+
+_META = "meta.k8s.io"
+_TABLE = "Table"
+_KINDS = {_TABLE: ("v1", "v1beta1"), "PartialObjectMetadata": ("v1",), "PartialObjectMetadataList": ("v1",)}
+_GIVEN = {JSON: JSON, YAML: YAML, "*/*": JSON, "application/*": JSON}
+
+
+class ResponseForm(msgspec.Struct, frozen=True):
+    """The content type, and the target type of objects: "" for no conversion, Table, or PartialObjectMetadata."""
+
+    content_type: str = JSON
+    kind: str = ""
+    version: str = "v1"
+
+    @property
+    def is_table(self) -> bool:
+        return self.kind == _TABLE
+
+    @property
+    def header(self) -> str:
+        """The Content-Type of the response."""
+        plain = self.content_type
+        return f"{plain};as={self.kind};v={self.version};g={_META}" if self.is_table else plain
+
+
+PLAIN_FORM = ResponseForm()
+
+
+@lru_cache(maxsize=256)
+def negotiated(accept: str) -> ResponseForm:
+    """Return the first supported format in an Accept header. Raises StoreError 406 if there is none."""
+    if not accept:
+        return PLAIN_FORM
+    for clause in accept.split(","):
+        form = _form(clause)
+        if form is not None:
+            return form
+    problem = f"only the following media types are accepted: {JSON}, {YAML}"
+    raise StoreError(406, "NotAcceptable", problem)
+
+
+def _form(clause: str) -> ResponseForm | None:
+    name, *rest = (part.strip() for part in clause.split(";"))
+    content_type = _GIVEN.get(name.lower())
+    if content_type is None:
+        return None
+    parameters = dict(part.partition("=")[::2] for part in rest)
+    kind = parameters.get("as", "")
+    if not kind:
+        return ResponseForm(content_type)
+    version = parameters.get("v", "")
+    if parameters.get("g") != _META or version not in _KINDS.get(kind, ()):
+        return None
+    return ResponseForm(content_type, kind.removesuffix("List") if kind.startswith("Partial") else kind, version)
+
+
+_META_VERSION = "meta.k8s.io/v1"
+# The number of objects that are encoded before the event loop runs other tasks.
+_AT_A_TIME = 500
+
+MakeTable = Callable[[APIResource, list[Raw]], Raw]
+
+
+def formed(raw: Raw, resource: APIResource, form: ResponseForm, make_table: MakeTable) -> Raw:
+    """Return an object in the requested format; other types, such as a Status or a Scale, are returned unchanged."""
+    if not form.kind or raw.get("kind") != resource.kind:
+        return raw
+    if not form.is_table:
+        return metadata_of(raw)
+    version = raw["metadata"].get("resourceVersion", "")
+    table = make_table(resource, [raw])
+    return {**table, "metadata": {"resourceVersion": version}} if version else table
+
+
+async def list_reply(page: ListPage, form: ResponseForm, make_table: MakeTable) -> Reply:
+    """Return the response for a page of a list; a long one is encoded in batches."""
+    head = page.head()
+    if form.is_table:
+        table = make_table(page.selector.resource, [stored.raw for stored in page.items])
+        return of_object({**table, "metadata": head["metadata"]}, content_type=form.header)
+    if form.kind:
+        items = [metadata_of(stored.raw) for stored in page.items]
+        head |= {"kind": "PartialObjectMetadataList", "apiVersion": _META_VERSION}
+        return of_object({**head, "items": items}, content_type=form.header)
+    if form.content_type != JSON:
+        return of_object({**head, "items": [stored.raw for stored in page.items]}, content_type=form.header)
+    pieces = [encoded(head)[:-1] + b',"items":[']
+    for index, stored in enumerate(page.items):
+        if index:
+            pieces.append(b",")
+            if index % _AT_A_TIME == 0:
+                await asyncio.sleep(0)
+        pieces.append(stored.encoded)
+    pieces.append(b"]}")
+    return Reply(pieces=pieces, content_type=form.header)
+
+
+def metadata_of(raw: Raw) -> Raw:
+    """Return only the metadata of an object (meta/v1 PartialObjectMetadata)."""
+    return {"kind": "PartialObjectMetadata", "apiVersion": _META_VERSION, "metadata": raw["metadata"]}

@@ -1,7 +1,7 @@
-"""Who may come in, and where the server may listen.
+"""Authentication, and the addresses on which the server may listen.
 
-On loopback whoever reaches the port is taken for the one who started the server, unless there are tokens. Anywhere else
-nobody is let in without a token or a certificate, over TLS.
+On loopback every client counts as the user who started the server, unless there are tokens. On any other address each
+client needs a token or a certificate, over TLS.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from podium.api.errors import InputError, shown
-from podium.server.http.settings import TLS, Settings
-from podium.server.http.token_file import SHORTEST_TOKEN
+from podium.server.http.settings import SHORTEST_TOKEN, TLS, ServerSettings
 from podium.store.errors import StoreError
 
 _LOOPBACK_NAMES = ("localhost", "localhost.localdomain", "ip6-localhost")
@@ -23,7 +22,7 @@ _BEARER = "bearer "
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, and whether that is all they may do."""
+    """The caller's identity, and whether it is limited to public paths."""
 
     user: str
     reads_only: bool = False
@@ -32,8 +31,8 @@ class Caller:
 _STRANGER = Caller("system:anonymous", reads_only=True)
 
 
-def check_settings(settings: Settings) -> None:
-    """Raise InputError for a place where the server must not listen with so little to protect it."""
+def check_settings(settings: ServerSettings) -> None:
+    """Raise InputError for an address on which the server must not listen with so little protection."""
     tls = settings.tls
     for token in settings.tokens:
         if len(token.text) < SHORTEST_TOKEN or not token.text.isascii() or not token.text.isprintable():
@@ -48,7 +47,7 @@ def check_settings(settings: Settings) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody but this machine reaches a host, given as a name or an address."""
+    """Return whether a host, given as a name or an address, is reachable only from this machine."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -56,15 +55,16 @@ def is_loopback(host: str) -> bool:
 
 
 def is_foreign_host(host: str, listens_on: str) -> bool:
-    """Whether a header Host names another machine, where a server listens on loopback alone.
+    """Return whether a Host header names another machine although the server listens only on loopback.
 
-    A page's name may be made to stand for this machine (DNS rebinding); then the header has that name.
+    A web page's name may resolve to this machine (DNS rebinding); then the header has that name.
     """
-    return bool(host) and is_loopback(listens_on) and not is_loopback(_without_port(host))
+    name = host.partition("]")[0][1:] if host.startswith("[") else host.partition(":")[0]
+    return bool(host) and is_loopback(listens_on) and not is_loopback(name)
 
 
 def ssl_context(tls: TLS | None) -> ssl.SSLContext | None:
-    """What connections are secured by; None for plain ones. Raises InputError for files that do not serve."""
+    """Return the TLS context; None for plain connections. Raises InputError for unusable files."""
     if tls is None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -86,19 +86,19 @@ def _no_password() -> str:
 
 
 class Guard:
-    """Decides who is let in."""
+    """An authenticator of requests."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ServerSettings) -> None:
         self._tokens = [(token.text.encode(), Caller(token.user, token.reads_only)) for token in settings.tokens]
         asks_all = bool(settings.tokens) or not is_loopback(settings.host)
         authority = settings.tls is not None and bool(settings.tls.client_authority_file)
         self._anonymous = None if asks_all or authority else Caller(settings.anonymous_user)
         self._listens_on = settings.host
-        # Headers Host that have been found good; few clients name the server in many ways.
+        # Host headers that passed the check; few clients use many names for the server.
         self._hosts: set[str] = set()
 
     def check_origin(self, headers: Mapping[str, str]) -> None:
-        """Raise StoreError 403 for a request that a page of somebody else's makes a browser send."""
+        """Raise StoreError 403 for a request that a foreign web page causes a browser to send."""
         host = headers.get("Host", "")
         if host not in self._hosts:
             if is_foreign_host(host, self._listens_on):
@@ -112,9 +112,9 @@ class Guard:
     def caller(
         self, headers: Mapping[str, str], certificate: Mapping[str, object] | None, *, is_public: bool = False
     ) -> Caller:
-        """Who asks; what `is_public` anybody may.
+        """Return the caller's identity; a request that `is_public` needs none.
 
-        Raises StoreError 401 where nobody knows who asks, and 403 for one who may not be somebody else.
+        Raises StoreError 401 for an unknown caller, and 403 for a caller that may not impersonate others.
         """
         authorization = headers.get("Authorization")
         found: Caller | None = self._anonymous
@@ -135,10 +135,10 @@ class Guard:
         return Caller(other)
 
     def holder(self, token: str) -> Caller | None:
-        """Whom a token makes whoever shows it; None for one that is not taken."""
+        """Return the identity that a token gives its holder; None for an invalid token."""
         given = token.encode("utf-8", "surrogateescape")
         found = None
-        # All are looked at, so that how long it takes tells nothing.
+        # All tokens are compared, so that the duration reveals nothing.
         for text, caller in self._tokens:
             if hmac.compare_digest(text, given):
                 found = caller
@@ -146,14 +146,8 @@ class Guard:
 
 
 def forbidden(problem: str) -> StoreError:
-    """It is known who asks, and they may not."""
+    """Return the refusal of an identified caller."""
     return StoreError(403, "Forbidden", f"forbidden: {problem}")
-
-
-def _without_port(host: str) -> str:
-    if host.startswith("["):
-        return host.partition("]")[0][1:]
-    return host.partition(":")[0]
 
 
 def _common_name(certificate: Mapping[str, object]) -> str:

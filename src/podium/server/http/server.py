@@ -1,47 +1,56 @@
-"""The API server over HTTP: where it listens, and how it begins and ends."""
+"""The API server over HTTP: listening, start and shutdown."""
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import logging
+from typing import Any
+
+from aiohttp.web import BaseRequest, RequestPayloadError, Response, StreamResponse
+from aiohttp.web import Server as Connections
+from aiohttp.web_protocol import RequestHandler
 
 from podium.api.errors import InputError, shown
 from podium.server.backend import Backend
-from podium.server.documents import Documents, NoDocuments
-from podium.server.http.connections import LimitedConnections
+from podium.server.http.exchange import Pages
 from podium.server.http.handler import Handler
-from podium.server.http.pages import Pages
+from podium.server.http.replies import of_error
 from podium.server.http.security import Guard, check_settings, ssl_context
-from podium.server.http.settings import Settings
+from podium.server.http.settings import ServerLimits, ServerSettings
+from podium.server.kubernetes_documents import KubernetesDocuments
+from podium.store.errors import StoreError
+from podium.store.stored import encoded
 
-_DEFAULT = Settings()
+_DEFAULT = ServerSettings()
 _BACKLOG = 1_024
 
 
 class Server:
-    """Serves a backend over HTTP, on the loop that starts it, until it is stopped."""
+    """An HTTP server for a backend, which runs on the event loop that starts it."""
 
     def __init__(
         self,
         backend: Backend,
-        documents: Documents | None = None,
-        settings: Settings = _DEFAULT,
+        documents: KubernetesDocuments | None = None,
+        settings: ServerSettings = _DEFAULT,
         pages: Pages | None = None,
     ) -> None:
-        """Raises InputError for settings that leave the server open to others."""
+        """Check the settings. Raises InputError for settings that leave the server unprotected."""
         check_settings(settings)
         self._settings = settings
         self._guard = Guard(settings)
-        self._handler = Handler(backend, documents or NoDocuments(), settings, self._guard, pages)
+        self._handler = Handler(backend, documents or KubernetesDocuments(backend), settings, self._guard, pages)
         self._listener: asyncio.Server | None = None
         self._connections: LimitedConnections | None = None
-        self._port = settings.port
-        # One address: behind a name there may be two, each with a free port of its own.
+        self.port = settings.port
+        """The port on which the server listens, once it does."""
+        # Use one address: a name may have two, each with a different free port.
         host = settings.host.strip("[]")
         self._host = "127.0.0.1" if host.lower() == "localhost" else host
 
     async def start(self) -> None:
-        """Begin to listen. Raises InputError where that cannot be done."""
+        """Start to listen. Raises InputError if that is not possible."""
         settings = self._settings
         context = ssl_context(settings.tls)
         self._connections = LimitedConnections(self._handler, settings.limits)
@@ -55,27 +64,22 @@ class Server:
                 ssl_handshake_timeout=settings.limits.handshake_seconds if context is not None else None,
             )
         except OSError as error:
-            raise InputError(f"the server cannot listen on {self._where()}: {_why(error)}") from None
-        self._port = self._listener.sockets[0].getsockname()[1]
-
-    @property
-    def port(self) -> int:
-        """The port that it listens on."""
-        return self._port
+            where = f"{shown(settings.host)}, port {settings.port}"
+            raise InputError(f"the server cannot listen on {where}: {_why(error)}") from None
+        self.port = self._listener.sockets[0].getsockname()[1]
 
     @property
     def address(self) -> str:
-        """Where clients find it, as a URL. A server that listens everywhere is found on this machine."""
+        """The server's URL for clients. A server on all addresses is given by a local address."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self._host, self._host)  # noqa: S104 - it is asked for
         host = f"[{host}]" if ":" in host else host
-        return f"{'http' if self._settings.tls is None else 'https'}://{host}:{self._port}"
+        return f"{'http' if self._settings.tls is None else 'https'}://{host}:{self.port}"
 
     def takes_token(self, token: str) -> bool:
-        """Whether the server lets somebody in who shows this token."""
         return self._guard.holder(token) is not None
 
     async def stop(self) -> None:
-        """End: take no more connections, end all watches, and let what is under way be answered, for a while."""
+        """Stop: accept no more connections, end all watches, and wait for requests in flight, up to a limit."""
         self._handler.is_stopping = True
         if self._listener is None or self._connections is None:
             return
@@ -86,9 +90,6 @@ class Server:
         await self._connections.shutdown(self._settings.limits.stop_seconds)
         await listener.wait_closed()
 
-    def _where(self) -> str:
-        return f"{shown(self._settings.host)}, port {self._settings.port}"
-
 
 def _why(error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
@@ -96,3 +97,120 @@ def _why(error: OSError) -> str:
     if error.errno == errno.EACCES:
         return "that is not allowed; ports from 1024 on are"
     return error.strerror or str(error)
+
+
+_LOG = logging.getLogger("podium.server")
+# The maximum size of the request line, which is not part of the headers.
+_MOST_OF_A_LINE = 1024 * 1024
+_MOST_HEADERS = 500
+
+
+class LimitedConnection(RequestHandler):
+    """A connection with limits on the time and size of request heads, and on the time for reading responses."""
+
+    def __init__(self, manager: Connections, limits: ServerLimits, **more: Any) -> None:
+        super().__init__(manager, **more)
+        self._limits = limits
+        self._head_bytes = 0
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._stall_timer: asyncio.TimerHandle | None = None
+
+    def data_received(self, data: bytes) -> None:
+        """Process received bytes, and enforce the limits of an incomplete head."""
+        before = self._request_count
+        super().data_received(data)
+        if self._request_count != before or self._waiter is None:
+            # A request is complete, or in progress.
+            self._forget_head()
+            return
+        self._head_bytes += len(data)
+        if self._head_bytes > self._limits.header_bytes + _MOST_OF_A_LINE:
+            self._refuse(StoreError(431, "", "Request Header Fields Too Large"))
+        elif self._head_timer is None and data:
+            seconds = self._limits.header_seconds
+            self._head_timer = asyncio.get_running_loop().call_later(seconds, self.force_close)
+
+    def pause_writing(self) -> None:
+        """Start the stall timer, because the client does not read; it drops the connection and what is pending."""
+        super().pause_writing()
+        if self.transport is not None:
+            loop = asyncio.get_running_loop()
+            self._stall_timer = loop.call_later(self._limits.stall_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Stop the stall timer, because the client has read."""
+        super().resume_writing()
+        self._forget_stall()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._forget_head()
+        self._forget_stall()
+        super().connection_lost(exc)
+
+    def log_exception(self, *args: Any, **more: Any) -> None:
+        """Log errors of the server, not those of the client."""
+        if not isinstance(more.get("exc_info"), RequestPayloadError):
+            _LOG.error(*args, **more)
+
+    def handle_error(
+        self,
+        request: BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> StreamResponse:
+        """Return the response to malformed HTTP, or to a request that failed."""
+        if request.writer.output_size > 0:
+            raise ConnectionError("a part of the reply is sent already")
+        if status >= 500:
+            _LOG.error("a request could not be answered", exc_info=exc)
+            error = StoreError(status, "InternalError", "Internal error occurred")
+        else:
+            error = StoreError(status, "BadRequest", f"this is no request in HTTP/1.1: {message or exc}")
+        response = Response(body=encoded(error.to_dict()), status=status, headers={"Server": "podium"})
+        response.content_type = "application/json"
+        response.force_close()
+        return response
+
+    def _refuse(self, error: StoreError) -> None:
+        """Answer a request that is incomplete, and read no further."""
+        if self.transport is not None:
+            body = b"".join(of_error(error).pieces)
+            head = f"HTTP/1.1 {error.code} {error.message}\r\nConnection: close\r\nContent-Type: application/json\r\n"
+            self.transport.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        self.force_close()
+
+    def _forget_stall(self) -> None:
+        if self._stall_timer is not None:
+            self._stall_timer.cancel()
+            self._stall_timer = None
+
+    def _forget_head(self) -> None:
+        self._head_bytes = 0
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+
+class LimitedConnections(Connections):
+    """The connections of a server."""
+
+    def __init__(self, handler: Any, limits: ServerLimits) -> None:
+        super().__init__(handler, handler_cancellation=True)
+        self._limits = limits
+
+    def __call__(self) -> LimitedConnection:
+        limits = self._limits
+        return LimitedConnection(
+            self,
+            limits,
+            loop=self._loop,
+            keepalive_timeout=limits.idle_seconds,
+            max_line_size=_MOST_OF_A_LINE,
+            max_field_size=limits.header_bytes,
+            max_headers=_MOST_HEADERS,
+            lingering_time=1.0,
+            auto_decompress=False,
+            access_log=None,
+            logger=_LOG,
+        )

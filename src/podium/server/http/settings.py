@@ -1,26 +1,30 @@
-"""How the server is set up: where it listens, whom it lets in, and what one client can take of it."""
+"""The server's settings: address, authentication, and limits for clients."""
 
 from __future__ import annotations
 
+import stat
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
+
+from podium.api.errors import InputError
 
 
 class Collector(Protocol):
-    """What tells metrics, as prometheus_client asks for them."""
+    """An interface to a source of metrics, as in prometheus_client."""
 
-    def collect(self) -> Iterator[Any]:
-        """The families of metrics."""
-        ...
+    def collect(self) -> Iterator[Any]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What there is at most, as kube-apiserver has it (apiserver, pkg/server/config.go and secure_serving.go).
+class ServerLimits:
+    """Limits, with the defaults of kube-apiserver (apiserver, pkg/server/config.go and secure_serving.go).
 
-    A request in flight is one that is answered now; watches do not count. `pending_bytes` wait for a watcher who does
-    not read; more is sent when it has read them. Whoever does not read for `stall_seconds` is dropped.
+    A request in flight is one that is processed now; watches do not count. At most `pending_bytes` are buffered for a
+    watcher that does not read; more is sent after it has read them. A client that does not read for `stall_seconds` is
+    disconnected.
     """
 
     body_bytes: int = 3 * 1024 * 1024
@@ -41,7 +45,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TLS:
-    """Files in PEM: the server's certificate and key, and those whose signature makes a client's certificate good."""
+    """PEM files: the server's certificate and key, and the CA certificates for client certificates."""
 
     certificate_file: str
     key_file: str
@@ -50,7 +54,7 @@ class TLS:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """What a client shows to be let in, and whom that makes it. Its text is in no message and no log."""
+    """A bearer token, and the identity that it gives. Its text appears in no message and no log."""
 
     text: str = field(repr=False)
     user: str = "kubernetes-admin"
@@ -58,12 +62,12 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """How a server is set up. Port 0 is any that is free.
+class ServerSettings:
+    """The settings of a server. Port 0 selects a free port.
 
-    Who comes without a token or a certificate is `anonymous_user`, where the server may do without. `checks` are by
-    name what has to be well for the server to be ready: each answers with what is wrong, "" for nothing.
-    `audit` takes a line of JSON about each request that may change something. `collectors` tell further metrics.
+    A client without a token or a certificate is `anonymous_user`, if the server allows that. `checks` are readiness
+    checks by name; each returns the problem, "" if healthy. `audit` receives a line of JSON for each request that may
+    change something. `collectors` add metrics.
     """
 
     host: str = "127.0.0.1"
@@ -71,7 +75,34 @@ class Settings:
     tls: TLS | None = None
     tokens: tuple[Token, ...] = ()
     anonymous_user: str = "kubernetes-admin"
-    limits: Limits = Limits()
+    limits: ServerLimits = ServerLimits()
     checks: tuple[tuple[str, Callable[[], str]], ...] = ()
     audit: Callable[[bytes], None] | None = None
     collectors: tuple[Collector, ...] = ()
+
+
+SHORTEST_TOKEN = 16
+"""The minimum length of a token in characters."""
+
+_LONGEST = 4_096
+
+
+def read_token(path: str, *, is_shared: bool = False) -> str:
+    """Return the token in a file; one that is mounted into a container may be ``is_shared`` with its group.
+
+    Raises InputError for a file that cannot be read, that other users can read, or that holds no token.
+    """
+    file = Path(path)
+    try:
+        mode = stat.S_IMODE(file.stat().st_mode)
+        with file.open(encoding="utf-8", errors="replace") as opened:
+            token = opened.read(_LONGEST + 1).strip()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", source=path) from None
+    if not is_shared and sys.platform != "win32" and mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise InputError("others than its owner can read or write it; chmod 600 would be right", source=path)
+    if not token or len(token) > _LONGEST or any(character.isspace() for character in token):
+        raise InputError("one token is needed, and nothing else", source=path)
+    if len(token) < SHORTEST_TOKEN:
+        raise InputError(f"holds a token of less than {SHORTEST_TOKEN} letters; make it longer", source=path)
+    return token

@@ -1,9 +1,9 @@
-"""Watches as they are sent: one stream for each, which costs nothing while nothing happens.
+"""Watch streams, which cost nothing while there are no events.
 
-What happens wakes the streams concerned, and what they have to tell is written in the loop's next turn. A client that
-does not read is given no more than a bounded number of bytes; its stream stops pulling then, and goes on when it has
-read. One that reads nothing for too long is dropped, which nobody else notices.
-Source: apiserver (pkg/endpoints/handlers/watch.go, pkg/storage/cacher).
+An event wakes the streams concerned, and their output is written in the loop's next iteration. The output buffered for
+a slow client is bounded; at the bound its stream stops pulling until the client has read. A client that reads nothing
+for too long is disconnected, without any effect on others. Source: apiserver (pkg/endpoints/handlers/watch.go,
+pkg/storage/cacher).
 """
 
 from __future__ import annotations
@@ -11,54 +11,63 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import islice
-from typing import NamedTuple
+from functools import partial
+from typing import Any
 
 from aiohttp.abc import AbstractStreamWriter
 
-from podium.server.http.frames import Frames, Shaper, error_chunk
-from podium.server.http.settings import Limits
+from podium.api.meta import Raw
+from podium.server.http.replies import MakeTable, ResponseForm, metadata_of
+from podium.server.http.settings import ServerLimits
+from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError
-from podium.store.reads.watch import Notice, Watch
+from podium.store.stored import encoded, framed
+from podium.store.watch import Notice, Watch
 
 _LOG = logging.getLogger("podium.server")
-# More events at once than this are written by the stream's own task, so that others have their turn.
+# More events than this are written by the stream's own task, so that other tasks can run.
 _MANY = 100
 _LONGEST_PAUSE_SECONDS = 0.05
 
 
-class Connection(NamedTuple):
-    """Where a stream writes: the transport at once, and the writer that knows when its client has read."""
-
-    transport: asyncio.Transport
-    writer: AbstractStreamWriter
-
-
 class Stream:
-    """One watch that is sent. `run` sends it to its end; `closing` is what ends it from outside."""
+    """A watch that is sent to a client. `run` sends it until its end; `end` ends it from outside.
 
-    def __init__(self, watch: Watch, shaper: Shaper, connection: Connection, hub: Hub, *, bookmarks: bool) -> None:
+    The ``transport`` is for immediate writes, the ``writer`` tracks flow control.
+    """
+
+    def __init__(
+        self,
+        watch: Watch,
+        formatter: EventFormatter,
+        transport: asyncio.Transport,
+        writer: AbstractStreamWriter,
+        hub: Hub,
+        *,
+        bookmarks: bool,
+    ) -> None:
         self._watch = watch
-        self._shaper = shaper
-        self._transport = connection.transport
-        self._writer = connection.writer
+        self._formatter = formatter
+        self._transport = transport
+        self._writer = writer
         self._hub = hub
         self._bookmarks = bookmarks
         self._limits = hub.limits
-        # What has been pulled and is yet to be written; while there is any, or the client is slow, nobody pulls.
+        # Events that were pulled and not yet written; while there are any, or the client is slow, the stream does not
+        # pull.
         self._pending: deque[Notice] = deque()
         self._is_stalled = False
         self._is_ended = False
         self._changed: asyncio.Event = asyncio.Event()
 
     async def run(self, seconds: float) -> None:
-        """Send what happens for so many seconds, or until somebody ends it."""
+        """Send events for this many seconds, or until the stream is ended."""
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
         next_bookmark = loop.time() + self._limits.bookmark_seconds if self._bookmarks else end
-        self._watch.wake_by(self._wake)
+        self._watch.wake_by(partial(self._hub.wake, self))
         try:
             while not self._is_ended:
                 await self._wait(min(end, next_bookmark) - loop.time())
@@ -74,12 +83,11 @@ class Stream:
             self._watch.close()
 
     def end(self) -> None:
-        """Let the stream end with what it has sent."""
+        """End the stream after what it has sent."""
         self._is_ended = True
         self._changed.set()
 
-    def tell(self, frames: Frames) -> None:
-        """Send what has happened."""
+    def send(self, frames: Frames) -> None:
         if self._is_stalled or self._is_ended or self._transport.is_closing():
             return
         self._hub.keep()
@@ -92,15 +100,11 @@ class Stream:
             self._stall(notices)
             return
         if notices:
-            shaper = self._shaper
-            self._transport.write(b"".join([shaper.chunk(notice, frames) for notice in notices]))
+            self._transport.write(self._chunks(notices, frames))
         if self._watch.is_ended:
             self.end()
         elif notices and self._transport.get_write_buffer_size() > self._limits.pending_bytes:
             self._stall([])
-
-    def _wake(self) -> None:
-        self._hub.wake(self)
 
     def _stall(self, notices: list[Notice]) -> None:
         self._pending.extend(notices)
@@ -108,7 +112,7 @@ class Stream:
         self._changed.set()
 
     def fail(self) -> None:
-        """End the stream: it could not be told what has happened."""
+        """End the stream because its events could not be sent."""
         self._give_up(StoreError(500, "InternalError", "Internal error occurred: the server's log has more"))
 
     def _give_up(self, error: StoreError) -> None:
@@ -116,14 +120,18 @@ class Stream:
         self.end()
 
     def _send_bookmark(self) -> None:
-        """Tell up to where everything is known. What is not yet told is told first."""
+        """Send a bookmark, after the events that are still pending."""
         frames = Frames()
-        self.tell(frames)
+        self.send(frames)
         if not self._is_stalled and not self._is_ended and not self._transport.is_closing():
-            self._transport.write(self._shaper.chunk(self._watch.bookmark(), frames))
+            self._transport.write(self._chunks([self._watch.bookmark()], frames))
+
+    def _chunks(self, notices: Iterable[Notice], frames: Frames) -> bytes:
+        chunk = self._formatter.chunk
+        return b"".join([chunk(notice, frames) for notice in notices])
 
     async def _wait(self, seconds: float) -> None:
-        """Until something changes that `tell` leaves to the task."""
+        """Wait for a change that `send` leaves to the task."""
         try:
             async with asyncio.timeout(max(0.0, seconds)):
                 await self._changed.wait()
@@ -132,46 +140,42 @@ class Stream:
         self._changed.clear()
 
     async def _catch_up(self) -> None:
-        """Write what waits as fast as the client reads, until nothing waits. One that does not read is dropped."""
+        """Write pending events at the client's pace until none are left.
+
+        A client that does not read is disconnected.
+        """
         while not self._is_ended:
             await self._writer.drain()
             if not self._pending:
                 self._is_stalled = False
-                self.tell(Frames())
+                self.send(Frames())
                 if not self._is_stalled:
                     return
                 continue
-            frames = Frames()
-            chunks = [self._shaper.chunk(notice, frames) for notice in islice(self._pending, _MANY)]
-            for _ in chunks:
-                self._pending.popleft()
-            self._transport.write(b"".join(chunks))
+            notices = [self._pending.popleft() for _ in range(min(_MANY, len(self._pending)))]
+            self._transport.write(self._chunks(notices, Frames()))
             await asyncio.sleep(0)
 
 
-def _nothing() -> None:
-    """What there is to do before anything is told."""
-
-
 class Hub:
-    """All streams of a server: those that something has happened for are told in one turn of the loop.
+    """All streams of a server; those with new events are written in one iteration of the loop.
 
-    ``keep`` returns when what they may be told is kept.
+    ``keep`` returns when the writes behind these events are durable.
     """
 
-    def __init__(self, limits: Limits, keep: Callable[[], None] = _nothing) -> None:
+    def __init__(self, limits: ServerLimits, keep: Callable[[], None]) -> None:
         self.limits = limits
         self.keep = keep
         self._streams: set[Stream] = set()
         self._woken: list[Stream] = []
         self._is_called = False
-        # How long the last turn took, and when it ended: after a long one others have their turn first.
+        # The duration of the last pass, and its end: after a long one, other tasks run first.
         self._took_seconds = 0.0
         self._ended_seconds = 0.0
 
     @contextmanager
     def opened(self, stream: Stream) -> Iterator[None]:
-        """Know a stream for as long as it is sent."""
+        """Register a stream while it is sent."""
         self._streams.add(stream)
         try:
             yield
@@ -179,12 +183,11 @@ class Hub:
             self._streams.discard(stream)
 
     def end_all(self) -> None:
-        """Let all streams end."""
         for stream in list(self._streams):
             stream.end()
 
     def wake(self, stream: Stream) -> None:
-        """Tell a stream soon. It may be called within a write."""
+        """Schedule the output of a stream. It may be called within a write."""
         self._woken.append(stream)
         if self._is_called:
             return
@@ -192,11 +195,11 @@ class Hub:
         loop = asyncio.get_running_loop()
         pause = min(self._took_seconds, _LONGEST_PAUSE_SECONDS) - (loop.time() - self._ended_seconds)
         if pause > 0:
-            loop.call_later(pause, self._tell)
+            loop.call_later(pause, self._send_all)
         else:
-            loop.call_soon(self._tell)
+            loop.call_soon(self._send_all)
 
-    def _tell(self) -> None:
+    def _send_all(self) -> None:
         loop = asyncio.get_running_loop()
         began = loop.time()
         self._is_called = False
@@ -204,10 +207,69 @@ class Hub:
         frames = Frames()
         for stream in woken:
             try:
-                stream.tell(frames)
+                stream.send(frames)
             except Exception:
-                # The others are told all the same: nobody wakes them for this again.
+                # Continue with the other streams, which would not be woken again for these events.
                 _LOG.exception("a watch cannot go on")
                 stream.fail()
         self._ended_seconds = loop.time()
         self._took_seconds = self._ended_seconds - began
+
+
+class Frames:
+    """The events of one iteration of the event loop, each encoded on first use.
+
+    A frame ends with a newline, and is a chunk of chunked transfer encoding.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[int, str], bytes] = {}
+
+    def chunk(self, notice: Notice) -> bytes:
+        stored = notice.stored
+        if stored is None:
+            return chunked(notice.encoded())
+        known = id(stored), notice.type
+        made = self._made.get(known)
+        if made is None:
+            # The notice keeps the stored object alive, so its id is not reused meanwhile.
+            made = self._made[known] = chunked(notice.encoded())
+        return made
+
+
+class EventFormatter:
+    """A formatter for the events of one watch: plain, tables, or metadata."""
+
+    def __init__(self, resource: APIResource, form: ResponseForm, make_table: MakeTable) -> None:
+        self._resource = resource
+        self._form = form
+        self._make_table = make_table
+        self._has_columns = False
+
+    def chunk(self, notice: Notice, frames: Frames) -> bytes:
+        if not self._form.kind:
+            return frames.chunk(notice)
+        raw = self._table(notice) if self._form.is_table else metadata_of(notice.raw)
+        return chunked(framed(notice.type, encoded(raw)))
+
+    def _table(self, notice: Notice) -> Raw:
+        """Return the object as a table row; only the first table has column definitions."""
+        objects = [] if notice.type == "BOOKMARK" else [notice.raw]
+        table = self._make_table(self._resource, objects)
+        metadata: dict[str, Any] = {**notice.raw["metadata"]}
+        names = ("resourceVersion",) if objects else ("resourceVersion", "annotations")
+        list_metadata = {name: metadata[name] for name in names if name in metadata}
+        if self._has_columns:
+            table = {name: value for name, value in table.items() if name != "columnDefinitions"}
+        self._has_columns = True
+        return {**table, "metadata": list_metadata}
+
+
+def error_chunk(error: StoreError) -> bytes:
+    """Return the error event that ends a failed watch."""
+    return chunked(framed("ERROR", encoded(error.to_dict())))
+
+
+def chunked(event: bytes) -> bytes:
+    """Return an event with a newline, as an HTTP chunk."""
+    return b"%x\r\n%b\n\r\n" % (len(event) + 1, event)

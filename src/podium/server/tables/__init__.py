@@ -1,1 +1,1 @@
-"""Lists as tables: what `kubectl get` shows."""
+"""Lists as tables, as `kubectl get` shows them."""

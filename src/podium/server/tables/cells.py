@@ -1,20 +1,20 @@
-"""What cells of many tables are made of.
+"""Helpers for table cells.
 
-The objects of some kinds are stored as they come, so that nothing here counts on the shape of what it looks at. Source:
+The objects of some kinds are stored without validation, so nothing here relies on their structure. Source:
 pkg/printers/internalversion/printers.go, apimachinery (pkg/util/duration, pkg/labels).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from podium.api.errors import InputError
 from podium.api.meta import Raw
-from podium.api.selection import LabelSelector
-from podium.api.selectors import compile_label_selector
+from podium.api.selectors import LabelSelector, compile_label_selector
 from podium.api.times import parse_time
 
 NONE = "<none>"
@@ -34,67 +34,67 @@ _ACCESS_MODES = {
 
 
 def value(raw: Any, *path: str) -> Any:
-    """What stands at a path; None where nothing does."""
+    """Return the value at a path, or None."""
     for name in path:
         raw = raw.get(name) if isinstance(raw, dict) else None
     return raw
 
 
 def text(raw: Any, *path: str, default: str = "") -> str:
-    """What stands at a path, as text; `default` for nothing."""
+    """Return the value at a path as text, or `default`."""
     found = value(raw, *path)
     return default if found is None or found == "" else shown(found)
 
 
 def shown(found: Any) -> str:
-    """A single value as kubectl shows it."""
+    """Return a single value as kubectl shows it."""
     if isinstance(found, bool):
         return "true" if found else "false"
     return str(found)
 
 
 def number(raw: Any, *path: str) -> int:
-    """The whole number at a path; 0 for nothing."""
+    """Return the integer at a path, or 0."""
     found = value(raw, *path)
     return found if type(found) is int else 0
 
 
 def entries(raw: Any, *path: str) -> list[Raw]:
-    """The objects in the list at a path."""
+    """Return the objects in the list at a path."""
     found = value(raw, *path)
     return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
 
 
 def texts(raw: Any, *path: str) -> list[str]:
-    """The texts in the list at a path."""
+    """Return the strings in the list at a path."""
     found = value(raw, *path)
     return [entry for entry in found if isinstance(entry, str)] if isinstance(found, list) else []
 
 
 def count(raw: Any, *path: str) -> int:
-    """How many entries the list or the object at a path has."""
+    """Return the number of entries of the list or object at a path."""
     found = value(raw, *path)
     return len(found) if isinstance(found, list | dict) else 0
 
 
 def name(raw: Raw) -> str:
-    """The object's name."""
+    """Return the object's name."""
     return text(raw, "metadata", "name")
 
 
 def age(raw: Raw, now: int) -> str:
-    """How long ago the object was created."""
+    """Return the time since the object's creation."""
     return since(raw, now, "metadata", "creationTimestamp")
 
 
 def since(raw: Any, now: int, *path: str) -> str:
-    """How long ago the time at a path was."""
+    """Return the time since the timestamp at a path."""
     time = time_at(raw, *path)
     return UNKNOWN if time is None else human_duration(now - time)
 
 
 def time_at(raw: Any, *path: str) -> int | None:
-    """The time at a path; None for nothing, and for what is no time."""
+    """Return the timestamp at a path; None if it is absent or invalid."""
     found = value(raw, *path)
     if not isinstance(found, str) or not found:
         return None
@@ -105,8 +105,8 @@ def time_at(raw: Any, *path: str) -> int | None:
 
 
 def human_duration(ns: int) -> str:
-    """A duration in about two units (duration.HumanDuration)."""
-    # Go cuts off towards zero.
+    """Return a duration in at most two units (duration.HumanDuration)."""
+    # Go truncates towards zero.
     seconds = ns // _SECOND if ns >= 0 else -(-ns // _SECOND)
     if seconds < 0:
         return "0s" if seconds == -1 else "<invalid>"
@@ -129,14 +129,14 @@ def _units(large: int, large_unit: str, small: int, small_unit: str) -> str:
 
 
 def labels(found: Any) -> str:
-    """Labels, or a selector that is a map, as people write them (labels.FormatLabels)."""
+    """Return labels, or a selector that is a map, in text form (labels.FormatLabels)."""
     if not isinstance(found, dict) or not found:
         return NONE
     return ",".join(f"{key}={shown(entry)}" for key, entry in sorted(found.items()))
 
 
 def label_selector(found: Any) -> str:
-    """A LabelSelector as people write it (meta/v1 FormatLabelSelector)."""
+    """Return a LabelSelector in text form (meta/v1 FormatLabelSelector)."""
     if found is None:
         return NONE
     try:
@@ -145,26 +145,62 @@ def label_selector(found: Any) -> str:
         return "<error>"
 
 
-def containers(pod_spec: Any) -> tuple[str, str]:
-    """The names and the images of a template's containers."""
-    found = entries(pod_spec, "containers")
-    return ",".join(text(one, "name") for one in found), ",".join(text(one, "image") for one in found)
-
-
 def condition(raw: Raw, type_: str) -> str:
-    """The status of a condition; "" where there is none of that type."""
+    """Return the status of a condition; "" if there is none of that type."""
     found = entries(raw, "status", "conditions")
     return next((text(one, "status") for one in found if one.get("type") == type_), "")
 
 
 def access_modes(found: Iterable[str]) -> str:
-    """The access modes of a volume, in short (GetAccessModesAsString)."""
+    """Return the abbreviated access modes of a volume (GetAccessModesAsString)."""
     given = set(found)
     return ",".join(short for mode, short in _ACCESS_MODES.items() if mode in given)
 
 
 def some(found: list[str], most: int = 3, total: int | None = None) -> str:
-    """The first few, and how many more there are; `total` where that is not the number of those given."""
+    """Return the first few entries, and the number of further ones; `total` overrides the number of given entries."""
     total = len(found) if total is None else total
     listed = ",".join(found[:most])
     return f"{listed} + {total - most} more..." if total > most else listed
+
+
+Cells = Sequence[Any]
+Cell = Callable[[Raw, int], Any]
+"""A function that returns the cell of an object at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column (meta/v1 TableColumnDefinition) and its cells; a priority above 0 limits it to `-o wide`."""
+
+    name: str
+    description: str
+    cell: Cell
+    type: str = "string"
+    format: str = ""
+    priority: int = 0
+
+    def to_dict(self) -> Raw:
+        return {name: getattr(self, name) for name in ("name", "type", "format", "description", "priority")}
+
+
+@dataclass(frozen=True, slots=True)
+class Printer:
+    """The table printer of a kind: its columns, or for related cells a function that makes whole rows (`row`).
+
+    `conditions` are those of the row: kubectl can hide completed rows.
+    """
+
+    columns: tuple[TableColumn, ...]
+    row: Callable[[Raw, int], Cells] | None = None
+    conditions: Callable[[Raw], list[Raw]] = lambda raw: []
+
+    def cells(self, raw: Raw, now: int) -> Cells:
+        """Return the cells of an object, one for each column."""
+        return [column.cell(raw, now) for column in self.columns] if self.row is None else self.row(raw, now)
+
+
+NAME = TableColumn(
+    "Name", "The name of the object, unique for its kind and namespace.", lambda raw, _: name(raw), format="name"
+)
+AGE = TableColumn("Age", "The time since the object was created.", age)

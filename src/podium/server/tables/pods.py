@@ -1,47 +1,30 @@
-"""How pods and templates of pods are shown (printPod, printPodTemplate)."""
+"""Rows of pods and of Events, both core/v1 and events.k8s.io/v1 (printPod, printEvent)."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from podium.api.meta import Raw
 from podium.server.tables.cells import (
     NONE,
+    UNKNOWN,
+    Cells,
     age,
     condition,
-    containers,
     entries,
     human_duration,
-    labels,
     name,
     number,
+    since,
     text,
     time_at,
     value,
 )
-from podium.server.tables.column import AGE, CONTAINERS, IMAGES, NAME, Cells, Column, Printer
 
-_COLUMNS = (
-    NAME,
-    Column("Ready", "How many of the pod's containers are ready to serve."),
-    Column("Status", "What the pod's containers are doing, taken together."),
-    Column("Restarts", "How often containers of the pod were started again, and when last."),
-    AGE,
-    Column("IP", "The address of the pod.", priority=1),
-    Column("Node", "The node that the pod is bound to.", priority=1),
-    Column("Nominated Node", "The node on which room is being made for the pod.", priority=1),
-    Column("Readiness Gates", "How many of the pod's readiness gates are open.", priority=1),
-)
-_TEMPLATE_COLUMNS = (NAME, CONTAINERS, IMAGES, Column("Pod Labels", "The labels of the template."))
 _TERMINAL = ("Succeeded", "Failed")
-_COMPLETED = {
-    "Succeeded": "The pod has completed successfully.",
-    "Failed": "The pod failed.",
-}
+_COMPLETED = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
 
 
 class _Restarts:
-    """How often containers were started again, and when the last of them ended before that."""
+    """The number of container restarts, and the time of the last one."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -59,7 +42,8 @@ class _Restarts:
         return f"{self.count} ({human_duration(now - self.last)} ago)"
 
 
-def _pod(raw: Raw, now: int) -> Cells:
+def pod_row(raw: Raw, now: int) -> Cells:
+    """Return the cells of a pod."""
     summary = _Summary(raw)
     return (
         name(raw),
@@ -75,7 +59,7 @@ def _pod(raw: Raw, now: int) -> Cells:
 
 
 class _Summary:
-    """What a pod's containers are doing, as one word, with how many are ready and how often they were restarted."""
+    """The summary of a pod's containers: a status word, the number that are ready, and the restarts."""
 
     def __init__(self, raw: Raw) -> None:
         self._raw = raw
@@ -101,7 +85,7 @@ class _Summary:
                 self.status = "Terminating"
 
     def _initializes(self, sidecars: set[str]) -> bool:
-        """Whether an init container has yet to end well; takes in those up to it."""
+        """Return whether an init container has not completed yet; count the ones up to it."""
         for index, status in enumerate(entries(self._raw, "status", "initContainerStatuses")):
             self.restarts.add(status)
             terminated = value(status, "state", "terminated")
@@ -124,7 +108,7 @@ class _Summary:
         return f"{index}/{len(entries(self._raw, 'spec', 'initContainers'))}"
 
     def _look_at_containers(self, sidecars: set[str]) -> None:
-        """Take in the containers; the first that does something else than run decides the word."""
+        """Count the containers; the first one that does not run determines the status word."""
         self.restarts = _Restarts()
         for status in entries(self._raw, "status", "initContainerStatuses"):
             if text(status, "name") in sidecars:
@@ -143,7 +127,7 @@ class _Summary:
 
 
 def _reason(status: Raw) -> str:
-    """Why a container does not run; "" for one that does."""
+    """Return why a container does not run; "" for one that runs."""
     waiting = text(status, "state", "waiting", "reason")
     terminated = value(status, "state", "terminated")
     if waiting or not isinstance(terminated, dict):
@@ -164,19 +148,54 @@ def _readiness_gates(raw: Raw) -> str:
     return f"{sum(is_open)}/{len(gates)}"
 
 
-def _conditions(raw: Raw) -> list[Raw]:
+def completion(raw: Raw) -> list[Raw]:
+    """Return the conditions of a pod's row: kubectl can hide completed pods."""
     phase = text(raw, "status", "phase")
     if phase not in _COMPLETED:
         return []
     return [{"type": "Completed", "status": "True", "reason": phase, "message": _COMPLETED[phase]}]
 
 
-def _template(raw: Raw, now: int) -> Cells:
-    template: Any = value(raw, "template")
-    return (name(raw), *containers(value(template, "spec")), labels(value(template, "metadata", "labels")))
-
-
-PRINTERS = {
-    ("", "Pod"): Printer(_COLUMNS, _pod, _conditions),
-    ("", "PodTemplate"): Printer(_TEMPLATE_COLUMNS, _template),
+# The field of core/v1 for each renamed field of events.k8s.io/v1.
+_RENAMED = {
+    "note": "message",
+    "regarding": "involvedObject",
+    "deprecatedCount": "count",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedSource": "source",
+    "reportingController": "reportingComponent",
 }
+
+
+def event_row(raw: Raw, now: int) -> Cells:
+    """Return the cells of an Event."""
+    raw = {_RENAMED.get(field, field): found for field, found in raw.items()}
+    first = since(raw, now, "firstTimestamp")
+    if first == UNKNOWN:
+        first = since(raw, now, "eventTime")
+    last = since(raw, now, "lastTimestamp")
+    count = number(raw, "count") or 1
+    if isinstance(value(raw, "series"), dict):
+        last = since(raw, now, "series", "lastObservedTime")
+        count = number(raw, "series", "count")
+    elif last == UNKNOWN:
+        last = first
+    return (
+        last,
+        text(raw, "type"),
+        text(raw, "reason"),
+        "/".join(filter(None, (text(raw, "involvedObject", "kind").lower(), text(raw, "involvedObject", "name")))),
+        text(raw, "involvedObject", "fieldPath"),
+        _source(raw),
+        text(raw, "message").strip(),
+        first,
+        count,
+        name(raw),
+    )
+
+
+def _source(raw: Raw) -> str:
+    component = text(raw, "source", "component") or text(raw, "reportingComponent")
+    instance = text(raw, "source", "host") or text(raw, "reportingInstance")
+    return f"{component}, {instance}" if instance else component

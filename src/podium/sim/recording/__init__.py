@@ -1,1 +1,1 @@
-"""What happened in a cluster, as a scenario that can be played again, and beside it what was made of it there."""
+"""Recordings of clusters as playable scenarios, and their comparison with simulations."""

@@ -1,26 +1,24 @@
-"""What a recorded cluster did, held against what a simulation does with the same.
+"""Comparison of a recorded cluster with its simulation.
 
-Pods that have a name of their own are the same by that. Those that workloads make have other names here and there: the
-first that a workload made is held against the first, and so on.
+Pods with their own names are matched by name. Pods of workloads have generated names and are matched by order: the
+first pod of a workload with the first, and so on.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes
 from podium.api.reading import read
-from podium.sim.history import History
-from podium.sim.recording.authors import workload_of
-from podium.sim.recording.tape import EVICTED, RecordedEvent, Recording
-from podium.sim.results.waits import spread
-from podium.sim.scenario.changes import Apply
-from podium.sim.sim_event import seconds
+from podium.sim.history import EventHistory, seconds
+from podium.sim.recording.tape import EVICTED, RecordedEvent, Recording, workload_of
+from podium.sim.results.result import spread
+from podium.sim.scenario.steps import Apply
 from podium.sim.simulation import Simulation
 
 _BEHIND = {"Job": "CronJob", "ReplicaSet": "Deployment"}
@@ -28,7 +26,7 @@ _BEHIND = {"Job": "CronJob", "ReplicaSet": "Deployment"}
 
 @dataclass(frozen=True, slots=True)
 class PodPlace:
-    """Where a pod was placed, None for nowhere, and how many seconds after it was there."""
+    """The node of a pod (None if it got none), and its waiting time in seconds."""
 
     node: str | None
     wait: float | int | None
@@ -39,14 +37,13 @@ _NOWHERE = PodPlace(None, None)
 
 @dataclass(frozen=True, slots=True)
 class PodDifference:
-    """A pod that was placed elsewhere here than there; `pod` is its key, or its workload and its number there."""
+    """A pod that was placed differently; `pod` is its key, or its workload and number."""
 
     pod: str
     recorded: PodPlace
     simulated: PodPlace
 
     def to_dict(self) -> dict[str, Any]:
-        """The difference as plain values."""
         return {
             "pod": self.pod,
             "recordedNode": self.recorded.node,
@@ -57,38 +54,28 @@ class PodDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
-    """What came of it on one side: how many pods were bound and preempted, and how long those bound had waited."""
+class SideTotals:
+    """Totals of one side: pods bound, preempted and evicted, and the waiting times of bound pods."""
 
     bindings: int
     preempted: int
     evicted: int
     waiting: dict[str, Any] | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """The sums as plain values."""
-        return {
-            "bindings": self.bindings,
-            "preempted": self.preempted,
-            "evicted": self.evicted,
-            "waiting": self.waiting,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """Both sides: `same` pods have the same node, the others are `differences`, sorted by name."""
+class RecordingComparison:
+    """Both sides: `same` pods have the same node; the others are `differences`, by name."""
 
-    recorded: Sums
-    simulated: Sums
+    recorded: SideTotals
+    simulated: SideTotals
     same: int
     differences: tuple[PodDifference, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The comparison as plain values."""
         return {
-            "recorded": self.recorded.to_dict(),
-            "simulated": self.simulated.to_dict(),
+            "recorded": asdict(self.recorded),
+            "simulated": asdict(self.simulated),
             "sameNode": self.same,
             "otherNode": [difference.to_dict() for difference in self.differences],
         }
@@ -96,48 +83,47 @@ class Comparison:
 
 @dataclass(slots=True)
 class _Side:
-    """The pods of one side that came or were bound in the run, by what they are called on both."""
+    """The pods of one side that were created or bound in the run, by their common names."""
 
     places: dict[str, PodPlace] = field(default_factory=dict)
     waits: list[int] = field(default_factory=list)
     _made: dict[str, int] = field(default_factory=dict)
 
     def name(self, pod: str, workload: str) -> str:
-        """What a pod that comes is called: by its own name, or by its workload's and a number."""
+        """Return the common name of a new pod: its own, or its workload's and a number."""
         if not workload:
             return pod
         self._made[workload] = number = self._made.get(workload, 0) + 1
         return f"{workload} #{number}"
 
     def place(self, name: str, node: str, wait_ns: int) -> None:
-        """A pod was bound to a node so long after it came."""
+        """Record the binding of a pod after a waiting time."""
         self.waits.append(wait_ns)
         self.places[name] = PodPlace(node, seconds(wait_ns))
 
-    def sums(self, preempted: int, evicted: int) -> Sums:
-        """What came of it."""
+    def sums(self, preempted: int, evicted: int) -> SideTotals:
         waits = sorted(self.waits)
-        return Sums(len(waits), preempted, evicted, spread(waits) if waits else None)
+        return SideTotals(len(waits), preempted, evicted, spread(waits) if waits else None)
 
 
-def compare(recording: Recording, objects: Iterable[Kubernetes], simulation: Simulation) -> Comparison:
-    """Hold a recording against a run of it; `objects` are those from the start."""
+def compare(recording: Recording, objects: Iterable[Kubernetes], simulation: Simulation) -> RecordingComparison:
+    """Compare a recording with its simulation; `objects` are the initial ones."""
     applied = (step.change.object for step in simulation.scenario.steps if isinstance(step.change, Apply))
     there, recorded = _recorded(recording, [*applied, *objects])
     here, simulated = _simulated(simulation)
     names = sorted(there.keys() | here.keys(), key=_in_order)
     pairs = [(name, there.get(name, _NOWHERE), here.get(name, _NOWHERE)) for name in names]
     differences = tuple(PodDifference(*pair) for pair in pairs if pair[1].node != pair[2].node)
-    return Comparison(recorded, simulated, len(pairs) - len(differences), differences)
+    return RecordingComparison(recorded, simulated, len(pairs) - len(differences), differences)
 
 
 def _in_order(name: str) -> tuple[str, int]:
-    """By name; those of a workload by their number."""
+    """Return a sort key: by name, pods of a workload by number."""
     workload, _, number = name.partition(" #")
     return workload, int(number or 0)
 
 
-def _recorded(recording: Recording, objects: Iterable[Kubernetes]) -> tuple[dict[str, PodPlace], Sums]:
+def _recorded(recording: Recording, objects: Iterable[Kubernetes]) -> tuple[dict[str, PodPlace], SideTotals]:
     known = {(object_.kind, object_.key): object_ for object_ in objects}
     side = _Side()
     came: dict[str, tuple[str, int]] = {}
@@ -157,35 +143,37 @@ def _recorded(recording: Recording, objects: Iterable[Kubernetes]) -> tuple[dict
 
 
 def _note(known: dict[tuple[str, str], Kubernetes], event: RecordedEvent) -> None:
-    """Take in what an event tells of an object: what a step has asked for got its identity there."""
+    """Record what an event says about an object; applied objects got their identity there."""
     place = (event.kind, event.key)
     asked = known.get(place)
     if event.object is not None and (asked is None or asked.metadata.uid != event.uid):
-        # Whom it belongs to is all that matters of it.
+        # Only its owner matters.
         known[place] = read(event.object, Kubernetes)
     elif event.what == "created" and asked is not None:
         known[place] = replace(asked, metadata=replace(asked.metadata, uid=event.uid))
 
 
-def _simulated(simulation: Simulation) -> tuple[dict[str, PodPlace], Sums]:
+def _simulated(simulation: Simulation) -> tuple[dict[str, PodPlace], SideTotals]:
     side = _Side()
     history, start_ns = simulation.history, simulation.settings.start_ns
     created = {event.pod for event in history.events if event.reason == "Created"}
-    in_order = sorted(history.stories.values(), key=lambda story: (story.created_ns, story.pod, story.uid))
-    for story in in_order:
-        is_new = story.created_ns >= start_ns and story.pod in created
-        workload = _workload(story.made_by, history) if is_new else ""
-        name = side.name(story.pod, workload)
-        if story.bound_in_run and story.scheduled_ns is not None:
-            side.place(name, story.node, story.scheduled_ns - max(story.created_ns, start_ns))
+    in_order = sorted(
+        history.timelines.values(), key=lambda timeline: (timeline.created_ns, timeline.pod, timeline.uid)
+    )
+    for timeline in in_order:
+        is_new = timeline.created_ns >= start_ns and timeline.pod in created
+        workload = _workload(timeline.made_by, history) if is_new else ""
+        name = side.name(timeline.pod, workload)
+        if timeline.bound_in_run and timeline.scheduled_ns is not None:
+            side.place(name, timeline.node, timeline.scheduled_ns - max(timeline.created_ns, start_ns))
         elif is_new:
             side.places[name] = _NOWHERE
-    preempted = sum(story.was_preempted for story in in_order)
-    return side.places, side.sums(preempted, sum(story.disruption == EVICTED for story in in_order))
+    preempted = sum(timeline.was_preempted for timeline in in_order)
+    return side.places, side.sums(preempted, sum(timeline.disruption == EVICTED for timeline in in_order))
 
 
-def _workload(made_by: str, history: History) -> str:
-    """The workload behind whoever made a pod: a ReplicaSet and a Job have their names from it."""
+def _workload(made_by: str, history: EventHistory) -> str:
+    """Return the workload above a pod's creator: ReplicaSets and Jobs are named after it."""
     kind, _, key = made_by.partition(" ")
     behind = _BEHIND.get(kind)
     above = key.rpartition("-")[0]

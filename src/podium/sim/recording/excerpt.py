@@ -1,7 +1,6 @@
-"""A part of a recording, and a recording in shorter time.
+"""Excerpts of recordings, and recordings at higher speed.
 
-A recording can be played from a time on: the cluster is then as it was at that time, with all that schedulers and
-controllers had made of it.
+A recording can be played from a later time: the cluster is then in its state at that time.
 """
 
 from __future__ import annotations
@@ -16,17 +15,18 @@ from podium.api.input.codec import Document, Input, Reader
 from podium.api.input.documents import snapshots_of
 from podium.api.meta import Raw
 from podium.api.objects import metadata_of
+from podium.api.snapshot import API_VERSION
 from podium.api.times import format_duration, format_exact_time, parse_duration
 from podium.sim.recording.tape import RecordedEvent, Recording, recordings_of
-from podium.sim.scenario.scenario import API_VERSION, split_documents
+from podium.sim.scenario.scenario import split_documents
 
-_SECOND = 10**9
+_SCENARIO = ("Scenario", API_VERSION)
 _NOT_READY = {"type": "Ready", "status": "Unknown"}
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """From when to when something recorded is played, after its start; how much faster than it was."""
+    """The part of a recording to play, from its start, and how much faster."""
 
     from_ns: int = 0
     to_ns: int | None = None
@@ -34,36 +34,36 @@ class Excerpt:
 
     @property
     def is_all(self) -> bool:
-        """Whether it is played as it is."""
+        """Return whether it is the unchanged whole."""
         return self == Excerpt()
 
 
 def excerpt(found: Input, wanted: Excerpt) -> Input:
-    """The part of a scenario that is wanted. Raises InputError where there is none, or no telling what was before."""
+    """Return the wanted part of a scenario. Raises InputError if there is none or its initial state is unknown."""
     if wanted.is_all:
         return found
-    scenarios = [document for document in found.documents if document.object is None and _is_scenario(document.raw)]
+    scenarios = [
+        document
+        for document in found.documents
+        if document.object is None and (document.raw.get("kind"), document.raw.get("apiVersion")) == _SCENARIO
+    ]
     recordings = list(recordings_of(found.documents))
     if not scenarios:
         raise InputError("--from, --to and --speed are for a scenario, and there is none in the input")
     if wanted.from_ns and not recordings:
-        raise InputError("--from is for what `podium record` has written: of no other scenario it is known how it was")
+        raise InputError("--from needs a recording by `podium record`; the past state of other scenarios is unknown")
     if wanted.to_ns is not None and wanted.to_ns <= wanted.from_ns:
         raise InputError("--to is not after --from")
-    # What is wrong with it is told by its own times.
+    # Errors refer to the original times.
     split_documents(found.documents)
     scenario = scenarios[0]
-    steps = [(_ns(step["at"]), step) for step in scenario.raw["spec"].get("steps", ())]
+    steps = [(parse_duration(step["at"]), step) for step in scenario.raw["spec"].get("steps", ())]
     events = [event for recording, _ in recordings for event in recording.events]
     kept = [document for document in found.documents if document is not scenario]
     with Reader(scenario.validation) as reader:
         _put_objects(reader, kept, steps, events, wanted)
         _put(reader, _scenario(scenario.raw, steps, recordings, wanted), scenario)
         return Input(reader.input().documents, found.left_out)
-
-
-def _is_scenario(raw: Raw) -> bool:
-    return raw.get("kind") == "Scenario" and raw.get("apiVersion") == API_VERSION
 
 
 def _put_objects(
@@ -73,10 +73,11 @@ def _put_objects(
     events: Sequence[RecordedEvent],
     wanted: Excerpt,
 ) -> None:
-    """The objects as they were when the excerpt begins, and what is told beside them."""
+    """Add the objects in their state at the beginning of the excerpt, and the other documents."""
     if wanted.from_ns:
-        for raw in _as_they_were(documents, steps, events, wanted.from_ns):
-            reader.read_text(msgspec.json.encode(raw), f"{_source(documents)} at {format_duration(wanted.from_ns)}")
+        source = f"{documents[0].source if documents else 'objects'} at {format_duration(wanted.from_ns)}"
+        for raw in _objects_at(documents, steps, events, wanted.from_ns):
+            reader.read_text(msgspec.json.encode(raw), source)
     snapshots = {id(document): snapshot for snapshot, document in snapshots_of(documents)}
     recordings = {id(document): recording for recording, document in recordings_of(documents)}
     for document in documents:
@@ -95,76 +96,61 @@ def _put(reader: Reader, raw: Raw, like: Document) -> None:
     reader.read_text(msgspec.json.encode(raw), like.source)
 
 
-def _source(documents: Sequence[Document]) -> str:
-    return documents[0].source if documents else "objects"
-
-
-def _as_they_were(
+def _objects_at(
     documents: Iterable[Document], steps: Sequence[tuple[int, Raw]], events: Sequence[RecordedEvent], at_ns: int
 ) -> Iterable[Raw]:
-    """All objects at a time before which these steps were asked for, and these events happened."""
+    """Return all objects at a time, after the earlier steps and events."""
     objects = _Objects(document.raw for document in documents if document.object is not None)
-    # Of one time, what was asked for comes before what was made of it.
-    told: list[tuple[int, int, Raw | RecordedEvent]] = [(ns, 0, step) for ns, step in steps if ns < at_ns]
-    told += [(event.at_ns, 1, event) for event in events if event.at_ns < at_ns]
-    for _, _, happened in sorted(told, key=lambda entry: entry[:2]):
+    # At one time, requests precede their effects.
+    happenings: list[tuple[int, int, Raw | RecordedEvent]] = [(ns, 0, step) for ns, step in steps if ns < at_ns]
+    happenings += [(event.at_ns, 1, event) for event in events if event.at_ns < at_ns]
+    for _, _, happened in sorted(happenings, key=lambda entry: entry[:2]):
         if isinstance(happened, RecordedEvent):
             objects.happen(happened)
         else:
             objects.ask(happened)
-    return objects.all()
+    return objects.by_place.values()
 
 
 class _Objects:
-    """All objects of a cluster by kind and key, as a recording tells of them."""
+    """All objects of a cluster by kind and key, updated from a recording."""
 
     def __init__(self, raws: Iterable[Raw]) -> None:
-        self._by_place = {_place(raw): raw for raw in raws}
-
-    def all(self) -> Iterable[Raw]:
-        return self._by_place.values()
+        self.by_place = {_place(raw): raw for raw in raws}
 
     def ask(self, step: Raw) -> None:
-        """Take in what was asked for; what is deleted goes when an event says so."""
+        """Apply a step; deletions take effect with their events."""
         for raw in step.get("apply", ()):
-            before = self._by_place.get(_place(raw), {})
+            before = self.by_place.get(_place(raw), {})
             metadata = {**metadata_of(before), **metadata_of(raw)}
-            self._by_place[_place(raw)] = {**before, **raw, "metadata": metadata}
+            self.by_place[_place(raw)] = {**before, **raw, "metadata": metadata}
         if "scale" in step:
-            self._set(step["scale"], step["scale"]["kind"], "spec", replicas=step["scale"]["replicas"])
+            place = _place({"kind": step["scale"]["kind"], "metadata": step["scale"]})
+            self._set(place, "spec", replicas=step["scale"]["replicas"])
         for name in ("cordon", "uncordon"):
             if name in step:
-                self._set(step[name], "Node", "spec", unschedulable=name == "cordon")
+                self._set(("Node", step[name]["name"]), "spec", unschedulable=name == "cordon")
         for name, conditions in (("nodeDown", [_NOT_READY]), ("nodeUp", [{**_NOT_READY, "status": "True"}])):
             if name in step:
-                self._set(step[name], "Node", "status", conditions=conditions)
+                self._set(("Node", step[name]["name"]), "status", conditions=conditions)
 
     def happen(self, event: RecordedEvent) -> None:
         place = (event.kind, event.key)
         if event.what == "gone":
-            self._by_place.pop(place, None)
+            self.by_place.pop(place, None)
         elif event.object is not None:
-            self._by_place[place] = event.object
-        elif place in self._by_place:
-            self._note(place, event)
-
-    def _note(self, place: tuple[str, str], event: RecordedEvent) -> None:
-        raw = self._by_place[place]
-        if event.what == "created":
-            raw = {**raw, "metadata": {**raw["metadata"], "uid": event.uid}}
+            self.by_place[place] = event.object
+        elif event.what == "created":
+            self._set(place, "metadata", uid=event.uid)
         elif event.what == "bound":
-            raw = {**raw, "spec": {**raw["spec"], "nodeName": event.node}}
+            self._set(place, "spec", nodeName=event.node)
         elif event.what in ("finished", "failed"):
-            phase = "Succeeded" if event.what == "finished" else "Failed"
-            raw = {**raw, "status": {**raw.get("status", {}), "phase": phase}}
-        self._by_place[place] = raw
+            self._set(place, "status", phase="Succeeded" if event.what == "finished" else "Failed")
 
-    def _set(self, target: Raw, kind: str, part: str, **values: object) -> None:
-        namespace, name = target.get("namespace"), target["name"]
-        place = (kind, f"{namespace}/{name}" if namespace else name)
-        raw = self._by_place.get(place)
+    def _set(self, place: tuple[str, str], part: str, **values: object) -> None:
+        raw = self.by_place.get(place)
         if raw is not None:
-            self._by_place[place] = {**raw, part: {**raw.get(part, {}), **values}}
+            self.by_place[place] = {**raw, part: {**raw.get(part, {}), **values}}
 
 
 def _place(raw: Raw) -> tuple[str, str]:
@@ -178,7 +164,7 @@ def _scenario(
 ) -> Raw:
     end_ns = wanted.to_ns
     if end_ns is None and "until" in raw["spec"]:
-        end_ns = _ns(raw["spec"]["until"])
+        end_ns = parse_duration(raw["spec"]["until"])
     played = [
         {**step, "at": _scaled(at_ns - wanted.from_ns, wanted.speed), **_repeated(step, wanted)}
         for at_ns, step in steps
@@ -191,14 +177,14 @@ def _scenario(
 
 
 def _repeated(step: Raw, wanted: Excerpt) -> Raw:
-    """When a step is repeated in an excerpt, and that only up to its end."""
+    """Return a step's repetitions within the excerpt."""
     given = step.get("repeat")
     if not isinstance(given, dict) or "every" not in given or (wanted.speed == 1 and wanted.to_ns is None):
         return {}
-    every_ns = _ns(given["every"])
+    every_ns = parse_duration(given["every"])
     repeat = {**given, "every": _scaled(every_ns, wanted.speed)}
     if wanted.to_ns is not None and every_ns > 0:
-        most = (wanted.to_ns - _ns(step["at"])) // every_ns + 1
+        most = (wanted.to_ns - parse_duration(step["at"])) // every_ns + 1
         repeat["times"] = min(given.get("times", most), most)
     return {"repeat": repeat}
 
@@ -211,10 +197,6 @@ def _recording(raw: Raw, recording: Recording, wanted: Excerpt) -> Raw:
         if wanted.from_ns <= event.at_ns <= end_ns
     ]
     return {**raw, "length": _scaled(max(end_ns - wanted.from_ns, 0), wanted.speed), "events": events}
-
-
-def _ns(text: str | int | float) -> int:
-    return parse_duration(text)
 
 
 def _scaled(ns: int, speed: float) -> str:

@@ -1,34 +1,45 @@
-"""Makes of what is seen of a cluster what has to be written of it.
+"""Recording of an observed cluster.
 
-It is told all objects there are, then that this was all, and from then on each change. What others ask for becomes
-steps, what schedulers and controllers do becomes events.
+The recorder receives all objects, then the end of the list, then each change. Requests of users become steps; actions
+of schedulers and controllers become events.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 import msgspec
 
+from podium.api.avoid_list import PREFER_AVOID_PODS
+from podium.api.disruption_rate import DISRUPTION_RATE
+from podium.api.kinds import WORKLOADS
 from podium.api.meta import Kubernetes, Raw
-from podium.api.node import Node
-from podium.api.node_health import READY, condition_status
-from podium.api.pod import Pod
+from podium.api.node import READY, Node, condition_status
+from podium.api.pod import NOMINATED_NODE_ANNOTATION, Pod
 from podium.api.times import format_duration
+from podium.apirequests.observations import Seen
 from podium.cluster.pods import PREEMPTED
-from podium.machines.observations import Changed
-from podium.requests.observations import Seen
-from podium.sim.recording.asked import change, creation
-from podium.sim.recording.authors import is_made_by_controller, workload_of
-from podium.sim.recording.tape import EVICTED, Entry, RecordedEvent, What, event
-from podium.sim.recording.terminations import Terminations
+from podium.controllers.kubelets.pod_annotations import TERMINATION
+from podium.controllers.nodes.node_lifecycle import MANAGED
+from podium.controllers.observations import Changed
+from podium.controllers.scheduling.futile_preemptions import ANNOTATION as FUTILE_PREEMPTIONS
+from podium.sim.recording.tape import (
+    EVICTED,
+    RecordedEvent,
+    RecordingEntry,
+    What,
+    event,
+    is_made_by_controller,
+    workload_of,
+)
 
 _DISRUPTED = "DisruptionTarget"
-_NOTHING = Entry()
+_NOTHING = RecordingEntry()
 
 
-class _Known(msgspec.Struct):
-    """An object: its last version, whether its name is one that a simulation has, too, and what was told of it."""
+class _RecordedObject(msgspec.Struct):
+    """An object: its last version, whether a simulation gives it the same name, and what was recorded of it."""
 
     object: Kubernetes
     raw: Raw
@@ -36,79 +47,77 @@ class _Known(msgspec.Struct):
     has_its_name: bool
     is_ending: bool = False
     is_disrupted: bool = False
-    # When a pod was deleted that ran until then.
+    # When a running pod was deleted.
     stopped_ns: int | None = None
 
 
-class Recorder:
-    """Knows all objects, and tells of each change what has to be written.
+class ClusterRecorder:
+    """Tracks all objects and returns what to write for each change.
 
-    ``slim`` leaves out of an object what is not to be written. Times are nanoseconds since the start.
+    ``slim`` removes what is not written from an object. Times are nanoseconds since the start.
     """
 
     def __init__(self, slim: Callable[[Raw], Raw]) -> None:
         self._slim = slim
-        self._known: dict[tuple[str, str], _Known] = {}
+        self._known: dict[tuple[str, str], _RecordedObject] = {}
         self._objects: dict[tuple[str, str], Kubernetes] = {}
         self._has_begun = False
-        self._terminations = Terminations()
-
-    @property
-    def termination_ns(self) -> int | None:
-        """How long pods usually took to end, None where that is all of their grace period, or not known."""
-        return self._terminations.usual_ns
+        self.terminations = Terminations()
+        # What there is to write for the present change.
+        self._at_ns = 0
+        self._steps: list[Raw] = []
+        self._events: list[RecordedEvent] = []
 
     def begin(self) -> Iterator[Raw]:
-        """All objects are known: these, as they are now."""
+        """Yield all objects in their present state, once all are known."""
         self._has_begun = True
         for known in self._known.values():
             known.is_made_by_controller = is_made_by_controller(known.object, self._objects)
             yield known.raw
 
-    def see(self, seen: Seen, at_ns: int) -> Entry:
-        """What has to be written of a change; nothing before `begin`."""
+    def see(self, seen: Seen, at_ns: int) -> RecordingEntry:
+        """Return what to write for a change; nothing before `begin`."""
+        self._at_ns, self._steps, self._events = at_ns, [], []
         object_ = seen.object
-        place = (object_.kind, object_.key)
-        known = self._known.get(place)
-        steps: list[Raw] = []
-        events: list[RecordedEvent] = []
+        known = self._known.get((object_.kind, object_.key))
         if known is not None and known.object.metadata.uid != object_.metadata.uid:
             if not isinstance(seen, Changed):
                 return _NOTHING
-            # Its end was not seen.
-            self._gone(known, at_ns, steps, events)
+            # Its deletion was not observed.
+            self._gone(known)
             known = None
         if not isinstance(seen, Changed):
             if known is not None:
-                self._gone(known, at_ns, steps, events)
+                self._gone(known)
         elif known is None:
-            self._came(object_, self._slim(seen.raw), at_ns, steps, events)
+            self._came(object_, self._slim(seen.raw))
         else:
-            self._changed(known, object_, self._slim(seen.raw), at_ns, steps, events)
+            self._changed(known, object_, self._slim(seen.raw))
         if not self._has_begun:
             return _NOTHING
         at = format_duration(at_ns)
-        return Entry(steps=tuple({"at": at, **step} for step in steps), events=tuple(events))
+        return RecordingEntry(steps=tuple({"at": at, **step} for step in self._steps), events=tuple(self._events))
 
-    def _came(self, object_: Kubernetes, raw: Raw, at_ns: int, steps: list[Raw], events: list[RecordedEvent]) -> None:
+    def _event(self, what: What, object_: Kubernetes, **others: str | Raw) -> None:
+        found = event(self._at_ns, what, object_.kind, object_.key, uid=object_.metadata.uid, **others)
+        self._events.append(found)
+
+    def _came(self, object_: Kubernetes, raw: Raw) -> None:
         place = (object_.kind, object_.key)
         is_made = self._has_begun and is_made_by_controller(object_, self._objects)
-        self._known[place] = _Known(object_, raw, is_made, not (is_made and self._has_begun))
+        self._known[place] = _RecordedObject(object_, raw, is_made, not is_made)
         self._objects[place] = object_
         if not self._has_begun:
             return
-        uid = object_.metadata.uid
         if is_made:
-            events.append(event(at_ns, "created", *place, uid=uid, object=raw))
+            self._event("created", object_, object=raw)
         else:
-            steps.append({"apply": [creation(raw, object_)]})
-            events.append(event(at_ns, "created", *place, uid=uid))
+            self._steps.append({"apply": [creation(raw, object_)]})
+            self._event("created", object_)
         if isinstance(object_, Pod) and object_.spec.node_name:
-            events.append(event(at_ns, "bound", *place, uid=uid, node=object_.spec.node_name))
+            self._event("bound", object_, node=object_.spec.node_name)
 
-    def _changed(
-        self, known: _Known, object_: Kubernetes, raw: Raw, at_ns: int, steps: list[Raw], events: list[RecordedEvent]
-    ) -> None:
+    def _changed(self, known: _RecordedObject, object_: Kubernetes, raw: Raw) -> None:
         before, was = known.object, known.raw
         known.object, known.raw = object_, raw
         self._objects[object_.kind, object_.key] = object_
@@ -116,80 +125,66 @@ class Recorder:
             return
         if object_.metadata.deletion_timestamp and not before.metadata.deletion_timestamp:
             is_running = isinstance(object_, Pod) and object_.status.phase == "Running"
-            known.stopped_ns = at_ns if is_running else None
+            known.stopped_ns = self._at_ns if is_running else None
         if isinstance(object_, Pod) and isinstance(before, Pod):
-            self._pod_changed(known, before, object_, at_ns, steps, events)
+            self._pod_changed(known, before, object_)
         if isinstance(object_, Node) and isinstance(before, Node):
-            steps.extend(_power(before, object_))
-        if object_.metadata.deletion_timestamp and not known.is_ending:
-            self._ends(known, at_ns, steps, events)
-        elif not known.is_ending:
-            self._edited(known, was, at_ns, steps, events)
-
-    def _edited(self, known: _Known, was: Raw, at_ns: int, steps: list[Raw], events: list[RecordedEvent]) -> None:
-        """Take note of what somebody has written into an object, its status apart."""
-        object_ = known.object
-        if known.is_made_by_controller:
-            if not isinstance(object_, Pod) and was.get("spec") != known.raw.get("spec"):
-                uid = object_.metadata.uid
-                events.append(event(at_ns, "changed", object_.kind, object_.key, uid=uid, object=known.raw))
+            self._steps.extend(_power(before, object_))
+        if known.is_ending:
             return
-        step = change(was, known.raw)
-        if step is not None:
-            steps.append(step)
+        if object_.metadata.deletion_timestamp:
+            self._ends(known)
+        elif not known.is_made_by_controller:
+            step = change(was, raw)
+            if step is not None:
+                self._steps.append(step)
+        elif not isinstance(object_, Pod) and was.get("spec") != raw.get("spec"):
+            self._event("changed", object_, object=raw)
 
-    def _pod_changed(
-        self, known: _Known, before: Pod, pod: Pod, at_ns: int, steps: list[Raw], events: list[RecordedEvent]
-    ) -> None:
-        uid = pod.metadata.uid
+    def _pod_changed(self, known: _RecordedObject, before: Pod, pod: Pod) -> None:
         if pod.spec.node_name and not before.spec.node_name:
-            events.append(event(at_ns, "bound", "Pod", pod.key, uid=uid, node=pod.spec.node_name))
+            self._event("bound", pod, node=pod.spec.node_name)
         phase = pod.status.phase
         if phase != before.status.phase and phase in ("Failed", "Succeeded"):
-            events.append(event(at_ns, "finished" if phase == "Succeeded" else "failed", "Pod", pod.key, uid=uid))
+            self._event("finished" if phase == "Succeeded" else "failed", pod)
             if phase == "Succeeded" and not known.is_ending:
-                steps.append({"finish": self._named(known)})
-        self._disrupted(known, pod, at_ns, steps, events)
-
-    def _disrupted(self, known: _Known, pod: Pod, at_ns: int, steps: list[Raw], events: list[RecordedEvent]) -> None:
-        """Take note of who has a pod go, where its condition says so."""
+                self._steps.append({"finish": self._named(known)})
         condition = pod.status.condition(_DISRUPTED)
         if condition is None or condition.status != "True" or known.is_disrupted:
             return
         known.is_disrupted = True
-        reason, uid = condition.reason, pod.metadata.uid
+        reason = condition.reason
         what: What = "preempted" if reason == PREEMPTED else "evicted" if reason == EVICTED else "disrupted"
-        events.append(event(at_ns, what, "Pod", pod.key, uid=uid, reason=reason))
+        self._event(what, pod, reason=reason)
         if reason == EVICTED:
-            steps.append({"evict": self._named(known)})
+            self._steps.append({"evict": self._named(known)})
 
-    def _ends(self, known: _Known, at_ns: int, steps: list[Raw], events: list[RecordedEvent]) -> None:
-        """Take note of an object's deletion: whoever asked for it, if it was nobody who is simulated."""
+    def _ends(self, known: _RecordedObject) -> None:
+        """Record an object's deletion, unless a simulated component caused it."""
         known.is_ending = True
         object_ = known.object
-        if known.is_made_by_controller or known.is_disrupted or self._goes_with_its_namespace(object_):
+        if known.is_made_by_controller or known.is_disrupted or self._namespace_is_terminating(object_):
             return
-        place = _place(object_)
         outright = {"outright": True} if isinstance(object_, Pod) else {}
-        steps.append({"delete": {"kind": object_.kind, **place, **outright}})
+        self._steps.append({"delete": {"kind": object_.kind, **_place(object_), **outright}})
 
-    def _gone(self, known: _Known, at_ns: int, steps: list[Raw], events: list[RecordedEvent]) -> None:
+    def _gone(self, known: _RecordedObject) -> None:
         object_ = known.object
         place = (object_.kind, object_.key)
         del self._known[place], self._objects[place]
         if isinstance(object_, Pod) and known.stopped_ns is not None:
-            self._terminations.count(object_, at_ns - known.stopped_ns)
+            self.terminations.count(object_, self._at_ns - known.stopped_ns)
         if self._has_begun and not known.is_ending:
-            self._ends(known, at_ns, steps, events)
+            self._ends(known)
         if self._has_begun:
-            events.append(event(at_ns, "gone", *place, uid=object_.metadata.uid))
+            self._event("gone", object_)
 
-    def _goes_with_its_namespace(self, object_: Kubernetes) -> bool:
+    def _namespace_is_terminating(self, object_: Kubernetes) -> bool:
         namespace = self._objects.get(("Namespace", object_.metadata.namespace))
         return namespace is not None and bool(namespace.metadata.deletion_timestamp)
 
-    def _named(self, known: _Known) -> Raw:
-        """How a step names a pod: by its workload where a simulation gives it another name."""
+    def _named(self, known: _RecordedObject) -> Raw:
+        """Return how a step names a pod: by its workload if a simulation gives it another name."""
         if not known.has_its_name:
             workload = workload_of(known.object, self._objects)
             if workload is not None:
@@ -203,7 +198,145 @@ def _place(object_: Kubernetes) -> Raw:
 
 
 def _power(before: Node, node: Node) -> Iterator[Raw]:
-    """The step that a node's machine stopped or started again, as far as others have noticed."""
+    """Yield the step for a node's machine that stopped or started, as visible from the API."""
     was_silent, is_silent = (condition_status(seen, READY) == "Unknown" for seen in (before, node))
     if was_silent != is_silent:
         yield {"nodeDown" if is_silent else "nodeUp": {"name": node.metadata.name}}
+
+
+_SECOND = 10**9
+# The resolution of the measurement.
+_STEP_NS = _SECOND // 10
+_LONGEST = 36_000
+
+
+class Terminations:
+    """Measures how long pods take from deletion to their end."""
+
+    def __init__(self) -> None:
+        # By time, in tenths of a second; and the number that took their whole grace period.
+        self._took: Counter[int] = Counter()
+        self._whole = 0
+
+    def count(self, pod: Pod, took_ns: int) -> None:
+        """Count the end of a pod that ran when it was deleted."""
+        grace_ns = (pod.metadata.deletion_grace_period_seconds or 0) * _SECOND
+        if not grace_ns or TERMINATION in pod.metadata.annotations or pod.metadata.finalizers:
+            return
+        steps = round(took_ns / _STEP_NS)
+        if steps * _STEP_NS >= grace_ns or steps > _LONGEST:
+            self._whole += 1
+        else:
+            self._took[steps] += 1
+
+    @property
+    def usual_ns(self) -> int | None:
+        """Return the median; None if that is the whole grace period, or no pod ended."""
+        half = (self._took.total() + self._whole + 1) // 2
+        for steps, number in sorted(self._took.items()):
+            half -= number
+            if half <= 0:
+                return steps * _STEP_NS
+        return None
+
+
+_KEPT_METADATA = ("name", "namespace", "labels", "annotations")
+# Spec fields that controllers set.
+_WRITTEN: dict[str, tuple[str, ...]] = {
+    "Namespace": ("finalizers",),
+    "Node": ("podCIDR", "podCIDRs"),
+    "PersistentVolume": ("claimRef",),
+    "PersistentVolumeClaim": ("volumeName",),
+    "Pod": ("nodeName",),
+}
+# Status fields of nodes that other components use.
+_REPORTED = ("allocatable", "capacity", "images")
+_OF_ITS_JOB = ("controller-uid", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "job-name")
+# Prefixes of annotations that controllers use for themselves.
+_CONTROLLER_ANNOTATIONS = (
+    "deployment.kubernetes.io/",
+    DISRUPTION_RATE,
+    FUTILE_PREEMPTIONS,
+    "pv.kubernetes.io/",
+    PREFER_AVOID_PODS,
+    NOMINATED_NODE_ANNOTATION,
+    "volume.kubernetes.io/",
+)
+
+
+def creation(raw: Raw, object_: Kubernetes) -> Raw:
+    """Return the object as its creator requested it."""
+    made = _plain(raw)
+    if isinstance(object_, Pod) and object_.spec.node_name and object_.status.condition("PodScheduled") is None:
+        # Created with its node, without a scheduler.
+        made["spec"] = {**made["spec"], "nodeName": object_.spec.node_name}
+    if raw.get("kind") == "Job":
+        made["spec"] = _job_spec(made.get("spec", {}))
+    return made
+
+
+def change(before: Raw, after: Raw) -> Raw | None:
+    """Return the step that makes this change; None if no user requested one."""
+    kind = after["kind"]
+    was, is_ = _plain(before), _plain(after)
+    if was == is_:
+        return None
+    metadata = is_["metadata"]
+    place = {name: metadata[name] for name in ("namespace", "name") if name in metadata}
+    if kind == "Pod":
+        # Few fields of an existing pod can change.
+        spec = {"containers": is_.get("spec", {}).get("containers", [])}
+        return {"apply": [{**is_, "spec": spec}]}
+    only = _only_change(was, is_)
+    if kind in WORKLOADS and only == "replicas":
+        return {"scale": {"kind": kind, **place, "replicas": is_["spec"].get("replicas", 1)}}
+    if kind == "Node" and only == "unschedulable":
+        return {"cordon" if is_["spec"].get("unschedulable") else "uncordon": place}
+    return {"apply": [is_]}
+
+
+def _only_change(was: Raw, is_: Raw) -> str:
+    """Return the only changed field of the spec, "" if more changed."""
+    before, after = was.get("spec", {}), is_.get("spec", {})
+    if {**was, "spec": None} != {**is_, "spec": None}:
+        return ""
+    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    return names[0] if len(names) == 1 else ""
+
+
+def _plain(raw: Raw) -> Raw:
+    """Return the object without its identity and without what a simulation sets."""
+    kind = raw["kind"]
+    plain = {name: value for name, value in raw.items() if name not in ("metadata", "status")}
+    metadata = {name: value for name, value in raw["metadata"].items() if name in _KEPT_METADATA}
+    annotations = metadata.pop("annotations", None) or {}
+    kept = {name: value for name, value in annotations.items() if not name.startswith(_CONTROLLER_ANNOTATIONS)}
+    plain["metadata"] = {**metadata, "annotations": kept} if kept else metadata
+    spec = raw.get("spec")
+    if isinstance(spec, dict):
+        spec = {name: value for name, value in spec.items() if name not in _WRITTEN.get(kind, ())}
+        plain["spec"] = spec
+    if kind == "Node":
+        plain["spec"] = _node_spec(plain.get("spec") or {})
+    status = raw.get("status")
+    if kind == "Node" and isinstance(status, dict):
+        plain["status"] = {name: status[name] for name in _REPORTED if name in status}
+    return plain
+
+
+def _node_spec(spec: Raw) -> Raw:
+    """Return a node's spec without taints of its state and without empty fields."""
+    taints = [taint for taint in spec.get("taints", ()) if (taint.get("key"), taint.get("effect")) not in MANAGED]
+    return {name: value for name, value in {**spec, "taints": taints}.items() if value not in ([], False)}
+
+
+def _job_spec(spec: Raw) -> Raw:
+    """Return a Job's spec without what its uid determines (pkg/registry/batch/job, generateSelector)."""
+    if spec.get("manualSelector"):
+        return spec
+    plain = {name: value for name, value in spec.items() if name != "selector"}
+    template = plain.get("template", {})
+    metadata = template.get("metadata", {})
+    labels = {name: value for name, value in metadata.get("labels", {}).items() if name not in _OF_ITS_JOB}
+    plain["template"] = {**template, "metadata": {**metadata, "labels": labels}}
+    return plain

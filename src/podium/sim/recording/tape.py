@@ -1,12 +1,13 @@
-"""What is written of a recorded cluster: what others asked of it, and what its schedulers and controllers made of it.
+"""The format of recordings: steps of a Scenario, and events of a Recording.
 
-The first are steps of a Scenario, which is played again. The second are events of a Recording, which is held against
-what a simulation makes of the same steps, and says how the cluster was at any time in between.
+The steps are requests of users, which are played again. The events are actions of schedulers and controllers, which are
+compared with the simulation and give the cluster's state at any time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 import msgspec
@@ -14,29 +15,33 @@ import msgspec
 from podium.api.errors import InputError
 from podium.api.input.codec import Document
 from podium.api.input.documents import read_among
-from podium.api.kinds import group_of
+from podium.api.kinds import KINDS, WORKLOADS, group_of
 from podium.api.meta import Kubernetes, Narrow, Raw
+from podium.api.pod import MIRROR_ANNOTATION, Pod
 from podium.api.reading import read
 from podium.api.snapshot import API_VERSION
+from podium.api.storage import PROVISIONED_BY, PersistentVolume, PersistentVolumeClaim
 from podium.api.times import format_duration, parse_duration
+from podium.api.workloads import StatefulSet
+from podium.controllers.disruption.default_budgets import DEFAULT_BUDGET
 
 RECORDING = "Recording"
-"""The kind."""
+"""The kind of recordings."""
 
 FORMAT = 1
-"""Which form of recordings is written."""
+"""The version of the format."""
 
 EVICTED = "EvictionByEvictionAPI"
-"""The reason of a pod's condition DisruptionTarget where it was evicted."""
+"""The reason of the condition DisruptionTarget of evicted pods."""
 
 What = Literal["created", "changed", "gone", "bound", "preempted", "evicted", "disrupted", "finished", "failed"]
 
 
 class RecordedEvent(Narrow, frozen=True, kw_only=True):
-    """Something that happened ``at`` so long after the start.
+    """An event ``at`` a time after the start.
 
-    ``object`` is the whole object where a controller has made or changed it. ``node`` is where a pod was bound,
-    ``reason`` the one of its condition DisruptionTarget, "" where they do not apply.
+    ``object`` is the whole object if a controller created or changed it. ``node`` is where a pod was bound, ``reason``
+    that of its condition DisruptionTarget; "" if they do not apply.
     """
 
     at: str
@@ -50,14 +55,13 @@ class RecordedEvent(Narrow, frozen=True, kw_only=True):
 
     @property
     def at_ns(self) -> int:
-        """The same in nanoseconds."""
         return parse_duration(self.at)
 
 
 class Recording(Kubernetes, frozen=True, kw_only=True):
-    """What the recorded cluster made of the steps beside it, for ``length`` from the start (podium.dev/v1alpha1).
+    """The recorded effects of the accompanying steps, for ``length`` from the start (podium.dev/v1alpha1).
 
-    ``termination`` is how long pods usually took to end, None where they took all of their grace period.
+    ``termination`` is how long pods usually took to end, None if that was their whole grace period.
     """
 
     format: int = FORMAT
@@ -67,38 +71,37 @@ class Recording(Kubernetes, frozen=True, kw_only=True):
 
     @property
     def length_ns(self) -> int:
-        """How long was recorded."""
         return parse_duration(self.length)
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """What comes of an observation: a step, events, or both."""
+class RecordingEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of an observation: steps and events."""
 
     steps: tuple[Raw, ...] = ()
     events: tuple[RecordedEvent, ...] = ()
 
 
 def event(now_ns: int, what: What, kind: str, key: str, **others: str | Raw) -> RecordedEvent:
-    """An event so many nanoseconds after the start."""
+    """Return an event at a time in nanoseconds."""
     return msgspec.convert(
         {"at": format_duration(now_ns), "what": what, "kind": kind, "key": key, **others}, RecordedEvent
     )
 
 
 def is_recording(raw: Raw) -> bool:
-    """Whether an object is a Recording."""
+    """Return whether an object is a Recording."""
     return raw.get("kind") == RECORDING and group_of(str(raw.get("apiVersion"))) == group_of(API_VERSION)
 
 
 def recordings_of(documents: Iterable[Document]) -> Iterator[tuple[Recording, Document]]:
-    """The Recordings among the documents. Raises InputError for one that cannot be read."""
+    """Return the Recordings among the documents. Raises InputError for invalid ones."""
     return read_among(documents, is_recording, _read)
 
 
 def termination_of(documents: Iterable[Document]) -> int | None:
-    """How long pods took to end in the first Recording, in nanoseconds; None where that is not told.
+    """Return how long pods took to end in the first Recording, in nanoseconds; None if unknown.
 
-    Nothing else of it is read. Raises InputError for what is no duration.
+    Reads nothing else of it. Raises InputError for an invalid duration.
     """
     for document in documents:
         if document.object is None and is_recording(document.raw):
@@ -123,10 +126,64 @@ def _read(raw: Raw) -> Recording:
         problem = f"{number} is written by a newer Podium; this one reads {FORMAT}"
         raise InputError(problem, path=".format")
     found = read(raw, Recording)
-    for path, text in ((".length", found.length), *_times(found)):
+    times = ((f".events[{index}].at", event.at) for index, event in enumerate(found.events))
+    for path, text in ((".length", found.length), *times):
         _duration(text, path)
     return found
 
 
-def _times(recording: Recording) -> Iterator[tuple[str, str]]:
-    return ((f".events[{index}].at", event.at) for index, event in enumerate(recording.events))
+KnownObjects = Mapping[tuple[str, str], Kubernetes]
+"""All objects by kind and key."""
+
+# Claims belong to pods, everything else to workloads.
+_OWNERS = frozenset((*WORKLOADS, "Pod"))
+_NUMBERED = re.compile(r"(?P<name>.+)-[0-9]+")
+_NAMESPACED = {kind.name: kind.namespaced for kind in KINDS.values()}
+
+
+def is_made_by_controller(object_: Kubernetes, known: KnownObjects) -> bool:
+    """Return whether a simulated controller creates the object."""
+    if _owner(object_, known) is not None or object_.metadata.labels.get(DEFAULT_BUDGET) == "true":
+        return True
+    if isinstance(object_, PersistentVolume):
+        return PROVISIONED_BY in object_.metadata.annotations
+    if isinstance(object_, Pod):
+        # A kubelet creates it from a file, as long as its node exists.
+        return MIRROR_ANNOTATION in object_.metadata.annotations
+    return isinstance(object_, PersistentVolumeClaim) and _is_of_stateful_set(object_, known)
+
+
+def workload_of(object_: Kubernetes, known: KnownObjects) -> Kubernetes | None:
+    """Return the topmost workload that owns an object; None without one."""
+    found = None
+    owner = _owner(object_, known)
+    while owner is not None and owner is not found:
+        found, owner = owner, _owner(owner, known)
+    return found
+
+
+def _owner(object_: Kubernetes, known: KnownObjects) -> Kubernetes | None:
+    """Return the controller of the object, if it is simulated."""
+    of_pod = (reference for reference in object_.metadata.owner_references if reference.kind == "Pod")
+    controller = object_.metadata.controller or next(of_pod, None)
+    if controller is None or controller.kind not in _OWNERS:
+        return None
+    namespace = object_.metadata.namespace if _NAMESPACED.get(controller.kind) else ""
+    owner = known.get((controller.kind, f"{namespace}/{controller.name}" if namespace else controller.name))
+    return owner if owner is not None and owner.metadata.uid == controller.uid else None
+
+
+def _is_of_stateful_set(claim: PersistentVolumeClaim, known: KnownObjects) -> bool:
+    """Return whether the claim is named like those of a StatefulSet's templates: TEMPLATE-SET-NUMBER."""
+    numbered = _NUMBERED.fullmatch(claim.metadata.name)
+    if numbered is None:
+        return False
+    name = numbered["name"]
+    places = (place for place, letter in enumerate(name) if letter == "-")
+    for place in places:
+        owner = known.get(("StatefulSet", f"{claim.metadata.namespace}/{name[place + 1 :]}"))
+        if isinstance(owner, StatefulSet):
+            templates = owner.spec.volume_claim_templates
+            if any(template.metadata.name == name[:place] for template in templates):
+                return True
+    return False

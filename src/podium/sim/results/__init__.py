@@ -1,1 +1,1 @@
-"""What came of a simulation."""
+"""Results of simulations."""

@@ -1,4 +1,4 @@
-"""What holds for disruptions in a cluster at one time: budgets, caps, avoid lists, quotas.
+"""The state of everything that limits disruptions: budgets, caps, avoid lists, quotas.
 
 Source: controlled-rescheduling.md, Disruption budget (DisruptionBudgetStatus), Relationship of priority to quota,
 /evict subresource and PreferAvoidPods.
@@ -7,41 +7,116 @@ Source: controlled-rescheduling.md, Disruption budget (DisruptionBudgetStatus), 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from podium.api.budget_rate import full_ns, rate_of
-from podium.api.disruption_cap import Cap, full_times
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidEntry, avoid_list, awaited_in_words
+from podium.api.budget_limits import full_ns, rate_of
 from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy
-from podium.api.disruption_rate import Rate
+from podium.api.disruption_rate import Cap, Rate, full_times
 from podium.api.meta import Kubernetes
-from podium.api.node import Node
+from podium.api.node import Node, is_ready
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget, PriorityClass
-from podium.api.quota import ResourceQuota
-from podium.api.selectors import compile_label_selector
-from podium.api.times import format_duration
-from podium.machines.disruption.covered_pods import is_healthy
-from podium.sim.results.avoid_state import AvoidState, avoid_state
-from podium.sim.results.disruption_counts import DisruptionCounts
-from podium.sim.results.quota_levels import quota_warnings
-from podium.sim.results.shown import Shown, shown_time
+from podium.api.quantity import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, format_quantity, is_extended, is_huge_pages
+from podium.api.quota import PRIORITY_CLASS, ResourceQuota
+from podium.api.resource_requests import node_allocatable
+from podium.api.selectors import Requirement, compile_label_selector
+from podium.api.times import format_duration, format_time
+from podium.controllers.disruption.covered_pods import is_healthy
+from podium.sim.results.usage import BudgetDisruptions
+from podium.store.admission.priorities import SYSTEM_CLASSES, class_hint, default_class
+from podium.store.admission.quotas import read_amount
+
+
+class JSONValue(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A JSON value without empty fields."""
+
+
+def shown_time(time_ns: int) -> str:
+    """Return the time for users, rounded up to seconds."""
+    return format_time(-(-time_ns // _SECOND) * _SECOND)
+
+
+class Avoided(JSONValue, frozen=True, kw_only=True):
+    """A controller on a node's avoid list, ``until`` a time or event."""
+
+    controller: str
+    since: str | None = None
+    until: str | None = None
+    reason: str = ""
+
+
+class LeftState(JSONValue, frozen=True, kw_only=True):
+    """What the eviction of ``pod`` left for its replacement."""
+
+    pod: str
+    controller: str
+    first: bool = False
+    node_name: str = ""
+    since: str
+    until: str
+
+
+class AvoidState(JSONValue, frozen=True, kw_only=True):
+    """A node's avoid list, and what evictions left there for replacements."""
+
+    node: str
+    entries: tuple[Avoided, ...]
+    replacements: tuple[LeftState, ...] = ()
+
+
+def avoid_state(node: Node, policy: DisruptionPolicy) -> AvoidState | None:
+    """Return a node's avoid list; None if it is empty."""
+    lifetime = policy.spec.avoid_lists.expire_after_ns
+    here = avoid_list(node.metadata.annotations.get(PREFER_AVOID_PODS, ""))
+    if not here:
+        return None
+    return AvoidState(
+        node=node.metadata.name,
+        entries=tuple(
+            Avoided(
+                controller=f"{entry.controller.kind} {entry.controller.name}",
+                since=entry.eviction_time,
+                until=_until(entry, lifetime),
+                reason=entry.reason,
+            )
+            for entry in here.entries
+        ),
+        replacements=tuple(
+            LeftState(
+                pod=left.evicted_pod.name,
+                controller=f"{left.controller.kind} {left.controller.name}",
+                first=left.first,
+                node_name=left.node_name,
+                since=left.eviction_time,
+                until=shown_time(left.expiry_ns),
+            )
+            for left in here.replacements
+        ),
+    )
+
+
+def _until(entry: AvoidEntry, lifetime_ns: int) -> str | None:
+    """Return the time at which an entry ends, and the pod with which it may end earlier."""
+    expiry_ns = entry.expiry_ns(lifetime_ns)
+    parts = ["" if expiry_ns is None else shown_time(expiry_ns), awaited_in_words(entry)]
+    return " or ".join(filter(None, parts)) or None
+
 
 DISRUPTION_KINDS = ("DisruptionPolicy", "Node", "Pod", "PodDisruptionBudget", "PriorityClass", "ResourceQuota")
-"""The kinds that the state is made from."""
+"""The kinds that determine the state."""
 
 _SECOND = 10**9
 _HOUR = 3600 * _SECOND
 
 
-class RateState(Shown, frozen=True, kw_only=True):
-    """A rate: of ``max`` so many are ``used`` and not back yet, and so many ``left``.
+class RateState(JSONValue, frozen=True, kw_only=True):
+    """A rate: of ``max`` disruptions, ``used`` ones count and ``left`` ones remain.
 
-    ``next`` is when the next disruption is allowed, None for at once. ``problem`` says what is wrong with a rate that
-    cannot be read.
+    ``next`` is when the next one is allowed, None: now. ``problem`` describes an invalid rate.
     """
 
     max: str
@@ -51,11 +126,10 @@ class RateState(Shown, frozen=True, kw_only=True):
     problem: str | None = None
 
 
-class Down(Shown, frozen=True, kw_only=True):
-    """Covered pods that are not up now.
+class DownPods(JSONValue, frozen=True, kw_only=True):
+    """Covered pods that are not up.
 
-    ``voluntary``: their end was begun through the API. ``unplanned``: they have failed, or run and are not ready.
-    ``starting``: they have not begun to run.
+    ``voluntary``: they are deleted through the API. ``unplanned``: failed, or not ready. ``starting``: not running yet.
     """
 
     voluntary: int
@@ -63,8 +137,8 @@ class Down(Shown, frozen=True, kw_only=True):
     starting: int
 
 
-class Experienced(Shown, frozen=True, kw_only=True):
-    """The disruptions of a budget's pods in a run: all of them, and those of the last ``period``."""
+class ExperiencedDisruptions(JSONValue, frozen=True, kw_only=True):
+    """Disruptions of a budget's pods in a run, in total and in the last ``period``."""
 
     voluntary: int
     unplanned: int
@@ -73,11 +147,11 @@ class Experienced(Shown, frozen=True, kw_only=True):
     unplanned_in_period: int
 
 
-class BudgetState(Shown, frozen=True, kw_only=True):
-    """A budget: how many pods are ``healthy``, ``desired`` to be, and ``expected``; how many disruptions it allows.
+class BudgetState(JSONValue, frozen=True, kw_only=True):
+    """A budget: its ``expected`` pods, ``desired`` and ``healthy`` ones, and ``allowed`` disruptions.
 
-    These are None where the budget's status says nothing. ``note`` is what its condition says. ``experienced`` is None
-    where nobody has watched.
+    These are None if the budget has no status. ``note`` is its condition's message. ``experienced`` is None without a
+    run.
     """
 
     budget: str
@@ -85,16 +159,16 @@ class BudgetState(Shown, frozen=True, kw_only=True):
     desired: int | None = None
     healthy: int | None = None
     allowed: int | None = None
-    down: Down
+    down: DownPods
     rate: RateState | None = None
-    experienced: Experienced | None = None
+    experienced: ExperiencedDisruptions | None = None
     note: str | None = None
 
 
-class CapState(Shown, frozen=True, kw_only=True):
-    """What a cap of the DisruptionPolicy leaves a component; without one it is what it leaves all of them together.
+class CapState(JSONValue, frozen=True, kw_only=True):
+    """The remaining disruptions of a cap of the DisruptionPolicy, for one component or (None) all together.
 
-    ``per`` Namespace: it holds for each namespace by itself. ``namespace`` is one that has used something of it.
+    ``per`` Namespace: the cap applies to each namespace; ``namespace`` is one with used disruptions.
     """
 
     component: str | None = None
@@ -103,17 +177,21 @@ class CapState(Shown, frozen=True, kw_only=True):
     rate: RateState
 
 
-class QuotaState(Shown, frozen=True, kw_only=True):
-    """A quota: what may be used, and is. ``priority_classes`` are those that it is limited to, None for any pods."""
+class QuotaState(JSONValue, frozen=True, kw_only=True):
+    """A quota: limits and use. ``priority_classes`` are those that it applies to, None for all pods.
+
+    ``priority_scope`` is any other condition on classes, as a label selector.
+    """
 
     quota: str
     priority_classes: tuple[str, ...] | None = None
+    priority_scope: str | None = None
     hard: Mapping[str, str]
     used: Mapping[str, str]
 
 
-class DisruptionState(Shown, frozen=True, kw_only=True):
-    """All of it, by name. ``warnings`` say in words what is wrong with quotas by priority."""
+class DisruptionState(JSONValue, frozen=True, kw_only=True):
+    """All of it, by name. ``warnings`` describe problems of quotas by priority."""
 
     budgets: tuple[BudgetState, ...] = ()
     caps: tuple[CapState, ...] = ()
@@ -125,37 +203,31 @@ class DisruptionState(Shown, frozen=True, kw_only=True):
         return bool(self.budgets or self.caps or self.quotas or self.avoid_lists)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON shows it."""
-        # Through JSON, so that lists are lists.
+        # Through JSON, which makes lists of tuples.
         return msgspec.json.decode(msgspec.json.encode(self), type=dict[str, Any])
 
 
 def disruption_state(
-    objects: Iterable[Kubernetes], now: int, counts: DisruptionCounts | None = None
+    objects: Iterable[Kubernetes], now: int, counts: BudgetDisruptions | None = None
 ) -> DisruptionState:
-    """The state at ``now``; ``counts`` are the disruptions of a run that has been watched."""
-    kinds = _Kinds(objects)
+    """Return the state at ``now``; ``counts`` are the disruptions of a run."""
+    kinds = _ObjectsByKind(objects)
     policy = kinds.policy
     return DisruptionState(
         budgets=tuple(_budget(budget, kinds.covered(budget), now, counts) for budget in kinds.budgets),
         caps=tuple(state for cap in policy.spec.caps for state in _cap(policy, cap, now)),
         quotas=tuple(map(_quota, kinds.quotas)),
         avoid_lists=tuple(found for node in kinds.nodes if (found := avoid_state(node, policy)) is not None),
-        warnings=tuple(quota_warnings(kinds.quotas, kinds.classes, kinds.nodes)),
+        warnings=tuple(_quota_warnings(kinds.quotas, kinds.classes, kinds.nodes, kinds.namespaces)),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _PodState:
-    """What matters of a pod here; many pods share one."""
-
-    namespace: str
-    labels: frozenset[tuple[str, str]]
-    down: str
+_PodState = tuple[str, frozenset[tuple[str, str]], str]
+"""The relevant properties of a pod, which many pods share: namespace, labels, and why it is down."""
 
 
-class _Kinds:
-    """The objects by kind, each in order of their keys; pods are counted by what matters of them."""
+class _ObjectsByKind:
+    """The objects by kind, each by key; pods are counted by their relevant properties."""
 
     def __init__(self, objects: Iterable[Kubernetes]) -> None:
         self.budgets: list[PodDisruptionBudget] = []
@@ -165,44 +237,38 @@ class _Kinds:
         self.policy = DisruptionPolicy()
         pods: list[Pod] = []
         for object_ in objects:
-            if isinstance(object_, Pod):
-                pods.append(object_)
-            else:
-                self._take_in(object_)
-        # Only budgets look at them.
-        self._pods = Counter(_pod_state(pod) for pod in pods) if self.budgets else Counter()
+            match object_:
+                case Pod():
+                    pods.append(object_)
+                case PodDisruptionBudget():
+                    self.budgets.append(object_)
+                case ResourceQuota():
+                    self.quotas.append(object_)
+                case Node():
+                    self.nodes.append(object_)
+                case PriorityClass():
+                    self.classes.append(object_)
+                case DisruptionPolicy() if object_.metadata.name == POLICY_NAME:
+                    self.policy = object_
+        # Only budgets need them.
+        states = ((pod.metadata.namespace, frozenset(pod.metadata.labels.items()), _down(pod)) for pod in pods)
+        self._pods: Counter[_PodState] = Counter(states) if self.budgets else Counter()
+        self.namespaces = {pod.metadata.namespace for pod in pods} if self.quotas else set()
         for listed in (self.budgets, self.quotas, self.nodes):
             listed.sort(key=lambda node: node.key)
 
-    def covered(self, budget: PodDisruptionBudget) -> Down:
-        """The pods of a budget that are down."""
+    def covered(self, budget: PodDisruptionBudget) -> DownPods:
+        """Return the pods of a budget that are down."""
         selector, namespace = compile_label_selector(budget.spec.selector), budget.metadata.namespace
         down: Counter[str] = Counter()
-        for state, number in self._pods.items():
-            if state.namespace == namespace and state.down and selector.matches(dict(state.labels)):
-                down[state.down] += number
-        return Down(voluntary=down["voluntary"], unplanned=down["unplanned"], starting=down["starting"])
-
-    def _take_in(self, object_: Kubernetes) -> None:
-        match object_:
-            case PodDisruptionBudget():
-                self.budgets.append(object_)
-            case ResourceQuota():
-                self.quotas.append(object_)
-            case Node():
-                self.nodes.append(object_)
-            case PriorityClass():
-                self.classes.append(object_)
-            case DisruptionPolicy() if object_.metadata.name == POLICY_NAME:
-                self.policy = object_
-
-
-def _pod_state(pod: Pod) -> _PodState:
-    return _PodState(pod.metadata.namespace, frozenset(pod.metadata.labels.items()), _down(pod))
+        for (pod_namespace, labels, why), number in self._pods.items():
+            if why and pod_namespace == namespace and selector.matches(dict(labels)):
+                down[why] += number
+        return DownPods(voluntary=down["voluntary"], unplanned=down["unplanned"], starting=down["starting"])
 
 
 def _down(pod: Pod) -> str:
-    """Why a pod is not up; "" for one that is, or has succeeded. On a node, and without a status, it is taken to be."""
+    """Return why a pod is not up; "" if it is or has succeeded. A bound pod without a status counts as up."""
     if pod.status.phase == "Succeeded" or (is_healthy(pod) and not pod.is_terminal):
         return ""
     if pod.is_terminating:
@@ -212,7 +278,7 @@ def _down(pod: Pod) -> str:
     return "starting" if pod.status.phase in ("", "Pending") else "unplanned"
 
 
-def _budget(budget: PodDisruptionBudget, down: Down, now: int, counts: DisruptionCounts | None) -> BudgetState:
+def _budget(budget: PodDisruptionBudget, down: DownPods, now: int, counts: BudgetDisruptions | None) -> BudgetState:
     status = budget.status
     is_known = bool(status.observed_generation or status.expected_pods or status.disruptions_allowed)
     numbers = (status.expected_pods, status.desired_healthy, status.current_healthy, status.disruptions_allowed)
@@ -231,6 +297,15 @@ def _budget(budget: PodDisruptionBudget, down: Down, now: int, counts: Disruptio
     )
 
 
+def _priority_scope(quota: ResourceQuota) -> str | None:
+    conditions = [
+        str(Requirement(PRIORITY_CLASS, requirement.operator, requirement.values))
+        for requirement in quota.requirements
+        if requirement.scope_name == PRIORITY_CLASS
+    ]
+    return ",".join(conditions) or None
+
+
 def _rate(budget: PodDisruptionBudget, now: int) -> RateState | None:
     try:
         rate = rate_of(budget)
@@ -247,8 +322,8 @@ def _bucket(rate: Rate, full: int, now: int) -> RateState:
     )
 
 
-def _experienced(budget: PodDisruptionBudget, counts: DisruptionCounts, now: int) -> Experienced:
-    """Over the period of the budget's rate, or an hour."""
+def _experienced(budget: PodDisruptionBudget, counts: BudgetDisruptions, now: int) -> ExperiencedDisruptions:
+    """Return the disruptions, also for the period of the budget's rate, or an hour."""
     try:
         rate = rate_of(budget)
     except ValueError:
@@ -256,7 +331,7 @@ def _experienced(budget: PodDisruptionBudget, counts: DisruptionCounts, now: int
     period = _HOUR if rate is None else rate.period_ns
     found = counts.of(budget.key)
     voluntary, unplanned = found.since(now - period)
-    return Experienced(
+    return ExperiencedDisruptions(
         voluntary=len(found.voluntary),
         unplanned=len(found.unplanned),
         period=format_duration(period),
@@ -266,7 +341,7 @@ def _experienced(budget: PodDisruptionBudget, counts: DisruptionCounts, now: int
 
 
 def _cap(policy: DisruptionPolicy, cap: Cap, now: int) -> Iterator[CapState]:
-    """A cap on the cluster; of one on each namespace those that have used something of it, or that none has."""
+    """Yield the cap's state; for a cap by namespace one state for each used bucket, or one if none is used."""
     full = {bucket: full_ns for bucket, full_ns in full_times(policy.status.caps).items() if bucket.scope == cap.scope}
     used = sorted(bucket.namespace for bucket, full_ns in full.items() if full_ns > now)
     for namespace in used or [""]:
@@ -285,6 +360,136 @@ def _quota(quota: ResourceQuota) -> QuotaState:
     return QuotaState(
         quota=quota.key,
         priority_classes=quota.priority_classes,
+        priority_scope=None if quota.priority_classes is not None else _priority_scope(quota),
         hard=shown(quota.spec.hard),
         used=shown(quota.status.used),
     )
+
+
+_OFFERED = (CPU, MEMORY, EPHEMERAL_STORAGE, PODS)
+_ALL_PODS = ("pods", "count/pods")
+# System pods have their own classes.
+_SYSTEM = "kube-system"
+_MOST_NAMES = 5
+
+
+def _highest_level(quotas: Iterable[ResourceQuota], values: Mapping[str, int]) -> tuple[str, Counter[str]]:
+    """Return the highest priority class with quotas, and the sum of these; "" without any.
+
+    A quota for several classes counts at the highest. Of a namespace's quotas at one level, the smallest limit of each
+    resource counts.
+    """
+    levels: dict[str, dict[tuple[str, str], int]] = {}
+    for quota in quotas:
+        known = [name for name in quota.priority_classes or () if name in values]
+        if known:
+            level = levels.setdefault(max(known, key=lambda name: (values[name], name)), {})
+            for resource, amount in _requests(quota).items():
+                place = (quota.metadata.namespace, resource)
+                level[place] = min(amount, level.get(place, amount))
+    top, total = min(levels, key=lambda name: (-values[name], name), default=""), Counter[str]()
+    for (_, resource), amount in levels.get(top, {}).items():
+        total[resource] += amount
+    return top, total
+
+
+def _quota_warnings(
+    quotas: Sequence[ResourceQuota], classes: Sequence[PriorityClass], nodes: Sequence[Node], namespaces: Iterable[str]
+) -> Iterator[str]:
+    """Yield the problems of quotas by priority.
+
+    The highest level promises more than there is; a namespace is unlimited at it, or need not name a class; a quota
+    names a class that does not exist.
+    """
+    values = {**SYSTEM_CLASSES, **{class_.metadata.name: class_.value for class_ in classes}}
+    top, promised = _highest_level(quotas, values)
+    offered = _offered(nodes)
+    parts = [
+        f"{format_quantity(amount, name)} {name} of {format_quantity(offered[name], name)}"
+        for name, amount in sorted(promised.items())
+        if amount > offered[name]
+    ]
+    if nodes and parts:
+        yield (
+            f"the quotas of PriorityClass {top} promise more than the nodes offer: {', '.join(parts)}; "
+            "its pods may go pending within their quota"
+        )
+    everywhere = sorted({*namespaces, *(quota.metadata.namespace for quota in quotas)} - {_SYSTEM})
+    if top:
+        yield from _unlimited(quotas, top, everywhere)
+    yield from _not_required(quotas, classes, everywhere)
+    for quota in quotas:
+        for name in quota.priority_classes or ():
+            if name not in values:
+                hint = class_hint(name, classes)
+                yield f"quota {quota.key} names PriorityClass {name}, which does not exist; {hint}"
+
+
+def _unlimited(quotas: Sequence[ResourceQuota], top: str, namespaces: Sequence[str]) -> Iterator[str]:
+    """Yield which namespaces have no quota that counts all pods of the highest level."""
+    limited = {quota.metadata.namespace for quota in quotas if _counts(quota, top)}
+    others = [name for name in namespaces if name not in limited]
+    if others:
+        yield (
+            f"{_named(others)} no quota for PriorityClass {top} and may use any amount at it, which the sum of the "
+            "quotas does not include"
+        )
+
+
+def _not_required(
+    quotas: Sequence[ResourceQuota], classes: Sequence[PriorityClass], namespaces: Sequence[str]
+) -> Iterator[str]:
+    """Yield where pods need not name a class, if quotas of some namespaces require it."""
+    requiring = [quota for quota in quotas if _requires_class(quota)]
+    default = default_class(classes)
+    if default is not None:
+        for quota in requiring:
+            name = default.metadata.name
+            yield f"quota {quota.key} never requires a PriorityClass: pods that name none get the default, {name}"
+    required = {quota.metadata.namespace for quota in requiring}
+    others = [name for name in namespaces if name not in required]
+    if requiring and others:
+        yield f"{_named(others)} no quota that requires a PriorityClass, as {sorted(required)[0]} has"
+
+
+def _counts(quota: ResourceQuota, priority_class: str | None) -> bool:
+    """Return whether a quota counts all pods of a class; None stands for pods without one."""
+    return all(
+        requirement.scope_name == PRIORITY_CLASS
+        and Requirement(PRIORITY_CLASS, requirement.operator, requirement.values).matches(priority_class)
+        for requirement in quota.requirements
+    )
+
+
+def _requires_class(quota: ResourceQuota) -> bool:
+    """Return whether a quota refuses exactly the pods without a PriorityClass."""
+    no_pods = any(read_amount(name, quota.spec.hard[name]) == 0 for name in _ALL_PODS if name in quota.spec.hard)
+    operators = {requirement.operator for requirement in quota.requirements}
+    return no_pods and operators == {"DoesNotExist"} and _counts(quota, None)
+
+
+def _named(namespaces: Sequence[str]) -> str:
+    shown = ", ".join(namespaces[:_MOST_NAMES])
+    more = f" and {len(namespaces) - _MOST_NAMES:,} more" if len(namespaces) > _MOST_NAMES else ""
+    return f"namespace {shown} has" if len(namespaces) == 1 else f"namespaces {shown}{more} have"
+
+
+def _requests(quota: ResourceQuota) -> dict[str, int]:
+    """Return the requests allowed under the quota, by resource that nodes offer: cpu in milli, others in units."""
+    found: dict[str, int] = {}
+    for name, quantity in quota.spec.hard.items():
+        resource = name.removeprefix("requests.")
+        is_device = is_extended(resource) and not name.startswith("count/")
+        if resource in _OFFERED or is_huge_pages(resource) or is_device:
+            amount = read_amount(name, quantity)
+            found[resource] = min(amount, found.get(resource, amount))
+    return found
+
+
+def _offered(nodes: Iterable[Node]) -> Counter[str]:
+    """Return what schedulable, ready nodes offer."""
+    offered: Counter[str] = Counter()
+    for node in nodes:
+        if not node.spec.unschedulable and is_ready(node):
+            offered.update(node_allocatable(node.status))
+    return offered

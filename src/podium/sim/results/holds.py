@@ -1,4 +1,4 @@
-"""Which disruption budget held whom, for how long, and for how long budgets had fewer healthy pods than they want."""
+"""Evictions that budgets refused, and how long budgets had too few healthy pods."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
-from podium.machines.actions import Evict
-from podium.machines.answers import Answer
-from podium.machines.observations import Answered, Problem
-from podium.sim.sim_event import seconds
-from podium.store.log.watch_event import WatchEvent
+from podium.controllers.actions import Evict
+from podium.controllers.observations import Answer, Answered, Problem
+from podium.sim.history import seconds
 from podium.store.store import Store
+from podium.store.watch_log import WatchEvent
 
 
 @dataclass(slots=True)
 class Hold:
-    """A pod that was to go, and was refused: from the first refusal on, until it was let go or gone, None for never.
+    """A refused eviction: from the first refusal until the pod was evicted or gone, None if it never was.
 
-    `budgets` are those that allowed no disruption of it, by key; none where something else refused.
+    `budgets` are the keys of those without allowed disruptions; none if something else refused. `cause` is the reason
+    of the refusal's cause, such as DisruptionRate.
     """
 
     pod: str
@@ -31,9 +31,9 @@ class Hold:
     from_ns: int
     until_ns: int | None = None
     tries: int = 0
+    cause: str = ""
 
     def to_dict(self, start_ns: int, now: int) -> dict[str, Any]:
-        """The hold as JSON shows it."""
         until = now if self.until_ns is None else self.until_ns
         return {
             "pod": self.pod,
@@ -49,7 +49,7 @@ class Hold:
 
 @dataclass(slots=True)
 class BudgetHealth:
-    """A budget: how many of its pods have to be healthy and are, and for how long it were too few."""
+    """A budget's healthy and desired pods, and for how long there were too few."""
 
     budget: str
     desired: int = 0
@@ -59,7 +59,7 @@ class BudgetHealth:
     since_ns: int = 0
 
     def pass_time(self, now: int) -> None:
-        """Let what is so last until now."""
+        """Extend the present state until now."""
         elapsed = now - self.since_ns
         if elapsed:
             self.lowest = min(self.lowest, self.healthy)
@@ -67,7 +67,6 @@ class BudgetHealth:
             self.since_ns = now
 
     def to_dict(self) -> dict[str, Any]:
-        """The budget as JSON shows it."""
         return {
             "budget": self.budget,
             "desiredHealthy": self.desired,
@@ -78,21 +77,21 @@ class BudgetHealth:
 
 
 class Holds:
-    """Takes in every write and every answer to an eviction."""
+    """Records refused evictions and the health of budgets."""
 
     def __init__(self) -> None:
-        # By uid of a pod that is held, the hold; and those that are over.
+        # Open holds by pod uid, and finished ones.
         self._held: dict[str, Hold] = {}
         self._over: list[Hold] = []
         self._budgets: dict[str, BudgetHealth] = {}
 
     @property
     def has_held(self) -> bool:
-        """Whether somebody is held; while nobody is, pods are nothing to it."""
+        """Return whether a hold is open; otherwise writes to pods do not matter."""
         return bool(self._held)
 
     def observe(self, event: WatchEvent, now: int) -> None:
-        """Take in a write; times do not go back."""
+        """Record a write; times do not decrease."""
         object_ = event.stored.object
         if isinstance(object_, Pod):
             if self._held and (event.type == "DELETED" or object_.is_terminating):
@@ -101,24 +100,23 @@ class Holds:
             self._budget(object_, now)
 
     def answered(self, action: Evict, problem: Problem | None, store: Store, now: int) -> None:
-        """Take in how an eviction was answered."""
         if problem is None:
             self._end(action.uid, now)
         elif Answered(action, problem).answer is Answer.FULL:
             held = self._held.get(action.uid)
             if held is None:
-                held = Hold(action.pod, action.uid, action.cause, (), problem.message, now)
+                held = Hold(action.pod, action.uid, action.cause, (), problem.message, now, cause=problem.cause)
                 self._held[action.uid] = held
             held.tries += 1
             held.message = problem.message
             held.budgets = tuple(sorted({*held.budgets, *_used_up(action.pod, store)}))
 
     def holds(self) -> list[Hold]:
-        """All that were held, by the time of the first refusal and by name."""
+        """Return all holds, by time of the first refusal, then name."""
         return sorted([*self._over, *self._held.values()], key=lambda held: (held.from_ns, held.pod, held.uid))
 
     def budgets(self, now: int) -> list[BudgetHealth]:
-        """The budgets up to now, by key."""
+        """Return the budgets up to now, by key."""
         for found in self._budgets.values():
             found.pass_time(now)
         return [self._budgets[key] for key in sorted(self._budgets)]
@@ -131,7 +129,7 @@ class Holds:
             self._budgets[budget.key] = found
         found.pass_time(now)
         if not found.below_ns and not found.desired:
-            # What is said before the controller has counted means nothing.
+            # The status before the controller's first count does not matter.
             found.lowest = status.current_healthy
         found.desired, found.healthy = status.desired_healthy, status.current_healthy
 
@@ -143,7 +141,7 @@ class Holds:
 
 
 def _used_up(key: str, store: Store) -> list[str]:
-    """The budgets over a pod that allow no disruption, by key; all of its budgets where none says so."""
+    """Return the pod's budgets without allowed disruptions, by key; all of its budgets if each allows some."""
     stored = store.find("Pod", key)
     if stored is None or not isinstance(stored.object, Pod):
         return []

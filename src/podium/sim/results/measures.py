@@ -1,8 +1,8 @@
-"""What is measured over a run: readiness by workload, what budgets held, the life of nodes, and sums over time."""
+"""Measurements over a run: readiness by workload, refused evictions, nodes, and sums over time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,25 +10,54 @@ import msgspec
 
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.machines.actions import Evict
-from podium.machines.observations import Problem
-from podium.sim.backlog import Backlog, Write
-from podium.sim.results.disruption_counts import DisruptionCounts
+from podium.api.resize import effective_spec
+from podium.api.resource_requests import node_allocatable, pod_requests
+from podium.controllers.actions import Evict
+from podium.controllers.ledger.consumption import UsageEntry
+from podium.controllers.observations import Problem
+from podium.sim.history import Backlog, Write, seconds
 from podium.sim.results.holds import BudgetHealth, Hold, Holds
 from podium.sim.results.readiness import NodeLife, Readiness, WorkloadReadiness
-from podium.sim.results.series import Series
-from podium.sim.results.sizes import Sizes
-from podium.sim.results.usage import Level, Usage
-from podium.sim.sim_event import seconds
-from podium.store.log.watch_event import WatchEvent
+from podium.sim.results.usage import Amounts, BudgetDisruptions, Level, RequestedUsage, Series
 from podium.store.store import Store
+from podium.store.watch_log import WatchEvent
+
+
+class ObjectSizes:
+    """The sizes of pods and nodes. Equal amounts are one object, so that a pod takes one dictionary entry."""
+
+    def __init__(self) -> None:
+        self.requests: dict[str, Amounts] = {}
+        """By uid, the requests of every pod when first observed."""
+        self.offers: dict[str, Amounts] = {}
+        """By name, the last allocatable amounts of every node."""
+        self.labels: dict[str, Mapping[str, str]] = {}
+        """By name, the last labels of every node."""
+        self._known: dict[tuple[tuple[str, int], ...], Amounts] = {}
+        # The identities of shared amounts.
+        self._identities: set[int] = set()
+
+    def pod_added(self, pod: Pod) -> None:
+        self.requests[pod.metadata.uid] = self._one(pod_requests(effective_spec(pod)))
+
+    def node_changed(self, node: Node) -> None:
+        self.offers[node.metadata.name] = self._one(node_allocatable(node.status))
+        self.labels[node.metadata.name] = node.metadata.labels
+
+    def _one(self, amounts: Amounts) -> Amounts:
+        if id(amounts) in self._identities:
+            return amounts
+        known = self._known.setdefault(tuple(amounts.items()), amounts)
+        self._identities.add(id(known))
+        return known
+
 
 _Moment = tuple[tuple[int, int, int], Level]
-"""What the sums of a moment are made of, once they are asked for: nodes, ready and pending pods; and the usage."""
+"""The parts of the sums at one time: nodes, ready and pending pods; and the usage."""
 
 
-class Sums(msgspec.Struct, frozen=True):
-    """What holds for the whole cluster: nodes, ready and pending pods, and by resource the share that is requested."""
+class ClusterSums(msgspec.Struct, frozen=True):
+    """Sums over the cluster: nodes, ready and pending pods, and the requested share of each resource."""
 
     nodes: int
     ready: int
@@ -36,89 +65,83 @@ class Sums(msgspec.Struct, frozen=True):
     requested: tuple[tuple[str, float], ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The sums as JSON shows them."""
-        return {
-            "nodes": self.nodes,
-            "ready": self.ready,
-            "pending": self.pending,
-            "requested": dict(self.requested),
-        }
+        return {**msgspec.structs.asdict(self), "requested": dict(self.requested)}
 
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """What was measured up to the end of a run; times in nanoseconds, `start_ns` is that of the run's start.
+    """The measurements of a run; times in nanoseconds.
 
-    `workload_of` has the workload of each pod by uid, `top_of` the topmost owner of a workload that has one, by label.
-    `sizes` are what nodes offer and pods ask for.
+    `workload_of` has the workload of each pod by uid, `top_of` the topmost owner of owned workloads, by label. `sizes`
+    are of pods and nodes, `usage` the requests of namespaces by priority and hour.
     """
 
     workloads: tuple[WorkloadReadiness, ...] = ()
     budgets: tuple[BudgetHealth, ...] = ()
     holds: tuple[Hold, ...] = ()
     nodes: tuple[NodeLife, ...] = ()
-    series: tuple[tuple[int, Sums], ...] = ()
+    series: tuple[tuple[int, ClusterSums], ...] = ()
     workload_of: dict[str, str] = field(default_factory=dict)
     top_of: dict[str, str] = field(default_factory=dict)
-    sizes: Sizes = field(default_factory=Sizes)
+    sizes: ObjectSizes = field(default_factory=ObjectSizes)
     start_ns: int = 0
     end_ns: int = 0
+    usage: tuple[UsageEntry, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """What was measured as JSON shows it."""
         return {
             "workloads": [workload.to_dict(self.start_ns) for workload in self.workloads],
             "budgets": [budget.to_dict() for budget in self.budgets],
             "holds": [held.to_dict(self.start_ns, self.end_ns) for held in self.holds],
             "series": [{"time": seconds(time - self.start_ns), **sums.to_dict()} for time, sums in self.series],
+            "usage": [used.to_dict() for used in self.usage],
         }
 
 
 class Meters:
-    """Takes in what happens in a run; times do not go back."""
+    """Measures a run; times do not decrease."""
 
     def __init__(self, start_ns: int, store: Store, backlog: Backlog) -> None:
         self._start_ns = self._now = start_ns
         self._store = store
         self._backlog = backlog
         self._backlog.join(self._take_in)
-        self._usage = Usage(start_ns)
-        self._disruptions = DisruptionCounts()
+        self._usage = RequestedUsage(start_ns)
+        self._disruptions = BudgetDisruptions()
         self._readiness = Readiness(self._usage)
         self._holds = Holds()
         self._series: Series[_Moment] = Series()
-        self._sizes = Sizes()
+        self._sizes = ObjectSizes()
 
     @property
-    def disruptions(self) -> DisruptionCounts:
-        """How often the pods of each budget were disrupted."""
+    def disruptions(self) -> BudgetDisruptions:
+        """Return the disruptions of each budget's pods."""
         self._backlog.clear()
         return self._disruptions
 
     def start(self, events: Iterable[WatchEvent]) -> None:
-        """Take in what was there before the run."""
+        """Record what existed before the run."""
         self._take_in([(event, self._now, "", "") for event in events])
         self._readiness.start()
 
     def answered(self, action: Evict, problem: Problem | None, now: int) -> None:
-        """Take in how an eviction that a component asked for ended."""
         self._backlog.clear()
         self._holds.answered(action, problem, self._store, now)
 
     def power(self, node: str, now: int, *, is_up: bool) -> None:
-        """A node's machine stops or starts."""
+        """Record that a node's machine stopped or started."""
         self._backlog.clear()
         self._pass_time(now)
         self._readiness.power(node, now, is_up=is_up)
 
-    def usage(self, now: int) -> Usage:
-        """How much of the cluster was requested up to now."""
+    def usage(self, now: int) -> RequestedUsage:
+        """Return the usage up to now."""
         self._backlog.clear()
         self._usage.pass_time(now)
         return self._usage
 
     def measures(self, now: int) -> Measures:
-        """What was measured up to now."""
+        """Return the measurements up to now."""
         self._backlog.clear()
         self._pass_time(now)
         self._sample()
@@ -128,11 +151,12 @@ class Meters:
             tuple(self._holds.holds()),
             tuple(self._readiness.nodes[name] for name in sorted(self._readiness.nodes)),
             tuple((time, self._sums_at(moment)) for time, moment in self._series.points),
-            self._readiness.workload_of_pods,
-            self._readiness.top_of_workloads,
+            self._readiness.workload_of,
+            self._readiness.tops.tops,
             self._sizes,
             self._start_ns,
             now,
+            self._usage.consumption.read(now),
         )
 
     def _take_in(self, writes: Sequence[Write]) -> None:
@@ -145,7 +169,7 @@ class Meters:
             object_, is_gone = event.stored.object, event.type == "DELETED"
             if isinstance(object_, Pod):
                 if event.type == "ADDED":
-                    self._sizes.pod_came(object_)
+                    self._sizes.pod_added(object_)
                 readiness.pod_written(object_, now, is_gone=is_gone)
                 if has_budgets:
                     disruptions.observe(event, now)
@@ -162,23 +186,23 @@ class Meters:
                 holds.observe(event, now)
 
     def _pass_time(self, now: int) -> None:
-        """Go on to a time; what is so before it has been so since the last time at which something happened."""
+        """Advance to a time; the state lasted since the previous one."""
         if now != self._now:
             self._sample()
             self._now = now
 
     def _sample(self) -> None:
-        """Take note of the sums as they are, after all that happens at this time."""
+        """Record the sums after all changes at this time."""
         usage, readiness, points = self._usage, self._readiness, self._series.points
         counts = (usage.node_count, readiness.ready, readiness.pending)
         moment = (counts, usage.level)
         if points:
             last = points[-1][1]
-            # Where no count is another, shares may still be the same: they are rounded.
+            # With equal counts, rounded shares may still be equal.
             if last[0] == counts and (last == moment or self._sums_at(last) == self._sums_at(moment)):
                 return
         self._series.put(self._now, moment)
 
-    def _sums_at(self, moment: _Moment) -> Sums:
+    def _sums_at(self, moment: _Moment) -> ClusterSums:
         (nodes, ready, pending), level = moment
-        return Sums(nodes, ready, pending, self._usage.shares_at(level))
+        return ClusterSums(nodes, ready, pending, self._usage.shares_at(level))

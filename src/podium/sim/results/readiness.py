@@ -1,7 +1,7 @@
-"""How many pods of each workload were ready when, and how many it wanted.
+"""Ready and wanted pods of each workload over time.
 
-A pod is ready whose condition says so, that neither ends nor has ended, and whose node is there, ready and not stopped.
-What holds for no time, as between a pod's end and the start of its replacement at the same instant, is not counted.
+A pod is ready if its condition says so, it neither terminates nor has ended, and its node exists, is ready and runs.
+States that last no time, such as between a pod's end and its replacement's start at one instant, do not count.
 """
 
 from __future__ import annotations
@@ -10,32 +10,32 @@ from typing import Any
 
 import msgspec
 
-from podium.api.node import Node
-from podium.api.node_health import is_ready
+from podium.api.meta import Kubernetes, OwnerReference
+from podium.api.node import Node, is_ready
 from podium.api.pod import TERMINAL_PHASES, Pod
-from podium.machines.disruption.covered_pods import is_healthy
-from podium.sim.results.series import Series
-from podium.sim.results.top_workloads import TopWorkloads
-from podium.sim.results.usage import Usage
-from podium.sim.sim_event import seconds
-from podium.store.log.watch_event import WatchEvent
+from podium.api.workloads import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
+from podium.controllers.disruption.covered_pods import is_healthy
+from podium.controllers.workloads.workload import label_of
+from podium.sim.history import seconds
+from podium.sim.results.usage import RequestedUsage, Series
+from podium.sim.run_options import pods_wanted
+from podium.store.watch_log import WatchEvent
 
 _MOST_POINTS = 200
 _DAEMONS = "DaemonSet "
 
 
 class _Points(Series[tuple[int, int]]):
-    """How many pods were ready and wanted."""
+    """Numbers of ready and wanted pods."""
 
     most: int = _MOST_POINTS
 
 
 class WorkloadReadiness(msgspec.Struct):
-    """One workload: `before` the run, `lowest` for any time in it, `ready` and `wanted` at present.
+    """One workload: `before` the run, the `lowest` number in it, and `ready` and `wanted` now.
 
-    `short_ns` is for how long it had fewer ready than it wanted; `pending_ns` how long its pods waited for nodes, added
-    up. `pods` have not ended. `was_known` is whether it was there before the run, `is_of_daemons` whether it is a
-    DaemonSet.
+    `short_ns` is how long fewer pods were ready than wanted, `pending_ns` the sum of its pods' waiting times. `pods`
+    have not ended. `was_known`: it existed before the run. `is_of_daemons`: it is a DaemonSet.
     """
 
     workload: str
@@ -54,7 +54,7 @@ class WorkloadReadiness(msgspec.Struct):
     points: Series[tuple[int, int]] = msgspec.field(default_factory=_Points)
 
     def pass_time(self, now: int) -> None:
-        """Let what is so last until now."""
+        """Extend the present state until now."""
         elapsed = now - self.since_ns
         if elapsed:
             if self.lowest:
@@ -66,7 +66,6 @@ class WorkloadReadiness(msgspec.Struct):
             self.since_ns = now
 
     def to_dict(self, start_ns: int) -> dict[str, Any]:
-        """The workload as JSON shows it."""
         return {
             "workload": self.workload,
             "wantedBefore": self.wanted_before,
@@ -85,7 +84,7 @@ class WorkloadReadiness(msgspec.Struct):
 
 
 class _Pod(msgspec.Struct):
-    """A pod that has not ended; `node` is the one that it was placed on, "" for none."""
+    """A pod that has not ended; `node` is "" until it is placed."""
 
     found: WorkloadReadiness
     node: str = ""
@@ -95,7 +94,7 @@ class _Pod(msgspec.Struct):
 
 
 class NodeLife(msgspec.Struct):
-    """A node: whether it was there before, when it came and went, and its pods that are not a DaemonSet's."""
+    """The lifetime of a node, and its pods except those of DaemonSets."""
 
     name: str
     was_there: bool
@@ -106,18 +105,19 @@ class NodeLife(msgspec.Struct):
 
 
 class Readiness:
-    """Takes in every write; what one costs hangs on the pods that it concerns.
+    """Tracks readiness; the cost of a write depends only on the pods that it affects.
 
-    `usage` is told which pods come to nodes and leave them.
+    `usage` is updated with pods that are bound or removed.
     """
 
-    def __init__(self, usage: Usage) -> None:
+    def __init__(self, usage: RequestedUsage) -> None:
         self._usage = usage
-        self._tops = TopWorkloads()
+        self.tops = TopWorkloads()
         self._found: dict[str, WorkloadReadiness] = {}
         self._pods: dict[str, _Pod] = {}
-        self._workload_of: dict[str, str] = {}
-        # The nodes that are well, those whose machine is down, and those that say that they are ready.
+        self.workload_of: dict[str, str] = {}
+        """The workload of every pod, by uid."""
+        # Nodes that are ready and up, nodes whose machine is down, and nodes that report Ready.
         self._well: set[str] = set()
         self._down: set[str] = set()
         self._ready_nodes: set[str] = set()
@@ -126,7 +126,7 @@ class Readiness:
         self.pending = 0
 
     def start(self) -> None:
-        """All that was there before the run has been taken in."""
+        """Take the present state as that before the run."""
         for found in self._found.values():
             found.before = found.lowest = found.ready
             found.wanted_before = found.wanted
@@ -135,12 +135,12 @@ class Readiness:
             life.was_there, life.pods_before = True, life.pods
 
     def pod_written(self, pod: Pod, now: int, *, is_gone: bool) -> None:
-        """A pod was written; times do not go back."""
+        """Record a write of a pod; times do not decrease."""
         uid, status = pod.metadata.uid, pod.status
         known = self._pods.get(uid)
         if known is None:
-            if uid in self._workload_of:
-                # It has ended before, and only goes now.
+            if uid in self.workload_of:
+                # It has ended before and is deleted now.
                 return
             known = self._begin(uid, pod, now)
         phase, node = status.phase, known.node
@@ -149,7 +149,7 @@ class Readiness:
             return
         if not node and pod.spec.node_name:
             node = known.node = pod.spec.node_name
-            self._usage.put_pod(pod, now)
+            self._usage.count_pod(pod, now)
             self._count_on_node(known, 1)
         known.is_healthy = phase == "Running" and is_healthy(pod)
         is_up = known.is_healthy and node in self._well
@@ -158,7 +158,6 @@ class Readiness:
             self._change(known, now, is_up, waits)
 
     def node_written(self, node: Node, now: int, *, is_gone: bool) -> None:
-        """A node was written."""
         self._usage.observe_node(node, now, is_gone=is_gone)
         name = node.metadata.name
         life = self.nodes.get(name)
@@ -177,44 +176,32 @@ class Readiness:
         self._judge_node(name, now)
 
     def written(self, event: WatchEvent, now: int) -> None:
-        """Something else was written, such as a workload."""
-        top = self._tops.observe(event)
+        """Record a write of another object, such as a workload."""
+        top = self.tops.observe(event)
         if top is not None:
             found = self._of(top, now)
-            found.wanted = self._tops.wanted(top) or 0
+            found.wanted = self.tops.wanted(top) or 0
             found.points.put(now, (found.ready, found.wanted))
 
     def power(self, node: str, now: int, *, is_up: bool) -> None:
-        """A node's machine stops or starts, which the API need not know yet."""
+        """Record that a node's machine stopped or started, before the API shows it."""
         (self._down.discard if is_up else self._down.add)(node)
         self._judge_node(node, now)
 
-    @property
-    def workload_of_pods(self) -> dict[str, str]:
-        """By uid, the label of the workload of each pod that was ever there."""
-        return self._workload_of
-
-    @property
-    def top_of_workloads(self) -> dict[str, str]:
-        """By label, the topmost owner of each workload that another owns."""
-        return self._tops.tops
-
     def workloads(self, now: int) -> list[WorkloadReadiness]:
-        """What is known of each workload up to now, by label."""
+        """Return all workloads up to now, by label."""
         for found in self._found.values():
             found.pass_time(now)
         return [self._found[label] for label in sorted(self._found)]
 
-    # What follows from it
-
     def _begin(self, uid: str, pod: Pod, now: int) -> _Pod:
-        """A pod comes. Of a workload of which nothing but pods is known they are what it wants."""
-        label = self._tops.of(pod)
+        """Record a new pod. An unknown workload wants as many pods as it has had."""
+        label = self.tops.of(pod)
         found = self._of(label, now)
         known = self._pods[uid] = _Pod(found)
-        self._workload_of[uid] = label
+        self.workload_of[uid] = label
         found.pods += 1
-        if not self._tops.asks(label):
+        if not self.tops.asks(label):
             found.wanted = max(found.wanted, found.pods)
             found.points.put(now, (found.ready, found.wanted))
         return known
@@ -223,11 +210,11 @@ class Readiness:
         self._change(known, now, False, False)
         del self._pods[uid]
         if known.node:
-            self._usage.remove_pod(uid, known.node, now)
+            self._usage.drop_pod(uid, known.node, now)
             self._count_on_node(known, -1)
         found = known.found
         found.pods -= 1
-        if has_succeeded and not self._tops.asks(found.workload):
+        if has_succeeded and not self.tops.asks(found.workload):
             found.wanted -= 1
             found.points.put(now, (found.ready, found.wanted))
 
@@ -243,7 +230,7 @@ class Readiness:
                 self._change(known, now, is_up, known.is_pending)
 
     def _change(self, known: _Pod, now: int, is_up: bool, waits: bool) -> None:
-        """A pod is ready or waits for a node, and was or did not before, or the other way round."""
+        """Update whether a pod is ready, and whether it is pending."""
         found = known.found
         if found.since_ns != now:
             found.pass_time(now)
@@ -270,3 +257,80 @@ class Readiness:
         life = self.nodes.get(known.node)
         if life is not None and not known.found.is_of_daemons:
             life.pods += number
+
+
+_ASKING = (DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet)
+# Static pods are controlled by their node.
+_NODE = "Node"
+
+
+class TopWorkloads:
+    """The topmost owners of workloads; owners are written before what they own."""
+
+    def __init__(self) -> None:
+        self.tops: dict[str, str] = {}
+        """By label, such as `ReplicaSet default/web-1`, the label of the topmost known owner."""
+        # By topmost owner, the pods that each workload below it wants; if the owner wants pods itself, only these.
+        self._asked: dict[str, dict[str, int]] = {}
+
+    def observe(self, event: WatchEvent) -> str | None:
+        """Record a write; return the label of the workload whose wanted pods may have changed, None for no workload."""
+        object_ = event.stored.object
+        label = label_of(object_)
+        controller = object_.metadata.controller if object_.metadata.owner_references else None
+        is_asking = isinstance(object_, _ASKING)
+        if not is_asking and controller is None:
+            return None
+        top = label if controller is None else self._top(object_.metadata.namespace, controller)
+        if not is_asking:
+            return None
+        if event.type == "DELETED":
+            self.tops.pop(label, None)
+        elif top != label:
+            self.tops[label] = top
+        if top != label and top in self._asked.get(top, ()):
+            # The numbers of a Deployment's ReplicaSets do not count.
+            return None
+        asked = self._asked.setdefault(top, {})
+        if event.type == "DELETED":
+            # An empty entry remembers that it wanted pods.
+            asked.pop(label, None)
+        else:
+            asked[label] = _wanted(object_, event)
+        return top
+
+    def of(self, pod: Pod) -> str:
+        controller = pod.metadata.controller if pod.metadata.owner_references else None
+        if controller is None or controller.kind == _NODE:
+            return f"Pod {pod.key}"
+        return self._top(pod.metadata.namespace, controller)
+
+    def asks(self, top: str) -> bool:
+        """Return whether it is known how many pods a workload wants."""
+        return top in self._asked
+
+    def wanted(self, top: str) -> int | None:
+        """Return how many pods a workload wants, None if unknown."""
+        asked = self._asked.get(top)
+        return None if asked is None else sum(asked.values())
+
+    def _top(self, namespace: str, controller: OwnerReference) -> str:
+        label = f"{controller.kind} {namespace}/{controller.name}"
+        return self.tops.get(label, label)
+
+
+def _wanted(object_: Kubernetes, event: WatchEvent) -> int:
+    status = event.stored.raw.get("status", {})
+    if isinstance(object_, DaemonSet):
+        return int(status.get("desiredNumberScheduled", 0))
+    if isinstance(object_, Job):
+        ended = any(
+            condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True"
+            for condition in status.get("conditions", ())
+        )
+        if ended or object_.spec.suspend:
+            return 0
+        completions, parallelism = object_.spec.completions, object_.spec.parallelism
+        left = parallelism if completions is None else max(completions - status.get("succeeded", 0), 0)
+        return min(parallelism, left)
+    return pods_wanted(object_)

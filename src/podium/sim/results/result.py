@@ -1,70 +1,179 @@
-"""What came of a simulation."""
+"""The result of a simulation."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from podium.api.basis import Caveat
 from podium.api.meta import Kubernetes
+from podium.api.node import Node, is_ready
 from podium.api.pod import Pod
+from podium.api.resize import effective_spec
+from podium.api.resource_requests import pod_requests
+from podium.api.workloads import DaemonSet, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.cluster.pods import PREEMPTED
-from podium.machines.disruption.drain import DrainReport
-from podium.machines.ledger.disruption import Disruption
+from podium.controllers.disruption.drain import DrainReport
+from podium.controllers.ledger.consumption import Consumption
+from podium.controllers.ledger.disruption import Disruption
+from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace
+from podium.controllers.scheduling.scheduler import Scheduler
+from podium.controllers.workloads.workload import label_of
+from podium.controllers.workloads.workload_controller import FAILED_CREATE
+from podium.plugins.gang_scheduling import TOO_FEW
+from podium.sim.history import EventHistory, PodTimeline, SimEvent, seconds
 from podium.sim.placement_log import PlacementGrounds
-from podium.sim.pod_story import PodStory
 from podium.sim.results.disruption_state import DISRUPTION_KINDS, DisruptionState, disruption_state
-from podium.sim.results.final_nodes import FinalNode, final_nodes
-from podium.sim.results.held import held_pods
 from podium.sim.results.measures import Measures
-from podium.sim.results.pod_states import POD_STATES, NodeStates, PodState
-from podium.sim.results.shortfalls import shortfalls
-from podium.sim.results.waits import spread
-from podium.sim.sim_event import SimEvent, seconds
+from podium.sim.run_options import pods_wanted
 from podium.sim.simulation import Simulation
+from podium.store.store import Store
+from podium.store.stored import Stored
 
 if TYPE_CHECKING:
-    from podium.sim.recording.comparison import Comparison
+    from podium.sim.recording.comparison import RecordingComparison
+
+
+@dataclass(frozen=True, slots=True)
+class FinalNode:
+    """A node at the end: `marks` (down, not ready, cordoned, gone), its pods, and their requests.
+
+    `pods_before` and `pods` exclude DaemonSets; cpu is in milli, others in units. `added_seconds` is None for an
+    initial node, `gone_seconds` for one that still exists.
+    """
+
+    name: str
+    marks: tuple[str, ...]
+    pods_before: int
+    pods: int
+    added_seconds: int | float | None
+    gone_seconds: int | float | None
+    requested: dict[str, int]
+
+    @property
+    def was_emptied(self) -> bool:
+        """Return whether all pods left it."""
+        return bool(self.pods_before) and not self.pods and self.gone_seconds is None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "node": self.name,
+            "marks": list(self.marks),
+            "podsBefore": self.pods_before,
+            "pods": self.pods,
+            "addedAt": self.added_seconds,
+            "goneAt": self.gone_seconds,
+            "requested": self.requested,
+        }
+
+
+def final_nodes(store: Store, measures: Measures, is_down: Callable[[str], bool]) -> tuple[FinalNode, ...]:
+    """Return all nodes, by name."""
+    states = NodeStates(store, is_down)
+    requested: dict[str, dict[str, int]] = {}
+    for stored in store.objects("Pod"):
+        pod = stored.object
+        if isinstance(pod, Pod) and pod.spec.node_name and not pod.is_terminal:
+            sums = requested.setdefault(pod.spec.node_name, {})
+            for name, amount in pod_requests(effective_spec(pod)).items():
+                sums[name] = sums.get(name, 0) + amount
+    return tuple(
+        FinalNode(
+            life.name,
+            states.marks(life.name),
+            life.pods_before,
+            life.pods,
+            None if life.was_there else seconds(life.added_ns - measures.start_ns),
+            None if life.gone_ns is None else seconds(life.gone_ns - measures.start_ns),
+            dict(sorted(requested.get(life.name, {}).items())),
+        )
+        for life in measures.nodes
+    )
+
+
+PodState = Literal[
+    "ready", "running", "starting", "pending", "lost", "terminating", "succeeded", "failed", "terminated"
+]
+"""The state of a pod.
+
+`ready`: running and ready. `running`: running but not ready. `starting`: bound, not running yet. `pending`: without a
+node. `lost`: its node is down, not ready or gone, so that its state is unknown. `terminating`: being deleted.
+`succeeded`, `failed`: has ended. `terminated`: was deleted before it ended."""
+
+POD_STATES: tuple[PodState, ...] = get_args(PodState)
+
+
+class NodeStates:
+    """The present states of nodes. ``is_down`` returns whether a node's machine has stopped."""
+
+    def __init__(self, store: Store, is_down: Callable[[str], bool]) -> None:
+        self._is_down = is_down
+        self._nodes: Mapping[str, Node] = {
+            stored.key: stored.object for stored in store.objects("Node") if isinstance(stored.object, Node)
+        }
+
+    def marks(self, node: str) -> tuple[str, ...]:
+        """Return what is unusual about a node: gone, down, not ready, cordoned."""
+        found = self._nodes.get(node)
+        if found is None:
+            return ("gone",)
+        unwell = "down" if self._is_down(node) else "" if is_ready(found) else "not ready"
+        return tuple(mark for mark in (unwell, "cordoned" if found.spec.unschedulable else "") if mark)
+
+    def state_of(self, pod: Pod) -> PodState:
+        if pod.is_terminal:
+            return "succeeded" if pod.status.phase == "Succeeded" else "failed"
+        if pod.is_terminating:
+            return "terminating"
+        name = pod.spec.node_name
+        if not name:
+            return "pending"
+        node = self._nodes.get(name)
+        if node is None or self._is_down(name) or not is_ready(node):
+            return "lost"
+        if pod.status.phase != "Running":
+            return "starting"
+        ready = pod.status.condition("Ready")
+        return "ready" if ready is not None and ready.status == "True" else "running"
 
 
 SCHEMA_VERSION = 1
-"""The version of the JSON of results: it grows when a key changes its meaning or goes, not when one is added."""
+"""The version of the result's JSON; it increases when a key changes its meaning or is removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The events in their order, the pods by key and creation, those that are gone included, and the sums.
+    """The events in order, all pods by key and creation (deleted ones included), and the sums.
 
-    `rests_on` says what the run could not know or did not do.
-
-    `pods` entries have `pod, uid, workload, priority, phase, state, node, nominatedNode, createdAt, scheduledAt,
-    startedAt, endedAt, disruption, evictedBy`: the times in seconds from the start (negative before it), null where it
-    has not happened or is not known. `measures` is what was measured on the way, `nodes` how nodes were at the end.
-    `disruptions` tells of budgets, caps, quotas and avoid lists at the end; JSON leaves it out where there are none.
-    `held` says of pods, by key, why they are held before any attempt at them; JSON leaves it out where there are none.
-    `ledger` has a record of each disruption, in their order; JSON leaves it out where there was none.
-    `placements` say why pods are where they are, by uid, as far as that was asked for, and `placements_left_out` counts
-    attempts of which nothing was taken down; neither is in JSON.
-    `recorded` holds a run of what was recorded against what happened there; None, and left out, for all others.
+    `caveats` are the caveats. `pods` entries have `pod, uid, workload, priority, phase, state, node, nominatedNode,
+    createdAt, scheduledAt, startedAt, endedAt, disruption, evictedBy`: times in seconds from the start (negative before
+    it), null if it has not happened or is unknown. `nodes` and `disruptions` (budgets, caps, quotas, avoid lists) are
+    as of the end. `held` says why pods are held before any attempt, by key. `ledger` has a record of each disruption,
+    in order. JSON omits the last three if empty. `placements` say why pods are where they are, by uid, if requested;
+    `placements_left_out` counts attempts without; neither is in JSON. `latency_ns` is how long requests took
+    (`podium.sim.latencies`), drawn around that if `draws_latencies`. `recorded` compares a recording with its
+    simulation.
     """
 
     events: list[SimEvent]
     pods: list[dict[str, Any]]
     summary: dict[str, Any]
-    rests_on: tuple[Caveat, ...] = ()
+    caveats: tuple[Caveat, ...] = ()
     disruptions: DisruptionState = field(default_factory=DisruptionState)
-    recorded: Comparison | None = None
+    recorded: RecordingComparison | None = None
     measures: Measures = field(default_factory=Measures)
     nodes: tuple[FinalNode, ...] = ()
     held: Mapping[str, str] = field(default_factory=dict)
     ledger: tuple[Disruption, ...] = ()
     placements: Mapping[str, PlacementGrounds] = field(default_factory=dict)
     placements_left_out: int = 0
+    latency_ns: int = 0
+    draws_latencies: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON shows it."""
         found: dict[str, Any] = {
             "schemaVersion": SCHEMA_VERSION,
             "events": [event.to_dict() for event in self.events],
@@ -72,6 +181,7 @@ class Result:
             "summary": self.summary,
             "nodes": [node.to_dict() for node in self.nodes],
             **self.measures.to_dict(),
+            "latencies": {"seconds": seconds(self.latency_ns), "drawn": self.draws_latencies},
         }
         if self.disruptions:
             found["disruptions"] = self.disruptions.to_dict()
@@ -81,85 +191,91 @@ class Result:
             found["ledger"] = [record.to_dict() for record in self.ledger]
         if self.recorded is not None:
             found["recorded"] = self.recorded.to_dict()
-        return found | {"restsOn": [caveat.to_dict() for caveat in self.rests_on]}
+        return found | {"caveats": [caveat.to_dict() for caveat in self.caveats]}
 
 
-def result_of(simulation: Simulation, rests_on: tuple[Caveat, ...] = (), recorded: Comparison | None = None) -> Result:
-    """The result of a simulation as far as it has come, what it rests on, and what it is held against."""
-    stories = list(simulation.history.stories.values())
-    in_order = sorted(enumerate(stories), key=lambda item: (item[1].pod, item[0]))
-    states = _states(simulation, stories)
+def result_of(
+    simulation: Simulation, caveats: tuple[Caveat, ...] = (), recorded: RecordingComparison | None = None
+) -> Result:
+    """Return the result of a simulation so far, with caveats and a comparison."""
+    timelines = list(simulation.history.timelines.values())
+    in_order = sorted(enumerate(timelines), key=lambda item: (item[1].pod, item[0]))
+    states = _states(simulation, timelines)
     measures = simulation.meters.measures(simulation.now)
     return Result(
         events=simulation.history.events,
-        pods=[_pod(story, states[story.uid], measures) for _, story in in_order],
-        summary=_summary(simulation, stories, Counter(states.values())),
-        rests_on=rests_on,
+        pods=[_pod(timeline, states[timeline.uid], measures) for _, timeline in in_order],
+        summary=_summary(simulation, timelines, Counter(states.values())),
+        caveats=caveats,
         disruptions=disruption_state(_objects(simulation), simulation.now, simulation.meters.disruptions),
         recorded=recorded,
         measures=measures,
         nodes=final_nodes(simulation.store, measures, simulation.control_plane.is_down),
         held=held_pods(simulation),
-        ledger=tuple(simulation.account.records),
+        ledger=tuple(simulation.history.disruptions.values()),
         placements={} if simulation.placements is None else simulation.placements.found,
+        latency_ns=simulation.settings.latency_ns,
+        draws_latencies=simulation.settings.latency_ns > 0 and simulation.settings.latency_seed is not None,
         placements_left_out=0 if simulation.placements is None else simulation.placements.left_out,
     )
 
 
 def _objects(simulation: Simulation) -> Iterator[Kubernetes]:
-    """What is there at the end that has to do with disruptions."""
+    """Yield the objects that determine the disruption state."""
     for kind in DISRUPTION_KINDS:
         yield from (stored.object for stored in simulation.store.objects(kind))
 
 
-def _states(simulation: Simulation, stories: list[PodStory]) -> dict[str, PodState]:
-    """What each pod is doing, by uid; of one that is gone, how it ended."""
+def _states(simulation: Simulation, timelines: list[PodTimeline]) -> dict[str, PodState]:
+    """Return the state of each pod by uid; for deleted ones how they ended."""
     nodes = NodeStates(simulation.store, simulation.control_plane.is_down)
     ends: dict[str, PodState] = {"Succeeded": "succeeded", "Failed": "failed"}
-    states = {story.uid: ends.get(story.phase, "terminated") for story in stories}
+    states = {timeline.uid: ends.get(timeline.phase, "terminated") for timeline in timelines}
     for stored in simulation.store.objects("Pod"):
         if isinstance(stored.object, Pod):
             states[stored.uid] = nodes.state_of(stored.object)
     return states
 
 
-def _pod(story: PodStory, state: PodState, measures: Measures) -> dict[str, Any]:
+def _pod(timeline: PodTimeline, state: PodState, measures: Measures) -> dict[str, Any]:
     start_ns = measures.start_ns
-    scheduled_ns, started_ns, ended_ns = story.scheduled_ns, story.started_ns, story.ended_ns
+    scheduled_ns, started_ns, ended_ns = timeline.scheduled_ns, timeline.started_ns, timeline.ended_ns
     return {
-        "pod": story.pod,
-        "uid": story.uid,
-        "workload": measures.workload_of[story.uid],
-        "priority": story.priority,
-        "phase": story.phase,
+        "pod": timeline.pod,
+        "uid": timeline.uid,
+        "workload": measures.workload_of[timeline.uid],
+        "priority": timeline.priority,
+        "phase": timeline.phase,
         "state": state,
-        "node": story.node or None,
-        "nominatedNode": story.nominated_node or None,
-        "createdAt": seconds(story.created_ns - start_ns),
+        "node": timeline.node or None,
+        "nominatedNode": timeline.nominated_node or None,
+        "createdAt": seconds(timeline.created_ns - start_ns),
         "scheduledAt": None if scheduled_ns is None else seconds(scheduled_ns - start_ns),
         "startedAt": None if started_ns is None else seconds(started_ns - start_ns),
         "endedAt": None if ended_ns is None else seconds(ended_ns - start_ns),
-        "disruption": story.disruption or None,
-        "evictedBy": story.evicted_by or None,
+        "disruption": timeline.disruption or None,
+        "evictedBy": timeline.evicted_by or None,
     }
 
 
-def _summary(simulation: Simulation, stories: list[PodStory], states: Counter[PodState]) -> dict[str, Any]:
+def _summary(simulation: Simulation, timelines: list[PodTimeline], states: Counter[PodState]) -> dict[str, Any]:
     failed_attempts = sum([event.count for event in simulation.history.events if event.reason == "FailedScheduling"])
     usage = simulation.meters.usage(simulation.now)
-    disruptions = Counter([story.disruption for story in stories if story.disruption])
+    disruptions = Counter([timeline.disruption for timeline in timelines if timeline.disruption])
     return {
         "end": seconds(simulation.elapsed_ns),
         "pods": {
-            "total": len(stories),
+            "total": len(timelines),
             **{state: states[state] for state in POD_STATES},
         },
         "preempted": disruptions[PREEMPTED],
         "disruptions": dict(sorted(disruptions.items())),
-        "evictedBy": dict(sorted(Counter([story.evicted_by for story in stories if story.evicted_by]).items())),
-        "bindings": sum([story.bound_in_run for story in stories]),
+        "evictedBy": dict(
+            sorted(Counter([timeline.evicted_by for timeline in timelines if timeline.evicted_by]).items())
+        ),
+        "bindings": sum([timeline.bound_in_run for timeline in timelines]),
         "attempts": simulation.bind_attempts + failed_attempts,
-        "waiting": _waiting(stories, simulation.settings.start_ns),
+        "waiting": _waiting(timelines, simulation.settings.start_ns),
         "use": usage.shares(),
         "nodeHours": usage.node_hours,
         "short": [asdict(shortfall) for shortfall in shortfalls(simulation.store, simulation.history)],
@@ -168,17 +284,128 @@ def _summary(simulation: Simulation, stories: list[PodStory], states: Counter[Po
 
 
 def _drain(report: DrainReport) -> dict[str, Any]:
-    """How far a drain came: `state` is running, blocked, drained, refused, timed-out or withdrawn."""
+    """Return a drain's progress; `state` is running, blocked, drained, refused, timed-out or withdrawn."""
     pods = [
         {"pod": pod.pod, "state": pod.state, "reason": pod.reason or None, "tries": pod.tries} for pod in report.pods
     ]
     return {"node": report.node, "state": report.state, "message": report.message or None, "pods": pods}
 
 
-def _waiting(stories: list[PodStory], start_ns: int) -> list[dict[str, Any]]:
-    """How long the pods bound in the run had waited since their creation or the start, highest priority first."""
+def _waiting(timelines: list[PodTimeline], start_ns: int) -> list[dict[str, Any]]:
+    """Return the waiting times of pods bound in the run, since creation or the start, highest priority first."""
     times: dict[int, list[int]] = {}
-    for story in stories:
-        if story.bound_in_run and story.scheduled_ns is not None:
-            times.setdefault(story.priority, []).append(story.scheduled_ns - max(story.created_ns, start_ns))
+    for timeline in timelines:
+        if timeline.bound_in_run and timeline.scheduled_ns is not None:
+            times.setdefault(timeline.priority, []).append(timeline.scheduled_ns - max(timeline.created_ns, start_ns))
     return [{"priority": priority, **spread(sorted(times[priority]))} for priority in sorted(times, reverse=True)]
+
+
+def held_pods(simulation: Simulation) -> dict[str, str]:
+    """Return why pods are held before any attempt, by key: gates, or their group.
+
+    Neither conditions nor Events show all of these.
+    """
+    found: dict[str, str] = {}
+    for component in simulation.components:
+        if isinstance(component.machine, Scheduler):
+            for queued in component.machine.queue:
+                if queued.place is QueuePlace.GATED:
+                    found[queued.record.key] = _held_reason(component.machine, queued)
+    return dict(sorted(found.items()))
+
+
+def _held_reason(scheduler: Scheduler, queued: QueuedPod) -> str:
+    groups = scheduler.cluster.pod_groups
+    group = groups.of(queued.record)
+    if group is None or queued.message != TOO_FEW:
+        return queued.message
+    return f"{queued.message}: {groups.live(group.key):,} of {group.min_count:,} of {group.key} are there"
+
+
+def spread(times: list[int]) -> dict[str, Any]:
+    """Return count, mean, and percentiles (nearest rank) in seconds; `times` are sorted nanoseconds, not empty."""
+    count = len(times)
+    return {
+        "count": count,
+        "mean": seconds(round(sum(times) / count)),
+        "p50": seconds(_percentile(times, 50)),
+        "p95": seconds(_percentile(times, 95)),
+        "max": seconds(times[-1]),
+    }
+
+
+def _percentile(times: list[int], percent: int) -> int:
+    return times[-(-len(times) * percent // 100) - 1]
+
+
+R = TypeVar("R", bound=Result)
+
+_HOUR = 3600 * 10**9
+
+
+def kept(result: R) -> R:
+    """Return a copy of a result that stays as it is when the simulation goes on."""
+    measures, placements = deepcopy(result.measures), dict(result.placements)
+    return replace(result, events=list(result.events), measures=measures, placements=placements)
+
+
+def lasting(result: R, consumption: Consumption, end_ns: int) -> R:
+    """Return the result of a run in which nothing changes after its start, up to ``end_ns``.
+
+    Modifies `result`, which must be a `kept` one; `consumption` is the requests at the start.
+    """
+    measures = result.measures
+    for workload in measures.workloads:
+        workload.pass_time(end_ns)
+    for budget in measures.budgets:
+        budget.pass_time(end_ns)
+    measures = replace(measures, end_ns=end_ns, usage=consumption.read(end_ns))
+    lasted_ns = end_ns - measures.start_ns
+    nodes = measures.series[-1][1].nodes
+    summary = {**result.summary, "end": seconds(lasted_ns), "nodeHours": round(nodes * lasted_ns / _HOUR, 6)}
+    return replace(result, summary=summary, measures=measures)
+
+
+_KINDS = (DaemonSet, Job, ReplicaSet, ReplicationController, StatefulSet)
+_FORBIDDEN = " is forbidden: "
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """A workload, such as `ReplicaSet default/web`, its wanted and existing pods, and why it gets no more."""
+
+    workload: str
+    wants: int
+    has: int
+    reason: str
+
+
+def shortfalls(store: Store, history: EventHistory) -> list[Shortfall]:
+    """Return the workloads that lack pods at the end because some were refused, by name."""
+    reasons = {event.by: event.message for event in history.events if event.reason == FAILED_CREATE}
+    if not reasons:
+        return []
+    found = []
+    for stored in (found for kind in _KINDS for found in store.objects(kind.__name__)):
+        label = label_of(stored.object)
+        wants, has = _counts(stored)
+        if label in reasons and has < wants:
+            found.append(Shortfall(label, wants, has, _refusal_reason(reasons[label])))
+    return sorted(found, key=lambda shortfall: shortfall.workload)
+
+
+def _counts(stored: Stored) -> tuple[int, int]:
+    """Return how many pods a workload wants and has."""
+    status = stored.raw.get("status", {})
+    if isinstance(stored.object, DaemonSet):
+        return status.get("desiredNumberScheduled", 0), status.get("currentNumberScheduled", 0)
+    if isinstance(stored.object, Job):
+        left = pods_wanted(stored.object) - (status.get("succeeded", 0) if stored.object.spec.completions else 0)
+        return max(0, left), status.get("active", 0)
+    return pods_wanted(stored.object), status.get("replicas", 0)
+
+
+def _refusal_reason(message: str) -> str:
+    """Return the reason in a message, without the generated name of the refused pod."""
+    before, found, reason = message.partition(_FORBIDDEN)
+    return reason if found else before

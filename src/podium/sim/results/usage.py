@@ -1,100 +1,248 @@
-"""How much of the cluster is requested, over time."""
+"""The requested share of the cluster over time, and the disruptions of budgets."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Generic, Literal, TypeVar
 
+import msgspec
+
+from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
+from podium.api.policy import PodDisruptionBudget
+from podium.api.quantity import PODS
 from podium.api.resize import effective_spec
 from podium.api.resource_requests import node_allocatable, pod_requests
-from podium.api.resources import PODS
-from podium.sim.results.holdings import Holdings
+from podium.api.selectors import LabelSelector, compile_label_selector
+from podium.controllers.disruption.covered_pods import is_healthy
+from podium.controllers.indexes import SelectorIndex
+from podium.controllers.ledger.consumption import Consumption
+from podium.store.watch_log import WatchEvent
 
 _HOUR = 3600 * 10**9
 
 Level = tuple[tuple[tuple[str, int], ...], tuple[int, ...]]
-"""What is offered of each resource, by name, and how much is held of each, in the order in which they were first held.
+"""Offered amounts of each resource by name, and held amounts in the order of first use.
 
-Equal levels are equal shares; the shares of others may still be.
-"""
+Equal levels have equal shares; different ones may have them, too."""
 
 
-class Usage:
-    """Sums up, for each resource, what nodes offer and what the pods bound to them request, second by second.
+def _share(amount: int, total: int) -> float:
+    return round(amount / total, 6) if total else 0.0
 
-    A pod counts from its binding to its removal or end.
+
+Value = TypeVar("Value")
+
+MOST_POINTS = 500
+"""The number of points of a series; longer ones drop every second point, except the last."""
+
+
+class Series(msgspec.Struct, Generic[Value]):
+    """A value over time, in nanoseconds: its changes, of one instant the last.
+
+    `points` are by time, about `most` at most, and at least `apart_ns` apart since there were too many.
+    """
+
+    most: int = MOST_POINTS
+    points: list[tuple[int, Value]] = []
+    apart_ns: int = 0
+
+    def put(self, now: int, value: Value) -> None:
+        """Record the value from now on; times do not decrease."""
+        points = self.points
+        if points:
+            since, last = points[-1]
+            if last == value:
+                return
+            if since == now or (self.apart_ns and now - points[-2][0] < self.apart_ns):
+                points[-1] = (now, value)
+                return
+        points.append((now, value))
+        if len(points) > self.most:
+            self.points = [point for place, point in enumerate(points) if place % 2 == 0 or place == len(points) - 1]
+            self.apart_ns = max(2 * self.apart_ns, (now - points[0][0]) // self.most)
+
+
+Amounts = Mapping[str, int]
+"""Amounts by resource: cpu in milli, others in units."""
+
+_DatedAmounts = tuple[Amounts, int]
+"""Amounts, and since when they count."""
+
+
+class AmountIntegral:
+    """Present amounts by resource, and their integral over time."""
+
+    __slots__ = ("_removed", "amounts")
+
+    def __init__(self) -> None:
+        self.amounts: dict[str, int] = {}
+        # By resource, the sum of removed amounts times their durations.
+        self._removed: dict[str, int] = {}
+
+    def add(self, amounts: Amounts) -> None:
+        total = self.amounts
+        for name, amount in amounts.items():
+            if name in total:
+                total[name] += amount
+            else:
+                total[name], self._removed[name] = amount, 0
+
+    def remove(self, amounts: Amounts, lasted: int) -> None:
+        """Remove amounts after a duration."""
+        total, gone = self.amounts, self._removed
+        for name, amount in amounts.items():
+            total[name] -= amount
+            gone[name] += amount * lasted
+
+    def over_time(self, present: Iterable[_DatedAmounts], now: int) -> dict[str, int]:
+        """Return the integral up to `now`; ``present`` amounts still count."""
+        sums = dict(self._removed)
+        for amounts, since in present:
+            for name, amount in amounts.items():
+                sums[name] += amount * (now - since)
+        return sums
+
+
+class Holdings:
+    """The amounts that nodes offer and pods hold, with totals. Pods may exceed their node and be on unknown nodes.
+
+    `now` is in any unit; times do not decrease.
+    """
+
+    def __init__(self) -> None:
+        self._allocatable: dict[str, _DatedAmounts] = {}
+        # By node and pod uid, the held amounts.
+        self._on: dict[str, dict[str, _DatedAmounts]] = {}
+        self.allocatable = AmountIntegral()
+        self.held = AmountIntegral()
+
+    @property
+    def node_count(self) -> int:
+        return len(self._allocatable)
+
+    def pods_on(self, name: str) -> Collection[str]:
+        return self._on.get(name, ())
+
+    def offered_over_time(self, now: int) -> dict[str, int]:
+        """Return the integral of offered amounts up to `now`, by resource."""
+        return self.allocatable.over_time(self._allocatable.values(), now)
+
+    def held_over_time(self, now: int) -> dict[str, int]:
+        """Return the integral of amounts held on known nodes up to `now`, by resource."""
+        known = (pods.values() for name, pods in self._on.items() if name in self._allocatable)
+        return self.held.over_time(chain.from_iterable(known), now)
+
+    def put_node(self, name: str, allocatable: Amounts, now: int = 0) -> None:
+        before = self._allocatable.get(name)
+        if before is not None:
+            self.allocatable.remove(before[0], now - before[1])
+        else:
+            pods = self._on.get(name, {})
+            for uid, (amounts, _) in pods.items():
+                pods[uid] = (amounts, now)
+                self.held.add(amounts)
+        self._allocatable[name] = (allocatable, now)
+        self.allocatable.add(allocatable)
+
+    def remove_node(self, name: str, now: int = 0) -> None:
+        """Remove a node from the totals; its pods stay registered on it."""
+        amounts, since = self._allocatable.pop(name)
+        self.allocatable.remove(amounts, now - since)
+        for amounts, since in self._on.get(name, {}).values():
+            self.held.remove(amounts, now - since)
+
+    def put_pod(self, uid: str, node_name: str, amounts: Amounts, now: int = 0) -> None:
+        """Add a pod to a node. Raises ValueError if it is there already."""
+        pods = self._on.get(node_name)
+        if pods is None:
+            pods = self._on[node_name] = {}
+        elif uid in pods:
+            raise ValueError(f"pod {uid} is booked already")
+        pods[uid] = (amounts, now)
+        if node_name in self._allocatable:
+            self.held.add(amounts)
+
+    def remove_pod(self, uid: str, node_name: str, now: int = 0) -> None:
+        pods = self._on[node_name]
+        amounts, since = pods.pop(uid)
+        if not pods:
+            del self._on[node_name]
+        if node_name in self._allocatable:
+            self.held.remove(amounts, now - since)
+
+
+class RequestedUsage(Holdings):
+    """Integrates, for each resource, what nodes offer and what bound pods request.
+
+    A pod counts from its binding to its end or removal.
     """
 
     def __init__(self, start_ns: int) -> None:
-        self._holdings = Holdings()
-        self._held = self._holdings.held.amounts
+        super().__init__()
+        self.consumption = Consumption(start_ns)
+        """The requests of namespaces by priority and hour."""
         self._start_ns = self._until_ns = start_ns
-        self.node_count = 0
-        """How many nodes there are."""
-        # Times from the start, one for each node that came, less one for each that went.
+        # The sum of the nodes' arrival times minus their removal times, from the start.
         self._nodes_came_ns = 0
-        # What is offered of each resource, by name; None until somebody asks for it after a node has changed.
+        # The offered amounts by resource; None after a node changed.
         self._totals: tuple[tuple[str, int], ...] | None = None
 
     @property
     def node_hours(self) -> float:
-        """How long there were nodes, each counted by itself, in hours."""
+        """Return the sum of the nodes' times, in hours."""
         elapsed_ns = self._until_ns - self._start_ns
         return round((self.node_count * elapsed_ns - self._nodes_came_ns) / _HOUR, 6)
 
     @property
     def level(self) -> Level:
-        """How much is offered and requested just so."""
+        """Return the present offered and requested amounts."""
         if self._totals is None:
-            offered = self._holdings.allocatable.amounts
+            offered = self.allocatable.amounts
             self._totals = tuple([(name, offered[name]) for name in sorted(offered) if offered[name] and name != PODS])
-        return self._totals, tuple(self._held.values())
+        return self._totals, tuple(self.held.amounts.values())
 
     def shares_at(self, level: Level) -> tuple[tuple[str, float], ...]:
-        """For each resource that nodes offered then, by name: the share that was requested."""
+        """Return the requested share of each offered resource, by name."""
         totals, amounts = level
-        held = dict(zip(self._held, amounts, strict=False))
+        held = dict(zip(self.held.amounts, amounts, strict=False))
         return tuple([(name, round(held.get(name, 0) / total, 6)) for name, total in totals])
 
-    def requested_shares(self) -> tuple[tuple[str, float], ...]:
-        """For each resource that nodes offer, by name: the share that is requested just so."""
-        return self.shares_at(self.level)
-
-    def pods_on(self, node: str) -> Collection[str]:
-        """The uids of the pods that count on a node."""
-        return self._holdings.pods_on(node)
-
-    def put_pod(self, pod: Pod, now: int) -> None:
-        """A pod counts from now on; times do not go back."""
+    def count_pod(self, pod: Pod, now: int) -> None:
+        """Count a pod from now on; times do not decrease."""
         requests = pod_requests(effective_spec(pod))
-        self._holdings.put_pod(pod.metadata.uid, pod.spec.node_name, requests, now - self._start_ns)
+        self.put_pod(pod.metadata.uid, pod.spec.node_name, requests, now - self._start_ns)
+        self.consumption.changed(pod, now)
 
-    def remove_pod(self, uid: str, node: str, now: int) -> None:
-        """A pod that counts on a node does so no longer."""
-        self._holdings.remove_pod(uid, node, now - self._start_ns)
+    def drop_pod(self, uid: str, node: str, now: int) -> None:
+        """Stop counting a pod."""
+        self.remove_pod(uid, node, now - self._start_ns)
+        self.consumption.remove(uid, now)
 
     def observe_node(self, node: Node, now: int, *, is_gone: bool) -> None:
-        """A node has come, has changed or is gone."""
+        """Record that a node was added, changed or removed."""
         elapsed_ns, before = now - self._start_ns, self.node_count
         self._totals = None
         if is_gone:
-            self._holdings.remove_node(node.metadata.name, elapsed_ns)
+            self.remove_node(node.metadata.name, elapsed_ns)
         else:
-            self._holdings.put_node(node.metadata.name, node_allocatable(node.status), elapsed_ns)
-        self.node_count = self._holdings.node_count
+            self.put_node(node.metadata.name, node_allocatable(node.status), elapsed_ns)
         self._nodes_came_ns += (self.node_count - before) * elapsed_ns
 
     def pass_time(self, now: int) -> None:
-        """Let what is requested now last until `now`."""
+        """Extend the present state until `now`."""
         self._until_ns = now
 
     def shares(self) -> dict[str, dict[str, float]]:
-        """For each resource that nodes offer: the share requested on average over the time so far, and at its end."""
+        """Return the requested share of each offered resource: on average so far, and now."""
         elapsed_ns = self._until_ns - self._start_ns
-        final, held = self._holdings.allocatable.amounts, self._held
-        offered = self._holdings.offered_over_time(elapsed_ns)
-        requested = self._holdings.held_over_time(elapsed_ns)
+        final, held = self.allocatable.amounts, self.held.amounts
+        offered = self.offered_over_time(elapsed_ns)
+        requested = self.held_over_time(elapsed_ns)
         if not any(offered.values()):
             offered, requested = final, held
         return {
@@ -107,5 +255,79 @@ class Usage:
         }
 
 
-def _share(amount: int, total: int) -> float:
-    return round(amount / total, 6) if total else 0.0
+Origin = Literal["voluntary", "unplanned"]
+
+
+@dataclass(slots=True)
+class DisruptionTimes:
+    """The times of disruptions of a budget's pods, in nanoseconds, ascending."""
+
+    voluntary: list[int] = field(default_factory=list)
+    unplanned: list[int] = field(default_factory=list)
+
+    def since(self, time_ns: int) -> tuple[int, int]:
+        """Return the numbers of voluntary and unplanned disruptions after a time."""
+        voluntary, unplanned = (len(times) - bisect_right(times, time_ns) for times in (self.voluntary, self.unplanned))
+        return voluntary, unplanned
+
+
+class BudgetDisruptions:
+    """Records when healthy pods with a budget stop being healthy.
+
+    Voluntary: deleted through the API (eviction, preemption, deletion). Unplanned: failed, no longer ready, or gone
+    without a graceful end. A pod that succeeds is not disrupted.
+    """
+
+    def __init__(self) -> None:
+        # The selectors of all budgets by key, and indexes of them by namespace.
+        self._budgets: dict[str, LabelSelector | None] = {}
+        self._selectors: dict[str, SelectorIndex[str]] = {}
+        self._found: dict[str, DisruptionTimes] = {}
+
+    @property
+    def has_budgets(self) -> bool:
+        """Return whether there are budgets; otherwise writes to pods do not matter."""
+        return bool(self._budgets)
+
+    def observe(self, event: WatchEvent, now: int) -> None:
+        """Record a write at ``now``; times do not decrease."""
+        object_ = event.stored.object
+        if isinstance(object_, PodDisruptionBudget):
+            self._budget_changed(object_, is_gone=event.type == "DELETED")
+        elif self._budgets and isinstance(object_, Pod) and event.type != "ADDED":
+            before = event.previous.object if event.previous is not None else object_
+            origin = _origin(before, object_, is_gone=event.type == "DELETED")
+            if origin is not None:
+                self._note(object_, origin, now)
+
+    def of(self, budget: str) -> DisruptionTimes:
+        """Return the disruptions of a budget's pods since it was created."""
+        return self._found.get(budget, DisruptionTimes())
+
+    def _budget_changed(self, budget: PodDisruptionBudget, *, is_gone: bool) -> None:
+        key, namespace = budget.key, budget.metadata.namespace
+        if is_gone:
+            self._budgets.pop(key, None)
+            self._found.pop(key, None)
+            self._selectors[namespace].remove(key)
+        elif key not in self._budgets or self._budgets[key] != budget.spec.selector:
+            self._budgets[key] = budget.spec.selector
+            index = self._selectors.setdefault(namespace, SelectorIndex())
+            index.put(key, compile_label_selector(budget.spec.selector))
+
+    def _note(self, pod: Pod, origin: Origin, now: int) -> None:
+        index = self._selectors.get(pod.metadata.namespace)
+        for key in index.matching(pod.metadata.labels) if index is not None else ():
+            found = self._found.setdefault(key, DisruptionTimes())
+            (found.voluntary if origin == "voluntary" else found.unplanned).append(now)
+
+
+def _origin(before: Kubernetes, after: Pod, *, is_gone: bool) -> Origin | None:
+    """Return the origin of the disruption by a write; None if it is none."""
+    if not isinstance(before, Pod) or before.is_terminal or not is_healthy(before):
+        return None
+    if after.is_terminating:
+        return "voluntary"
+    if is_gone or (not is_healthy(after) and after.status.phase != "Succeeded"):
+        return "unplanned"
+    return None

@@ -1,1 +1,1 @@
-"""Scenarios: what stands in them, and the steps that they consist of."""
+"""Scenarios: settings, steps, and their parsing."""

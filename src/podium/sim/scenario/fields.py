@@ -1,8 +1,8 @@
-"""Strict reading of an object's fields: each is taken once, and none may be left over."""
+"""Strict parsing of fields: each is taken once, and unknown fields are refused."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from podium.api.errors import InputError, field_path, shown
@@ -11,12 +11,13 @@ from podium.api.times import parse_duration
 
 _REQUIRED = object()
 Text = TypeVar("Text", bound=str)
+Value = TypeVar("Value")
 
 
 class Fields:
-    """The fields of one object at `path`. Everything raises InputError with the path of the field.
+    """The fields of one object at `path`. Methods raise InputError with the path of the field.
 
-    The readers of single values have a default for a field that is not there; without one, it must be there.
+    Readers of single values take a default for a missing field; without one the field is required.
     """
 
     def __init__(self, raw: dict[str, Any], path: str) -> None:
@@ -24,26 +25,30 @@ class Fields:
         self.path = path
 
     def has(self, name: str) -> bool:
-        """Whether a field is there and not taken yet."""
+        """Return whether a field is present and not taken yet."""
         return name in self._left
 
     def those_of(self, names: Iterable[str]) -> list[str]:
-        """Which of some fields are there and not taken yet, in the order in which they are asked for."""
+        """Return which of some fields are present and not taken yet, in the given order."""
         left = self._left
         return [name for name in names if name in left]
 
     def has_object(self, name: str) -> bool:
-        """Whether a field is there, and an object."""
+        """Return whether a field is an object."""
         return isinstance(self._left.get(name), dict)
 
+    def optional(self, name: str, read: Callable[[str], Value], default: Value | None = None) -> Value | None:
+        """Return the field's value by its reader, or a default."""
+        return read(name) if self.has(name) else default
+
     def take(self, name: str, default: Any = _REQUIRED) -> Any:
-        """The field's value, whatever it is."""
+        """Return the field's value without checks."""
         if name not in self._left and default is _REQUIRED:
             raise InputError("is missing, and must be given", path=field_path(self.path, name))
         return self._left.pop(name, default)
 
     def text(self, name: str, default: Any = _REQUIRED) -> str:
-        """The field's value, which must be text that is not empty."""
+        """Return the field's value, which must be non-empty text."""
         if not self.has(name) and default is not _REQUIRED:
             return str(default)
         value = self.take(name)
@@ -52,14 +57,14 @@ class Fields:
         return value
 
     def boolean(self, name: str, default: bool) -> bool:
-        """The field's value, which must be true or false."""
+        """Return the field's value, which must be true or false."""
         value = self.take(name, default)
         if not isinstance(value, bool):
             raise self._wrong(name, f"{shown(value)} is neither true nor false")
         return value
 
     def choice(self, name: str, allowed: Sequence[Text], default: Text) -> Text:
-        """The field's value, which must be one of those allowed."""
+        """Return the field's value, which must be one of the allowed ones."""
         value = self.take(name, default)
         found = next((known for known in allowed if known == value), None)
         if found is None:
@@ -67,7 +72,7 @@ class Fields:
         return found
 
     def number(self, name: str, default: Any = _REQUIRED, *, least: int | None = None) -> int:
-        """The field's value, which must be a whole number, and not less than `least`."""
+        """Return the field's value, which must be a whole number of at least `least`."""
         if not self.has(name) and default is not _REQUIRED:
             return int(default)
         value = self.take(name)
@@ -78,14 +83,14 @@ class Fields:
         return value
 
     def share(self, name: str, default: float) -> float:
-        """The field's value, which must be a number from 0 to 1."""
+        """Return the field's value, which must be a number from 0 to 1."""
         value = self.take(name, default)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
             raise self._wrong(name, f"{shown(value)} is not a number from 0 to 1")
         return float(value)
 
     def duration_ns(self, name: str, default: Any = _REQUIRED) -> int:
-        """The field's value in nanoseconds, which must be a duration of 0s or more."""
+        """Return the field's value in nanoseconds, which must be a duration of 0s or more."""
         if not self.has(name) and default is not _REQUIRED:
             return int(default)
         value = self.take(name)
@@ -100,11 +105,11 @@ class Fields:
         return duration
 
     def memory(self, name: str) -> str:
-        """The field's value as text, which must be an amount of memory of 0 or more."""
+        """Return the field's value as text, which must be an amount of memory of 0 or more."""
         return self._amount(name, "memory", "1Gi")
 
     def cpu(self, name: str) -> str:
-        """The field's value as text, which must be an amount of cpu of 0 or more."""
+        """Return the field's value as text, which must be an amount of cpu of 0 or more."""
         return self._amount(name, "cpu", "500m")
 
     def _amount(self, name: str, what: str, example: str) -> str:
@@ -120,39 +125,75 @@ class Fields:
         return str(value)
 
     def key(self) -> str:
-        """`namespace/name` of the fields of these names; without a namespace, it is `default`."""
+        """Return `namespace/name` from the fields of these names; the default namespace is `default`."""
         return f"{self.text('namespace', 'default')}/{self.text('name')}"
 
-    def fields(self, name: str) -> Fields:
-        """The field's value, which must be an object."""
-        value, path = self.take(name), field_path(self.path, name)
+    def fields(self, name: str, *, is_optional: bool = False) -> Fields:
+        """Return the field's value, which must be an object."""
+        value, path = self.take(name, {} if is_optional else _REQUIRED), field_path(self.path, name)
         if not isinstance(value, dict):
             raise InputError(f"{shown(value)} is not an object", path=path)
         return Fields(value, path)
 
     def rest(self) -> dict[str, Any]:
-        """All fields that nobody has taken, for one who reads them himself."""
         left, self._left = self._left, {}
         return left
 
-    def list_of_objects(self, name: str) -> list[tuple[dict[str, Any], str]]:
-        """The field's objects, each with its path; none for a field that is not there."""
+    def list_of_fields(self, name: str) -> list[Fields]:
+        """Return the fields of each of the field's objects; none for a missing field."""
         items, path = self.take(name, []), field_path(self.path, name)
         if not isinstance(items, list):
             raise InputError(f"{shown(items)} is not a list", path=path)
         for index, item in enumerate(items):
             if not isinstance(item, dict):
                 raise InputError(f"{shown(item)} is not an object", path=f"{path}[{index}]")
-        return [(item, f"{path}[{index}]") for index, item in enumerate(items)]
+        return [Fields(item, f"{path}[{index}]") for index, item in enumerate(items)]
 
-    def list_of_fields(self, name: str) -> list[Fields]:
-        """The fields of each of the field's objects."""
-        return [Fields(item, path) for item, path in self.list_of_objects(name)]
+    def named_fields(self, name: str) -> Iterator[tuple[str, Fields]]:
+        """Yield each of the field's objects with its name, which must be distinct; refuse fields that are not read."""
+        found: set[str] = set()
+        for fields in self.list_of_fields(name):
+            given = fields.text("name")
+            if given in found:
+                raise InputError(f"{shown(given)} is given twice", path=f"{fields.path}.name")
+            found.add(given)
+            yield given, fields
+            fields.refuse_others()
 
     def refuse_others(self) -> None:
-        """Refuse what nobody has taken."""
+        """Refuse remaining fields."""
         for name in self._left:
             raise InputError("is not a known field", path=field_path(self.path, name))
 
     def _wrong(self, name: str, problem: str) -> InputError:
         return InputError(problem, path=field_path(self.path, name))
+
+
+MOST_TIMES = 100_000
+"""The largest number of repetitions of a step."""
+
+MOST_STEPS = 1_000_000
+"""The largest number of changes in a scenario."""
+
+
+def read_repeat(step: Fields, at_ns: int, until_ns: int | None) -> list[int]:
+    """Return the times at which a step is played; by default repetitions go on until the scenario ends.
+
+    Raises InputError with the field's path for invalid values and endless repetitions.
+    """
+    if not step.has("repeat"):
+        return [at_ns]
+    given = step.fields("repeat")
+    every_ns = given.duration_ns("every")
+    if every_ns <= 0:
+        raise InputError("is 0s; write how long after each time the next one is", path=f"{given.path}.every")
+    if given.has("times"):
+        times = given.number("times", least=1)
+    elif until_ns is None:
+        raise InputError("has no end; give times, or the scenario's until", path=given.path)
+    else:
+        times = max(0, (until_ns - at_ns) // every_ns) + 1
+    given.refuse_others()
+    if times > MOST_TIMES:
+        raise InputError(f"is played {times:,} times; at most {MOST_TIMES:,} are taken", path=given.path)
+    return [at_ns + number * every_ns for number in range(times)]

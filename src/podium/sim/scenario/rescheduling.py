@@ -1,4 +1,4 @@
-"""The rescheduler of a scenario: what a ReschedulerConfiguration says, but for its apiVersion and kind.
+"""The rescheduler of a scenario: a ReschedulerConfiguration without apiVersion and kind.
 
 spec:
   rescheduler:
@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from podium.api.errors import InputError
 from podium.cluster.cluster import Cluster
 from podium.framework.rescheduling.configuration import read_settings
-from podium.framework.rescheduling.policy_registry import PolicyRegistry, make_policies
+from podium.framework.rescheduling.policy import PolicyRegistry, make_policies
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.plugins.rescheduling.registry import IN_TREE
 from podium.sim.scenario.fields import Fields
 
 
 def read_rescheduling(given: Fields) -> ReschedulerSettings:
-    """What a scenario says of its rescheduler. Raises InputError with the field's path for what is wrong or unknown."""
+    """Return a scenario's rescheduler settings. Raises InputError with the field's path."""
     raw = given.rest()
     try:
         settings = read_settings(raw)
@@ -36,7 +36,7 @@ def read_rescheduling(given: Fields) -> ReschedulerSettings:
 
 
 def check_policies(settings: ReschedulerSettings, written: Sequence[str] = ()) -> None:
-    """Raise InputError for a policy that cannot be made, with its place among the ``written`` ones, by their names."""
+    """Raise InputError for an invalid policy, with its index in ``written``."""
     for policy in settings.policies:
         try:
             make_policies([policy], PolicyRegistry(IN_TREE), Cluster())

@@ -1,1 +1,1 @@
-"""What is filled in and refused because of other objects: classes, ranges, quotas, bounds."""
+"""Admission that depends on other objects: classes, limit ranges, quotas and bounds."""

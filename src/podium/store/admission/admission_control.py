@@ -1,4 +1,4 @@
-"""What the API server asks of an object that is to be written, because of others that there are, and fills in.
+"""Admission control: the defaults and refusals that depend on other objects.
 
 Source: the admission plugins Priority, LimitRanger, RuntimeClass and DefaultStorageClass; for budgets
 controlled-rescheduling.md.
@@ -6,27 +6,38 @@ controlled-rescheduling.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
+from podium.api.budget_limits import annotated_rate, strictness_problem
+from podium.api.disruption_policy import POLICY_NAME, BudgetBound, DisruptionPolicy, PriorityRule
 from podium.api.disruption_rate import MAX_DISRUPTIONS
-from podium.api.limit_range import LimitRange
-from podium.api.meta import Kubernetes, Raw
+from podium.api.meta import Kubernetes, ObjectMeta, Raw
+from podium.api.node import RuntimeClass
 from podium.api.pod import Pod
 from podium.api.pod_group import PodGroup
 from podium.api.pod_specs import SharedSpec, shared_spec
 from podium.api.policy import PodDisruptionBudget, PriorityClass
-from podium.api.runtime_class import RuntimeClass
-from podium.api.storage import PersistentVolumeClaim, StorageClass
-from podium.store.admission.budget_bounds import check_bounds
-from podium.store.admission.group_admission import admit_group
+from podium.api.quota import LimitRange
+from podium.api.selectors import compile_label_selector
+from podium.api.storage import STORAGE_CLASS, PersistentVolumeClaim, StorageClass
+from podium.api.times import parse_time
+from podium.api.versions.gates import Gate
+from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.api.workloads import Deployment, Job, PodTemplate, ReplicaSet, ReplicationController, StatefulSet
 from podium.store.admission.limit_ranges import check_claim_limits
-from podium.store.admission.pod_admission import admit_pod
-from podium.store.admission.priority_classes import check_default_class, check_priority_class
-from podium.store.admission.storage_classes import with_default_class
+from podium.store.admission.pod_admission import PodFields, admit_pod
+from podium.store.admission.priorities import (
+    NO_RULES,
+    PriorityRules,
+    admit_group,
+    check_default_class,
+    check_priority_class,
+)
 from podium.store.api_resource import APIResource
+from podium.store.errors import forbidden
 from podium.store.revisions import Revisions
 from podium.store.stored import Stored
 from podium.store.verbs.readings import filled_in
@@ -35,13 +46,21 @@ _ADMITTING = ("LimitRange", "PriorityClass", "RuntimeClass")
 
 
 class Admission:
-    """Looks at what is to be written in the light of the cluster's classes, limit ranges and policy."""
+    """The admission chain, which applies the cluster's classes, limit ranges and policy to objects that are written.
 
-    def __init__(self, revisions: Revisions) -> None:
+    Fields of new pods and Jobs that the ``release`` does not know are dropped.
+    """
+
+    def __init__(self, revisions: Revisions, release: Release = DEFAULT_RELEASE) -> None:
         self._revisions = revisions
-        # How often the kinds that admission looks at had changed, and what stands for that.
+        self._fields = PodFields.of(release)
+        self._knows_job_managers = release.enabled(Gate.JOB_MANAGED_BY)
+        # The change counters of the kinds that admission reads, and the token that represents their state.
         self._seen: tuple[int | None, ...] = ()
         self._where = object()
+        # The policy's rules as last compiled, and what they were compiled from.
+        self._rules = NO_RULES
+        self._rules_of: tuple[PriorityRule, ...] = ()
 
     def admit(
         self,
@@ -52,11 +71,11 @@ class Admission:
         *,
         was_there: bool,
     ) -> tuple[Raw, Kubernetes]:
-        """An object that is to be created, with what is filled in: both forms. A pod may have a `shared` specification.
+        """Return both forms of an object to be created, with defaults filled in.
 
-        A budget that has a uid or `was_there` before may be stricter than the policy's bounds. Raises StoreError as
-        `admit_pod`, `admit_group`, `check_claim_limits`, `check_priority_class`, `check_default_class` and
-        `check_bounds` do.
+        A pod may have a `shared` specification. A budget that has a uid, or that existed before (`was_there`), may be
+        stricter than the policy's bounds. Raises StoreError as `admit_pod`, `admit_group`, `check_claim_limits`,
+        `check_priority_class`, `check_default_class` and `check_bounds` do.
         """
         is_new = not object_.metadata.uid
         if isinstance(object_, Pod):
@@ -65,13 +84,16 @@ class Admission:
             return filled_in(resource, object_, raw, admit_group(raw, object_.key, self.priority_classes()))
         if isinstance(object_, PersistentVolumeClaim) and is_new:
             return self._admit_claim(resource, raw, object_)
+        if isinstance(object_, Job) and is_new and not self._knows_job_managers and object_.spec.managed_by is not None:
+            spec = {name: value for name, value in raw["spec"].items() if name != "managedBy"}
+            return filled_in(resource, object_, raw, {**raw, "spec": spec})
         if isinstance(object_, PriorityClass):
             check_priority_class(resource, object_)
-            # A dump of a cluster may have several defaults.
+            # A cluster dump may contain several defaults.
             if is_new:
                 check_default_class(resource, object_, self.priority_classes().values())
         if isinstance(object_, PodDisruptionBudget) and is_new and not was_there:
-            check_bounds(resource, object_, self._revisions, self.priority_classes())
+            check_bounds(resource, object_, self._revisions, self.priority_classes(), self.priority_rules())
         return raw, object_
 
     def _admit_claim(self, resource: APIResource, raw: Raw, claim: PersistentVolumeClaim) -> tuple[Raw, Kubernetes]:
@@ -80,41 +102,68 @@ class Admission:
         return filled_in(resource, claim, raw, with_default_class(raw, claim, self._storage_classes()))
 
     def check_update(self, previous: Stored, object_: Kubernetes) -> None:
-        """Raise StoreError as `check_default_class` does, and as `check_bounds` for a budget that is made stricter."""
+        """Check an update of a PriorityClass or budget.
+
+        Raises StoreError as `check_default_class` does, and as `check_bounds` does for a budget that becomes stricter.
+        """
         if isinstance(object_, PriorityClass):
             check_default_class(previous.resource, object_, self.priority_classes().values())
         if isinstance(object_, PodDisruptionBudget) and _is_tightened(previous.object, object_):
-            check_bounds(previous.resource, object_, self._revisions, self.priority_classes())
+            check_bounds(previous.resource, object_, self._revisions, self.priority_classes(), self.priority_rules())
 
     def _admit_pod(
         self, resource: APIResource, raw: Raw, pod: Pod, shared: SharedSpec | None
     ) -> tuple[Raw, Kubernetes]:
-        """The same for a pod; what becomes of a specification is remembered while the classes are the same."""
-        where = self._classes_now()
-        if shared is not None and shared.admitted is not None and shared.admitted[0] is where and not pod.metadata.uid:
-            known = shared.admitted[1]
-            status = {"phase": "Pending", **raw.get("status", {})}
-            return {**raw, "spec": known.raw, "status": status}, msgspec.structs.replace(pod, spec=known.spec)
+        """Return both forms of an admitted pod.
+
+        The result for a specification is cached while the classes are unchanged.
+        """
+        where, rules = self._classes_now(), self.priority_rules()
+        # With rules, the class also depends on labels and namespaces.
+        if not rules and shared is not None and shared.admitted is not None and shared.admitted[0] is where:
+            known = None if pod.metadata.uid else shared.admitted[1]
+            if known is not None:
+                status = {"phase": "Pending", **raw.get("status", {})}
+                return {**raw, "spec": known.raw, "status": status}, msgspec.structs.replace(pod, spec=known.spec)
         ranges = self._limit_ranges(pod.metadata.namespace)
-        admitted = admit_pod(raw, pod.key, self.priority_classes(), ranges, self._runtime_classes())
+        if shared is not None:
+            # The same values for all such pods, which `filled_in` recognizes.
+            raw = {**raw, "spec": shared.raw}
+        admitted = admit_pod(
+            *(raw, pod.key, self.priority_classes(), ranges, self._runtime_classes(), rules),
+            fields=self._fields,
+        )
         is_by_itself = admitted["metadata"] is raw["metadata"] and not self._revisions.of("LimitRange")
-        if shared is not None and is_by_itself and not pod.metadata.uid and not shared.has_label_keys():
+        if shared is not None and is_by_itself and not rules and not pod.metadata.uid and not shared.has_label_keys():
             known_spec = shared_spec(admitted["spec"])
             if known_spec is not None:
                 shared.admitted = (where, known_spec)
-        return filled_in(resource, pod, raw, admitted)
+        return filled_in(resource, pod, raw, admitted, shared)
 
     def _classes_now(self) -> object:
-        """Another object whenever classes or limit ranges have changed."""
+        """Return a token that changes whenever classes or limit ranges change."""
         seen = self._revisions.changes_of(_ADMITTING)
         if seen != self._seen:
             self._seen, self._where = seen, object()
         return self._where
 
     def priority_classes(self) -> Mapping[str, PriorityClass]:
-        """The cluster's PriorityClasses, by name."""
+        """Return the cluster's PriorityClasses, by name."""
         classes: dict[str, Any] = {name: stored.object for name, stored in self._revisions.of("PriorityClass").items()}
         return classes
+
+    def priority_rules(self) -> PriorityRules:
+        """Return the rules of the current DisruptionPolicy."""
+        stored = self._revisions.of("DisruptionPolicy").get(POLICY_NAME)
+        policy = stored.object if stored is not None else None
+        rules = policy.spec.priority_rules if isinstance(policy, DisruptionPolicy) else ()
+        if rules is not self._rules_of:
+            self._rules, self._rules_of = PriorityRules(rules, self._namespace_labels), rules
+        return self._rules
+
+    def _namespace_labels(self, namespace: str) -> Mapping[str, str]:
+        stored = self._revisions.of("Namespace").get(namespace)
+        return {} if stored is None else stored.object.metadata.labels
 
     def _runtime_classes(self) -> Mapping[str, RuntimeClass]:
         classes: dict[str, Any] = {name: stored.object for name, stored in self._revisions.of("RuntimeClass").items()}
@@ -132,8 +181,102 @@ class Admission:
 
 
 def _is_tightened(before: Kubernetes, after: PodDisruptionBudget) -> bool:
-    """Whether a budget may have become stricter: it asks for something else than before."""
+    """Return whether a budget may have become stricter: its spec differs from the one before."""
     if not isinstance(before, PodDisruptionBudget):
         return True
     old, new = ((budget.spec, budget.metadata.annotations.get(MAX_DISRUPTIONS)) for budget in (before, after))
     return old != new
+
+
+TOO_STRICT = "stricter than the DisruptionPolicy allows"
+"""The text by which the message of a refusal can be recognized."""
+
+_WORKLOADS = Deployment | ReplicaSet | ReplicationController | StatefulSet
+
+
+def check_bounds(
+    resource: APIResource,
+    budget: PodDisruptionBudget,
+    revisions: Revisions,
+    classes: Mapping[str, PriorityClass],
+    rules: PriorityRules,
+) -> None:
+    """Raise StoreError 403 for a budget that is stricter than the policy allows.
+
+    The bound is that of the lowest priority among its pods: existing pods, and pods that workloads will create. While
+    the budget covers no pods, it is refused if it is too strict for pods of every priority.
+    """
+    stored = revisions.of("DisruptionPolicy").get(POLICY_NAME)
+    if stored is None or not isinstance(stored.object, DisruptionPolicy) or not stored.object.spec.budget_bounds:
+        return
+    spec, namespace = stored.object.spec, budget.metadata.namespace
+    priorities, expected = _covered(
+        budget, revisions, lambda template: rules.template_priority(template, namespace, classes)
+    )
+    bounds = [spec.budget_bound(min(priorities))] if priorities else spec.possible_bounds
+    problems = [_problem(budget, bound, expected) for bound in bounds]
+    if all(problems):
+        whom = f"pods of priority {min(priorities)}" if priorities else "pods of any priority"
+        raise forbidden(resource, budget.key, f"{TOO_STRICT} for {whom}: {problems[0]}")
+
+
+def _problem(budget: PodDisruptionBudget, bound: BudgetBound | None, expected: int | None) -> str | None:
+    return None if bound is None else strictness_problem(budget.spec, annotated_rate(budget), bound, expected)
+
+
+def _covered(
+    budget: PodDisruptionBudget, revisions: Revisions, priority_of: Callable[[PodTemplate], int]
+) -> tuple[set[int], int | None]:
+    """Return the priorities of the pods that the budget covers, and their expected number.
+
+    None while there are none.
+    """
+    selector, namespace = compile_label_selector(budget.spec.selector), budget.metadata.namespace
+    priorities, wanted = set[int](), 0
+    for template, replicas in _templates(revisions, namespace):
+        if selector.matches(template.metadata.labels):
+            priorities.add(priority_of(template))
+            wanted += replicas
+    pods = [
+        stored.object
+        for stored in revisions.in_namespace("Pod", namespace)
+        if isinstance(stored.object, Pod)
+        and not stored.object.is_terminal
+        and selector.matches(stored.object.metadata.labels)
+    ]
+    priorities |= {pod.priority for pod in pods}
+    wanted += sum(pod.metadata.controller is None for pod in pods)
+    return priorities, max(wanted, len(pods)) if priorities else None
+
+
+def _templates(revisions: Revisions, namespace: str) -> Iterator[tuple[PodTemplate, int]]:
+    """Yield the pod templates of workloads that no other workload owns, each with its replica count."""
+    for kind in ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"):
+        for stored in revisions.in_namespace(kind, namespace):
+            one = stored.object
+            if isinstance(one, _WORKLOADS) and one.metadata.controller is None:
+                yield one.spec.template, one.spec.replicas
+
+
+_IS_DEFAULT = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+
+
+def with_default_class(raw: Raw, claim: PersistentVolumeClaim, classes: Iterable[StorageClass]) -> Raw:
+    """Return the claim, given in both forms, with the default class if it names none; otherwise `raw` itself.
+
+    If there are several defaults, the newest is used, and of equally old ones the first by name
+    (pkg/volume/util/storageclass.go, GetDefaultClass). The empty name counts as a name.
+    """
+    if claim.spec.storage_class_name is not None or STORAGE_CLASS in claim.metadata.annotations:
+        return raw
+    defaults = (class_.metadata for class_ in classes if _is_default(class_))
+    found = min(defaults, key=lambda meta: (-_created_ns(meta), meta.name), default=None)
+    return raw if found is None else {**raw, "spec": {**raw.get("spec", {}), "storageClassName": found.name}}
+
+
+def _created_ns(meta: ObjectMeta) -> int:
+    return parse_time(meta.creation_timestamp) if meta.creation_timestamp else 0
+
+
+def _is_default(storage_class: StorageClass) -> bool:
+    return any(storage_class.metadata.annotations.get(name) == "true" for name in _IS_DEFAULT)

@@ -1,4 +1,4 @@
-"""What LimitRanges fill in and refuse when pods and claims are created (plugin/pkg/admission/limitranger)."""
+"""LimitRange admission: defaults and limits for new pods and claims (plugin/pkg/admission/limitranger)."""
 
 from __future__ import annotations
 
@@ -6,29 +6,28 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
-from podium.api.limit_range import LimitRange, LimitRangeItem
 from podium.api.meta import Raw
 from podium.api.pod import Container, PodSpec, ResourceList, ResourceRequirements
-from podium.api.quantity import milli_value
+from podium.api.quantity import CPU, is_pod_level, milli_value
+from podium.api.quota import LimitRange, LimitRangeItem
 from podium.api.resource_requests import container_requests, pod_level_requests, requests_of
-from podium.api.resources import CPU, is_pod_level
 from podium.store.api_resource import APIResource
 from podium.store.errors import forbidden
 
 ANNOTATION = "kubernetes.io/limit-ranger"
-"""Says on a pod what was filled in."""
+"""The pod annotation that lists the defaults that were filled in."""
 
 _SORTS = (("containers", "container"), ("initContainers", "init container"))
 _MINIMUM, _MAXIMUM, _RATIO = "minimum {} usage", "maximum {} usage", "{} max limit to request ratio"
 _Milli = Mapping[str, int]
-# What is wrong beside a bound of a resource, or None.
+# The message for a violated bound of a resource, or None.
 _Rule = Callable[[str, int], str | None]
 
 
 def with_default_resources(raw: Raw, ranges: Iterable[LimitRange]) -> Raw:
-    """The pod with the limits and requests that its containers leave open; `raw` itself where there are none to add.
+    """Return the pod with default limits and requests for its containers; `raw` itself if nothing is added.
 
-    A limit that a container names is its request too, where it names none.
+    A container's limit is also its request if it states no request.
     """
     said: list[str] = []
     spec = raw["spec"]
@@ -46,7 +45,7 @@ def with_default_resources(raw: Raw, ranges: Iterable[LimitRange]) -> Raw:
 
 
 def check_pod_limits(resource: APIResource, key: str, spec: PodSpec, ranges: Iterable[LimitRange]) -> None:
-    """Raise StoreError 403 for a pod that asks for more or less than it may: each container, and the pod as a whole."""
+    """Raise StoreError 403 if a container, or the pod as a whole, violates a bound of the limit ranges."""
     items = [item for limits in ranges for item in limits.spec.limits]
     containers = [container.resources for container in (*spec.containers, *spec.init_containers)]
     problems: list[str] = []
@@ -60,7 +59,7 @@ def check_pod_limits(resource: APIResource, key: str, spec: PodSpec, ranges: Ite
 
 
 def check_claim_limits(resource: APIResource, key: str, requests: ResourceList, ranges: Iterable[LimitRange]) -> None:
-    """Raise StoreError 403 for a claim of more, or of less, storage than there may be."""
+    """Raise StoreError 403 for a claim that requests more or less storage than the limit ranges allow."""
     problems: list[str] = []
     asked = _milli(requests)
     for item in (item for one in ranges for item in one.spec.limits):
@@ -102,7 +101,7 @@ def _problems(item: LimitRangeItem, requests: _Milli, limits: _Milli) -> Iterato
 
 
 def _each(item: LimitRangeItem, words: str, bounds: ResourceList, rule: _Rule) -> Iterator[str]:
-    """What the rule says of each bound, in the words of the admission plugin."""
+    """Yield the rule's message for each violated bound, worded as by the admission plugin."""
     for name, bound in sorted(bounds.items()):
         problem = rule(name, milli_value(bound))
         if problem is not None:
@@ -140,7 +139,7 @@ def _ratio(name: str, most: int, requests: _Milli, limits: _Milli) -> str | None
 
 
 def _pod_limits(spec: PodSpec) -> _Milli:
-    """The limits of the containers together, counted as their requests are; those of the pod as a whole come first."""
+    """Return the summed limits of the containers, aggregated like requests; pod-level limits take precedence."""
 
     def limited(containers: tuple[Container, ...]) -> tuple[Container, ...]:
         return tuple(

@@ -1,31 +1,77 @@
-"""What the API server fills in, and refuses, when a pod is created.
+"""Admission of new pods: defaults and refusals.
 
-Where a pod was in a cluster before (it has a uid), what was filled in there stands.
+For a pod that was in a cluster before (it has a uid), the values from there are kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import msgspec
 
-from podium.api.limit_range import LimitRange
 from podium.api.meta import Raw
-from podium.api.pod import PodSpec
+from podium.api.node import RuntimeClass, RuntimeScheduling
+from podium.api.pod import PodSpec, ResourceList
 from podium.api.policy import POLICY_ANNOTATION, PriorityClass
-from podium.api.runtime_class import RuntimeClass
+from podium.api.quantity import milli_value
+from podium.api.quota import LimitRange
 from podium.api.schemas.schema import defaults_of
-from podium.store.admission.default_tolerations import with_defaults, with_kept_defaults
-from podium.store.admission.label_keys import merge_label_keys
+from podium.api.versions.gates import Gate
+from podium.api.versions.release import Release
 from podium.store.admission.limit_ranges import check_pod_limits, with_default_resources
-from podium.store.admission.priority_classes import SYSTEM_CLASSES, default_class, unknown_class
-from podium.store.admission.runtime_classes import with_runtime
+from podium.store.admission.priorities import NO_RULES, SYSTEM_CLASSES, PriorityRules, default_class, unknown_class
+from podium.store.api_resource import APIResource
 from podium.store.api_resources import POD
 from podium.store.errors import StoreError, forbidden
 
 _DEFAULTS: Raw = dict(defaults_of("PodSpec"))
 _PREEMPT = "PreemptLowerPriority"
+
+
+class PodFields(NamedTuple):
+    """The fields of new pods that the API server knows, of those that some decision depends on."""
+
+    pod_level_resources: bool = True
+    groups_policy: bool = True
+    device_claims: bool = True
+    spread_keys_merged: bool = True
+
+    @classmethod
+    def of(cls, release: Release) -> PodFields:
+        """Return those of a version."""
+        return cls(
+            release.enabled(Gate.POD_LEVEL_RESOURCES),
+            release.enabled(Gate.SUPPLEMENTAL_GROUPS_POLICY),
+            release.enabled(Gate.DRA),
+            release.enabled(Gate.SPREAD_KEYS_MERGED),
+        )
+
+    def known(self, spec: Raw) -> Raw:
+        """Return the spec without unknown fields (pkg/api/pod, dropDisabledFields)."""
+        if not self.pod_level_resources and "resources" in spec:
+            spec = {name: value for name, value in spec.items() if name != "resources"}
+        context = spec.get("securityContext") or {}
+        if not self.groups_policy and "supplementalGroupsPolicy" in context:
+            context = {name: value for name, value in context.items() if name != "supplementalGroupsPolicy"}
+            spec = {**spec, "securityContext": context}
+        if not self.device_claims and "resourceClaims" in spec:
+            spec = {name: value for name, value in spec.items() if name != "resourceClaims"}
+            for name in ("containers", "initContainers"):
+                if name in spec:
+                    spec[name] = [_without_claims(container) for container in spec[name]]
+        return spec
+
+
+ALL_FIELDS = PodFields()
+
+
+def _without_claims(container: Raw) -> Raw:
+    resources = container.get("resources") or {}
+    if "claims" not in resources:
+        return container
+    return {**container, "resources": {name: value for name, value in resources.items() if name != "claims"}}
 
 
 def admit_pod(
@@ -34,19 +80,27 @@ def admit_pod(
     classes: Mapping[str, PriorityClass],
     limit_ranges: Sequence[LimitRange] = (),
     runtime_classes: Mapping[str, RuntimeClass] = MappingProxyType({}),
+    rules: PriorityRules = NO_RULES,
+    *,
+    fields: PodFields = ALL_FIELDS,
 ) -> Raw:
-    """The pod with all that is missing filled in: resources, priority, policy, grace period, tolerations and so on.
+    """Return the pod with all defaults filled in: resources, priority, policy, grace period, tolerations and more.
 
     `classes` are the cluster's PriorityClasses by name, `runtime_classes` its RuntimeClasses, and `limit_ranges` those
     of the pod's namespace. A policy that an annotation of the class names becomes an annotation of the pod, which keeps
-    it whatever becomes of the class. Raises StoreError 403 for a class that does not exist, for a priority or policy
-    other than its class's, and for resources that a limit range does not allow. Upstream also refuses a priority or
-    an overhead without a class; here they stand.
+    it even if the class changes. The `rules` assign a class to a new pod by its properties, after its resources are
+    filled in.
+
+    Raises StoreError 403 for a class that does not exist, for a priority or policy that differs from that of the class,
+    for a class that a rule refuses, and for resources that a limit range does not allow. Upstream also refuses a
+    priority or an overhead without a class; here both are accepted.
     """
     raw = {**raw, "spec": {**_DEFAULTS, **raw.get("spec", {})}}
     is_new = not raw["metadata"].get("uid")
     if is_new:
-        raw = _new(raw, key, limit_ranges, runtime_classes)
+        raw = _new(raw, key, limit_ranges, runtime_classes, fields)
+        if rules:
+            raw = rules.apply(raw, key)
     metadata, spec = raw["metadata"], raw["spec"]
     if is_new or "priority" not in spec:
         metadata = _annotated(metadata, spec, key, classes)
@@ -54,21 +108,29 @@ def admit_pod(
     return {**raw, "metadata": metadata, "spec": spec, "status": {"phase": "Pending", **raw.get("status", {})}}
 
 
-def _new(raw: Raw, key: str, limit_ranges: Sequence[LimitRange], runtime_classes: Mapping[str, RuntimeClass]) -> Raw:
-    """A pod that was in no cluster yet, with what follows from itself, its namespace and its runtime class.
+def _new(
+    raw: Raw,
+    key: str,
+    limit_ranges: Sequence[LimitRange],
+    runtime_classes: Mapping[str, RuntimeClass],
+    fields: PodFields,
+) -> Raw:
+    """Return a pod that is new to any cluster, with the defaults from itself, its namespace and its runtime class.
 
-    One that is on a node has its resources, and is what its class made of it.
+    A pod that is bound to a node keeps its resources and what its class gave it.
     """
     is_placed = bool(raw["spec"].get("nodeName"))
     if limit_ranges and not is_placed:
         raw = with_default_resources(raw, limit_ranges)
         check_pod_limits(POD, key, msgspec.convert(raw["spec"], PodSpec), limit_ranges)
-    spec = with_defaults(merge_label_keys(raw["spec"], raw["metadata"].get("labels", {})))
+    labels = raw["metadata"].get("labels", {})
+    spec = merge_label_keys(fields.known(raw["spec"]), labels, of_constraints=fields.spread_keys_merged)
+    spec = with_default_tolerations(spec)
     return {**raw, "spec": spec if is_placed else with_runtime(POD, key, spec, runtime_classes)}
 
 
 def readmit_pod(raw: Raw, previous: Raw) -> Raw:
-    """The pod of an update with what admission filled in before, where the update leaves it out."""
+    """Return the updated pod; values that the update omits keep what admission set."""
     given = raw.get("spec", {})
     if not isinstance(given, dict):
         return raw
@@ -76,11 +138,11 @@ def readmit_pod(raw: Raw, previous: Raw) -> Raw:
     for field in ("priority", "preemptionPolicy"):
         if field in previous["spec"]:
             spec.setdefault(field, previous["spec"][field])
-    return {**raw, "spec": with_kept_defaults(spec, previous["spec"])}
+    return {**raw, "spec": with_kept_tolerations(spec, previous["spec"])}
 
 
 def _priority(spec: Raw, key: str, classes: Mapping[str, PriorityClass]) -> Raw:
-    """The fields that follow from the pod's class (plugin/pkg/admission/priority)."""
+    """Return the fields that follow from the pod's class (plugin/pkg/admission/priority)."""
     name = spec.get("priorityClassName", "")
     if not name and "priority" in spec:
         return {"preemptionPolicy": spec.get("preemptionPolicy", _PREEMPT)}
@@ -94,7 +156,7 @@ def _priority(spec: Raw, key: str, classes: Mapping[str, PriorityClass]) -> Raw:
 
 
 def _annotated(metadata: Raw, spec: Raw, key: str, classes: Mapping[str, PriorityClass]) -> Raw:
-    """The pod's metadata with the policy that the annotation of its class names, if there is one."""
+    """Return the pod's metadata with the policy from the annotation of its class, if the class has one."""
     name = spec.get("priorityClassName", "")
     if not name and "priority" in spec:
         return metadata
@@ -123,7 +185,7 @@ def _of_class(name: str, classes: Mapping[str, PriorityClass]) -> Raw | None:
 
 
 def _of_default(classes: Iterable[PriorityClass]) -> Raw:
-    """The default class's fields; without one, priority 0."""
+    """Return the fields of the default class; priority 0 if there is none."""
     found = default_class(classes)
     if found is None:
         return {"priority": 0, "preemptionPolicy": _PREEMPT}
@@ -132,3 +194,173 @@ def _of_default(classes: Iterable[PriorityClass]) -> Raw:
         "priority": found.value,
         "preemptionPolicy": found.preemption_policy,
     }
+
+
+TOLERATION_SECONDS = 300
+"""The seconds for which a pod tolerates a node that is not ready or unreachable."""
+
+DEFAULT_TOLERATIONS: tuple[Raw, ...] = tuple(
+    {
+        "key": f"node.kubernetes.io/{name}",
+        "operator": "Exists",
+        "effect": "NoExecute",
+        "tolerationSeconds": TOLERATION_SECONDS,
+    }
+    for name in ("not-ready", "unreachable")
+)
+
+
+def with_default_tolerations(spec: Raw) -> Raw:
+    """Return the spec of a new pod with a toleration for both taints; `spec` itself if it has them already."""
+    return _with_tolerations(
+        spec,
+        [one for one in DEFAULT_TOLERATIONS if not any(_matches(given, one) for given in _tolerations(spec))],
+    )
+
+
+def with_kept_tolerations(spec: Raw, previous: Raw) -> Raw:
+    """Return the spec of an update with the default tolerations of the previous spec that the update omits.
+
+    An update cannot remove tolerations.
+    """
+    left_out = [
+        one for one in DEFAULT_TOLERATIONS if not any(given.get("key") == one["key"] for given in _tolerations(spec))
+    ]
+    return _with_tolerations(spec, [one for one in left_out if one in _tolerations(previous)])
+
+
+def _with_tolerations(spec: Raw, added: Sequence[Raw]) -> Raw:
+    given = spec.get("tolerations") or ()
+    # Validation reports a value that is not a list.
+    return {**spec, "tolerations": [*given, *added]} if added and isinstance(given, list | tuple) else spec
+
+
+def _tolerations(spec: Raw) -> list[Raw]:
+    """Return the well-formed tolerations of a spec that may not have been validated yet."""
+    given: Any = spec.get("tolerations")
+    return [one for one in given if isinstance(one, dict)] if isinstance(given, list | tuple) else []
+
+
+def _matches(toleration: Raw, default: Raw) -> bool:
+    """Return whether a toleration matches the taint of a default toleration, for any duration."""
+    return toleration.get("key", "") in ("", default["key"]) and toleration.get("effect", "") in ("", "NoExecute")
+
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def merge_label_keys(spec: Raw, labels: Mapping[str, str], *, of_constraints: bool = True) -> Raw:
+    """Return the pod spec with the pod's values of matchLabelKeys in its selectors; `spec` itself if it has none.
+
+    Those of spread constraints count only if they are merged ``of_constraints``.
+    """
+    constraints = spec.get("topologySpreadConstraints") if of_constraints else None
+    if constraints:
+        spec = _replaced(spec, "topologySpreadConstraints", [_merged(constraint, labels) for constraint in constraints])
+    affinity = spec.get("affinity")
+    if affinity:
+        for name in ("podAffinity", "podAntiAffinity"):
+            if name in affinity:
+                affinity = _replaced(affinity, name, _merged_affinity(affinity[name], labels))
+        spec = _replaced(spec, "affinity", affinity)
+    return spec
+
+
+def _merged_affinity(affinity: Raw, labels: Mapping[str, str]) -> Raw:
+    affinity = _each(affinity, _REQUIRED, lambda term: _merged(term, labels))
+    return _each(
+        affinity,
+        _PREFERRED,
+        lambda weighted: _replaced(weighted, "podAffinityTerm", _merged(weighted["podAffinityTerm"], labels)),
+    )
+
+
+def _each(affinity: Raw, field: str, change: Callable[[Raw], Raw]) -> Raw:
+    return _replaced(affinity, field, [change(one) for one in affinity[field]]) if field in affinity else affinity
+
+
+def _merged(term: Raw, labels: Mapping[str, str]) -> Raw:
+    """Return the affinity term or spread constraint with its keys in its selector; a missing selector stays missing."""
+    selector = term.get("labelSelector")
+    added = [
+        {"key": key, "operator": operator, "values": [labels[key]]}
+        for field, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
+        for key in term.get(field, ())
+        if key in labels
+    ]
+    if selector is None or not added:
+        return term
+    expressions = [*selector.get("matchExpressions", ()), *added]
+    return {**term, "labelSelector": {**selector, "matchExpressions": expressions}}
+
+
+def _replaced(raw: Raw, field: str, value: object) -> Raw:
+    return raw if raw[field] == value else {**raw, field: value}
+
+
+def with_runtime(resource: APIResource, key: str, spec: Raw, classes: Mapping[str, RuntimeClass]) -> Raw:
+    """Return the spec of a new pod with what its RuntimeClass adds; `spec` itself for a pod without a class.
+
+    Raises StoreError 403 for a class that does not exist or that contradicts the pod.
+    """
+    name = spec.get("runtimeClassName")
+    if not name:
+        return spec
+    found = classes.get(name)
+    if found is None:
+        raise forbidden(resource, key, f'pod rejected: RuntimeClass "{name}" not found')
+    if found.overhead is not None:
+        spec = {**spec, "overhead": _overhead(resource, key, spec.get("overhead"), found.overhead.pod_fixed)}
+    return spec if found.scheduling is None else _scheduled(resource, key, spec, found.scheduling)
+
+
+def merge_tolerations(first: Sequence[Raw], second: Sequence[Raw]) -> list[Raw]:
+    """Return both lists without tolerations that another one covers (pkg/util/tolerations, MergeTolerations)."""
+    every = [*first, *second]
+    merged: list[Raw] = []
+    for index, one in enumerate(every):
+        later = (other for other in every[index + 1 :] if other != one)
+        if not any(_covers_toleration(other, one) for other in (*merged, *later)):
+            merged.append(one)
+    return merged
+
+
+def _overhead(resource: APIResource, key: str, given: ResourceList | None, fixed: ResourceList) -> ResourceList:
+    if given is not None and _milli(given) != _milli(fixed):
+        problem = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+        raise forbidden(resource, key, problem)
+    return fixed
+
+
+def _scheduled(resource: APIResource, key: str, spec: Raw, scheduling: RuntimeScheduling) -> Raw:
+    selector = dict(spec.get("nodeSelector", {}))
+    for label, value in scheduling.node_selector.items():
+        if selector.setdefault(label, value) != value:
+            conflict = f"runtimeClass.scheduling.nodeSelector[{label}] = {value}"
+            problem = f"conflict: {conflict}; pod.spec.nodeSelector[{label}] = {selector[label]}"
+            raise forbidden(resource, key, problem)
+    added: list[Raw] = msgspec.to_builtins(scheduling.tolerations)
+    merged = {"nodeSelector": selector, "tolerations": merge_tolerations(spec.get("tolerations", ()), added)}
+    return {**spec, **{name: value for name, value in merged.items() if value or name in spec}}
+
+
+def _covers_toleration(one: Raw, other: Raw) -> bool:
+    """Return whether a toleration tolerates everything that the other tolerates (isSuperset)."""
+    if one == other:
+        return True
+    operator = one.get("operator") or "Equal"
+    if other.get("key", "") != one.get("key", "") and (one.get("key") or operator != "Exists"):
+        return False
+    if one.get("effect") and other.get("effect") != one["effect"]:
+        return False
+    seconds, others = one.get("tolerationSeconds"), other.get("tolerationSeconds")
+    if one.get("effect") == "NoExecute" and seconds is not None and (others is None or others > seconds):
+        return False
+    if operator == "Equal":
+        return other.get("operator") == "Equal" and other.get("value", "") == one.get("value", "")
+    return bool(operator == "Exists")
+
+
+def _milli(amounts: ResourceList) -> dict[str, int]:
+    return {name: milli_value(amount) for name, amount in amounts.items()}

@@ -1,1 +1,1 @@
-"""What each way to write makes of an object."""
+"""The rules of each write operation."""

@@ -1,4 +1,4 @@
-"""Deletion: when a deleted object goes, how long it has until then, and what becomes of what it owns.
+"""Deletion: when a deleted object is removed, its grace period, and the propagation to its dependents.
 
 The rules of apiserver's registry/rest/delete.go and registry/generic/registry/store.go, and of
 pkg/registry/core/pod/strategy.go (CheckGracefulDelete).
@@ -9,24 +9,26 @@ from __future__ import annotations
 from typing import Literal
 
 from podium.api.errors import shown
-from podium.api.meta import Kubernetes, Raw
+from podium.api.meta import NAMESPACE_NAME_LABEL, Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.times import MAX_TIME_NS, format_time, parse_time
-from podium.store.admission.priority_classes import SYSTEM_CLASSES
-from podium.store.errors import conflict, forbidden, invalid_options
+from podium.store.admission.priorities import SYSTEM_CLASSES
+from podium.store.api_resource import APIResource
+from podium.store.api_resources import BUILT_IN
+from podium.store.errors import conflict, forbidden, invalid_options, not_found
+from podium.store.revisions import Revisions
 from podium.store.stored import Stored
 
 Propagation = Literal["", "Background", "Foreground", "Orphan"]
-"""What becomes of the objects that a deleted object owns: they go after it, before it, or stay.
+"""The deletion propagation: dependents are deleted after the owner, before it, or not at all.
 
-"" is Background for all kinds, but for an object that has the finalizer of another already.
-"""
+"" is Background for all kinds, unless the object already has the finalizer of another propagation."""
 
 FOREGROUND = "foregroundDeletion"
-"""The finalizer of an object that goes after what it owns."""
+"""The finalizer of an object that is removed after its dependents."""
 
 ORPHAN = "orphan"
-"""The finalizer of an object that leaves behind what it owns."""
+"""The finalizer of an object that orphans its dependents."""
 
 _FINALIZER_OF = {"Background": "", "Foreground": FOREGROUND, "Orphan": ORPHAN}
 _SECOND = 10**9
@@ -34,7 +36,7 @@ _NAMESPACES = ("default", "kube-public", "kube-system")
 _MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
 
-def check_mortal(stored: Stored) -> None:
+def check_deletable(stored: Stored) -> None:
     """Raise StoreError 403 for the deletion of a namespace or a PriorityClass that every cluster has."""
     if stored.kind == "Namespace" and stored.key in _NAMESPACES:
         raise forbidden(stored.resource, stored.key, "this namespace may not be deleted")
@@ -43,7 +45,7 @@ def check_mortal(stored: Stored) -> None:
 
 
 def check_preconditions(stored: Stored, uid: str, resource_version: str) -> None:
-    """Raise StoreError 409 where the object is not of that uid and version; "" stands for any."""
+    """Raise StoreError 409 if the object does not have that uid and version; "" matches any."""
     if uid and uid != stored.uid:
         problem = f"has uid {stored.uid}, not {uid}; it was deleted and created again"
         said = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {stored.uid}"
@@ -54,9 +56,9 @@ def check_preconditions(stored: Stored, uid: str, resource_version: str) -> None
 
 
 def deletion_metadata(object_: Kubernetes, metadata: Raw, grace_seconds: int | None, now: int) -> Raw:
-    """The metadata after a request to delete; `metadata` itself when the request changes nothing.
+    """Return the metadata after a delete request; `metadata` itself if the request changes nothing.
 
-    `grace_seconds` None asks for the object's own grace period. A later request can only shorten the period.
+    `grace_seconds` None requests the object's own grace period. A later request can only shorten the period.
     """
     meta = object_.metadata
     current = meta.deletion_grace_period_seconds
@@ -69,9 +71,9 @@ def deletion_metadata(object_: Kubernetes, metadata: Raw, grace_seconds: int | N
 
 
 def with_propagation(metadata: Raw, propagation: str) -> Raw:
-    """The metadata with the finalizer of this propagation alone; "" leaves the finalizers as they are.
+    """Return the metadata with the finalizer of this propagation alone; "" leaves the finalizers unchanged.
 
-    Raises StoreError 422 for a propagation that there is not.
+    Raises StoreError 422 for an unknown propagation.
     """
     if not propagation:
         return metadata
@@ -87,7 +89,7 @@ def with_propagation(metadata: Raw, propagation: str) -> Raw:
 
 
 def is_due(metadata: Raw) -> bool:
-    """Whether an object with this metadata is to be removed now: deleted, no grace left, and no finalizers."""
+    """Return whether an object with this metadata is due for removal: deleted, no grace left, and no finalizers."""
     return (
         "deletionTimestamp" in metadata
         and not metadata.get("deletionGracePeriodSeconds")
@@ -103,15 +105,81 @@ def _first_grace(object_: Kubernetes, grace_seconds: int | None) -> int:
 
 
 def _not_negative(grace_seconds: int) -> int:
-    """The API server takes a negative period as one second."""
+    """Return the grace period; the API server treats a negative one as one second."""
     return grace_seconds if grace_seconds >= 0 else 1
 
 
 def _deleted(metadata: Raw, since: int, grace: int) -> Raw:
-    # A period that ends after the last time that there is need not be longer than up to the second after it.
+    # A period beyond the maximum time is cut to the second after that time.
     grace = min(grace, (MAX_TIME_NS - since) // _SECOND + 1)
     return {
         **metadata,
         "deletionTimestamp": format_time(since + grace * _SECOND),
         "deletionGracePeriodSeconds": grace,
     }
+
+
+NAMESPACE_FINALIZER = "kubernetes"
+"""The entry in a namespace's `spec.finalizers` until it is empty."""
+
+_NAMESPACE = BUILT_IN["", "Namespace"]
+
+
+def check_namespace(revisions: Revisions, resource: APIResource, namespace: str, key: str, *, must_exist: bool) -> None:
+    """Raise StoreError if an object cannot be created in the namespace.
+
+    404 if the namespace has to exist and does not; 403 with cause NamespaceTerminating if it is terminating.
+    """
+    if not resource.namespaced:
+        return
+    found = revisions.of("Namespace").get(namespace)
+    if found is None:
+        if must_exist:
+            raise not_found(_NAMESPACE, namespace)
+        return
+    if found.object.metadata.deletion_timestamp is not None:
+        problem = f"the namespace {namespace} is being deleted, and nothing new can be created in it"
+        raise forbidden(resource, key, problem, "NamespaceTerminating")
+
+
+def as_new_namespace(raw: Raw) -> Raw:
+    """Return a new namespace: active, with the finalizer, and labelled with its name.
+
+    Malformed input raises nothing here; validation reports it.
+    """
+    metadata = raw["metadata"]
+    labels = metadata.get("labels", {})
+    spec = raw.get("spec", {})
+    if not isinstance(labels, dict) or not isinstance(spec, dict):
+        return raw
+    finalizers = spec.get("finalizers")
+    kept = finalizers if isinstance(finalizers, list) else []
+    return {
+        **raw,
+        "metadata": {**metadata, "labels": {**labels, NAMESPACE_NAME_LABEL: metadata.get("name")}},
+        "spec": {**spec, "finalizers": kept if NAMESPACE_FINALIZER in kept else [*kept, NAMESPACE_FINALIZER]},
+        "status": {"phase": "Active"},
+    }
+
+
+def default_service_account(namespace: str) -> Raw:
+    """Return the namespace's default ServiceAccount, which pods without an account use."""
+    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": namespace}}
+
+
+def is_terminating_namespace(stored: Stored) -> bool:
+    """Return whether a namespace is terminating."""
+    return stored.kind == "Namespace" and stored.object.metadata.deletion_timestamp is not None
+
+
+def as_terminating_namespace(raw: Raw, *, is_empty: bool) -> Raw:
+    """Return a deleted namespace; a namespace with contents keeps its finalizer."""
+    spec, status = raw.get("spec", {}), raw.get("status", {})
+    others = [finalizer for finalizer in spec.get("finalizers", []) if finalizer != NAMESPACE_FINALIZER]
+    finalizers = others if is_empty else [*others, NAMESPACE_FINALIZER]
+    return {**raw, "spec": {**spec, "finalizers": finalizers}, "status": {**status, "phase": "Terminating"}}
+
+
+def has_namespace_finalizers(resource: APIResource, raw: Raw) -> bool:
+    """Return whether an object is a namespace with finalizers in its spec."""
+    return resource.name == "Namespace" and bool(raw.get("spec", {}).get("finalizers"))

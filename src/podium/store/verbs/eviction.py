@@ -1,48 +1,52 @@
-"""Evictions: what a pod's disruption budgets say to its disruption, and what it takes from them (POST pods/eviction).
+"""Evictions: the check and debit of a pod's disruption budgets (POST pods/eviction).
 
-The rules of pkg/registry/core/pod/storage/eviction.go. Where that judges a budget, writes it, and then deletes the pod,
-one transaction does all three here, so that no debit is lost and no conflict is left to the caller.
+The rules of pkg/registry/core/pod/storage/eviction.go. Upstream checks a budget, writes it, and then deletes the pod;
+here one transaction does all three, so that no debit is lost and the caller sees no conflict.
 """
 
 from __future__ import annotations
 
-from podium.api.budget_rate import full_ns, rate_of, rate_status_after
-from podium.api.left_behind import EVICTED
+from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_list
+from podium.api.budget_limits import full_ns, last_disruptions, rate_of, rate_status_after
+from podium.api.disruption_policy import POLICY_NAME, SCHEDULER, DisruptionPolicy
+from podium.api.left_behind import EVICTED, Wishes, left_behind
 from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
-from podium.api.times import format_time
+from podium.api.selectors import compile_label_selector
+from podium.api.times import format_duration, format_time
 from podium.store.api_resources import POD
 from podium.store.conditions import with_condition
-from podium.store.errors import StoreError, forbidden, too_many_requests
-from podium.store.stored import Stored
+from podium.store.errors import StoreError, forbidden, not_found, too_many_requests
+from podium.store.revisions import Revisions
+from podium.store.stored import Stored, reread
 
 MAX_DISRUPTED_PODS = 2_000
-"""With more accepted disruptions that the budget controller has not seen yet, a budget accepts no more of them."""
+"""The maximum number of accepted disruptions per budget that the disruption controller has not processed yet."""
 
 BUDGET_CAUSE, RATE_CAUSE, CAP_CAUSE = "DisruptionBudget", "DisruptionRate", "DisruptionCap"
-"""The reasons of the cause in an answer 429: what is used up."""
+"""The cause reasons of a 429 response: the kind of limit that is exhausted."""
 
 _PROCESSING_SECONDS = 10
-_SECOND = 10**9
+_SECOND_NS = 10**9
 
 
 def is_protected(pod: Pod) -> bool:
-    """Whether budgets have a say in the pod's disruption: it has started, and neither ended nor begun to end."""
+    """Return whether budgets apply to the pod: it has started, and is neither ended nor terminating."""
     return pod.status.phase != "Pending" and not pod.is_terminal and not pod.is_terminating
 
 
 def is_ready(pod: Pod) -> bool:
-    """Whether the pod counts as healthy."""
+    """Return whether the pod counts as healthy."""
     ready = pod.status.condition("Ready")
     return ready is not None and ready.status == "True"
 
 
-def is_spared(pod: Pod, budget: PodDisruptionBudget) -> bool:
-    """Whether the pod, which is not healthy, can go without a debit (unhealthyPodEvictionPolicy).
+def needs_no_debit(pod: Pod, budget: PodDisruptionBudget) -> bool:
+    """Return whether the unhealthy pod can be evicted without a debit (unhealthyPodEvictionPolicy).
 
-    That enough others are healthy is believed only of a status that the budget controller could compute, and for the
-    budget as it is now.
+    The number of healthy pods is taken from the status only if the disruption controller could compute it, and for the
+    current generation of the budget.
     """
     if is_ready(pod):
         return False
@@ -54,8 +58,11 @@ def is_spared(pod: Pod, budget: PodDisruptionBudget) -> bool:
     return is_computed and status.current_healthy >= status.desired_healthy > 0
 
 
-def check_allowed(stored: Stored, budget: PodDisruptionBudget, pod: Pod, now: int) -> None:
-    """Raise StoreError for a budget that allows no disruption of the pod: 429, or 403 for a status out of hand."""
+def check_allowed(stored: Stored, budget: PodDisruptionBudget, pod: Pod, now: int, *, by_condition: bool) -> None:
+    """Raise StoreError if a budget allows no disruption of the pod: 429, or 403 for a status out of bounds.
+
+    With ``by_condition`` the cause says why, as far as the budget's condition does; else the numbers of healthy pods.
+    """
     status, name = budget.status, budget.metadata.name
     if not _is_observed(budget):
         problem = f"the disruption budget {name} is still being processed"
@@ -66,21 +73,37 @@ def check_allowed(stored: Stored, budget: PodDisruptionBudget, pod: Pod, now: in
         problem = f"status.disruptedPods has {len(status.disrupted_pods)} entries that the controller has yet to see"
         raise forbidden(stored.resource, stored.key, problem)
     if not status.disruptions_allowed:
-        wanted, found = status.desired_healthy, status.current_healthy
-        problem = f"the disruption budget {name} needs {wanted} healthy pods and has {found} currently"
-        raise too_many_requests(POD, pod.key, problem, BUDGET_CAUSE)
+        raise too_many_requests(POD, pod.key, _cause(budget, by_condition=by_condition), BUDGET_CAUSE)
     rate = rate_of(budget)
     next_ns = now if rate is None else rate.next_ns(full_ns(budget, rate), now)
     if next_ns > now:
-        problem = f"the disruption budget {name} allows {rate} disruptions, and they are used up"
+        used = f" ({'; '.join(last)})" if (last := last_disruptions(budget)) else ""
+        problem = (
+            f"the disruption budget {name} allows {rate} disruptions, and they are used up{used}; {when(next_ns, now)}"
+        )
         raise too_many_requests(POD, pod.key, problem, RATE_CAUSE, seconds_until(next_ns, now))
 
 
+def _cause(budget: PodDisruptionBudget, *, by_condition: bool) -> str:
+    status = budget.status
+    allows_none = f"the disruption budget {budget.metadata.name} does not allow evicting pods currently"
+    condition = status.condition("DisruptionAllowed") if by_condition else None
+    is_explained = condition is not None and condition.status == "False" and condition.message
+    if condition is not None and is_explained and condition.reason == "SyncFailed":
+        return f"{allows_none} because it failed sync: {condition.message}"
+    if not by_condition or status.current_healthy <= status.desired_healthy:
+        wanted, found = status.desired_healthy, status.current_healthy
+        return f"the disruption budget {budget.metadata.name} needs {wanted} healthy pods and has {found} currently"
+    if condition is not None and is_explained:
+        return f"{allows_none} ({condition.reason}): {condition.message}"
+    return allows_none
+
+
 def debited(stored: Stored, budget: PodDisruptionBudget, pod: Pod, now: int) -> Raw:
-    """The budget's status after an accepted disruption of the pod."""
+    """Return the budget's status after an accepted disruption of the pod."""
     status = {**stored.raw["status"], "disruptionsAllowed": budget.status.disruptions_allowed - 1}
     status["disruptedPods"] = {**status.get("disruptedPods", {}), pod.metadata.name: format_time(now)}
-    rate = rate_status_after(budget, now)
+    rate = rate_status_after(budget, now, f"pod {pod.metadata.name} was evicted")
     if rate is not None:
         status["disruptionRate"] = rate
     if not status["disruptionsAllowed"]:
@@ -95,8 +118,8 @@ def debited(stored: Stored, budget: PodDisruptionBudget, pod: Pod, now: int) -> 
     return status
 
 
-def marked(raw: Raw, pod: Pod, now: int) -> Raw:
-    """The pod with the condition that says why it goes; one that is going already keeps the reason that it has."""
+def with_disruption_target(raw: Raw, pod: Pod, now: int) -> Raw:
+    """Return the pod with the DisruptionTarget condition; a terminating pod keeps its reason."""
     target = pod.status.condition("DisruptionTarget")
     if pod.is_terminating and target is not None and target.status == "True":
         return raw
@@ -111,15 +134,140 @@ def marked(raw: Raw, pod: Pod, now: int) -> Raw:
 
 
 def several_budgets(names: list[str]) -> StoreError:
-    """A pod has several budgets, and the cluster's policy refuses to evict such pods."""
+    """Return the refusal for a pod with several budgets under a policy that refuses those."""
     problem = f"This pod has more than one PodDisruptionBudget ({', '.join(names)}), and is not evicted; "
     return StoreError(500, "", f"{problem}leave it one, or set severalBudgets: RequireAll in the DisruptionPolicy")
 
 
 def seconds_until(time_ns: int, now: int) -> int:
-    """The whole seconds to wait."""
-    return -(-(time_ns - now) // _SECOND)
+    """Return the whole seconds to wait."""
+    return -(-(time_ns - now) // _SECOND_NS)
+
+
+def when(next_ns: int, now: int) -> str:
+    """Return the text for the time of the next allowed disruption."""
+    wait = format_duration(seconds_until(next_ns, now) * _SECOND_NS)
+    return f"the next is allowed at {format_time(now + seconds_until(next_ns, now) * _SECOND_NS)}, in {wait}"
 
 
 def _is_observed(budget: PodDisruptionBudget) -> bool:
     return budget.status.observed_generation >= budget.metadata.generation
+
+
+_NO_POLICY = DisruptionPolicy()
+_PREEMPTED = "PreemptionByScheduler"
+
+
+class DisruptionAccounting:
+    """The budgets, the policy and the avoid lists among the objects; ``by_condition`` as for `check_allowed`."""
+
+    def __init__(self, revisions: Revisions, *, by_condition: bool) -> None:
+        self._revisions = revisions
+        self._by_condition = by_condition
+
+    def grant(self, pod: Pod, component: str, now: int) -> None:
+        """Debit the budgets and the cap for the eviction of a pod by a component.
+
+        Raises StoreError if a budget, its rate or the component's cap does not allow it, and 500 for a pod with several
+        budgets if the policy refuses those.
+        """
+        if not is_protected(pod):
+            return
+        budgets = self._covering(pod)
+        if len(budgets) > 1 and self._policy()[1].spec.several_budgets == "Refuse":
+            raise several_budgets([budget.metadata.name for _, budget in budgets])
+        asked = [(stored, budget) for stored, budget in budgets if not needs_no_debit(pod, budget)]
+        for stored, budget in asked:
+            check_allowed(stored, budget, pod, now, by_condition=self._by_condition)
+        if asked:
+            self._check_cap(pod, component, now)
+            self._take_cap(pod, component, now)
+        for stored, budget in asked:
+            self._write(stored, debited(stored, budget, pod, now))
+
+    def count(self, pod: Pod, now: int) -> None:
+        """Take the tokens that the deletion of a pod uses, if any are left; nothing is refused."""
+        if not is_protected(pod) or not is_ready(pod):
+            return
+        budgets = self._covering(pod)
+        target = pod.status.condition("DisruptionTarget")
+        is_preempted = target is not None and target.status == "True" and target.reason == _PREEMPTED
+        disruption = f"pod {pod.metadata.name} was {'preempted' if is_preempted else 'deleted'}"
+        for stored, budget in budgets:
+            rate = rate_of(budget)
+            if rate is not None and rate.tokens(full_ns(budget, rate), now) > 0:
+                status: Raw = stored.raw.get("status", {})
+                self._write(stored, {**status, "disruptionRate": rate_status_after(budget, now, disruption)})
+        if budgets and is_preempted:
+            self._take_cap(pod, SCHEDULER, now)
+
+    def leave_behind(self, pod: Pod, component: str, wishes: Wishes, grace_seconds: int | None, now: int) -> None:
+        """Record the pod's eviction hints on its node.
+
+        Raises StoreError 404 if the hints refer to a pod that does not exist: the one that the avoidance waits for, or
+        the one to be replaced if its uid is not given.
+        """
+        until = wishes.avoid_for.until_scheduled
+        wanted = self._revisions.of("Pod").get(until)
+        if until and wanted is None:
+            raise not_found(POD, until)
+        awaited = wanted.object if wanted is not None and isinstance(wanted.object, Pod) else None
+        replaced = wishes.avoid_for.until_replaced
+        if replaced is not None and not replaced.uid:
+            found = self._revisions.of("Pod").get(replaced.key)
+            if found is None:
+                raise not_found(POD, replaced.key)
+            wishes = wishes.until_replaced(found.uid)
+        left = left_behind(pod, wishes, awaited, component, grace_seconds, now)
+        node = self._revisions.of("Node").get(pod.spec.node_name)
+        if node is None or not left:
+            return
+        annotations = node.object.metadata.annotations
+        before = avoid_list(annotations.get(PREFER_AVOID_PODS, ""))
+        text = left.added_to(before, self._policy()[1].spec.avoid_lists, now).written()
+        if text == annotations.get(PREFER_AVOID_PODS):
+            return
+        metadata = {**node.raw["metadata"], "annotations": {**annotations, PREFER_AVOID_PODS: text}}
+        raw = {**node.raw, "metadata": metadata}
+        self._revisions.write(node.resource, node, raw, reread(node.object, node.raw, raw), is_gone=False)
+
+    def _covering(self, pod: Pod) -> list[tuple[Stored, PodDisruptionBudget]]:
+        """Return the budgets that cover the pod, by key.
+
+        The empty selector selects the whole namespace; a missing selector selects nothing.
+        """
+        labels = pod.metadata.labels
+        return [
+            (stored, stored.object)
+            for stored in self._revisions.in_namespace("PodDisruptionBudget", pod.metadata.namespace)
+            if isinstance(stored.object, PodDisruptionBudget)
+            and compile_label_selector(stored.object.spec.selector).matches(labels)
+        ]
+
+    def _policy(self) -> tuple[Stored | None, DisruptionPolicy]:
+        """Return the cluster's policy; without one, the defaults."""
+        stored = self._revisions.of("DisruptionPolicy").get(POLICY_NAME)
+        if stored is None or not isinstance(stored.object, DisruptionPolicy):
+            return None, _NO_POLICY
+        return stored, stored.object
+
+    def _check_cap(self, pod: Pod, component: str, now: int) -> None:
+        exhausted = self._policy()[1].exhausted_cap(component, pod.metadata.namespace, now)
+        if exhausted is not None:
+            bucket, rate, next_ns = exhausted
+            who = f"{bucket.component} may" if bucket.component else "all components together may"
+            where = f" in namespace {bucket.namespace}" if bucket.namespace else ""
+            done = "has done so" if bucket.component else "have done so"
+            problem = f"{who} disrupt {rate} pods with a budget{where}, and {done}; {when(next_ns, now)}"
+            raise too_many_requests(POD, pod.key, problem, CAP_CAUSE, seconds_until(next_ns, now))
+
+    def _take_cap(self, pod: Pod, component: str, now: int) -> None:
+        """Take a token of each cap on the component that has one left."""
+        stored, policy = self._policy()
+        status = policy.status_after(component, pod.metadata.namespace, now)
+        if stored is not None and status is not None:
+            self._write(stored, status)
+
+    def _write(self, stored: Stored, status: Raw) -> None:
+        raw = {**stored.raw, "status": status}
+        self._revisions.write(stored.resource, stored, raw, reread(stored.object, stored.raw, raw), is_gone=False)

@@ -1,8 +1,8 @@
-"""The typed readings of objects that are written, and what validation makes of them."""
+"""The typed readings of written objects, and their validation."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -13,19 +13,20 @@ from podium.api.pod import TERMINAL_PHASES, Pod, PodSpec, PodStatus
 from podium.api.pod_specs import SharedSpec, shared_spec
 from podium.api.reading import read
 from podium.api.schemas import structure
-from podium.api.soundness.objects import check_metadata, validate
-from podium.api.soundness.pod import check_pod_status
-from podium.api.validation.finding import Finding
-from podium.api.validation.objects import find_problems
+from podium.api.validation.findings import Finding, Findings, Place
+from podium.api.validation.objects import check_usable, find_problems, refuse_metadata, validate
+from podium.store.admission.pod_admission import readmit_pod
+from podium.store.admission.priorities import readmit_group
 from podium.store.api_resource import APIResource
+from podium.store.api_resources import POD_GROUP
 from podium.store.errors import StoreError, bad_request, invalid, invalid_fields, unreadable
-from podium.store.stored import Stored, reread, status_type
+from podium.store.stored import Stored, is_copy, reread, status_type
 
 Reading = TypeVar("Reading", bound=Kubernetes)
 
 
 def shared_spec_of(resource: APIResource, raw: Raw) -> SharedSpec | None:
-    """The specification of a pod that is right; None for any other, and for other objects."""
+    """Return the shared specification of a valid pod; None for an invalid pod and for other kinds."""
     return shared_spec(raw["spec"]) if resource.type is Pod and "spec" in raw else None
 
 
@@ -37,12 +38,12 @@ def decoded(
     *,
     is_new: bool = False,
 ) -> Kubernetes:
-    """The reading of an object, validated, which has the `shared` specification where it is a pod with one.
+    """Return the validated reading of an object; a pod with a `shared` specification uses it.
 
-    Of one that `is_new`, all is refused that kube-apiserver refuses; of one that takes the place of `previous`, what
-    was not wrong with that one; of any other, such as from a dump, only what nothing can be done with.
+    A new object (`is_new`) is refused for everything that kube-apiserver refuses; one that replaces `previous`, for
+    everything that was valid before; any other, such as from a dump, only for what makes it unusable.
 
-    Raises StoreError: 400 where a value cannot be read as what its field holds, 422 where the object breaks a rule.
+    Raises StoreError: 400 if a value cannot be read as its field's type, 422 if the object breaks a rule.
     """
     try:
         object_ = read(raw, resource.type) if shared is None else _read_pod(raw, shared.spec)
@@ -51,31 +52,38 @@ def decoded(
         if findings:
             raise _refusal(resource, object_.key, raw, findings)
         if resource.type is Kubernetes:
-            check_metadata(object_, resource.namespaced)
+            refuse_metadata(object_, resource.namespaced)
         elif shared is not None and isinstance(object_, Pod):
-            check_metadata(object_, resource.namespaced)
-            check_pod_status(object_.status)
+            refuse_metadata(object_, resource.namespaced)
+            _check_status(raw)
         else:
-            validate(object_)
+            validate(object_, raw)
     except InputError as error:
         raise unreadable(resource, _label(raw), error) from None
     return object_
 
 
-def filled_in(resource: APIResource, object_: Kubernetes, old: Raw, new: Raw) -> tuple[Raw, Kubernetes]:
-    """Both forms of an object with what admission filled in, where `object_` is the reading of `old`.
+def filled_in(
+    resource: APIResource, object_: Kubernetes, old: Raw, new: Raw, before: SharedSpec | None = None
+) -> tuple[Raw, Kubernetes]:
+    """Return both forms of an object after admission; `object_` is the reading of `old`.
 
-    Raises StoreError as `decoded` does for what cannot be read.
+    `before` is the shared specification of `old`, if there is one. A pod of a dump has all defaults, and keeps it.
+
+    Raises StoreError as `decoded` does for unreadable values.
     """
-    shared = shared_spec_of(resource, new)
+    has_all = before is not None and "nodeName" in before.raw and is_copy(new["spec"], before.raw)
+    shared = before if has_all else shared_spec_of(resource, new)
     if shared is None:
         return new, rereading(resource, object_, old, new)
-    new, old = {**new, "spec": shared.raw}, {**old, "spec": shared.raw}
+    if not has_all:
+        new = {**new, "spec": shared.raw}
+    old = {**old, "spec": new["spec"]}
     return new, rereading(resource, msgspec.structs.replace(object_, spec=shared.spec), old, new)
 
 
 def rereading(resource: APIResource, object_: Reading, old: Raw, new: Raw) -> Reading:
-    """As `reread`, and raises StoreError as `decoded` does for what cannot be read."""
+    """Return the result of `reread`; raises StoreError as `decoded` does."""
     try:
         return reread(object_, old, new)
     except msgspec.ValidationError:
@@ -86,10 +94,10 @@ def rereading(resource: APIResource, object_: Reading, old: Raw, new: Raw) -> Re
 
 
 def with_status(previous: Stored, updated: Raw) -> Kubernetes:
-    """The reading of an object of which the status alone is another.
+    """Return the reading of an object whose status was replaced.
 
-    Raises StoreError: 400 for a status that cannot be read, 422 for one that its kind does not have, and for another
-    phase of a pod that has ended.
+    Raises StoreError: 400 for an unreadable status, 422 for one that its kind does not have, and for a phase change of
+    a pod that has ended.
     """
     object_ = previous.object
     if isinstance(object_, Pod):
@@ -105,7 +113,7 @@ def with_status(previous: Stored, updated: Raw) -> Kubernetes:
             object_ = rereading(previous.resource, object_, previous.raw, updated)
     if previous.resource.type is not Kubernetes:
         try:
-            validate(object_)
+            validate(object_, updated)
         except InputError as error:
             raise unreadable(previous.resource, previous.key, error) from None
     return object_
@@ -118,7 +126,7 @@ def _pod_with_status(previous: Stored, pod: Pod, updated: Raw) -> Pod:
         _check_shape(previous, updated["status"])
         status = rereading(previous.resource, pod, previous.raw, updated).status
     try:
-        check_pod_status(status)
+        _check_status(updated)
     except InputError as error:
         raise unreadable(previous.resource, previous.key, error) from None
     before = pod.status.phase
@@ -127,14 +135,21 @@ def _pod_with_status(previous: Stored, pod: Pod, updated: Raw) -> Pod:
     return msgspec.structs.replace(pod, status=status)
 
 
+def _check_status(pod: Raw) -> None:
+    """Raise InputError for a status of a pod that cannot be processed."""
+    status = Place(pod, Findings()).child("status")
+    if status is not None:
+        check_usable(status, "PodStatus")
+
+
 def _read_pod(raw: Raw, spec: PodSpec) -> Pod:
-    """The reading of a pod with this specification. Raises InputError."""
+    """Return the reading of a pod with this specification. Raises InputError."""
     rest = {name: value for name, value in raw.items() if name != "spec"}
     return msgspec.structs.replace(read(rest, Pod), spec=spec)
 
 
 def _check_shape(previous: Stored, status: Any) -> None:
-    """Raise StoreError 400 for a status that is no object, and for conditions that are no list of objects."""
+    """Raise StoreError 400 for a status that is not an object, and for conditions that are not a list of objects."""
     if not isinstance(status, dict):
         raise bad_request(f"{previous.kind} {previous.key}: .status: {shown(status)} is not an object")
     conditions = status.get("conditions")
@@ -146,7 +161,7 @@ def _check_shape(previous: Stored, status: Any) -> None:
 
 
 def _findings(raw: Raw, previous: Raw | None, is_new: bool, custom: bool | None) -> Sequence[Finding]:
-    """What is wrong with an object, as far as it counts."""
+    """Return the relevant problems of an object."""
     if is_new:
         return find_problems(raw, custom)
     if previous is None or _without_status(raw) == _without_status(previous):
@@ -157,7 +172,7 @@ def _findings(raw: Raw, previous: Raw | None, is_new: bool, custom: bool | None)
 
 
 def _refusal(resource: APIResource, key: str, raw: Raw, findings: Sequence[Finding]) -> StoreError:
-    """The object breaks rules; or it has a value that its field cannot hold, which nobody reads any further."""
+    """Return the refusal of an object that breaks rules or has a value of the wrong type."""
     for malformed in structure.findings(raw, advises=False):
         if not malformed.is_unknown:
             error = MalformedError(malformed.message, path=malformed.path)
@@ -174,3 +189,131 @@ def _label(raw: Raw) -> str:
     metadata = metadata if isinstance(metadata, dict) else {}
     name, namespace = metadata.get("name", ""), metadata.get("namespace")
     return f"{namespace}/{name}" if namespace else str(name)
+
+
+_KEPT_METADATA = (
+    "name",
+    "generateName",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+)
+"""Metadata that only the server writes; updates do not change it."""
+
+_NO_CONTENT = ("apiVersion", "kind", "metadata")
+
+
+def replaced(previous: Stored, raw: Raw) -> Raw:
+    """Return the object of an update: `raw`, except for the status and fields that only the server writes.
+
+    The generation, if the kind has one, counts the changes of everything except metadata and status.
+    """
+    kept = previous.raw["metadata"]
+    metadata = {name: value for name, value in raw["metadata"].items() if name not in _KEPT_METADATA}
+    metadata |= {name: kept[name] for name in _KEPT_METADATA if name in kept}
+    metadata = with_kept_managers(metadata, kept)
+    updated = {**raw, "metadata": metadata}
+    if previous.resource.has_status:
+        updated.pop("status", None)
+        if "status" in previous.raw:
+            updated["status"] = previous.raw["status"]
+    if previous.resource.name == "Pod":
+        updated = readmit_pod(updated, previous.raw)
+    elif previous.resource.name == "Job":
+        updated = with_kept_selector(updated, previous.raw)
+    elif previous.resource is POD_GROUP:
+        updated = readmit_group(updated, previous.raw)
+    if previous.resource.has_generation and _content(previous, updated) != _content(previous, previous.raw):
+        metadata["generation"] = metadata.get("generation", 0) + 1
+    return updated
+
+
+def identity(resource: APIResource, raw: Raw) -> tuple[str, str, str]:
+    """Return the key of an object to update, and its uid and version as preconditions; "" matches any.
+
+    Without a namespace, a namespaced object is in `default`. Raises StoreError 400 for an object without a name.
+    """
+    metadata = raw.get("metadata")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str) or not metadata["name"]:
+        raise bad_request("metadata.name is missing: an update names its object")
+    if resource.namespaced and not metadata.get("namespace"):
+        metadata = {**metadata, "namespace": "default"}
+    return key_of(metadata), str(metadata.get("uid") or ""), str(metadata.get("resourceVersion") or "")
+
+
+def key_of(metadata: Raw) -> str:
+    """Return `namespace/name`, or the name alone."""
+    return f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else str(metadata["name"])
+
+
+def _content(previous: Stored, raw: Raw) -> Raw:
+    without = (*_NO_CONTENT, "status") if previous.resource.has_status else _NO_CONTENT
+    return {name: value for name, value in raw.items() if name not in without}
+
+
+_FIELD = "managedFields"
+
+
+def with_kept_managers(metadata: Raw, before: Raw) -> Raw:
+    """Return the metadata of an update with the managed fields from before."""
+    if metadata.get(_FIELD) == before.get(_FIELD):
+        return metadata
+    without = {name: value for name, value in metadata.items() if name != _FIELD}
+    return {**without, _FIELD: before[_FIELD]} if _FIELD in before else without
+
+
+_UID, _NAME = "controller-uid", "job-name"
+_BATCH = "batch.kubernetes.io/"
+_OWN = (f"{_BATCH}{_UID}", f"{_BATCH}{_NAME}", _UID, _NAME)
+
+
+def with_generated_selector(job: Raw, name: str, uid: str) -> Raw:
+    """Return a new Job that selects its pods by its uid, unless it has a manual selector."""
+    spec = job.get("spec") or {}
+    if spec.get("manualSelector"):
+        return job
+    selector = spec.get("selector") or {}
+    matched = {_OWN[0]: uid, **(selector.get("matchLabels") or {})}
+    return _selecting(job, {**selector, "matchLabels": matched}, dict(zip(_OWN, (uid, name, uid, name), strict=True)))
+
+
+def with_kept_selector(job: Raw, previous: Raw) -> Raw:
+    """Return an updated Job; a selector and labels that the update omits keep their generated values.
+
+    The Job has not been validated yet: a malformed one is returned unchanged, for validation to report.
+    """
+    before = previous.get("spec") or {}
+    selector = before.get("selector")
+    if not selector or not _has_place(job) or (job.get("spec") or {}).get("selector"):
+        return job
+    given = _labels(before)
+    return _selecting(job, selector, {name: given[name] for name in _OWN if name in given})
+
+
+def _has_place(job: Raw) -> bool:
+    """Return whether the Job has a template to which labels can be added."""
+    value: Any = job
+    for name in ("spec", "template", "metadata", "labels"):
+        value = value.get(name)
+        if not value:
+            return value is None or isinstance(value, dict)
+        if not isinstance(value, dict):
+            return False
+    return True
+
+
+def _selecting(job: Raw, selector: Raw, labels: Mapping[str, str]) -> Raw:
+    spec = job.get("spec") or {}
+    template = spec.get("template") or {}
+    metadata = {**(template.get("metadata") or {}), "labels": {**labels, **_labels(spec)}}
+    return {**job, "spec": {**spec, "template": {**template, "metadata": metadata}, "selector": selector}}
+
+
+def _labels(spec: Raw) -> Raw:
+    """Return the labels of a Job's template."""
+    labels: Raw = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
+    return labels

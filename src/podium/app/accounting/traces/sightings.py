@@ -9,13 +9,84 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from podium.app.accounting.traces.told_events import ToldEvent
+from podium.api.meta import Raw
 from podium.cluster.pods import PREEMPTED
-from podium.machines.grounds import GANG_RELEASE
-from podium.machines.rescheduling.names import DESCHEDULED
-from podium.machines.scheduling.gangs import releases as released
+from podium.controllers.actions import DESCHEDULED, GANG_RELEASE
+from podium.controllers.ledger.disruption import time_of
+from podium.controllers.scheduling.gangs.group_reports import RELEASE_REASON, RELEASE_RULE
+
+
+class ToldEvent(NamedTuple):
+    """An Event: when it came last, what it is about, and who tells it, from which node ("" for none)."""
+
+    time_ns: int
+    reason: str
+    message: str
+    kind: str
+    key: str
+    uid: str
+    by: str
+    host: str
+    related: str
+    related_uid: str
+    is_warning: bool
+    action: str
+
+
+def told_events(raws: Iterable[Raw]) -> list[ToldEvent]:
+    """The Events that can be read, by time, then as they came."""
+    found = (_told(raw) for raw in raws)
+    return sorted((event for event in found if event is not None), key=lambda event: event.time_ns)
+
+
+def _told(raw: Raw) -> ToldEvent | None:
+    time_ns = _time_ns(raw)
+    about, related = _part(raw, "involvedObject"), _part(raw, "related")
+    if time_ns is None or not _text(about, "name"):
+        return None
+    source = _part(raw, "source")
+    return ToldEvent(
+        time_ns,
+        _text(raw, "reason"),
+        _text(raw, "message"),
+        _text(about, "kind"),
+        _key(about),
+        _text(about, "uid"),
+        _text(source, "component") or _text(raw, "reportingComponent"),
+        _text(source, "host") or (_text(raw, "reportingInstance") if _text(source, "component") == "kubelet" else ""),
+        _key(related),
+        _text(related, "uid"),
+        _text(raw, "type") == "Warning",
+        _text(raw, "action"),
+    )
+
+
+def _time_ns(raw: Raw) -> int | None:
+    """When it came last; of a series, that is the last of it."""
+    metadata, series = _part(raw, "metadata"), _part(raw, "series")
+    times = (
+        *(series.get("lastObservedTime"), raw.get("lastTimestamp"), raw.get("eventTime")),
+        *(raw.get("firstTimestamp"), metadata.get("creationTimestamp")),
+    )
+    return next((time_ns for text in times if (time_ns := time_of(text)) is not None), None)
+
+
+def _key(reference: dict[str, Any]) -> str:
+    namespace, name = _text(reference, "namespace"), _text(reference, "name")
+    return f"{namespace}/{name}" if namespace and name else ""
+
+
+def _part(raw: dict[str, Any], name: str) -> dict[str, Any]:
+    found = raw.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _text(raw: dict[str, Any], name: str) -> str:
+    found = raw.get(name)
+    return found if isinstance(found, str) else ""
+
 
 EVICTED = "EvictionByEvictionAPI"
 ENDED_BY_KUBELET = "TerminationByKubelet"
@@ -29,7 +100,7 @@ _AUTOSCALED, _STOPPED = "deleting pod for node scale down", "Stopping container"
 class Sighting(NamedTuple):
     """A pod that is seen to end: when, which, and why.
 
-    ``reason`` is that of a condition DisruptionTarget, "" for none; ``component`` what evicts. ``whom`` and
+    ``reason`` is that of a condition DisruptionTarget, "" for none; ``component`` what evicts. ``beneficiary`` and
     ``whom_uid`` are the pod for whom it goes, ``node`` where it was, as far as that is told.
     """
 
@@ -40,7 +111,7 @@ class Sighting(NamedTuple):
     by: str
     message: str = ""
     component: str = ""
-    whom: str = ""
+    beneficiary: str = ""
     whom_uid: str = ""
     node: str = ""
 
@@ -83,8 +154,8 @@ def _component(event: ToldEvent) -> tuple[str, str]:
     """Which component evicts the pod, "" for none, and why."""
     if event.reason == "ScaleDown" and event.message.startswith(_AUTOSCALED):
         return "autoscaler", "its node is to be removed"
-    if event.reason == released.REASON:
-        return GANG_RELEASE, released.RULE
+    if event.reason == RELEASE_REASON:
+        return GANG_RELEASE, RELEASE_RULE
     is_descheduled = event.reason == DESCHEDULED or (event.action == "Descheduled" and not event.is_warning)
     return ("rescheduler", event.message) if is_descheduled else ("", "")
 
@@ -98,7 +169,7 @@ def _preemption(event: ToldEvent) -> Sighting:
         event.uid,
         PREEMPTED,
         event.by,
-        whom=event.related,
+        beneficiary=event.related,
         whom_uid=event.related_uid or uid,
         node=node,
     )

@@ -1,1 +1,1 @@
-"""Questions that no run answers: decisions about many pods at once, under changes that are taken back."""
+"""Decisions about many pods, and changes that are verified by deciding again."""

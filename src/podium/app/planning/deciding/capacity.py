@@ -1,175 +1,262 @@
-"""How many pods of a kind each node takes, and what ends it there."""
+"""The shapes of nodes, and how many pods of a kind each node takes."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import msgpack
+from msgspec.structs import replace
 
-from podium.app.planning.bounds import MOST_PLACED
-from podium.app.planning.deciding.causes import Blocked, blocked, obstacles_of, worded
-from podium.app.planning.deciding.decisions import Decisions
-from podium.app.planning.deciding.fates import Fate, Settled
-from podium.app.planning.deciding.settling import preemption_of
+from podium.api.node import Node
+from podium.api.quantity import format_quantity
+from podium.api.resource_requests import node_allocatable
+from podium.app.explaining.obstacles import joined, obstacles_of
+from podium.app.planning.constants import CLUSTER_TAINTS, HOSTNAME, MAX_PLACED_PODS
+from podium.app.planning.deciding.causes import blocked_pod, blocked_pods
+from podium.app.planning.deciding.decisions import Decisions, PlacedPod, preemption_of
 from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.cluster.worlds import Worlds
-from podium.framework.cycle_state import CycleState
+from podium.cluster.what_if_view import WhatIfView
+from podium.decide.autoscaling import add_daemons
+from podium.framework.handle import CycleState
 from podium.framework.runner import Runner
+from podium.plugins.node_affinity import required_nodes
 
-MOST_ON_A_NODE = 2_000
-"""So many more pods are tried on a node at most."""
+MAX_PER_NODE = 2_000
+"""The maximum number of pods to try on a node."""
+
+_SHOWN = ("cpu", "memory")
+_MAX_LABELS = 3
+_FEW = 8
+_TYPE = "node.kubernetes.io/instance-type"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeShape:
+    """Nodes of equal size, taints and labels, in order of names. ``model`` is the first of them, as if new."""
+
+    model: Node
+    names: tuple[str, ...]
+    rows: tuple[int, ...]
+    text: str
+
+    @property
+    def like(self) -> str:
+        """The node that stands for the shape."""
+        return self.names[0]
+
+
+def shapes_of(cluster: Cluster, pods: Iterable[PodRecord]) -> list[NodeShape]:
+    """Return the shapes of all nodes, those of the most nodes first, then by the first name.
+
+    Only labels that the pods refer to, and the instance type, distinguish shapes.
+    """
+    keys = _label_keys(pods) - _identifying_labels(cluster)
+    found: dict[bytes, list[tuple[str, int]]] = {}
+    models: dict[bytes, Node] = {}
+    encoder = msgpack.Encoder(order="deterministic")
+    for name, row in sorted(cluster.nodes.row_of.items()):
+        node = cluster.nodes.node(row)
+        taints = tuple(taint for taint in node.spec.taints if not taint.key.startswith(CLUSTER_TAINTS))
+        model = replace(node, spec=replace(node.spec, unschedulable=False, taints=taints))
+        labels = {key: value for key, value in model.metadata.labels.items() if key in keys}
+        key = encoder.encode((node_allocatable(node.status), labels, model.spec))
+        found.setdefault(key, []).append((name, row))
+        models.setdefault(key, model)
+    differing = [
+        key
+        for key in sorted(keys, key=lambda key: (key != _TYPE, key))
+        if len({model.metadata.labels.get(key) for model in models.values()}) > 1
+    ][:_MAX_LABELS]
+    shapes = [
+        NodeShape(
+            models[key], tuple(name for name, _ in nodes), tuple(row for _, row in nodes), _text(models[key], differing)
+        )
+        for key, nodes in found.items()
+    ]
+    return sorted(shapes, key=lambda shape: (-len(shape.names), shape.like))
+
+
+def add_node(decisions: Decisions, shape: NodeShape) -> int:
+    """Add a node of a shape with a pod of every DaemonSet that it takes, and return its row."""
+    number, row_of = len(decisions.cluster.nodes), decisions.cluster.nodes.row_of
+    while f"plan-node-{number}" in row_of:
+        number += 1
+    name, meta = f"plan-node-{number}", shape.model.metadata
+    labels = {**meta.labels, HOSTNAME: name} if HOSTNAME in meta.labels else meta.labels
+    row = decisions.scratch.add_node(replace(shape.model, metadata=replace(meta, name=name, uid="", labels=labels)))
+    add_daemons(decisions.scratch, row, decisions.workloads.daemons)
+    return row
+
+
+def add_nodes(decisions: Decisions, shape: NodeShape, number: int) -> None:
+    """Add several nodes of a shape."""
+    for _ in range(number):
+        add_node(decisions, shape)
+
+
+def _label_keys(pods: Iterable[PodRecord]) -> set[str]:
+    """Return the instance type and the node labels that the pods refer to."""
+    keys = {_TYPE}
+    for pod_class in {pod.pod_class: None for pod in pods}:
+        required = required_nodes(pod_class)
+        keys |= {requirement.key for requirement in required.selector.requirements}
+        keys |= {requirement.key for term in required.terms or () for requirement in term.labels}
+        keys |= {term.topology_key for term in (*pod_class.required_affinity, *pod_class.required_anti_affinity)}
+        keys |= {constraint.topology_key for constraint in pod_class.spec.topology_spread_constraints}
+    return keys
+
+
+def _identifying_labels(cluster: Cluster) -> set[str]:
+    """Return the labels with another value on each of many nodes."""
+    values: dict[str, list[str]] = {}
+    for row in cluster.nodes.row_of.values():
+        for key, value in cluster.nodes.node(row).metadata.labels.items():
+            values.setdefault(key, []).append(value)
+    return {HOSTNAME, *(key for key, found in values.items() if len(found) > _FEW and len(set(found)) == len(found))}
+
+
+def _text(node: Node, differing: Iterable[str]) -> str:
+    """Describe a shape by its size, taints and those labels in which shapes differ."""
+    amounts = node_allocatable(node.status)
+    shown = [name for name in amounts if name in _SHOWN or "/" in name]
+    parts = [f"{name} {format_quantity(amounts[name], name)}" for name in shown]
+    labels = node.metadata.labels
+    parts += [f"{key.rpartition('/')[2]}={labels[key]}" for key in differing if key in labels]
+    parts += [f"taint {taint.key}{f'={taint.value}' if taint.value else ''}" for taint in node.spec.taints]
+    return ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """How many more pods of a kind fit, by row, and what ends it there, in words.
+    """How many more pods of a kind fit, by row, and in words what limits their number there.
 
-    `before` is what keeps them off every node, "" for nothing. `is_cut`: more may fit than were tried.
+    ``before`` is what keeps them off every node, "" for nothing. With ``is_cut`` more may fit than were tried.
     """
 
     counts: Mapping[int, int] = field(default_factory=dict)
-    ends: Mapping[int, str] = field(default_factory=dict)
+    limits: Mapping[int, str] = field(default_factory=dict)
     before: str = ""
     is_cut: bool = False
 
     @property
     def total(self) -> int:
-        """How many fit in all."""
+        """The number of pods that fit in all."""
         return sum(self.counts.values())
 
 
 def capacity_of(decisions: Decisions, pod: PodRecord, *, preempts: bool = False) -> Capacity:
-    """How many pods such as this fit; with ``preempts``, if every pod that it may preempt gave way.
+    """Return how many pods like this one fit; with ``preempts``, if every pod that it may preempt left.
 
-    Where each node answers for itself alone, all nodes are filled at once, a pod on each at a time; otherwise, as with
-    spreading, affinity to pods, volumes and devices, pods are placed one after another as the scheduler would. So they
-    are where whom they may preempt hangs on whom others did: budgets that are required, caps on disruptions, fairness
-    between equals, victims on other nodes. Pods of a gang are placed together.
+    If all filters look at one node alone, all nodes are filled at once. Otherwise pods are placed one after another as
+    the scheduler would: with spreading, affinity to pods, volumes and devices, and where possible victims depend on
+    earlier ones (required budgets, caps on disruptions, fairness between equals, victims on other nodes). Pods of a
+    gang are placed together.
     """
     if decisions.is_of_gang(pod):
-        return _of_gang(decisions, pod, preempts=preempts)
-    stopped = blocked(decisions, Settled((), (pod,)))[0]
-    if stopped.before is not None:
-        return Capacity(before=stopped.before.text)
+        return _gang_capacity(decisions, pod, preempts=preempts)
+    blocked = blocked_pod(decisions, pod)
+    if blocked.before is not None:
+        return Capacity(before=blocked.before.text)
     return _by_row(decisions, pod, preempts=preempts) or _one_by_one(decisions, pod, preempts=preempts)
 
 
 def _by_row(decisions: Decisions, pod: PodRecord, *, preempts: bool) -> Capacity | None:
-    """How many fit where each node answers for itself alone; None where it does not."""
-    runner, state = decisions.runners[pod.scheduler_name], CycleState()
+    """Return the capacity if all filters look at one node alone; otherwise None."""
+    cluster, runner, state = decisions.cluster, decisions.runners[pod.scheduler_name], CycleState()
     pre_filter = runner.pre_filter(state, pod)
-    rows = decisions.cluster.nodes.all_rows() if pre_filter.rows is None else pre_filter.rows
-    rows = rows[decisions.cluster.nodes.present[rows]]
-    if runner.is_row_local(state) and len(rows) and not (preempts and _looks_beyond_nodes(decisions, runner)):
-        return _all_at_once(decisions, runner, state, pod, rows, preempts=preempts)
-    return None
-
-
-def _all_at_once(
-    decisions: Decisions, runner: Runner, state: CycleState, pod: PodRecord, rows: Int64s, *, preempts: bool
-) -> Capacity:
-    """Fill the world of each row until its filters refuse."""
-    worlds = Worlds(decisions.cluster, rows)
+    rows = cluster.nodes.all_rows() if pre_filter.rows is None else pre_filter.rows
+    rows = rows[cluster.nodes.present[rows]]
+    plugin = preemption_of(runner)
+    is_wide = preempts and plugin is not None and (plugin.looks_beyond_nodes or cluster.caps.limits)
+    if not runner.is_row_local(state) or not len(rows) or is_wide:
+        return None
+    worlds = WhatIfView(cluster, rows)
     if preempts:
-        _let_go(decisions, runner, pod, worlds)
+        _remove_preemptible(decisions, runner, pod, worlds)
     counts = dict.fromkeys(rows.tolist(), 0)
-    ends: dict[int, str] = {}
-    for _ in range(MOST_ON_A_NODE):
+    limits: dict[int, str] = {}
+    for _ in range(MAX_PER_NODE):
         if not len(worlds):
             break
         outcome = runner.filter_worlds(state, pod, worlds, pod.uid)
         fits: Bools = outcome.refused == 0
         for position in np.flatnonzero(~fits).tolist():
             row = int(worlds.rows[position])
-            ends[row] = worded(obstacles_of(decisions.cluster, pod, row, outcome.status(position)))
+            limits[row] = joined(obstacles_of(cluster, pod, row, outcome.status(position)))
         worlds = worlds.at(np.flatnonzero(fits))
         for row in worlds.rows.tolist():
             counts[row] += 1
         worlds.join(np.arange(len(worlds)), [pod] * len(worlds))
-    ends = ends if preempts else _with_all_obstacles(decisions, pod, counts, ends)
-    return Capacity(counts, ends, is_cut=len(worlds) > 0)
+    if not preempts and 0 in counts.values():
+        limits |= {row: text for row, text in _limits(decisions, pod).items() if not counts.get(row)}
+    return Capacity(counts, limits, is_cut=len(worlds) > 0)
 
 
-def _looks_beyond_nodes(decisions: Decisions, runner: Runner) -> bool:
-    preemption = preemption_of(runner)
-    return preemption is not None and (preemption.looks_beyond_nodes or decisions.cluster.caps.limits)
-
-
-def _let_go(decisions: Decisions, runner: Runner, pod: PodRecord, worlds: Worlds) -> None:
-    """Take all pods off that may be preempted for the pod. Mirror pods free nothing, whether or not they may be."""
-    preemption = preemption_of(runner)
-    if preemption is None:
+def _remove_preemptible(decisions: Decisions, runner: Runner, pod: PodRecord, worlds: WhatIfView) -> None:
+    """Remove all pods that the pod may preempt, except mirror pods, which free nothing."""
+    plugin = preemption_of(runner)
+    if plugin is None:
         return
     pods = decisions.cluster.pods
-    taken = preemption.may_take(pod, decisions.cluster)
-    taken = taken[np.array([not pods.record(slot).is_mirror for slot in taken.tolist()], dtype=np.bool_)]
-    positions = np.searchsorted(worlds.rows, pods.row[taken])
-    among = worlds.rows[np.minimum(positions, len(worlds) - 1)] == pods.row[taken]
-    order = np.argsort(positions[among], kind="stable")
-    worlds.remove(positions[among][order].astype(np.int64), taken[among][order])
-
-
-def _with_all_obstacles(
-    decisions: Decisions, pod: PodRecord, counts: Mapping[int, int], ends: Mapping[int, str]
-) -> dict[int, str]:
-    """What ends it, and for nodes that take none all that stands in the way."""
-    found = dict(ends)
-    if 0 in counts.values():
-        found |= {row: text for row, text in _told(decisions, pod).items() if not counts.get(row)}
-    return found
+    slots = plugin.may_take(pod, decisions.cluster)
+    slots = slots[np.array([not pods.record(slot).is_mirror for slot in slots.tolist()], dtype=np.bool_)]
+    positions = np.searchsorted(worlds.rows, pods.row[slots])
+    among = worlds.rows[np.minimum(positions, len(worlds) - 1)] == pods.row[slots]
+    order: Int64s = np.argsort(positions[among], kind="stable")
+    worlds.remove(positions[among][order].astype(np.int64), slots[among][order])
 
 
 def _one_by_one(decisions: Decisions, pod: PodRecord, *, preempts: bool) -> Capacity:
-    fates: list[Fate] = []
-    with decisions.supposing():
-        for each in decisions.copies(pod, MOST_PLACED):
-            settled = decisions.settle([each], preempts=preempts)
-            if not settled.fates:
+    placed: list[PlacedPod] = []
+    with decisions.what_if():
+        for each in decisions.copies(pod, MAX_PLACED_PODS):
+            result = decisions.schedule([each], preempts=preempts)
+            if not result.placed:
                 break
-            fates += settled.fates
-        ends = _told(decisions, pod)
-    row_of = decisions.cluster.nodes.row_of
-    counts = dict.fromkeys(sorted(row_of.values()), 0)
-    for fate in fates:
-        counts[row_of[fate.node]] += 1
-    return Capacity(counts, ends, is_cut=len(fates) == MOST_PLACED)
+            placed += result.placed
+        limits = _limits(decisions, pod)
+    return Capacity(_counts(decisions, placed), limits, is_cut=len(placed) == MAX_PLACED_PODS)
 
 
-def _of_gang(decisions: Decisions, pod: PodRecord, *, preempts: bool) -> Capacity:
-    """Let as many pods of a gang come as it needs, and then twice as many, until not all of them get a node."""
-    number = min(max(decisions.least_of_gang(pod), 1), MOST_PLACED)
-    found = _so_many(decisions, pod, number, preempts=preempts)
+def _gang_capacity(decisions: Decisions, pod: PodRecord, *, preempts: bool) -> Capacity:
+    """Place as many pods of a gang as it needs, then twice as many, until not all of them get a node."""
+    number = min(max(decisions.gang_min_count(pod), 1), MAX_PLACED_PODS)
+    found = _gang_of(decisions, pod, number, preempts=preempts)
+    # Further pods of a complete gang go wherever they fit.
     is_free = found.is_cut and not preempts and not decisions.is_in_one_domain(pod)
-    # One that is whole takes further pods wherever they fit.
     by_row = _by_row(decisions, pod, preempts=False) if is_free else None
     if by_row is not None:
         return by_row
-    while found.is_cut and number < MOST_PLACED:
-        number = min(number * 2, MOST_PLACED)
-        found = _so_many(decisions, pod, number, preempts=preempts)
+    while found.is_cut and number < MAX_PLACED_PODS:
+        number = min(number * 2, MAX_PLACED_PODS)
+        found = _gang_of(decisions, pod, number, preempts=preempts)
     return found
 
 
-def _so_many(decisions: Decisions, pod: PodRecord, number: int, *, preempts: bool) -> Capacity:
-    """So many pods of a gang come."""
-    with decisions.supposing():
-        settled = decisions.settle(decisions.copies(pod, number), preempts=preempts)
-        if not settled.fates:
-            told = decisions.told_of_gang(settled.waiting[0])
-            return Capacity(before=f"{told}{blocked(decisions, settled)[0].text}")
-        ends = _told(decisions, settled.waiting[0] if settled.waiting else pod)
+def _gang_of(decisions: Decisions, pod: PodRecord, number: int, *, preempts: bool) -> Capacity:
+    with decisions.what_if():
+        result = decisions.schedule(decisions.copies(pod, number), preempts=preempts)
+        if not result.placed:
+            reason = decisions.gang_reason(result.waiting[0])
+            return Capacity(before=f"{reason}{blocked_pods(decisions, result)[0].text}")
+        limits = _limits(decisions, result.waiting[0] if result.waiting else pod)
+    return Capacity(_counts(decisions, result.placed), limits, is_cut=not result.waiting)
+
+
+def _counts(decisions: Decisions, placed: Iterable[PlacedPod]) -> dict[int, int]:
     row_of = decisions.cluster.nodes.row_of
-    placed = Counter(row_of[fate.node] for fate in settled.fates)
-    counts = {row: placed[row] for row in sorted(row_of.values())}
-    return Capacity(counts, ends, is_cut=not settled.waiting)
+    counts = Counter(row_of[each.node] for each in placed)
+    return {row: counts[row] for row in sorted(row_of.values())}
 
 
-def _told(decisions: Decisions, pod: PodRecord) -> dict[int, str]:
-    """What stands in the way of one more, by row."""
-    found: Blocked = blocked(decisions, Settled((), (pod,)))[0]
+def _limits(decisions: Decisions, pod: PodRecord) -> dict[int, str]:
+    """Return the obstacles to one more pod, by row."""
+    found = blocked_pod(decisions, pod)
     if found.before is not None:
         return dict.fromkeys(decisions.cluster.nodes.row_of.values(), found.before.text)
-    return {int(row): worded(alike.obstacles) for alike in found.nodes for row in alike.rows if alike.obstacles}
+    return {int(row): joined(group.obstacles) for group in found.nodes for row in group.rows if group.obstacles}

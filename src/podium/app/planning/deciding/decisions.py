@@ -1,88 +1,312 @@
-"""Decisions about many pods, one after the other, each on what those before it have left; all of it is taken back.
+"""Decisions about many pods, one after another, on a cluster whose what-if changes are rolled back.
 
-Time stands still: pods that are placed stay, victims are gone at once, and whoever replaces them comes back only where
-that is asked for.
+Time does not advance: placed pods stay, victims leave at once, and their replacements come only on request.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 
+import msgspec
 from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
+from podium.api.policy import PodDisruptionBudget
 from podium.app.cluster import Cluster as LoadedCluster
-from podium.app.explaining.gang import decide_gang, gang_plugin
-from podium.app.planning.chances.draws import Draws
-from podium.app.planning.deciding.fates import Settled, note_likeness
-from podium.app.planning.deciding.settling import Settling
-from podium.app.planning.deciding.supposed_cluster import SupposedCluster
-from podium.app.planning.deciding.workloads import Workloads
-from podium.cluster.pods import PodRecord
+from podium.app.explaining.gang import GangDecision, decide_gang, gang_plugin
+from podium.app.planning.outcomes import SampledOutcomes, SampledRun, TieBreaks, WorkloadLoss, sampled
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import NOT_STARTED_NS, PodRecord
+from podium.decide.cap import CapDelay
+from podium.decide.placement import Placement, full_outcome, place
+from podium.decide.preempting.eligibility import NOT_ELIGIBLE_TERMINATING
+from podium.decide.transaction import ClusterTransaction
+from podium.framework.handle import CycleState
+from podium.framework.plugin import is_own
+from podium.framework.runner import Runner
+from podium.framework.verdicts import PluginError
+from podium.plugins.default_preemption import DefaultPreemption
+
+DAEMON_SET = "DaemonSet"
+PodKind = tuple[object, ...]
+"""What a decision about a pod depends on besides the cluster; pods of one kind get the same decision."""
+
+_SHARED = "podium.app.planning.likeness"
+# A CronJob owns Jobs, a Deployment ReplicaSets.
+_MAX_OWNERS = 2
 
 
-class Decisions(SupposedCluster):
+@dataclass(frozen=True, slots=True)
+class PlacedPod:
+    """A pod that gets a node, and the pods that it preempts there, the most important first."""
+
+    pod: PodRecord
+    node: str
+    victims: tuple[PodRecord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitedVictims:
+    """The reason of a preemptor that waits until its victims on a node have terminated."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueueResult:
+    """The pods that get a node, in that order, and those that wait.
+
+    ``postponed`` has by kind what a helpful preemption waits for: a cap on disruptions, or victims that terminate.
+    """
+
+    placed: tuple[PlacedPod, ...]
+    waiting: tuple[PodRecord, ...]
+    postponed: Mapping[PodKind, CapDelay | AwaitedVictims] = field(default_factory=dict)
+
+    @property
+    def preemptors(self) -> dict[str, PlacedPod]:
+        """The preemptor of each victim, by the victim's uid."""
+        return {victim.uid: each for each in self.placed for victim in each.victims}
+
+    def victims_by(self, workloads: Workloads) -> Counter[str]:
+        """Return the number of victims of each workload."""
+        return Counter(workloads.of(victim) for each in self.placed for victim in each.victims)
+
+
+def kind_of(pod: PodRecord) -> PodKind:
+    """Return what a decision about the pod depends on besides the cluster."""
+    pod_class = pod.pod_class
+    return (
+        pod.scheduler_name,
+        pod_class.memo.get(_SHARED, pod_class),
+        pod.priority,
+        pod.preemption_policy,
+        pod.gates,
+        pod.terminating,
+        pod.nominated_node_name,
+        pod.made_claims,
+    )
+
+
+def _note_shared_kind(pod: PodRecord, runner: Runner | None) -> None:
+    """Let pod classes with equal owner and spec share a kind where no filter looks beyond the node.
+
+    The pods of an indexed Job, for example, differ only in a label.
+    """
+    memo = pod.pod_class.memo
+    if _SHARED in memo or runner is None or not all(map(is_own, runner.profile.filter)):
+        return
+    state = CycleState()
+    try:
+        passes = runner.pre_filter(state, pod).status.is_success
+    except PluginError:
+        return
+    if passes and runner.is_row_local(state):
+        shared = (pod.namespace, pod.pod_class.owner, pod.pod_class.spec)
+        memo[_SHARED] = msgspec.msgpack.encode(shared, order="deterministic")
+
+
+class Workloads:
+    """The topmost owners of pods: of those on nodes when this is made, and of the ``pending`` ones."""
+
+    def __init__(self, objects: Sequence[Kubernetes], cluster: Cluster, pending: Iterable[PodRecord]) -> None:
+        self._objects = objects
+        self._cluster = cluster
+        self._records = (*cluster.placed.values(), *pending)
+
+    def of(self, pod: PodRecord) -> str:
+        """Return the pod's topmost owner, as in `Deployment shop/web`; the pod itself if it has no controller."""
+        controller = pod.controller
+        if controller is None:
+            return f"Pod {pod.key}"
+        label = f"{controller.kind} {pod.namespace}/{controller.name}"
+        for _ in range(_MAX_OWNERS):
+            label = self._owners.get(label, label)
+        return label
+
+    def of_kind(self, pods: Sequence[PodRecord]) -> str:
+        """Return the workload of pods of one kind; pods without a controller are counted."""
+        workloads = list(dict.fromkeys(map(self.of, pods)))
+        return workloads[0] if len(workloads) == 1 else f"{workloads[0]} and {len(workloads) - 1:,} like it"
+
+    def placed(self, workload: str) -> list[PodRecord]:
+        """Return the pods of a workload that have a node, by key."""
+        found = (self._cluster.placed.get(uid) for uid in self._uids.get(workload, ()))
+        return sorted(filter(None, found), key=lambda record: record.key)
+
+    @cached_property
+    def daemons(self) -> tuple[PodRecord, ...]:
+        """One pod of each DaemonSet, by key: the pods that a new node gets."""
+        found: dict[str, PodRecord] = {}
+        for record in sorted(self._cluster.placed.values(), key=lambda record: record.key):
+            if record.controller is not None and record.controller.kind == DAEMON_SET:
+                found.setdefault(record.owner_uid, record)
+        return tuple(record.without_node() for record in found.values())
+
+    @cached_property
+    def _owners(self) -> Mapping[str, str]:
+        """The owner of each controller that has one, such as a Deployment's ReplicaSet."""
+        return {
+            f"{item.kind} {item.key}": f"{controller.kind} {item.metadata.namespace}/{controller.name}"
+            for item in self._objects
+            if not isinstance(item, Pod) and (controller := item.metadata.controller) is not None
+        }
+
+    @cached_property
+    def _uids(self) -> Mapping[str, dict[str, None]]:
+        found: dict[str, dict[str, None]] = {}
+        for record in self._records:
+            found.setdefault(self.of(record), {})[record.uid] = None
+        return found
+
+
+class WhatIfCluster:
+    """A cluster with its schedulers' runners. Only its owner may use it inside `what_if`."""
+
+    def __init__(self, cluster: Cluster, runners: Mapping[str, Runner], objects: Sequence[Kubernetes]) -> None:
+        self.cluster = cluster
+        self.runners = runners
+        self.objects = objects
+        self.scratch = ClusterTransaction(cluster, runners)
+        self.budgets = {item.key: item for item in objects if isinstance(item, PodDisruptionBudget)}
+        """The budgets by key, as the decisions so far have left them."""
+        self.added: list[Kubernetes] = []
+        """The objects of `put`, in order."""
+
+    def in_order(self, pods: Iterable[PodRecord]) -> tuple[PodRecord, ...]:
+        """Return the pods in queue order: by importance, then age, then key."""
+        runner = next(iter(self.runners.values()))
+        return tuple(sorted(pods, key=lambda pod: (*runner.sort_key(pod, pod.created_ns), pod.key)))
+
+    @contextmanager
+    def what_if(self) -> Iterator[ClusterTransaction]:
+        """Roll back all changes and decisions made inside the context."""
+        mark = self.scratch.savepoint()
+        try:
+            yield self.scratch
+        finally:
+            self.scratch.roll_back(mark)
+
+    def put(self, item: Kubernetes) -> None:
+        """Add or replace an object that is neither a node nor a pod."""
+        before = self.budgets.get(item.key) if isinstance(item, PodDisruptionBudget) else self.cluster.find(item)
+        self._put(item)
+        self.scratch.on_roll_back(lambda: self._remove(item) if before is None else self._put(before))
+        self.added.append(item)
+        self.scratch.on_roll_back(self.added.pop)
+
+    def reserve(self, runner: Runner, placement: Placement, pod: PodRecord, node: str) -> bool:
+        """Reserve volumes and devices for the pod as its scheduler does. Return whether that succeeds."""
+        mark = self.scratch.savepoint()
+        for plugin in runner.profile.reserve:
+            self.scratch.on_roll_back(partial(plugin.unreserve, placement.state, pod, node))
+            if not plugin.reserve(placement.state, pod, node).is_success:
+                self.scratch.roll_back(mark)
+                return False
+        return True
+
+    def place(self, pod: PodRecord, node: str) -> None:
+        """Put the pod on a node and end its nomination."""
+        nominations = self.cluster.nominations
+        nominated = nominations.remove(pod.uid)
+        if nominated:
+            self.scratch.on_roll_back(lambda: nominations.put(pod, nominated))
+        self.scratch.place(pod, self.cluster.nodes.row_of[node])
+
+    def preempt(self, victims: Sequence[PodRecord]) -> None:
+        """Remove the victims, and count them against the schedulers' caps and the budgets."""
+        self._count(victims)
+        for victim in victims:
+            self.scratch.take_off(victim.uid)
+            self.scratch.leave_group(victim)
+
+    def _count(self, victims: Sequence[PodRecord]) -> None:
+        caps, budgets = self.cluster.caps, self.cluster.budgets
+        before = dict(caps.known())
+        counted = Counter(
+            victim.namespace for victim in victims if victim.is_healthy and budgets.counts(victim.pod_class)
+        )
+        needs = caps.needs(counted)
+        if needs and caps.shortage(needs) is None:
+            caps.take(needs)
+            self.scratch.on_roll_back(lambda: caps.assume(before))
+        for victim in victims:
+            for budget in list(budgets.over(victim.pod_class)):
+                known = self.budgets.get(budget.key)
+                if victim.ready and known is not None and known.status.disruptions_allowed > 0:
+                    status = replace(known.status, disruptions_allowed=known.status.disruptions_allowed - 1)
+                    self.put(replace(known, status=status))
+
+    def _put(self, item: Kubernetes) -> None:
+        if isinstance(item, PodDisruptionBudget):
+            self.budgets[item.key] = item
+        self.cluster.put(item)
+
+    def _remove(self, item: Kubernetes) -> None:
+        if isinstance(item, PodDisruptionBudget):
+            del self.budgets[item.key]
+        self.cluster.remove(item)
+
+
+class Decisions(WhatIfCluster):
     """A loaded cluster on which many decisions are made."""
 
     def __init__(self, loaded: LoadedCluster) -> None:
-        """Raises InputError for a pod that no API server would have taken."""
+        """Raises InputError for a pod that no API server would have accepted."""
         explainer = loaded.explainer
         super().__init__(explainer.cluster, explainer.runners, explainer.objects)
         self.loaded = loaded
         self._made = explainer.made
-        # By uid, how pods are written that are not there, and for which claims are made.
-        self._written: dict[str, Pod] = {}
+        # The manifests of what-if pods with claims of their own, by uid.
+        self._manifests: dict[str, Pod] = {}
         self._seed = 0
-        self._draws: Draws | None = None
+        self._ties: TieBreaks | None = None
         self.pending = self.in_order(explainer.waiting)
         self.workloads = Workloads(self.objects, self.cluster, self.pending)
         for pod in self.pending:
-            note_likeness(pod, self.runners.get(pod.scheduler_name))
+            _note_shared_kind(pod, self.runners.get(pod.scheduler_name))
 
     @cached_property
     def pods(self) -> Mapping[str, Pod]:
-        """The pods that were read, by key."""
+        """The pods of the input, by key."""
         return {item.key: item for item in self.objects if isinstance(item, Pod)}
 
     def read(self, pod: Pod) -> PodRecord:
-        """A pod that is not there, as the API server would have stored it, without its claims. Raises InputError."""
-        return self._known(pod, *self._made(pod))
+        """Return a new pod as the API server would store it, without its claims. Raises InputError."""
+        return self.cluster.read(self._made(pod)[0])
 
-    def bring(self, pod: Pod) -> PodRecord:
-        """The same, with the claims that are made for it, which are supposed to be there."""
+    def create(self, pod: Pod) -> PodRecord:
+        """Return a new pod as the API server would store it, and add the claims that are made for it."""
         stored, claims = self._made(pod)
         for claim in claims:
             self.put(claim)
-        return self._known(pod, stored, claims)
-
-    def _known(self, pod: Pod, stored: Pod, claims: Sequence[Kubernetes]) -> PodRecord:
         record = self.cluster.read(stored)
         if claims:
-            self._written[record.uid] = pod
+            self._manifests[record.uid] = pod
         return record
 
     def copies(self, pod: PodRecord, number: int) -> Iterator[PodRecord]:
-        """So many pods that differ in nothing but their names, and the claims that are made for each."""
-        written = self._written.get(pod.uid)
-        for place in range(1, number + 1):
-            name = f"{pod.name}-{place}"
-            if written is None:
-                yield replace(pod, name=name, uid=f"{pod.uid}/{place}")
+        """Yield pods that differ only in their names and in the claims that are made for each."""
+        manifest = self._manifests.get(pod.uid)
+        for index in range(1, number + 1):
+            name = f"{pod.name}-{index}"
+            if manifest is None:
+                yield replace(pod, name=name, uid=f"{pod.uid}/{index}")
             else:
-                yield self.bring(replace(written, metadata=replace(written.metadata, name=name)))
+                yield self.create(replace(manifest, metadata=replace(manifest.metadata, name=name)))
 
-    def changed(self, record: PodRecord, change: Callable[[Pod], Pod]) -> PodRecord:
-        """The pod as it would be if it were written otherwise. Raises InputError where no API server would take it."""
+    def rewritten(self, record: PodRecord, change: Callable[[Pod], Pod]) -> PodRecord:
+        """Return the pod with a changed manifest. Raises InputError if no API server would accept that."""
         pod = self.pods.get(record.key)
-        if pod is None:
+        manifest = None if pod is None else change(pod)
+        if manifest is None or manifest is pod:
             return record
-        written = change(pod)
-        if written is pod:
-            return record
-        found = self.cluster.read(self._made(written)[0])
+        found = self.read(manifest)
         return replace(
             record,
             pod_class=found.pod_class,
@@ -93,42 +317,196 @@ class Decisions(SupposedCluster):
         )
 
     def is_of_gang(self, pod: PodRecord) -> bool:
-        """Whether the pod's scheduler places it with others of its group, or not at all."""
+        """Return whether the pod's scheduler places it with others of its group or not at all."""
         runner = self.runners.get(pod.scheduler_name)
         return runner is not None and bool(pod.pod_class.pod_group) and gang_plugin(runner) is not None
 
-    def told_of_gang(self, pod: PodRecord) -> str:
-        """How much the gang of a pod that waits lacks, in words to be followed by others; "" where it is not tried."""
+    def gang_reason(self, pod: PodRecord) -> str:
+        """Return what the gang of a waiting pod lacks, as a prefix of a longer reason; "" if it is not attempted."""
         runner = self.runners[pod.scheduler_name]
         decision = decide_gang(runner, pod, preempts=False) if runner.pre_enqueue(pod).is_success else None
         return "" if decision is None or decision.placement.problem else f"its gang {decision.headline}; "
 
-    def least_of_gang(self, pod: PodRecord) -> int:
-        """How many pods of the pod's group get nodes together or not at all; 0 where there is no such group."""
+    def gang_min_count(self, pod: PodRecord) -> int:
+        """Return the minCount of the pod's group; 0 without a group."""
         group = self.cluster.pod_groups.of(pod)
         return 0 if group is None else group.min_count
 
     def is_in_one_domain(self, pod: PodRecord) -> bool:
-        """Whether all pods of the pod's group are to be in one topology domain."""
+        """Return whether all pods of the pod's group must be in one topology domain."""
         group = self.cluster.pod_groups.of(pod)
         return group is not None and bool(group.topology_key)
 
     @contextmanager
-    def drawing(self, seed: int, draws: Draws | None = None) -> Iterator[None]:
-        """What is decided within draws among equals by a seed; ``draws`` notes the draws."""
-        before = self._seed, self._draws
-        self._seed, self._draws = seed, draws
+    def breaking_ties(self, seed: int, ties: TieBreaks | None = None) -> Iterator[None]:
+        """Break ties by a seed inside the context; ``ties`` records them."""
+        before = self._seed, self._ties
+        self._seed, self._ties = seed, ties
         try:
             yield
         finally:
-            self._seed, self._draws = before
+            self._seed, self._ties = before
 
-    def settle(self, pods: Iterable[PodRecord], *, preempts: bool = False, comes_back: bool = False) -> Settled:
-        """Let pods get nodes, each as its scheduler decides on what those before it have left, and gangs as a whole.
+    def schedule(self, pods: Iterable[PodRecord], *, preempts: bool = False, replaces: bool = False) -> QueueResult:
+        """Place the pods in queue order, gangs as a whole, each beside those before it.
 
-        With ``preempts`` they preempt where they may; whoever is preempted leaves at once, and with ``comes_back`` the
-        pod that its controller makes in its place waits with the others. They are tried in the order of the queue,
-        again and again until nobody finds a place any more.
+        With ``preempts`` they preempt where they may; victims leave at once, and with ``replaces`` the replacements
+        that their controllers make join the queue. Waiting pods are tried again until no further pod finds a node.
         """
-        settling = Settling(self, self._seed, self._draws, preempts=preempts)
-        return settling.settle(pods, comes_back=comes_back)
+        return _QueueRun(self, self._seed, self._ties, preempts=preempts).run(pods, replaces=replaces)
+
+
+class _QueueRun:
+    """One run through the queue on a what-if cluster."""
+
+    def __init__(self, what_if: WhatIfCluster, seed: int, ties: TieBreaks | None, *, preempts: bool) -> None:
+        self._what_if = what_if
+        self._seed = seed
+        self._ties = ties
+        self._preempts = preempts
+        self._postponed: dict[PodKind, CapDelay | AwaitedVictims] = {}
+
+    def run(self, pods: Iterable[PodRecord], *, replaces: bool) -> QueueResult:
+        placed: list[PlacedPod] = []
+        left = list(self._what_if.in_order(pods))
+        while left:
+            for pod in left:
+                self._what_if.scratch.join_group(pod)
+            tried, left = left, []
+            hopeless: set[PodKind] = set()
+            number = len(placed)
+            replacements: list[PodRecord] = []
+            done: set[str] = set()
+            for pod in tried:
+                if pod.uid in done:
+                    continue
+                found = () if kind_of(pod) in hopeless else self._attempt(pod)
+                if not found:
+                    hopeless.add(kind_of(pod))
+                    left.append(pod)
+                    continue
+                placed += found
+                done.update(each.pod.uid for each in found)
+                victims = [victim for each in found for victim in each.victims]
+                if victims:
+                    hopeless.clear()
+                    replacements += map(_replacement, filter(_is_replaced, victims)) if replaces else ()
+            if len(placed) == number:
+                break
+            left = list(self._what_if.in_order([*(pod for pod in left if pod.uid not in done), *replacements]))
+        return QueueResult(tuple(placed), tuple(left), self._postponed)
+
+    def _attempt(self, pod: PodRecord) -> tuple[PlacedPod, ...]:
+        """Place the pod, or its whole gang; () if it waits."""
+        runner = self._what_if.runners.get(pod.scheduler_name)
+        if runner is None or pod.terminating or not runner.pre_enqueue(pod).is_success:
+            return ()
+        ties = self._ties
+        try:
+            gang = decide_gang(
+                runner, pod, preempts=self._preempts, alike=kind_of, seed=self._seed, detailed=ties is not None
+            )
+            if gang is not None:
+                if ties is not None:
+                    ties.record_group(runner, gang.placement)
+                return self._place_gang(runner, gang)
+        except PluginError:
+            return ()
+        if ties is not None:
+            ties.record(runner, pod, preempts=self._preempts)
+        placed = self._place_one(runner, pod)
+        return () if placed is None else (placed,)
+
+    def _place_gang(self, runner: Runner, gang: GangDecision) -> tuple[PlacedPod, ...]:
+        placed = _members_of(gang)
+        self._what_if.preempt([victim for each in placed for victim in each.victims])
+        placements = {member.pod.uid: member.placement for member in gang.placement.members}
+        for each in placed:
+            if gang.is_enough:
+                self._what_if.reserve(runner, placements[each.pod.uid], each.pod, each.node)
+            self._what_if.place(each.pod, each.node)
+        return placed
+
+    def _place_one(self, runner: Runner, pod: PodRecord) -> PlacedPod | None:
+        try:
+            placement = place(runner, pod, self._seed, detailed=False)
+            if placement.row is None:
+                return self._preempt(runner, pod, placement) if self._preempts and not placement.error else None
+            name = self._what_if.cluster.nodes.name(placement.row)
+            if not self._what_if.reserve(runner, placement, pod, name):
+                return None
+            self._what_if.place(pod, name)
+            return PlacedPod(pod, name)
+        except PluginError:
+            return None
+
+    def _preempt(self, runner: Runner, pod: PodRecord, placement: Placement) -> PlacedPod | None:
+        plugin = preemption_of(runner)
+        if plugin is None:
+            return None
+        outcome = full_outcome(self._what_if.cluster, placement)
+        plan = plugin.plan(placement.state, pod, runner, outcome, seed=self._seed)
+        if plan.chosen is None:
+            if plan.put_off is not None:
+                self._postponed[kind_of(pod)] = plan.put_off
+            elif plan.reason == NOT_ELIGIBLE_TERMINATING:
+                self._postponed[kind_of(pod)] = AwaitedVictims(pod.nominated_node_name)
+            return None
+        self._what_if.preempt(plan.chosen.victims)
+        self._what_if.place(pod, plan.chosen.node_name)
+        return PlacedPod(pod, plan.chosen.node_name, plan.chosen.victims)
+
+
+def preemption_of(runner: Runner) -> DefaultPreemption | None:
+    """Return the DefaultPreemption plugin of a scheduler's profile, if it has one."""
+    return next((plugin for plugin in runner.profile.post_filter if isinstance(plugin, DefaultPreemption)), None)
+
+
+def _is_replaced(victim: PodRecord) -> bool:
+    """Return whether a controller replaces the victim by a pod that may run on any node."""
+    return victim.controller is not None and victim.controller.kind not in (DAEMON_SET, "Node")
+
+
+def _replacement(victim: PodRecord) -> PodRecord:
+    uid = f"{victim.uid}/again"
+    return victim.without_node(uid=uid, start_ns=NOT_STARTED_NS, ready=False, terminating=False, preempted=False)
+
+
+def _members_of(gang: GangDecision) -> tuple[PlacedPod, ...]:
+    """Return the gang's pods that get a node, now or after their common victims have left; () if they wait.
+
+    Victims on other nodes than the members' count for the first member.
+    """
+    if gang.is_enough:
+        return tuple(PlacedPod(member.pod, member.node_name) for member in gang.placement.members if member.fits)
+    if gang.way_out is None or not gang.way_out.placements:
+        return ()
+    victims: dict[str, list[PodRecord]] = {}
+    chosen = {node_name for _, node_name in gang.way_out.placements}
+    first = gang.way_out.placements[0][1]
+    for victim in gang.way_out.victims:
+        victims.setdefault(victim.node_name if victim.node_name in chosen else first, []).append(victim)
+    # The first of several members on one node is the preemptor.
+    return tuple(PlacedPod(pod, node, tuple(victims.pop(node, ()))) for pod, node in gang.way_out.placements)
+
+
+def sampled_decisions(
+    decisions: Decisions, pods: Sequence[PodRecord], samples: int, *, preempts: bool = True, replaces: bool = False
+) -> SampledOutcomes | None:
+    """Schedule the pods ``samples`` times with different tie-breaks; None for no samples."""
+    if not samples:
+        return None
+
+    def run(seed: int, ties: TieBreaks | None = None) -> SampledRun:
+        with decisions.what_if(), decisions.breaking_ties(seed, ties):
+            result = decisions.schedule(pods, preempts=preempts, replaces=replaces)
+            disrupted, missing = (
+                result.victims_by(decisions.workloads),
+                Counter(map(decisions.workloads.of, result.waiting)),
+            )
+        names = sorted({*disrupted, *missing})
+        losses = tuple(WorkloadLoss(name, disrupted[name], missing[name]) for name in names)
+        return SampledRun(losses, frozenset((each.pod.key, each.node) for each in result.placed))
+
+    ties = TieBreaks(0)
+    return sampled(run(0, ties), ties, run, samples, decisions.cluster.now)

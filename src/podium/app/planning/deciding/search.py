@@ -1,88 +1,127 @@
-"""Which one change lets most of the pods in that wait, found by trying."""
+"""The search for the changes that let the most waiting pods find nodes; each is verified by deciding again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
-from podium.app.planning.deciding.causes import FAILED, Blocked
-from podium.app.planning.deciding.change import Change, Verified, verify
-from podium.app.planning.deciding.decisions import Decisions
-from podium.app.planning.deciding.fates import Kind, kind_of
-from podium.app.planning.deciding.node_changes import NODE, labelled, one_more, uncordoned, without_taints
-from podium.app.planning.deciding.other_changes import bound_claims, more_important, uncapped
-from podium.app.planning.deciding.pod_changes import rescheduled, rewritten, tolerating, ungated
-from podium.app.planning.deciding.shapes import Shape, add_like, add_several
+from podium.api.kinds import KIND_OF
+from podium.api.meta import Kubernetes, Raw, plain
+from podium.api.node import Node
+from podium.app.planning.deciding.candidates import TYPES, ProposedChange, candidates
+from podium.app.planning.deciding.capacity import NodeShape, add_node, add_nodes
+from podium.app.planning.deciding.causes import FAILED, BlockedPods, RefusedPods
+from podium.app.planning.deciding.decisions import Decisions, PodKind, QueueResult, kind_of
+from podium.app.planning.scenarios import Remedy
 from podium.cluster.pods import PodRecord
-from podium.decide.scratch import Scratch
+from podium.decide.transaction import ClusterTransaction
+from podium.store.admission.quotas import written_amount
 
-MOST_TRIED = 120
-"""So many changes are tried at most, those first that concern the most pods."""
+MAX_TRIED = 120
+"""The maximum number of changes to try, those for the most pods first."""
 
-MOST_NODES = 1_000
-"""So many further nodes are tried at most."""
+MAX_NODES = 1_000
+"""The maximum number of nodes to add."""
 
-_MOST_SHAPES_FOR_GANGS = 4
-_MOST_PODS_WITH_GANGS = 400
-"""It is decided about all of them again and again: of more it is not found out how many nodes they lack."""
+MAX_CREATED = 2_000
+"""The maximum number of refused pods of a workload to create."""
+
+_MAX_SHAPES_FOR_GANGS = 4
+# With gangs all pods are decided again for every number of nodes.
+_MAX_PODS_WITH_GANGS = 400
 
 
-def helping(
+@dataclass(frozen=True, slots=True)
+class VerifiedChange:
+    """A change, and what becomes of the waiting pods with it."""
+
+    change: ProposedChange
+    result: QueueResult
+
+    @property
+    def placed(self) -> int:
+        """The number of pods that get a node."""
+        return len(self.result.placed)
+
+    @property
+    def preempted(self) -> int:
+        """The number of pods that are preempted for that."""
+        return len(self.result.preemptors)
+
+    @property
+    def order(self) -> tuple[int, int, int, int, str]:
+        """A sort key: changes that place the most pods and preempt the fewest come first, then the smallest."""
+        change = self.change
+        return self.preempted - self.placed, self.preempted, change.objects, TYPES.index(change.type), change.text
+
+
+def verify(decisions: Decisions, change: ProposedChange, waiting: Sequence[PodRecord]) -> VerifiedChange:
+    """Decide again about waiting pods with a change, and roll it back."""
+    with decisions.what_if():
+        pods = change.applied(decisions, waiting)
+        if pods is None:
+            return VerifiedChange(change, QueueResult((), tuple(waiting)))
+        return VerifiedChange(change, decisions.schedule(pods, preempts=change.preempts))
+
+
+def helpful_changes(
     decisions: Decisions,
-    waiting: Sequence[Blocked],
-    shapes: Sequence[Shape],
+    waiting: Sequence[BlockedPods],
+    shapes: Sequence[NodeShape],
     progress: Callable[[float], None] | None = None,
-) -> tuple[list[Verified], int]:
-    """The changes that let pods in, the best first; and how many further ones were not tried.
-
-    Changes that concern no more pods than others come behind them, so that those left out concern the fewest.
-    """
-    pods = [
-        pod for blocked in waiting if blocked.before is None or blocked.before.sort != FAILED for pod in blocked.pods
+) -> tuple[list[VerifiedChange], int]:
+    """Return the changes that place pods, the best first, and the number of changes that were not tried."""
+    tried_pods = [
+        pod for blocked in waiting if blocked.before is None or blocked.before.type != FAILED for pod in blocked.pods
     ]
     counts = {kind_of(blocked.pods[0]): len(blocked.pods) for blocked in waiting}
+
+    def concerned(change: ProposedChange) -> int:
+        return sum(counts.get(kind, 0) for kind in (counts if change.kinds is None else change.kinds))
+
     found = sorted(
-        ((_most(change, counts), change) for change in _candidates(decisions, waiting, shapes)),
-        key=lambda item: (-item[0], item[1].objects, item[1].text),
+        candidates(decisions, waiting, shapes),
+        key=lambda change: (-concerned(change), change.objects, change.text),
     )
-    tried = [change for _, change in found[:MOST_TRIED]]
     verified = []
-    for place, change in enumerate(tried):
+    for place, change in enumerate(tried := found[:MAX_TRIED]):
         if progress is not None:
             progress(place / len(tried))
-        verified.append(verify(decisions, change, [pod for pod in pods if change.helps(pod)]))
-    for change in _for_gangs(decisions, waiting, shapes, verified):
-        verified.append(verify(decisions, change, pods))
-    helpful = [each for each in verified if each.freed]
+        verified.append(verify(decisions, change, [pod for pod in tried_pods if change.helps(pod)]))
+    for change in _nodes_for_blocked_gangs(decisions, waiting, shapes, verified):
+        verified.append(verify(decisions, change, tried_pods))
+    helpful = [each for each in verified if each.placed]
     return sorted(helpful, key=lambda each: each.order), len(found) - len(tried)
 
 
-def nodes_needed(decisions: Decisions, waiting: Sequence[Blocked], shape: Shape) -> tuple[int, int]:
-    """How many more nodes of a shape let in all pods that such nodes can, `MOST_NODES` at most; and how many these are.
+def nodes_needed(decisions: Decisions, waiting: Sequence[BlockedPods], shape: NodeShape) -> tuple[int, int]:
+    """Return how many nodes of a shape, `MAX_NODES` at most, place all pods that such nodes can, and how many pods.
 
-    The pods come in the order of the queue, each to the first of these nodes that takes it, or to one more. Where there
-    are gangs among them, it is decided about all of them with so many nodes; where they are too many for that, both
-    are 0.
+    The pods come in queue order, each to the first of these nodes that takes it, or to one more. With gangs among
+    them, all are decided again for each number of nodes; both results are 0 if they are too many for that.
     """
     pods = decisions.in_order(pod for blocked in waiting for pod in blocked.pods)
     if any(map(decisions.is_of_gang, pods)):
-        return _nodes_for_gangs(decisions, pods, shape) if len(pods) <= _MOST_PODS_WITH_GANGS else (0, 0)
+        return _nodes_for_gangs(decisions, pods, shape) if len(pods) <= _MAX_PODS_WITH_GANGS else (0, 0)
     rows: list[int] = []
-    # By kind, how many of the nodes are known to take no more of it; none does once a further one would not.
-    full: dict[Kind, int] = {}
-    hopeless: set[Kind] = set()
-    freed = 0
-    with decisions.supposing() as scratch:
+    # The number of nodes known to be full, by kind.
+    full: dict[PodKind, int] = {}
+    hopeless: set[PodKind] = set()
+    placed = 0
+    with decisions.what_if() as scratch:
         for pod in pods:
             kind = kind_of(pod)
-            if kind in hopeless or not _is_tried(decisions, pod):
+            if kind in hopeless or not _is_attempted(decisions, pod):
                 continue
             row = _first_row(scratch, pod, rows, full)
-            if row is None and len(rows) < MOST_NODES:
-                mark = scratch.mark()
-                rows.append(add_like(decisions, shape))
+            if row is None and len(rows) < MAX_NODES:
+                mark = scratch.savepoint()
+                rows.append(add_node(decisions, shape))
                 row = _first_row(scratch, pod, rows, full)
                 if row is None:
                     scratch.roll_back(mark)
@@ -92,53 +131,14 @@ def nodes_needed(decisions: Decisions, waiting: Sequence[Blocked], shape: Shape)
                 hopeless.add(kind)
             else:
                 scratch.place(pod, row)
-                freed += 1
-    return len(rows), freed
+                placed += 1
+    return len(rows), placed
 
 
-def _nodes_for_gangs(decisions: Decisions, pods: Sequence[PodRecord], shape: Shape) -> tuple[int, int]:
-    """The smallest number of nodes of a shape that lets in as many pods as a node for each of them does."""
-
-    def freed(number: int) -> int:
-        with decisions.supposing():
-            add_several(decisions, shape, number)
-            return len(decisions.settle(pods).fates)
-
-    least, enough = 0, min(len(pods), MOST_NODES)
-    most = freed(enough)
-    while least < enough:
-        middle = (least + enough) // 2
-        least, enough = (least, middle) if freed(middle) >= most else (middle + 1, enough)
-    return enough, most
-
-
-def _for_gangs(
-    decisions: Decisions, waiting: Sequence[Blocked], shapes: Sequence[Shape], known: Sequence[Verified]
-) -> Iterator[Change]:
-    """Several nodes of a shape, where gangs wait that none of the changes that are known lets in."""
-    gangs = _first(blocked for blocked in waiting if decisions.is_of_gang(blocked.pods[0]))
-    if not gangs or any(each.freed and each.change.sort == NODE for each in known):
-        return
-    for shape in shapes[:_MOST_SHAPES_FOR_GANGS]:
-        number, freed = nodes_needed(decisions, gangs, shape)
-        if freed and number > 1:
-            adding = partial(add_several, shape=shape, number=number)
-            yield Change(NODE, f"{number:,} more nodes like {shape.like}", adding, objects=number)
-
-
-def _first(gangs: Iterable[Blocked]) -> list[Blocked]:
-    """As many of them as have not too many pods together."""
-    found: list[Blocked] = []
-    left = _MOST_PODS_WITH_GANGS
-    for blocked in gangs:
-        if len(blocked.pods) <= left:
-            found.append(blocked)
-            left -= len(blocked.pods)
-    return found
-
-
-def _first_row(scratch: Scratch, pod: PodRecord, rows: Sequence[int], full: dict[Kind, int]) -> int | None:
-    """The first of the rows that takes the pod; those before it are full for its kind."""
+def _first_row(
+    scratch: ClusterTransaction, pod: PodRecord, rows: Sequence[int], full: dict[PodKind, int]
+) -> int | None:
+    """Return the first row that takes the pod; those before it are full for its kind."""
     kind = kind_of(pod)
     for place in range(full.get(kind, 0), len(rows)):
         if len(scratch.fitting(pod, np.array([rows[place]], dtype=np.int64))):
@@ -148,28 +148,123 @@ def _first_row(scratch: Scratch, pod: PodRecord, rows: Sequence[int], full: dict
     return None
 
 
-def _is_tried(decisions: Decisions, pod: PodRecord) -> bool:
-    """Whether a scheduler would try the pod at all."""
+def _is_attempted(decisions: Decisions, pod: PodRecord) -> bool:
     runner = decisions.runners.get(pod.scheduler_name)
     return runner is not None and not pod.terminating and runner.pre_enqueue(pod).is_success
 
 
-def _candidates(decisions: Decisions, waiting: Sequence[Blocked], shapes: Sequence[Shape]) -> Iterator[Change]:
-    yield from one_more(shapes)
-    yield from without_taints(decisions, waiting)
-    yield from tolerating(waiting)
-    yield from uncordoned(decisions, waiting)
-    yield from labelled(decisions, waiting)
-    yield from bound_claims(decisions, waiting)
-    yield from ungated(waiting)
-    yield from rescheduled(decisions, waiting)
-    yield from uncapped(decisions, waiting)
-    yield from rewritten(decisions, waiting)
-    yield from more_important(decisions, waiting)
+def _nodes_for_gangs(decisions: Decisions, pods: Sequence[PodRecord], shape: NodeShape) -> tuple[int, int]:
+    """Return the fewest nodes of a shape that place as many pods as one node per pod does, and that number of pods."""
+
+    def placed(number: int) -> int:
+        with decisions.what_if():
+            add_nodes(decisions, shape, number)
+            return len(decisions.schedule(pods).placed)
+
+    least, enough = 0, min(len(pods), MAX_NODES)
+    most = placed(enough)
+    while least < enough:
+        middle = (least + enough) // 2
+        least, enough = (least, middle) if placed(middle) >= most else (middle + 1, enough)
+    return enough, most
 
 
-def _most(change: Change, counts: Mapping[Kind, int]) -> int:
-    """How many pods the change concerns, of those that there are by kind."""
-    if change.kinds is None:
-        return sum(counts.values())
-    return sum(counts.get(kind, 0) for kind in change.kinds)
+def _nodes_for_blocked_gangs(
+    decisions: Decisions, waiting: Sequence[BlockedPods], shapes: Sequence[NodeShape], known: Sequence[VerifiedChange]
+) -> Iterator[ProposedChange]:
+    """Yield several nodes of a shape if gangs wait and no change that adds one node helps."""
+    gangs: list[BlockedPods] = []
+    left = _MAX_PODS_WITH_GANGS
+    for blocked in waiting:
+        if decisions.is_of_gang(blocked.pods[0]) and len(blocked.pods) <= left:
+            gangs.append(blocked)
+            left -= len(blocked.pods)
+    if not gangs or any(each.placed and each.change.type == "node" for each in known):
+        return
+    for shape in shapes[:_MAX_SHAPES_FOR_GANGS]:
+        number, placed = nodes_needed(decisions, gangs, shape)
+        if placed and number > 1:
+            adding = partial(add_nodes, shape=shape, number=number)
+            yield ProposedChange("node", f"{number:,} more nodes like {shape.like}", adding, objects=number)
+
+
+def raised_quotas(decisions: Decisions, refused: Sequence[RefusedPods]) -> Iterator[VerifiedChange]:
+    """Yield each quota raised so that it admits all pods, and which of these get a node then."""
+    by_quota: dict[str, list[RefusedPods]] = {}
+    for each in refused:
+        by_quota.setdefault(each.quota.key, []).append(each)
+    for key, some in sorted(by_quota.items()):
+        quota = some[0].quota
+        enough = {
+            name: written_amount(name, some[0].used[name] + sum(each.number * each.asked.get(name, 0) for each in some))
+            for name in dict.fromkeys(name for each in some for name in each.names)
+        }
+        with decisions.what_if():
+            pods = [pod for each in some for pod in decisions.copies(each.pod, min(each.number, MAX_CREATED))]
+            result = decisions.schedule(pods)
+        text = ", ".join(f"{name} {quota.spec.hard[name]} -> {amount}" for name, amount in enough.items())
+        raised = (replace(quota, spec=replace(quota.spec, hard={**quota.spec.hard, **enough})),)
+        written = partial(_same, objects=raised)
+        yield VerifiedChange(ProposedChange("quota", f"ResourceQuota {key} {text}", written=written), result)
+
+
+def _same(_: Decisions, objects: Sequence[Kubernetes]) -> Sequence[Kubernetes]:
+    return objects
+
+
+def remedy_of(decisions: Decisions, change: ProposedChange, waiting: Sequence[PodRecord]) -> Remedy | None:
+    """Return the change as manifests, including those of waiting pods; None if it cannot be written."""
+    found = list(_changed_objects(decisions, change))
+    if change.to_pod is not None:
+        pods = [decisions.pods[pod.key] for pod in waiting if pod.key in decisions.pods and change.helps(pod)]
+        found += [after for pod in pods if (after := change.to_pod(pod)) is not pod]
+    if not found:
+        return None
+    wanted = {_identity(item) for item in found}
+    before = {
+        _identity(document.object): (document.object, document.raw)
+        for document in decisions.loaded.read.documents
+        if document.object is not None and _identity(document.object) in wanted
+    }
+    return Remedy(change.text, tuple(_manifest(item, *before.get(_identity(item), (None, {}))) for item in found))
+
+
+def _changed_objects(decisions: Decisions, change: ProposedChange) -> Iterable[Kubernetes]:
+    """Return the objects that the change adds or replaces, except waiting pods."""
+    if change.written is not None:
+        return change.written(decisions)
+    if change.to_cluster is None:
+        return ()
+
+    def nodes() -> dict[str, Node]:
+        columns = decisions.cluster.nodes
+        return {name: columns.node(row) for name, row in sorted(columns.row_of.items())}
+
+    with decisions.what_if():
+        before, known = nodes(), len(decisions.added)
+        change.to_cluster(decisions)
+        return [*(node for name, node in nodes().items() if before.get(name) is not node), *decisions.added[known:]]
+
+
+def _identity(item: Kubernetes) -> tuple[str, str]:
+    return type(item).__name__, item.key
+
+
+def _manifest(item: Kubernetes, before: Kubernetes | None, raw: Raw) -> Raw:
+    """Return the object's wire form: the manifest that was read, with the changed fields."""
+    if before is not None:
+        found: Raw = _merged(raw, plain(before), plain(item))
+        return found
+    kind = KIND_OF[type(item)]
+    return {"apiVersion": kind.api_version, "kind": kind.name, **plain(item)}
+
+
+def _merged(raw: Any, before: Any, after: Any) -> Any:
+    if isinstance(before, dict) and isinstance(after, dict) and isinstance(raw, dict):
+        found = {key: value for key, value in raw.items() if key not in before or key in after}
+        changed = {key: value for key, value in after.items() if before.get(key) != value}
+        return found | {key: _merged(raw.get(key), before.get(key), value) for key, value in changed.items()}
+    lists = (raw, before, after)
+    if all(isinstance(some, list) for some in lists) and len({len(some) for some in lists}) == 1:
+        return [_merged(*parts) for parts in zip(*lists, strict=True)]
+    return raw if before == after else after

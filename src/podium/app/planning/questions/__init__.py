@@ -1,1 +1,1 @@
-"""What can be asked: a module for each question."""
+"""The questions of `podium plan`, a module for each."""

@@ -1,4 +1,4 @@
-"""`podium plan set` and `podium plan patch`: any field of any object is changed."""
+"""`podium plan set` and `podium plan patch`: changes of any field of any object."""
 
 from __future__ import annotations
 
@@ -9,92 +9,111 @@ from typing import Any
 import msgspec
 
 from podium.api.errors import InputError, PodiumError
+from podium.api.input import yaml
 from podium.api.input.codec import Document, Input
+from podium.api.input.files import read_bytes, shown_name
+from podium.api.kinds import KINDS
 from podium.api.meta import Raw
 from podium.api.objects import label_of, read_object
 from podium.api.pod import Pod
 from podium.api.pod_group import PodGroup
 from podium.api.policy import PriorityClass
 from podium.api.schemas.schema import ListOf, Object, fields_of, is_type
-from podium.api.schemas.suggestion import suggestion
+from podium.api.schemas.suggestion import likely, suggestion
 from podium.app.planning.answer import PlanAnswer, Section
-from podium.app.planning.answering import answer_of, outcome
-from podium.app.planning.objects import kind_named, object_named, with_value
-from podium.app.planning.question import Played, Question, applied, step
+from podium.app.planning.impact import impact_text
+from podium.app.planning.question import PlanQuestion, PlanRun
+from podium.app.planning.scenarios import applied, objects_of, step
 from podium.store.errors import StoreError
-from podium.store.patches.merge_keys import schema_of
-from podium.store.patches.strategic_patch import strategic_patch
+from podium.store.strategic_patch import merge_schema_of, strategic_patch
 
-_MOST_FIELDS = 12
-# What is behind these is one name, dots and all.
-_NAMED = ("labels", "annotations", "nodeSelector", "allocatable", "capacity", "requests", "limits", "matchLabels")
+_DEFAULT = "default"
+_MAX_FIELDS = 12
+_MAX_LENGTH = 80
+# The names behind these are single names that may contain dots.
+_MAPS = ("labels", "annotations", "nodeSelector", "allocatable", "capacity", "requests", "limits", "matchLabels")
 _AMOUNTS = ("requests", "limits")
 _NOT_CARRIED = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
-    """One object before and after; `told` says what changes, for people.
+class ChangedObject:
+    """One object before and after a change, and its differences as text.
 
-    `from_start`: it is so before anybody acts.
+    With `from_start` the object is changed before anything happens.
     """
 
     label: str
     before: Document
     after: Raw
-    told: tuple[str, ...]
+    differences: tuple[str, ...]
     from_start: bool = False
 
 
-def change_question(name: str, changes: Sequence[Changed]) -> Question:
-    """The question what happens when objects are changed at the start.
+def set_fields(run: PlanRun, target: str, assignments: Sequence[str], namespace: str = "") -> PlanAnswer:
+    """Answer what happens if fields of an object change: `deployment/web`, `replicas=5`. Raises InputError."""
+    return _answer(run, "set", changes_set(run.read, target, assignments, namespace))
 
-    A PriorityClass, which no update changes, is deleted and made anew, and so is a pod that has no node; running pods
-    keep what they have. A class that has been in no cluster is what it is to be before its first pods are made. Raises
-    InputError for a running pod, which only its workload changes.
+
+def patch(run: PlanRun, patches: Sequence[Raw]) -> PlanAnswer:
+    """Answer what happens if objects are changed by strategic merge patches that name them. Raises InputError."""
+    return _answer(run, "patch", changes_patched(run.read, patches))
+
+
+def _answer(run: PlanRun, name: str, changes: Sequence[ChangedObject]) -> PlanAnswer:
+    played = run.play(_question(name, changes))
+    what = changes[0].label if len(changes) == 1 else f"{len(changes):,} objects"
+    rows = tuple((change.label, text) for change in changes for text in change.differences[:_MAX_FIELDS])
+    data = [{"object": change.label, "changes": list(change.differences)} for change in changes]
+    sections = [Section("changes", "Changed", rows, data=data)]
+    return played.answer(f"changing {what}: {impact_text(played.impact)}", sections=sections)
+
+
+def _question(name: str, changes: Sequence[ChangedObject]) -> PlanQuestion:
+    """Return the question what happens if objects are changed at the start.
+
+    A PriorityClass, which cannot be updated, is deleted and created again, and so is a pending pod; running pods keep
+    their priority. A class that was in no cluster is changed before its first pods are created. Raises InputError for
+    a running pod, which only its workload changes.
     """
     steps: list[Raw] = []
     begins_with: list[Document] = []
     for change in changes:
-        object_ = change.before.object
+        object_, raw = change.before.object, change.after
         if change.from_start:
-            begins_with.append(replace(change.before, written=change.after, object=read_object(change.after).object))
+            begins_with.append(replace(change.before, written=raw, object=read_object(raw).object))
             continue
         if isinstance(object_, Pod) and object_.spec.node_name:
             raise InputError(f"{change.label} runs, and a running pod is not changed; change its workload, or the node")
+        # A status that does not change would be reset to what it was.
+        is_kept = not isinstance(object_, PriorityClass | Pod) and raw.get("status") != change.before.raw.get("status")
+        kept = raw if is_kept else {key: value for key, value in raw.items() if key != "status"}
         if isinstance(object_, PriorityClass | Pod):
-            steps += _made_anew(change, object_.metadata.namespace)
-        else:
-            steps.append(applied([_without_status(change.after, change.before.raw)]))
-    return Question(name, tuple(steps), tuple(begins_with))
+            metadata = {key: value for key, value in raw["metadata"].items() if key not in _NOT_CARRIED}
+            gone = {"kind": str(raw["kind"]), "name": metadata["name"]}
+            gone |= {"namespace": object_.metadata.namespace} if object_.metadata.namespace else {}
+            steps.append(step("delete", gone | ({"outright": True} if isinstance(object_, Pod) else {})))
+            kept = {**kept, "metadata": metadata}
+        steps.append(applied([kept]))
+    return PlanQuestion(name, tuple(steps), tuple(begins_with))
 
 
-def change_answer(played: Played, changes: Sequence[Changed]) -> PlanAnswer:
-    """The answer."""
-    what = changes[0].label if len(changes) == 1 else f"{len(changes):,} objects"
-    headline = f"changing {what}: {outcome(played.impact)}"
-    rows = tuple((change.label, told) for change in changes for told in change.told[:_MOST_FIELDS])
-    data = [{"object": change.label, "changes": list(change.told)} for change in changes]
-    return answer_of(played, headline, sections=[Section("changes", "Changed", rows, data=data)])
-
-
-def changes_set(read: Input, target: str, assignments: Sequence[str], namespace: str = "") -> list[Changed]:
-    """What `deployment/web replicas=5 requests.cpu=2` changes. Raises InputError for what cannot be meant."""
+def changes_set(read: Input, target: str, assignments: Sequence[str], namespace: str = "") -> list[ChangedObject]:
+    """Return the change of `deployment/web replicas=5 requests.cpu=2`. Raises InputError for wrong text."""
     document = object_named(read, target, namespace)
     if not assignments:
         raise InputError(f"{target}: nothing is to be changed; write FIELD=VALUE, as in replicas=5")
     raw = document.raw
     for assignment in assignments:
         path, value = _assigned(raw, assignment)
-        raw = with_value(raw, path, value)
+        raw = _with_value(raw, path, value)
     return [_changed(read, document, raw)]
 
 
-def changes_patched(read: Input, patches: Sequence[Document | Raw]) -> list[Changed]:
-    """What strategic merge patches change, each naming its object by kind and name. Raises InputError as well."""
+def changes_patched(read: Input, patches: Sequence[Raw]) -> list[ChangedObject]:
+    """Return the changes of strategic merge patches that name their objects. Raises InputError for wrong patches."""
     found: dict[str, tuple[Document, Raw]] = {}
-    for given in patches:
-        patch = given.raw if isinstance(given, Document) else given
+    for patch in patches:
         metadata = patch.get("metadata")
         if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
             raise InputError("a patch names its object by kind and metadata.name", path=".metadata.name")
@@ -104,52 +123,104 @@ def changes_patched(read: Input, patches: Sequence[Document | Raw]) -> list[Chan
         before = found.get(label, (document, document.raw))[1]
         rest = {key: value for key, value in patch.items() if key not in ("apiVersion", "kind")}
         try:
-            found[label] = (document, strategic_patch(before, rest, schema_of(kind)))
+            found[label] = (document, strategic_patch(before, rest, merge_schema_of(kind)))
         except StoreError as error:
             raise InputError(error.message, object=label) from None
     return [_changed(read, document, raw) for document, raw in found.values()]
 
 
-def _changed(read: Input, document: Document, raw: Raw) -> Changed:
+def read_patches(files: Sequence[str]) -> list[Raw]:
+    """Return the documents of the files, YAML or JSON. Raises InputError for other values, and if there are none."""
+    found: list[Raw] = []
+    for file in files:
+        name = shown_name(file)
+        try:
+            documents = list(yaml.parse_documents(read_bytes(file).decode("utf-8-sig")))
+        except UnicodeDecodeError as error:
+            raise InputError(f"is not UTF-8: byte {error.start} does not fit; save it as UTF-8", source=name) from None
+        except InputError as error:
+            raise error.located(source=name) from None
+        for index, document in documents:
+            if not isinstance(document, dict):
+                raise InputError("is not an object", source=name, document=index)
+            found.append(document)
+    if not found:
+        raise InputError("the files hold no patch")
+    return found
+
+
+def kind_named(text: str) -> str:
+    """Return the kind that kubectl means by a word: `deploy`, `deployments`, `Deployment`. Raises InputError."""
+    wanted = text.partition(".")[0].lower()
+    words = {word: kind.name for kind in KINDS.values() for word in kind.words}
+    if wanted not in words:
+        raise InputError(f"there is no kind {text}; {suggestion(wanted, likely(wanted, words) or sorted(words)[:8])}")
+    return words[wanted]
+
+
+def object_named(read: Input, text: str, namespace: str = "") -> Document:
+    """Return the object that `kind/name` or `kind/namespace/name` means. Raises InputError for an unknown one.
+
+    Without a namespace it is in `namespace`, else in `default`, else in the only namespace that has one of that name.
+    """
+    word, slash, name = text.partition("/")
+    if not slash or not name:
+        raise InputError(f"{text} is no object; write KIND/NAME, as in deployment/web, or KIND/NAMESPACE/NAME")
+    kind = kind_named(word)
+    found = objects_of(read, kind)
+    if name in found:
+        return found[name]
+    if "/" not in name:
+        key = f"{namespace or _DEFAULT}/{name}"
+        alike = [key] if key in found else [key for key in found if key.rpartition("/")[2] == name]
+        if len(alike) == 1 and (not namespace or alike == [key]):
+            return found[alike[0]]
+        if len(alike) > 1:
+            raise InputError(f"{text} is there {len(alike)} times: {', '.join(alike)}; write KIND/NAMESPACE/NAME")
+    near = likely(name, found) or likely(name, (key.rpartition("/")[2] for key in found))
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {len(found):,} of that kind"
+    raise InputError(f"there is no {kind} {name}; {hint}")
+
+
+def _changed(read: Input, document: Document, raw: Raw) -> ChangedObject:
     label = label_of(document.raw)
     try:
         read_object(raw)
     except InputError as error:
         raise error.located(object=label) from None
-    told = tuple(_differences(document.raw, raw, ""))
-    if not told:
+    differences = tuple(_differences(document.raw, raw, ""))
+    if not differences:
         raise InputError(f"{label}: nothing changes; it is so already")
-    return Changed(label, document, raw, told, from_start=_is_new(read, document))
+    return ChangedObject(label, document, raw, differences, from_start=_is_new(read, document))
 
 
 def _is_new(read: Input, document: Document) -> bool:
-    """Whether it is a PriorityClass that has been in no cluster, and of which no such pod or group has what it says."""
+    """Return whether it is a PriorityClass that was in no cluster, with no pod or group that keeps its old value."""
     named = document.object
     if not isinstance(named, PriorityClass) or named.metadata.uid:
         return False
     return not any(
-        item.spec.priority_class_name == named.metadata.name and _has_its_own(item)
+        item.spec.priority_class_name == named.metadata.name and _keeps_priority(item)
         for item in (other.object for other in read.documents)
         if isinstance(item, Pod | PodGroup)
     )
 
 
-def _has_its_own(item: Pod | PodGroup) -> bool:
-    """Whether what it has of its class is to stay, and would not if the class were another one from the start."""
+def _keeps_priority(item: Pod | PodGroup) -> bool:
     if item.spec.priority is None:
         return isinstance(item, Pod) and bool(item.spec.node_name)
     return not item.metadata.uid
 
 
 def _assigned(raw: Raw, assignment: str) -> tuple[list[str], Any]:
-    """The path and the value of `replicas=5`, or of `nodeSelector.disk-`, which takes the field away."""
+    """Return the path and value of `replicas=5`, or of `nodeSelector.disk-`, which removes the field (None)."""
     name, equals, text = assignment.partition("=")
     if not equals:
         if not assignment.endswith("-"):
             raise InputError(f"{assignment}: write it as FIELD=VALUE, or as FIELD- to take it away")
         return _path(raw, assignment[:-1]), None
     path = _path(raw, name)
-    if len(path) > 1 and path[-2] in _NAMED:
+    if len(path) > 1 and path[-2] in _MAPS:
         return path, text
     try:
         return path, msgspec.json.decode(text)
@@ -158,7 +229,7 @@ def _assigned(raw: Raw, assignment: str) -> tuple[list[str], Any]:
 
 
 def _path(raw: Raw, name: str) -> list[str]:
-    """Where a field is that is named in short: of the object, of its spec, of its pods' spec, or of their container."""
+    """Return the path of a field of the object, of its spec, of its pods' spec, or of their container."""
     container, colon, field = name.partition(":")
     words = _words(field if colon else name)
     kind = str(raw["kind"])
@@ -168,16 +239,16 @@ def _path(raw: Raw, name: str) -> list[str]:
     if words[0] in _AMOUNTS or colon:
         inner = ["resources", *words] if words[0] in _AMOUNTS else words
         return [*template, "containers", _container(raw, template, container if colon else ""), *inner]
-    if words[0] in ("labels", "annotations"):
-        return ["metadata", *words]
-    if words[0] in _fields(kind):
-        return words
-    if words[0] in ("allocatable", "capacity") and kind == "Node":
-        return ["status", *words]
-    if words[0] in _fields(kind, "spec"):
-        return ["spec", *words]
-    if words[0] in _fields("PodSpec"):
-        return [*template, *words]
+    prefixes: tuple[tuple[list[str], bool], ...] = (
+        (["metadata"], words[0] in ("labels", "annotations")),
+        ([], words[0] in _fields(kind)),
+        (["status"], words[0] in ("allocatable", "capacity") and kind == "Node"),
+        (["spec"], words[0] in _fields(kind, "spec")),
+        (template, words[0] in _fields("PodSpec")),
+    )
+    for prefix, is_there in prefixes:
+        if is_there:
+            return [*prefix, *words]
     known = [*_fields(kind), *_fields(kind, "spec"), *_AMOUNTS, *(_fields("PodSpec") if len(template) > 1 else ())]
     raise InputError(f"{label_of(raw)} has no field {words[0]}; {suggestion(words[0], known)}")
 
@@ -185,7 +256,7 @@ def _path(raw: Raw, name: str) -> list[str]:
 def _words(name: str) -> list[str]:
     words = name.split(".")
     for place, word in enumerate(words[:-1]):
-        if word in _NAMED:
+        if word in _MAPS:
             return [*words[: place + 1], ".".join(words[place + 1 :])]
     if not all(words):
         raise InputError(f"{name!r} is no field; write names with dots between them")
@@ -193,7 +264,7 @@ def _words(name: str) -> list[str]:
 
 
 def _fields(kind: str, field: str = "") -> list[str]:
-    """The names of the fields of a type, or of one of its fields."""
+    """Return the names of the fields of a type, or of one of its fields."""
     if not is_type(kind):
         return []
     fields = fields_of(kind)
@@ -217,40 +288,42 @@ def _container(raw: Raw, template: Sequence[str], name: str) -> str:
     raise InputError(f"{label_of(raw)} {problem}; write CONTAINER:FIELD with one of {', '.join(names) or 'none'}")
 
 
-def _made_anew(change: Changed, namespace: str) -> list[Raw]:
-    raw, kind = change.after, str(change.after["kind"])
-    metadata = {key: value for key, value in raw["metadata"].items() if key not in _NOT_CARRIED}
-    named = {"kind": kind, "name": metadata["name"]} | ({"namespace": namespace} if namespace else {})
-    gone = named | ({"outright": True} if kind == "Pod" else {})
-    return [
-        step("delete", gone),
-        applied([{**{key: value for key, value in raw.items() if key != "status"}, "metadata": metadata}]),
-    ]
-
-
-def _without_status(after: Raw, before: Raw) -> Raw:
-    """The object with its status only where that changes; otherwise it would go back to what it was."""
-    if after.get("status") == before.get("status"):
-        return {key: value for key, value in after.items() if key != "status"}
-    return after
+def _with_value(raw: Raw, path: list[str], value: Any) -> Raw:
+    """Return a copy of the object with a value at a path; None removes the field. Raises InputError."""
+    name, *rest = path
+    if not rest:
+        if value is None:
+            return {key: kept for key, kept in raw.items() if key != name}
+        return {**raw, name: value}
+    inner = raw.get(name, {})
+    if isinstance(inner, list):
+        which, *rest = rest
+        for index, item in enumerate(inner):
+            if isinstance(item, dict) and (str(index) == which or item.get("name") == which):
+                changed = _with_value(item, rest, value) if rest else value
+                return {**raw, name: [*inner[:index], changed, *inner[index + 1 :]]}
+        raise InputError(f".{name} has no item {which}; name one by its number from 0, or by its name")
+    if not isinstance(inner, dict):
+        raise InputError(f".{name} is not an object, and has no field {rest[0]}")
+    return {**raw, name: _with_value(inner, rest, value)}
 
 
 def _differences(before: Any, after: Any, path: str) -> list[str]:
-    """What changes, as in `.spec.replicas: 3 -> 5`."""
+    """Return the changed fields, as in `.spec.replicas: 3 -> 5`."""
     if isinstance(before, dict) and isinstance(after, dict):
         names = [*before, *(name for name in after if name not in before)]
-        return [told for name in names for told in _differences(before.get(name), after.get(name), f"{path}.{name}")]
+        return [text for name in names for text in _differences(before.get(name), after.get(name), f"{path}.{name}")]
     if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         pairs = zip(before, after, strict=True)
-        return [told for index, (old, new) in enumerate(pairs) for told in _differences(old, new, f"{path}[{index}]")]
-    return [] if before == after else [f"{path}: {_shown(before)} -> {_shown(after)}"]
+        return [text for index, (old, new) in enumerate(pairs) for text in _differences(old, new, f"{path}[{index}]")]
+    return [] if before == after else [f"{path}: {_value_text(before)} -> {_value_text(after)}"]
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if value is None:
         return "nothing"
     try:
         text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     except (TypeError, ValueError) as error:
         raise PodiumError(f"cannot be shown: {error}") from None
-    return text if len(text) <= 80 else f"{text[:79]}…"
+    return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"

@@ -1,8 +1,9 @@
-"""`podium plan deploy`: where each pod goes, whom it preempts, where those go, and whom they preempt in turn."""
+"""`podium plan deploy`: where each pod goes, which pods it preempts, where those go, and which they preempt."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,48 +11,43 @@ from podium.api.errors import InputError
 from podium.api.input.codec import Document
 from podium.api.kinds import WORKLOADS
 from podium.app.console import cells
-from podium.app.console.cells import Name, Names, Part
+from podium.app.console.cells import Name, Names, Part, counted
 from podium.app.planning.answer import PlanAnswer, Section
-from podium.app.planning.answering import answer_of, pods
-from podium.app.planning.cascade import Cascade, cascade_of
-from podium.app.planning.question import Played, Question, applied
+from podium.app.planning.impact import refused_workloads
+from podium.app.planning.question import PlanQuestion, PlanRun, PlayedPlan
+from podium.app.planning.scenarios import applied, makes_pods
+from podium.sim.results.result import Result
 
-_MOST_ROWS = 20
-_MOST_NODES = 2
+_MAX_ROWS = 20
+_MAX_NODES = 2
 
 
-def deploy_question(objects: Sequence[Document]) -> Question:
-    """The question what happens when the objects are created, or brought to what the files say.
+def deploy(run: PlanRun, objects: Sequence[Document]) -> PlanAnswer:
+    """Answer what happens when the objects are created, or updated to what the files say.
 
-    Raises InputError where there is none that makes a pod, and for a kind that no simulation plays.
+    Raises InputError if no object makes a pod, and for a kind that no simulation plays.
     """
     for document in objects:
         if document.object is None:
-            kind = document.raw.get("kind")
-            raise InputError(
-                f"the kind {kind} is not simulated", source=document.source, document=document.index, path=".kind"
-            )
-    if not deployed(objects):
+            problem = f"the kind {document.raw.get('kind')} is not simulated"
+            raise InputError(problem, source=document.source, document=document.index, path=".kind")
+    labels = [
+        f"{type(document.object).__name__} {document.object.key}"
+        for document in objects
+        if document.object is not None and makes_pods(document.object)
+    ]
+    if not labels:
         raise InputError(f"nothing in the files makes a pod; one of Pod, {', '.join(WORKLOADS)} is needed")
-    return Question("deploy", (applied([document.raw for document in objects]),))
-
-
-def deployed(objects: Sequence[Document]) -> list[str]:
-    """The labels of the topmost objects that make pods, in their order."""
-    labels = []
-    for document in objects:
-        kind = type(document.object).__name__
-        if document.object is None or document.object.metadata.controller is not None:
-            # What another object makes is that object's.
-            continue
-        if kind == "Pod" or kind in WORKLOADS:
-            labels.append(f"{kind} {document.object.key}")
-    return labels
+    played = run.play(PlanQuestion("deploy", (applied([document.raw for document in objects]),)))
+    preemptions = cascade_of(played.result, played.baseline)
+    created = [_created(played, label) for label in labels]
+    sections = [_placed_section(created), *_cascade_section(preemptions)]
+    return played.answer(_headline(played, labels, created, preemptions), sections=sections)
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
-    """The pods of one workload that the plan made: on which nodes, and who waits."""
+class _CreatedPods:
+    """The pods of one workload that the plan creates: how many on which nodes, and how many wait."""
 
     workload: str
     nodes: dict[str, int]
@@ -62,82 +58,213 @@ class _Placed:
         return sum(self.nodes.values()) + self.waiting
 
 
-def deploy_answer(played: Played, labels: Sequence[str]) -> PlanAnswer:
-    """The answer."""
-    cascade = cascade_of(played.result)
-    placed = [_placed(played, label) for label in labels]
-    sections = [_where(placed), *_cascade(cascade)]
-    return answer_of(played, _headline(played, labels, placed, cascade), sections=sections)
+def _created(played: PlayedPlan, label: str) -> _CreatedPods:
+    new, anyway = _new_pods(played.result, played.baseline, label), _new_pods(played.baseline, played.result, label)
+    left = new - anyway
+    # Pods that the workload creates anyway are not the plan's, even if they come to other nodes with it.
+    for node in sorted(left, key=str):
+        left[node] -= min(left[node], max(left.total() - max(new.total() - anyway.total(), 0), 0))
+    waiting = left.pop(None, 0)
+    return _CreatedPods(label, {node: left[node] for node in sorted(filter(None, left)) if left[node]}, waiting)
 
 
-def _placed(played: Played, label: str) -> _Placed:
-    known = {pod["uid"] for pod in played.baseline.pods}
-    nodes: dict[str, int] = {}
-    waiting = 0
-    for pod in played.result.pods:
-        if pod["workload"] != label or pod["uid"] in known or pod["state"] == "terminated":
-            continue
-        if pod["node"] is None:
-            waiting += 1
-        else:
-            nodes[pod["node"]] = nodes.get(pod["node"], 0) + 1
-    return _Placed(label, dict(sorted(nodes.items())), waiting)
+def _new_pods(result: Result, other: Result, label: str) -> Counter[str | None]:
+    """Return by node, None for those that wait, how many pods of a workload are in one run and not in the other.
+
+    Both runs draw uids from one sequence, so that a uid alone may stand for different pods: name and uid identify one.
+    """
+    known = {(pod["pod"], pod["uid"]) for pod in other.pods}
+    return Counter(
+        pod["node"]
+        for pod in result.pods
+        if pod["workload"] == label and pod["state"] != "terminated" and (pod["pod"], pod["uid"]) not in known
+    )
 
 
-def _headline(played: Played, labels: Sequence[str], placed: Sequence[_Placed], cascade: Cascade) -> str:
+def _headline(
+    played: PlayedPlan,
+    labels: Sequence[str],
+    created: Sequence[_CreatedPods],
+    preemptions: Sequence[PlannedPreemption],
+) -> str:
     what = labels[0] if len(labels) == 1 else f"{len(labels):,} workloads"
-    made, waiting = sum(each.total for each in placed), sum(each.waiting for each in placed)
-    refused = played.result.summary["short"]
-    if not made:
+    total, waiting = sum(each.total for each in created), sum(each.waiting for each in created)
+    refused = refused_workloads(played.result, played.baseline)
+    if not total:
         return f"deploying {what}: no pod is made" + (f": {refused[0]['reason']}" if refused else "")
-    fits = f"all {pods(made)} find a node" if made > 1 else "its one pod finds a node"
+    fits = f"all {total:,} pods find a node" if total > 1 else "its one pod finds a node"
     if waiting:
-        fits = f"{waiting:,} of {pods(made)} wait for a node"
+        fits = f"{waiting:,} of {counted(total, 'pod')} wait for a node"
     parts = [f"deploying {what}: {fits}"]
-    without = [each.workload for each in placed if not each.total]
+    without = [each.workload for each in created if not each.total]
     tops = played.result.measures.top_of
     short = [each for each in refused if tops.get(each["workload"], each["workload"]) in without]
     if short:
         parts.append(f"{without[0]} gets no pods: {short[0]['reason']}")
-    if cascade.preemptions:
-        rounds = f" in {cascade.rounds:,} rounds" if cascade.rounds > 1 else ""
-        number = len(cascade.preemptions)
-        parts.append(f"{pods(number)} {'is' if number == 1 else 'are'} preempted{rounds}")
-        lost = sum(not preemption.went_to for preemption in cascade.preemptions)
-        if lost:
-            verb = "finds" if lost == 1 else "find"
-            parts.append(f"{lost:,} of these {verb} no other node")
-    else:
-        parts.append("nobody is preempted")
+    if not preemptions:
+        return "; ".join([*parts, "no pod is preempted"])
+    last = max(preemption.round for preemption in preemptions)
+    rounds = f" in {last:,} rounds" if last > 1 else ""
+    parts.append(f"{counted(len(preemptions), 'pod')} {'is' if len(preemptions) == 1 else 'are'} preempted{rounds}")
+    lost = sum(not preemption.went_to for preemption in preemptions)
+    if lost:
+        parts.append(f"{lost:,} of these {'finds' if lost == 1 else 'find'} no other node")
     return "; ".join(parts)
 
 
-def _where(placed: Sequence[_Placed]) -> Section:
+def _placed_section(created: Sequence[_CreatedPods]) -> Section:
     rows = []
-    for each in placed[:_MOST_ROWS]:
+    for each in created[:_MAX_ROWS]:
         nodes = tuple(
             Name(node, cells.NODES, after=f" ({number:,})" if number > 1 else "") for node, number in each.nodes.items()
         )
         waiting = f"{each.waiting:,} wait" if each.waiting else ""
-        rows.append((Name(each.workload, cells.WORKLOADS), pods(each.total), waiting, Names(nodes, most=_MOST_NODES)))
-    data = [{"workload": each.workload, "nodes": each.nodes, "waiting": each.waiting} for each in placed]
+        workload = Name(each.workload, cells.WORKLOADS)
+        rows.append((workload, counted(each.total, "pod"), waiting, Names(nodes, most=_MAX_NODES)))
+    data = [{"workload": each.workload, "nodes": each.nodes, "waiting": each.waiting} for each in created]
     return Section("placed", "Where they go", tuple(rows), data=data)
 
 
-def _cascade(cascade: Cascade) -> list[Section]:
-    if not cascade.preemptions:
+def _cascade_section(preemptions: Sequence[PlannedPreemption]) -> list[Section]:
+    """Return the preemptions counted by round, preempting workload and preempted workload."""
+    if not preemptions:
         return []
+    counts: dict[tuple[int, str, str], list[int]] = {}
+    for each in preemptions:
+        count = counts.setdefault((each.round, each.preemptor_workload, each.workload), [0, 0])
+        count[0] += 1
+        count[1] += each.went_to is not None
+    ordered = sorted(counts.items(), key=lambda item: (item[0][0], -item[1][0], item[0]))
     rows: list[tuple[Part, ...]] = []
-    for group in cascade.groups()[:_MOST_ROWS]:
-        went = f"{group.moved:,} move" if group.moved else ""
-        lost = f"{group.lost:,} find no node" if group.lost else ""
-        followed = ", ".join(part for part in (went, lost) if part)
-        preemptor = Name(group.preemptor, cells.WORKLOADS)
-        victim = Name(group.victim, cells.WORKLOADS, before=f"{group.number:,} of ")
-        rows.append((f"{group.round}", preemptor, "preempts", victim, followed))
-    data: list[dict[str, Any]] = [preemption.to_dict() for preemption in cascade.preemptions]
-    left = len(cascade.groups()) - _MOST_ROWS
-    if left > 0:
-        rows.append(("", f"and {left:,} more"))
-    headings = ("round", "who", "", "whom", "who then")
+    for (number, preemptor, victim), (total, moved) in ordered[:_MAX_ROWS]:
+        outcome = [f"{moved:,} move"] if moved else []
+        outcome += [f"{total - moved:,} find no node"] if moved < total else []
+        victims = Name(victim, cells.WORKLOADS, before=f"{total:,} of ")
+        rows.append((f"{number}", Name(preemptor, cells.WORKLOADS), victims, ", ".join(outcome)))
+    if len(ordered) > _MAX_ROWS:
+        rows.append(("", f"and {len(ordered) - _MAX_ROWS:,} more"))
+    data = [preemption.to_dict() for preemption in preemptions]
+    headings = ("round", "preemptor", "victims", "outcome")
     return [Section("cascade", "Preemptions", tuple(rows), headings, "round by round, to the end", data)]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPreemption:
+    """One victim, its preemptor, the node, and the node of the victim's replacement, None for no node.
+
+    `round` is 1 if the preemptor replaces no victim itself, 2 if it replaces a victim of round 1, and so on.
+    """
+
+    time: float
+    pod: str
+    workload: str
+    node: str
+    preemptor: str
+    preemptor_workload: str
+    round: int
+    replacement: str | None
+    went_to: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "time": self.time,
+            "pod": self.pod,
+            "workload": self.workload,
+            "node": self.node,
+            "preemptor": self.preemptor,
+            "preemptorWorkload": self.preemptor_workload,
+            "round": self.round,
+            "replacement": self.replacement,
+            "wentTo": self.went_to,
+        }
+
+
+def cascade_of(result: Result, baseline: Result) -> list[PlannedPreemption]:
+    """Return the preemptions of a run less those of its baseline: as many of each workload as the impact counts.
+
+    A preemption of the baseline cancels the one that is most like it: of the same victim, or else of the same workloads
+    with the same outcome, or of the same workloads, or of the same victims' workload.
+    """
+    left, anyway = _preemptions(result), _preemptions(baseline)
+    for likeness in _LIKENESSES:
+        left, anyway = _without(left, anyway, likeness), _without(anyway, left, likeness)
+    return left
+
+
+_LIKENESSES: tuple[Callable[[PlannedPreemption], Hashable], ...] = (
+    lambda each: (each.preemptor, each.pod),
+    lambda each: each.pod,
+    lambda each: (each.preemptor_workload, each.workload, each.went_to is None),
+    lambda each: (each.preemptor_workload, each.workload),
+    lambda each: each.workload,
+)
+
+
+def _without(
+    some: Sequence[PlannedPreemption],
+    others: Sequence[PlannedPreemption],
+    likeness: Callable[[PlannedPreemption], Hashable],
+) -> list[PlannedPreemption]:
+    """Return some preemptions without as many of each likeness, the earliest first, as the others have of it."""
+    cancelled = Counter(map(likeness, others))
+    left = []
+    for each in some:
+        if cancelled[likeness(each)]:
+            cancelled[likeness(each)] -= 1
+        else:
+            left.append(each)
+    return left
+
+
+def _preemptions(result: Result) -> list[PlannedPreemption]:
+    """Return all preemptions of a run. The next pod that the victim's workload creates is the victim's replacement.
+
+    The pod of a StatefulSet comes back under its own name, that of a Deployment under another.
+    """
+    pods_named: dict[str, list[dict[str, Any]]] = {}
+    for pod in result.pods:
+        pods_named.setdefault(pod["pod"], []).append(pod)
+
+    def pod_at(name: str | None, time: float) -> dict[str, Any] | None:
+        """Return the last pod of a name that was created by this time."""
+        pods = reversed(pods_named.get(name or "", []))
+        return next((pod for pod in pods if pod["createdAt"] <= time), None)
+
+    created: dict[str, deque[dict[str, Any]]] = {}
+    for event in result.events:
+        new = pod_at(event.pod, event.time) if event.reason == "Created" else None
+        if new is not None:
+            created.setdefault(new["workload"], deque()).append(new)
+    found: list[PlannedPreemption] = []
+    # The round of the victim that a pod replaces, by the replacement's uid.
+    rounds: dict[str, int] = {}
+    for event in result.events:
+        victim = pod_at(event.pod, event.time) if event.reason == "Preempted" else None
+        if victim is None or event.pod is None:
+            continue
+        preemptor = pod_at(event.by, event.time)
+        number = 1 + (rounds.get(preemptor["uid"], 0) if preemptor is not None else 0)
+        replacement = _next(created.get(victim["workload"], deque()), event.time)
+        if replacement is not None:
+            rounds[replacement["uid"]] = number
+        found.append(
+            PlannedPreemption(
+                event.time,
+                event.pod,
+                victim["workload"],
+                event.node or "",
+                event.by or "",
+                preemptor["workload"] if preemptor is not None else event.by or "",
+                number,
+                replacement["pod"] if replacement is not None else None,
+                replacement["node"] if replacement is not None else None,
+            )
+        )
+    return found
+
+
+def _next(pods: deque[dict[str, Any]], time: float) -> dict[str, Any] | None:
+    """Take out and return the first pod created at this time or later; it replaces no other victim."""
+    while pods and pods[0]["createdAt"] < time:
+        pods.popleft()
+    return pods.popleft() if pods else None

@@ -1,34 +1,218 @@
-"""`podium plan diff`: two settings over one cluster, played with the same seed: who gains, who loses, who moves."""
+"""`podium plan diff`: two settings over one cluster, played with the same seed, and the workloads that differ."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from podium.api.input.codec import Input
+from podium.api.basis import Caveat
+from podium.api.errors import InputError
+from podium.api.input.codec import Document, Input
+from podium.api.input.overrides import overridden
+from podium.api.meta import Raw
+from podium.api.objects import label_of, read_object
+from podium.api.pod import Pod
+from podium.api.pod_group import PodGroup
+from podium.api.policy import PriorityClass
+from podium.api.snapshot import API_VERSION
 from podium.api.times import format_duration
 from podium.app.console import cells
-from podium.app.console.cells import Name, Part
+from podium.app.console.cells import Name, Part, counted
 from podium.app.planning.answer import PlanAnswer, Section
-from podium.app.planning.answering import answer_of, pods
-from podium.app.planning.question import PlanProgress, Played, Question, assumed, play_both, played_again, scenario_of
-from podium.app.planning.settings import Setting, kept_priorities
+from podium.app.planning.question import (
+    PlanProgress,
+    PlanQuestion,
+    PlanRun,
+    PlayedPlan,
+    assumptions,
+    play_both,
+    play_samples,
+)
+from podium.app.planning.scenarios import (
+    SCENARIO,
+    applied,
+    is_scenario,
+    objects_of,
+    scenario_of_spec,
+    step,
+    with_scenario,
+)
+from podium.framework.rescheduling.configuration import API_VERSION as RESCHEDULER_VERSION
+from podium.framework.rescheduling.configuration import KIND as RESCHEDULER
+from podium.framework.rescheduling.configuration import read_rescheduler
+from podium.framework.rescheduling.descheduler import KIND as DESCHEDULER
+from podium.framework.settings.configuration import KIND as SCHEDULER
+from podium.framework.settings.configuration import Configuration, read_configuration
 from podium.sim.results.readiness import WorkloadReadiness
 from podium.sim.results.result import Result
 from podium.sim.run_options import RunOptions
 
 GAINS, LOSES, MOVES = "gains", "loses", "moves"
 _ORDER = (LOSES, GAINS, MOVES)
-_MOST_ROWS = 20
-_HAS_PLACE = ("ready", "running", "starting")
+_MAX_ROWS = 20
+_MAX_NAMES = 20
+_ON_NODE = ("ready", "running", "starting")
 _SECOND = 10**9
+_IDENTITY = ("apiVersion", "kind", "metadata")
+_CLASS = "PriorityClass"
+# What to write instead of a kind that is no setting.
+_ADVICE = {
+    DESCHEDULER: "; write it as a ReschedulerConfiguration",
+    RESCHEDULER: f" unless its apiVersion is {RESCHEDULER_VERSION}",
+    SCENARIO: f" unless its apiVersion is {API_VERSION}",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """What one workload has of the second setting: it gains, loses or moves.
+class Setting:
+    """One of two settings: `objects` replace those of the cluster, `spec` the fields of its scenario.
+
+    `configuration` is that of the schedulers, None for the cluster's.
+    """
+
+    name: str
+    objects: tuple[Document, ...] = ()
+    spec: Raw = field(default_factory=dict)
+    configuration: Configuration | None = None
+
+    def input(self, read: Input, *, renews_priorities: bool = False) -> Input:
+        """Return the cluster with this setting. Raises InputError for objects that cannot be read then.
+
+        A changed PriorityClass applies before anything happens. Pods of a cluster keep the priority that they have;
+        with ``renews_priorities`` they get that of their class. If pods that were in no cluster state the priority of a
+        changed class, which the class would refuse, the class is deleted and created again at the start.
+        """
+        later, steps = list(self.objects), list[Raw]()
+        if not renews_priorities and _states_priorities(read, self.classes):
+            classes = objects_of(read, _CLASS)
+            replaced = [document for document in later if _changes_class(document, classes)]
+            later = [document for document in later if document not in replaced]
+            for document in replaced:
+                name = document.raw["metadata"]["name"]
+                steps += [step("delete", {"kind": _CLASS, "name": name}), applied([document.raw])]
+        documents = overridden(read.documents, later)
+        if renews_priorities:
+            by_name = {
+                document.object.metadata.name: document.object
+                for document in documents
+                if isinstance(document.object, PriorityClass)
+            }
+            documents = [_with_priority(document, by_name) for document in documents]
+        found = Input(documents, read.left_out)
+        if not self.spec and not steps:
+            return found
+        spec = dict(self.spec)
+        own = spec.pop("steps", [])
+        scenario = scenario_of_spec(found, "diff", spec, own)
+        # The classes change before the scenario's own steps at the start.
+        scenario["spec"]["steps"] = [*steps, *scenario["spec"]["steps"]]
+        return with_scenario(found, scenario)
+
+    def options(self, options: RunOptions) -> RunOptions:
+        """Return the options of a run with this setting's schedulers."""
+        return options if self.configuration is None else replace(options, configuration=self.configuration)
+
+    @property
+    def classes(self) -> set[str]:
+        return {
+            document.object.metadata.name for document in self.objects if isinstance(document.object, PriorityClass)
+        }
+
+
+def read_setting(name: str, documents: Sequence[Document]) -> Setting:
+    """Return the setting in some documents. Raises InputError for other kinds and duplicates."""
+    objects: list[Document] = []
+    configuration: Configuration | None = None
+    spec: Raw = {}
+    for document in documents:
+        raw, kind = document.raw, str(document.raw.get("kind", ""))
+        if kind == SCHEDULER:
+            _check_once(document, is_second=configuration is not None)
+            configuration = read_configuration(raw, document.source)
+        elif kind == RESCHEDULER and raw.get("apiVersion") == RESCHEDULER_VERSION:
+            _check_once(document, is_second="rescheduler" in spec)
+            read_rescheduler(raw, document.source)
+            spec["rescheduler"] = {key: value for key, value in raw.items() if key not in _IDENTITY}
+        elif is_scenario(document):
+            own = raw.get("spec", {})
+            if not isinstance(own, dict):
+                raise InputError("is not an object", source=document.source, document=document.index, path=".spec")
+            for key in own:
+                _check_once(document, is_second=key in spec, path=f".spec.{key}")
+            spec |= own
+        elif document.object is None:
+            problem = f"a {kind} is no setting that a run has{_ADVICE.get(kind, '')}"
+            raise InputError(problem, source=document.source, document=document.index, path=".kind")
+        else:
+            objects.append(document)
+    return Setting(name, tuple(objects), spec, configuration)
+
+
+def _check_once(document: Document, *, is_second: bool, path: str = "") -> None:
+    if is_second:
+        problem, label = "is there twice on one side; give it once", label_of(document.raw)
+        raise InputError(problem, source=document.source, document=document.index, object=label, path=path)
+
+
+def _kept_priorities(read: Input, settings: Sequence[Setting]) -> tuple[Caveat, ...]:
+    """Return the caveat that pods keep their priority although classes change."""
+    changed = set().union(*(setting.classes for setting in settings))
+    pods = [
+        document.object.key
+        for document in read.documents
+        if isinstance(document.object, Pod)
+        and document.object.spec.priority is not None
+        and document.object.spec.priority_class_name in changed
+    ]
+    if not pods:
+        return ()
+    what = f"{counted(len(pods), 'pod')} {'keeps' if len(pods) == 1 else 'keep'} the priority"
+    message = f"{what} of before, as in a cluster, though the classes change; --renew-priorities gives the new one"
+    return (Caveat("priorities-kept", message, len(pods), tuple(pods[:_MAX_NAMES])),)
+
+
+def _states_priorities(read: Input, classes: Collection[str]) -> bool:
+    """Return whether a pod or group of one of the classes states its priority and was in no cluster."""
+    return any(
+        isinstance(item, Pod | PodGroup)
+        and not item.metadata.uid
+        and item.spec.priority is not None
+        and item.spec.priority_class_name in classes
+        for item in (document.object for document in read.documents)
+    )
+
+
+def _changes_class(document: Document, classes: dict[str, Document]) -> bool:
+    """Return whether a document changes the value or policy of an existing priority class."""
+    item = document.object
+    before = classes.get(item.key) if isinstance(item, PriorityClass) else None
+    known = None if before is None else before.object
+    if not isinstance(item, PriorityClass) or not isinstance(known, PriorityClass):
+        return False
+    return (known.value, known.preemption_policy) != (item.value, item.preemption_policy)
+
+
+def _with_priority(document: Document, classes: dict[str, PriorityClass]) -> Document:
+    """Return a pod or group with the priority of its class; a PodGroup has no policy."""
+    item = document.object
+    if not isinstance(item, Pod | PodGroup) or item.spec.priority is None:
+        return document
+    named = classes.get(item.spec.priority_class_name)
+    if named is None or named.value == item.spec.priority:
+        return document
+    raw = document.raw
+    spec = {**raw["spec"], "priority": named.value}
+    if isinstance(item, Pod):
+        spec["preemptionPolicy"] = named.preemption_policy
+    read = read_object({**raw, "spec": spec}, document.validation)
+    return replace(document, written=read.raw, object=read.object)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadDifference:
+    """What the second setting means for one workload: it gains, loses or moves.
 
     `ready` are its ready pods at the end with the first setting and with the second, `short_ns` for how long it had
     fewer than it wanted, `disrupted` how many of its pods were, and `moved` how many are on other nodes at the end.
@@ -42,7 +226,7 @@ class Difference:
     moved: int
 
     def to_dict(self) -> dict[str, Any]:
-        """The difference as JSON shows it, each pair `before` and `after`."""
+        """Return the JSON form, each pair as `before` and `after`."""
         seconds = tuple(short_ns / _SECOND for short_ns in self.short_ns)
         pairs = {"ready": self.ready, "shortSeconds": seconds, "disrupted": self.disrupted}
         return {
@@ -53,93 +237,60 @@ class Difference:
         }
 
 
-def play_diff(
-    read: Input,
-    before: Setting,
-    after: Setting,
-    options: RunOptions,
-    *,
-    renews_priorities: bool = False,
-    progress: PlanProgress | None = None,
-    stories: int = 0,
-) -> Played:
-    """Play the cluster with both settings, for as long, with the same seed. Raises InputError and LimitError.
+def diff(run: PlanRun, before: Setting, after: Setting, *, renews_priorities: bool = False) -> PlanAnswer:
+    """Answer which workloads differ if the cluster is played with both settings, for as long, with the same seed.
 
-    With `stories` it is played so often, with other draws.
+    Raises InputError and LimitError.
     """
-    return played_again(
-        lambda options, told: _play_once(read, before, after, options, told, renews_priorities=renews_priorities),
-        options,
-        progress,
-        stories,
-    )
+    kept = () if renews_priorities else _kept_priorities(run.read, (before, after))
 
+    def play(options: RunOptions, progress: PlanProgress | None) -> PlayedPlan:
+        sides = [
+            (setting.input(run.read, renews_priorities=renews_priorities), setting.options(own))
+            for setting, own in ((before, replace(options, on_attempt=None)), (after, options))
+        ]
+        baseline, result = play_both(sides, progress)
+        changed, deciding = sides[1]
+        scenario = scenario_of_spec(changed, "diff", {})
+        caveats = (*assumptions(options), *kept)
+        return PlayedPlan(changed, deciding, PlanQuestion("diff"), result, baseline, scenario, caveats)
 
-def _play_once(
-    read: Input,
-    before: Setting,
-    after: Setting,
-    options: RunOptions,
-    progress: PlanProgress | None,
-    *,
-    renews_priorities: bool,
-) -> Played:
-    sides = [
-        (setting.input(read, renews_priorities=renews_priorities), setting.options(own))
-        for setting, own in ((before, replace(options, on_attempt=None)), (after, options))
-    ]
-    baseline, result = play_both(sides, progress)
-    changed = sides[1][0]
-    question = Question("diff")
-    kept = () if renews_priorities else kept_priorities(read, (before, after))
-    return Played(changed, question, result, baseline, scenario_of(changed, question), (*assumed(options), *kept))
-
-
-def diff_answer(played: Played, before: Setting, after: Setting) -> PlanAnswer:
-    """The answer."""
+    played = play_samples(play, run.options, run.progress, run.samples)
     found = differences(played.baseline, played.result)
-    answer = answer_of(played, _headline(played, found, before, after), sections=[_section(found, before, after)])
-    return replace(answer, question="diff", runs=(before.name, after.name))
+    answer = played.answer(_headline(played, found, before, after), sections=[difference_section(found, before, after)])
+    return replace(answer, runs=(before.name, after.name))
 
 
-def differences(before: Result, after: Result) -> tuple[Difference, ...]:
-    """The workloads with which the second run does something else: those that lose, gain, move, then by name."""
-    known = {workload.workload: workload for workload in before.measures.workloads}
-    others = {workload.workload: workload for workload in after.measures.workloads}
-    places, other_places = _places(before), _places(after)
-    disrupted, other_disrupted = _disrupted(before), _disrupted(after)
+def differences(before: Result, after: Result) -> tuple[WorkloadDifference, ...]:
+    """Return the workloads that differ between the runs: those that lose, gain, move, then by name."""
+    workloads = [{workload.workload: workload for workload in run.measures.workloads} for run in (before, after)]
+    places, disrupted = [_places(run) for run in (before, after)], [_disrupted(run) for run in (before, after)]
     found = []
-    for label in sorted(known.keys() | others.keys()):
-        pair = known.get(label, WorkloadReadiness(label)), others.get(label, WorkloadReadiness(label))
-        moved = min((places[label] - other_places[label]).total(), (other_places[label] - places[label]).total())
-        numbers = disrupted[label], other_disrupted[label]
-        what = _what(pair, numbers, moved)
+    for label in sorted(workloads[0].keys() | workloads[1].keys()):
+        first, second = (known.get(label, WorkloadReadiness(label)) for known in workloads)
+        here, there = (each[label] for each in places)
+        moved = min((here - there).total(), (there - here).total())
+        numbers = disrupted[0][label], disrupted[1][label]
+        # More ready pods are a gain; with equal numbers a shorter shortage, or fewer disruptions.
+        more = (second.ready - first.ready, first.short_ns - second.short_ns, numbers[0] - numbers[1])
+        decisive = next(filter(None, more), 0)
+        what = (GAINS if decisive > 0 else LOSES) if decisive else MOVES if moved else ""
         if what:
-            ready, short = (pair[0].ready, pair[1].ready), (pair[0].short_ns, pair[1].short_ns)
-            found.append(Difference(label, what, ready, short, numbers, moved))
-    return tuple(sorted(found, key=_by_weight))
+            ready, short = (first.ready, second.ready), (first.short_ns, second.short_ns)
+            found.append(WorkloadDifference(label, what, ready, short, numbers, moved))
+    return tuple(sorted(found, key=_order))
 
 
-def _what(pair: tuple[WorkloadReadiness, WorkloadReadiness], disrupted: tuple[int, int], moved: int) -> str:
-    """Who ends with more ready pods gains; of the same number who was short for less time, or was disrupted less."""
-    before, after = pair
-    more = (after.ready - before.ready, before.short_ns - after.short_ns, disrupted[0] - disrupted[1])
-    decisive = next((difference for difference in more if difference), 0)
-    if decisive:
-        return GAINS if decisive > 0 else LOSES
-    return MOVES if moved else ""
-
-
-def _by_weight(difference: Difference) -> tuple[int, int, int, str]:
+def _order(difference: WorkloadDifference) -> tuple[int, int, int, str]:
     ready = abs(difference.ready[1] - difference.ready[0])
     return _ORDER.index(difference.what), -ready, -difference.moved, difference.workload
 
 
-def _places(result: Result) -> dict[str, Counter[str]]:
-    """By workload, how many of its pods are on which node at the end."""
-    found: dict[str, Counter[str]] = _Counters()
+def _places(result: Result) -> defaultdict[str, Counter[str]]:
+    """Return by workload how many of its pods are on which node at the end."""
+    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for pod in result.pods:
-        if pod["state"] in _HAS_PLACE and pod["node"]:
+        if pod["state"] in _ON_NODE and pod["node"]:
             found[pod["workload"]][pod["node"]] += 1
     return found
 
@@ -148,64 +299,49 @@ def _disrupted(result: Result) -> Counter[str]:
     return Counter(pod["workload"] for pod in result.pods if pod["disruption"] or pod["evictedBy"])
 
 
-class _Counters(dict[str, Counter[str]]):
-    """A counter for each key."""
-
-    def __missing__(self, key: str) -> Counter[str]:
-        found = self[key] = Counter()
-        return found
-
-
-def _headline(played: Played, found: Sequence[Difference], before: Setting, after: Setting) -> str:
-    said = f"{after.name} in place of {before.name}"
+def _headline(played: PlayedPlan, found: Sequence[WorkloadDifference], before: Setting, after: Setting) -> str:
+    what = f"{after.name} in place of {before.name}"
     if not found:
-        return f"{said}: no workload fares otherwise"
+        return f"{what}: no workload fares otherwise"
     parts = []
-    for what in (GAINS, LOSES, MOVES):
-        some = [difference for difference in found if difference.what == what]
+    for effect in (GAINS, LOSES, MOVES):
+        some = [difference for difference in found if difference.what == effect]
         if some:
-            verb = what if len(some) == 1 else what.removesuffix("s")
-            parts.append(f"{len(some):,} workload{'' if len(some) == 1 else 's'} {verb}{_amount(what, some)}")
+            verb = effect if len(some) == 1 else effect.removesuffix("s")
+            parts.append(f"{counted(len(some), 'workload')} {verb}{_amount(effect, some)}")
     runs = (played.baseline.summary["preempted"], played.result.summary["preempted"])
     if runs[0] != runs[1]:
-        parts.append(f"{pods(runs[1])} {'is' if runs[1] == 1 else 'are'} preempted, {runs[0]:,} before")
-    return f"{said}: {'; '.join(parts)}"
+        parts.append(f"{counted(runs[1], 'pod')} {'is' if runs[1] == 1 else 'are'} preempted, {runs[0]:,} before")
+    return f"{what}: {'; '.join(parts)}"
 
 
-def _amount(what: str, some: Sequence[Difference]) -> str:
-    if what == MOVES:
-        return f" ({pods(sum(difference.moved for difference in some))})"
+def _amount(effect: str, some: Sequence[WorkloadDifference]) -> str:
+    if effect == MOVES:
+        return f" ({counted(sum(difference.moved for difference in some), 'pod')})"
     ready = sum(abs(difference.ready[1] - difference.ready[0]) for difference in some)
     if ready:
-        return f" ({ready:,} ready pod{'' if ready == 1 else 's'})"
+        return f" ({counted(ready, 'ready pod')})"
     disrupted = sum(difference.disrupted[1] - difference.disrupted[0] for difference in some)
-    if not disrupted:
-        return ""
-    return f" ({abs(disrupted):,} {'more' if disrupted > 0 else 'fewer'} disrupted)"
+    return f" ({abs(disrupted):,} {'more' if disrupted > 0 else 'fewer'} disrupted)" if disrupted else ""
 
 
-def _section(found: Sequence[Difference], before: Setting, after: Setting) -> Section:
-    rows: list[tuple[Part, ...]] = [
-        (
-            Name(difference.workload, cells.WORKLOADS),
-            difference.what,
-            f"{difference.ready[0]:,} -> {difference.ready[1]:,}" if difference.ready[0] != difference.ready[1] else "",
-            _seconds(difference),
-            f"{difference.disrupted[0]:,} -> {difference.disrupted[1]:,}" if any(difference.disrupted) else "",
-            pods(difference.moved) if difference.moved else "",
+def difference_section(found: Sequence[WorkloadDifference], before: Setting, after: Setting) -> Section:
+    """Return the section about the workloads that differ."""
+    rows: list[tuple[Part, ...]] = []
+    for each in found[:_MAX_ROWS]:
+        short = " -> ".join(format_duration(short_ns) if short_ns else "0s" for short_ns in each.short_ns)
+        rows.append(
+            (
+                Name(each.workload, cells.WORKLOADS),
+                each.what,
+                f"{each.ready[0]:,} -> {each.ready[1]:,}" if each.ready[0] != each.ready[1] else "",
+                short if each.short_ns[0] != each.short_ns[1] else "",
+                f"{each.disrupted[0]:,} -> {each.disrupted[1]:,}" if any(each.disrupted) else "",
+                counted(each.moved, "pod") if each.moved else "",
+            )
         )
-        for difference in found[:_MOST_ROWS]
-    ]
-    left = len(found) - _MOST_ROWS
-    if left > 0:
-        rows.append((f"and {left:,} more", "", "", "", "", ""))
+    if len(found) > _MAX_ROWS:
+        rows.append((f"and {len(found) - _MAX_ROWS:,} more", "", "", "", "", ""))
     headings = ("workload", "", "ready at the end", "short for", "disrupted", "on other nodes")
     data = [difference.to_dict() for difference in found]
     return Section("differences", "Differences", tuple(rows), headings, f"{before.name} -> {after.name}", data)
-
-
-def _seconds(difference: Difference) -> str:
-    if difference.short_ns[0] == difference.short_ns[1]:
-        return ""
-    shown = [format_duration(short_ns) if short_ns else "0s" for short_ns in difference.short_ns]
-    return " -> ".join(shown)

@@ -1,41 +1,66 @@
-"""`podium plan fit`: how many pods such as this one fit, where, and what ends it."""
+"""`podium plan fit`: how many pods like this one fit, where, and what limits their number."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from podium.api.basis import Caveat
 from podium.api.errors import InputError
-from podium.api.input.codec import Document
+from podium.api.input.codec import Document, Input
 from podium.api.kinds import KIND_OF, WORKLOADS
+from podium.api.meta import Raw, plain
 from podium.api.pod import Pod, PodStatus
-from podium.app.cluster import Cluster as LoadedCluster
+from podium.api.policy import POLICY_ANNOTATION
+from podium.app.cluster import Cluster
 from podium.app.console import cells
-from podium.app.console.cells import Name
-from podium.app.console.page import listed
+from podium.app.console.cells import Name, Part, counted, listed
 from podium.app.explaining.workload import MadePod, next_pod, wanted_of
-from podium.app.planning.answer import Finding, PlanAnswer, Section, Table
-from podium.app.planning.answering import pods
-from podium.app.planning.bounds import MOST_PLACED
-from podium.app.planning.deciding.capacity import Capacity, capacity_of
-from podium.app.planning.deciding.decisions import Decisions
-from podium.app.planning.deciding.shapes import Shape, shapes_of
-from podium.app.planning.questions.fit_replicas import in_nodes, so_many, tally
-from podium.app.planning.questions.fit_scenario import Asked, FitWishes, fit_scenario
+from podium.app.planning.answer import PlanAnswer, PlanTable, Section
+from podium.app.planning.constants import MAX_PLACED_PODS
+from podium.app.planning.deciding.capacity import Capacity, NodeShape, capacity_of, shapes_of
+from podium.app.planning.deciding.causes import BlockedPods, blocked_pods
+from podium.app.planning.deciding.decisions import Decisions, QueueResult, sampled_decisions
+from podium.app.planning.impact import PlanFinding
+from podium.app.planning.scenarios import applied, makes_pods, scenario_of_spec
 from podium.cluster.pods import PodRecord
 
-_MOST_ROWS = 20
-_MOST_NAMES = 3
-_POD = "Pod"
+_MAX_ROWS = 20
+_MAX_NAMES = 3
+_LABELS = {"podium.dev/plan": "fit"}
 
 
-def asked_for(documents: Sequence[Document]) -> tuple[Asked, list[Document]]:
-    """The one object of the files that makes pods, and what else they hold. Raises InputError where that is not one."""
-    makers = [document for document in documents if _makes_pods(document)]
+@dataclass(frozen=True, slots=True)
+class FitOptions:
+    """The options: a number of `replicas` (None: as many as fit), with preemption, after the pending pods.
+
+    With `samples` the replicas are placed so often, with different tie-breaks.
+    """
+
+    replicas: int | None = None
+    preempts: bool = False
+    after_pending: bool = False
+    samples: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FitTarget:
+    """The pod in question: the `label` of its workload, one pod of it, and how many it wants, None if unknown."""
+
+    label: str
+    made: MadePod
+    wanted: int | None
+
+
+def fit_target(documents: Sequence[Document]) -> tuple[FitTarget, list[Document]]:
+    """Return the only object of the files that makes pods, and all others. Raises InputError for none or several."""
+    makers = [document for document in documents if document.object is not None and makes_pods(document.object)]
     if len(makers) != 1:
-        known = ", ".join((_POD, *WORKLOADS))
+        known = ", ".join(("Pod", *WORKLOADS))
         problem = f"the files hold {len(makers)} objects that make pods; one is needed: {known}"
         raise InputError(problem, source=documents[0].source if documents else "")
     maker = makers[0]
@@ -45,186 +70,284 @@ def asked_for(documents: Sequence[Document]) -> tuple[Asked, list[Document]]:
         raise AssertionError("an object of a kind that is not read makes no pod")
     label = f"{type(item).__name__} {item.key}"
     if isinstance(item, Pod):
-        return Asked(label, MadePod(_unplaced(item)), None), rest
-    return Asked(label, next_pod(maker, ()), wanted_of(item)), rest
+        # As it is before it is scheduled, with a uid of its own.
+        meta = replace(item.metadata, uid="", deletion_timestamp=None)
+        pod = replace(item, metadata=meta, spec=replace(item.spec, node_name=""), status=PodStatus())
+        return FitTarget(label, MadePod(pod), None), rest
+    return FitTarget(label, next_pod(maker, ()), wanted_of(item)), rest
 
 
-def fit_answer(loaded: LoadedCluster, asked: Asked, wishes: FitWishes) -> PlanAnswer:
-    """The answer. Raises InputError for a pod that no API server would take, and for a number of pods out of range."""
-    if wishes.replicas is not None and not 1 <= wishes.replicas <= MOST_PLACED:
-        raise InputError(f"replicas: {wishes.replicas:,} is not from 1 to {MOST_PLACED:,}")
+def fit_answer(loaded: Cluster, target: FitTarget, options: FitOptions) -> PlanAnswer:
+    """Return the answer. Raises InputError for a pod that no API server would accept, and for a wrong number."""
+    if options.replicas is not None and not 1 <= options.replicas <= MAX_PLACED_PODS:
+        raise InputError(f"replicas: {options.replicas:,} is not from 1 to {MAX_PLACED_PODS:,}")
     decisions = Decisions(loaded)
-    with decisions.supposing():
-        if wishes.after_pending:
-            decisions.settle(decisions.pending, preempts=True)
-        for claim in asked.made.claims:
+    with decisions.what_if():
+        if options.after_pending:
+            decisions.schedule(decisions.pending, preempts=True)
+        for claim in target.made.claims:
             if decisions.cluster.find(claim) is None:
                 decisions.put(claim)
-        pod = decisions.bring(asked.made.pod)
-        pending = 0 if wishes.after_pending else len(decisions.pending)
-        rests_on = (*loaded.rests_on, *_pending_first(pending))
-        if wishes.replicas is None:
-            return _as_many(decisions, asked, pod, wishes, rests_on)
-        return so_many(decisions, asked, pod, wishes, wishes.replicas, rests_on)
+        pod = decisions.create(target.made.pod)
+        caveats = loaded.caveats
+        pending = 0 if options.after_pending else len(decisions.pending)
+        if pending:
+            verb = "is" if pending == 1 else "are"
+            message = f"{counted(pending, 'pod')} {verb} pending and may take room first; --after-pending lets them"
+            caveats += (Caveat("pending", message, pending),)
+        if options.replicas is None:
+            return _capacity_answer(decisions, target, pod, options, caveats)
+        return _replicas_answer(decisions, target, pod, options, options.replicas, caveats)
 
 
-def _makes_pods(document: Document) -> bool:
-    item = document.object
-    if item is None or item.metadata.controller is not None:
-        return False
-    kind = KIND_OF[type(item)].name
-    return kind == _POD or kind in WORKLOADS
+def _scenario(read: Input, target: FitTarget, options: FitOptions, number: int) -> Raw:
+    """Return the scenario that creates so many of the pods by a ReplicaSet, which replaces those that are preempted."""
+    pod = target.made.pod
+    metadata: dict[str, Any] = {"labels": {**pod.metadata.labels, **_LABELS}}
+    annotations = dict(pod.metadata.annotations)
+    if not options.preempts:
+        annotations[POLICY_ANNOTATION] = "Never"
+    if annotations:
+        metadata["annotations"] = annotations
+    maker = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "plan-fit", "namespace": pod.metadata.namespace or "default"},
+        "spec": {
+            "replicas": min(number, MAX_PLACED_PODS),
+            "selector": {"matchLabels": _LABELS},
+            "template": {"metadata": metadata, "spec": plain(pod.spec)},
+        },
+    }
+    claims = [
+        {"apiVersion": KIND_OF[type(claim)].api_version, "kind": KIND_OF[type(claim)].name, **plain(claim)}
+        for claim in target.made.claims
+    ]
+    # The pending pods have their nodes by then.
+    at = "1m" if options.after_pending else "0s"
+    return scenario_of_spec(read, "fit", {}, [applied([*claims, maker], at)])
 
 
-def _unplaced(pod: Pod) -> Pod:
-    """The pod as it is before anybody has placed it, under a uid that no other pod has."""
-    meta = msgspec.structs.replace(pod.metadata, uid="", deletion_timestamp=None)
-    spec = msgspec.structs.replace(pod.spec, node_name="")
-    return msgspec.structs.replace(pod, metadata=meta, spec=spec, status=PodStatus())
-
-
-def _pending_first(pending: int) -> tuple[Caveat, ...]:
-    if not pending:
-        return ()
-    verb = "is" if pending == 1 else "are"
-    message = f"{pods(pending)} {verb} pending and may take room first; --after-pending lets them"
-    return (Caveat("pending", message, pending),)
-
-
-def _as_many(
-    decisions: Decisions, asked: Asked, pod: PodRecord, wishes: FitWishes, rests_on: tuple[Caveat, ...]
+def _capacity_answer(
+    decisions: Decisions, target: FitTarget, pod: PodRecord, options: FitOptions, caveats: tuple[Caveat, ...]
 ) -> PlanAnswer:
-    """As many as fit, by the shape of nodes."""
+    """Answer how many fit, by the shape of nodes."""
     found = capacity_of(decisions, pod)
-    more = capacity_of(decisions, pod, preempts=True) if wishes.preempts else None
-    shapes = shapes_of(decisions.cluster, [pod])
+    more = capacity_of(decisions, pod, preempts=True) if options.preempts else None
     data = {
-        "pod": asked.label,
+        "pod": target.label,
         "fits": found.total,
         "atLeast": found.is_cut,
-        "nodes": sum(bool(count) for count in found.counts.values()),
-        "wanted": asked.wanted,
+        "nodes": sum(map(bool, found.counts.values())),
+        "wanted": target.wanted,
         "withPreemption": None if more is None else more.total,
         "why": found.before or None,
     }
-    sections = [
-        Section("fit", "", (), data=data),
-        _by_shape(shapes, found, more),
-        _ending(decisions, found),
-    ]
-    short = not found.total or (asked.wanted is not None and found.total < asked.wanted)
-    findings = (Finding("unschedulable", _short(asked, found), (asked.label,)),) if short else ()
+    names = decisions.cluster.nodes.names_by_row()
+    findings: tuple[PlanFinding, ...] = ()
+    if not found.total or (target.wanted is not None and found.total < target.wanted):
+        wanted = "" if target.wanted is None else f" of {target.wanted:,}"
+        why = f": {found.before}" if found.before else ""
+        text = f"{counted(found.total, 'pod')}{wanted} of {target.label} fit{why}"
+        findings = (PlanFinding("unschedulable", text, (target.label,)),)
     return PlanAnswer(
         "fit",
-        _headline(decisions, asked, found, more),
+        _capacity_headline(len(decisions.cluster.nodes), target, found, more),
         findings=findings,
-        rests_on=rests_on,
-        scenario=fit_scenario(decisions.loaded.read, asked, wishes, (more or found).total + 1),
-        sections=tuple(sections),
-        further=(_told_nodes(decisions, found, more),),
-        table=_table(decisions, found, more),
+        caveats=caveats,
+        read=decisions.loaded.read,
+        scenario=_scenario(decisions.loaded.read, target, options, (more or found).total + 1),
+        sections=(
+            Section("fit", "", (), data=data),
+            _shapes_section(shapes_of(decisions.cluster, [pod]), found, more),
+            _limits_section(names, found),
+        ),
+        further=(_capacity_nodes(names, found, more),),
+        table=PlanTable(
+            ("node", "fits", "withPreemption", "limit"),
+            tuple(
+                (
+                    names[row],
+                    found.counts[row],
+                    None if more is None else more.counts.get(row, 0),
+                    found.limits.get(row, ""),
+                )
+                for row in sorted(found.counts, key=names.__getitem__)
+            ),
+            frozenset(("fits", "withPreemption")),
+        ),
     )
 
 
-def _headline(decisions: Decisions, asked: Asked, found: Capacity, more: Capacity | None) -> str:
+def _capacity_headline(nodes: int, target: FitTarget, found: Capacity, more: Capacity | None) -> str:
+    preempting = "" if more is None else f"; {more.total:,} if all pods that it may preempt left"
     if found.before:
-        helped = f"; {more.total:,} if all that it may preempt gave way" if more is not None and more.total else ""
-        return f"none of {asked.label} fits: {found.before}{helped}"
-    least = "at least " if found.is_cut else ""
+        return f"none of {target.label} fits: {found.before}{preempting if more is not None and more.total else ''}"
+    text = f"none of {target.label} fits on any of {counted(nodes, 'node')}"
     if found.total:
-        nodes = sum(bool(count) for count in found.counts.values())
-        verb = "fits" if found.total == 1 else "fit"
-        said = (
-            f"{least}{found.total:,} of {asked.label} {verb}, on {nodes:,} of {in_nodes(len(decisions.cluster.nodes))}"
-        )
-    else:
-        said = f"none of {asked.label} fits on any of {in_nodes(len(decisions.cluster.nodes))}"
-    wanted = f", {asked.wanted:,} wanted" if asked.wanted is not None else ""
-    helped = f"; {more.total:,} if all that it may preempt gave way" if more is not None else ""
-    return f"{said}{wanted}{helped}; {_binding(found)}" if found.ends else f"{said}{wanted}{helped}"
+        least, verb = "at least " if found.is_cut else "", "fits" if found.total == 1 else "fit"
+        used = sum(map(bool, found.counts.values()))
+        text = f"{least}{found.total:,} of {target.label} {verb}, on {used:,} of {counted(nodes, 'node')}"
+    wanted = f", {target.wanted:,} wanted" if target.wanted is not None else ""
+    return f"{text}{wanted}{preempting}{f'; {_main_limit(found)}' if found.limits else ''}"
 
 
-def _binding(found: Capacity) -> str:
-    """What ends it on the most nodes that take some, or on all where none does."""
-    takers = [row for row in found.ends if found.counts.get(row)] or list(found.ends)
-    (text, number), *others = tally(found.ends[row] for row in takers)
-    where = "" if not others else f" on {in_nodes(number)}"
-    return f"{'what ends it' if found.total else 'in the way'}{where}: {text}"
+def _main_limit(found: Capacity) -> str:
+    """Return the limit of most nodes that take pods, or of most nodes if none does.
+
+    Its number of nodes is that of the section "Limits": it includes nodes that take none for the same reason.
+    """
+    takers = [row for row in found.limits if found.counts.get(row)] or list(found.limits)
+    reasons = _tally(found.limits[row] for row in takers)
+    text = reasons[0][0]
+    where = f" on {counted(Counter(found.limits.values())[text], 'node')}" if len(reasons) > 1 else ""
+    return f"{'limit' if found.total else 'in the way'}{where}: {text}"
 
 
-def _short(asked: Asked, found: Capacity) -> str:
-    wanted = "" if asked.wanted is None else f" of {asked.wanted:,}"
-    return f"{pods(found.total)}{wanted} of {asked.label} fit" + (f": {found.before}" if found.before else "")
+def _shapes_section(shapes: Sequence[NodeShape], found: Capacity, more: Capacity | None) -> Section:
+    """Return how many fit by shape of node, those that take the most first."""
 
+    def total(capacity: Capacity, shape: NodeShape) -> int:
+        return sum(capacity.counts.get(row, 0) for row in shape.rows)
 
-def _by_shape(shapes: Sequence[Shape], found: Capacity, more: Capacity | None) -> Section:
-    """How many fit by shape of node, those that take the most first."""
     rows, data = [], []
-    ordered = sorted(shapes, key=lambda shape: (-_sum(found, shape), -len(shape.rows), shape.like))
+    ordered = sorted(shapes, key=lambda shape: (-total(found, shape), -len(shape.rows), shape.like))
     for shape in ordered if found.counts else ():
         each = sorted(found.counts.get(row, 0) for row in shape.rows)
         per_node = f"{each[0]:,}" if each[0] == each[-1] else f"{each[0]:,} to {each[-1]:,}"
-        ends = tally(found.ends[row] for row in shape.rows if row in found.ends)
-        told = "; ".join(text if len(ends) == 1 else f"{text} ({number:,})" for text, number in ends[:_MOST_NAMES])
-        freed = f"{_sum(more, shape):,}" if more is not None else ""
-        rows.append((f"{_sum(found, shape):,}", freed, f"{len(shape.rows):,}", per_node, shape.text, told))
+        limits = _tally(found.limits[row] for row in shape.rows if row in found.limits)
+        text = "; ".join(why if len(limits) == 1 else f"{why} ({number:,})" for why, number in limits[:_MAX_NAMES])
+        preempting = f"{total(more, shape):,}" if more is not None else ""
+        rows.append((f"{total(found, shape):,}", preempting, f"{len(shape.rows):,}", per_node, shape.text, text))
         data.append(
             {
                 "shape": shape.text,
                 "like": shape.like,
                 "nodes": len(shape.rows),
-                "fits": _sum(found, shape),
-                "withPreemption": None if more is None else _sum(more, shape),
+                "fits": total(found, shape),
+                "withPreemption": None if more is None else total(more, shape),
                 "perNode": {"least": each[0], "most": each[-1]},
-                "ends": [{"why": text, "nodes": number} for text, number in ends],
+                "limits": [{"why": why, "nodes": number} for why, number in limits],
             }
         )
-    headings = ["fit", "preempting", "nodes", "on each", "like", "what ends it"]
+    headings = ["fit", "preempting", "nodes", "on each", "like", "limit"]
     kept = [column for column in range(len(headings)) if more is not None or column != 1]
-    shown = tuple(tuple(row[column] for column in kept) for row in rows[:_MOST_ROWS])
-    left = len(rows) - _MOST_ROWS
+    shown = tuple(tuple(row[column] for column in kept) for row in rows[:_MAX_ROWS])
+    left = len(rows) - _MAX_ROWS
     if left > 0:
         shown += (("", *("" for _ in kept[2:]), f"and {left:,} more shapes"),)
     return Section("shapes", "Where", shown, tuple(headings[column] for column in kept), "by shape of node", data)
 
 
-def _sum(found: Capacity, shape: Shape) -> int:
-    return sum(found.counts.get(row, 0) for row in shape.rows)
-
-
-def _ending(decisions: Decisions, found: Capacity) -> Section:
-    """What ends it, each with its nodes."""
-    names = decisions.cluster.nodes.names_by_row()
+def _limits_section(names: Sequence[str], found: Capacity) -> Section:
     by_text: dict[str, list[str]] = {}
-    for row, text in found.ends.items():
+    for row, text in found.limits.items():
         by_text.setdefault(text, []).append(names[row])
     ordered = sorted(by_text.items(), key=lambda item: (-len(item[1]), item[0]))
     rows = tuple(
-        (f"{in_nodes(len(nodes))}", f"{text}: {listed(sorted(nodes), _MOST_NAMES)}") for text, nodes in ordered
+        (counted(len(nodes), "node"), f"{text}: {listed(sorted(nodes), _MAX_NAMES)}") for text, nodes in ordered
     )
     data = [{"why": text, "nodes": sorted(nodes)} for text, nodes in ordered]
-    # A single reason stands in the headline.
-    return Section("ends", "What ends it", rows[:_MOST_ROWS] if len(rows) > 1 else (), data=data)
+    # The headline has a single reason.
+    return Section("limits", "Limits", rows[:_MAX_ROWS] if len(rows) > 1 else (), data=data)
 
 
-def _told_nodes(decisions: Decisions, found: Capacity, more: Capacity | None) -> Section:
-    """Every node, those that take the most first."""
-    names = decisions.cluster.nodes.names_by_row()
+def _capacity_nodes(names: Sequence[str], found: Capacity, more: Capacity | None) -> Section:
     rows = tuple(
         (
             Name(names[row], cells.NODES),
             f"{found.counts[row]:,}" + (f" ({more.counts.get(row, 0):,} preempting)" if more is not None else ""),
-            found.ends.get(row, ""),
+            found.limits.get(row, ""),
         )
         for row in sorted(found.counts, key=lambda row: (-found.counts[row], names[row]))
     )
-    return Section("nodes", "All nodes", rows, ("node", "fit", "what ends it"))
+    return Section("nodes", "All nodes", rows, ("node", "fit", "limit"))
 
 
-def _table(decisions: Decisions, found: Capacity, more: Capacity | None) -> Table:
-    names = decisions.cluster.nodes.names_by_row()
-    rows = [
-        (names[row], found.counts[row], None if more is None else more.counts.get(row, 0), found.ends.get(row, ""))
-        for row in sorted(found.counts, key=names.__getitem__)
-    ]
-    return Table(("node", "fits", "withPreemption", "whatEndsIt"), tuple(rows), frozenset(("fits", "withPreemption")))
+def _replicas_answer(
+    decisions: Decisions,
+    target: FitTarget,
+    pod: PodRecord,
+    options: FitOptions,
+    replicas: int,
+    caveats: tuple[Caveat, ...],
+) -> PlanAnswer:
+    """Answer whether so many fit, placed one after another as the scheduler would."""
+    copies = tuple(decisions.copies(pod, replicas))
+    outcomes = sampled_decisions(decisions, copies, options.samples, preempts=options.preempts)
+    result = decisions.schedule(copies, preempts=options.preempts)
+    why = blocked_pods(decisions, result)
+    placed = Counter(each.node for each in result.placed)
+    victims = result.victims_by(decisions.workloads)
+    preempting = sum(bool(each.victims) for each in result.placed)
+    data = {
+        "pod": target.label,
+        "fits": len(result.placed),
+        "wanted": replicas,
+        "preempting": preempting,
+        "why": why[0].text if why else None,
+    }
+    by = f", {preempting:,} of them by preempting {counted(victims.total(), 'pod')}" if victims else ""
+    if result.waiting:
+        verb = "gets" if len(result.placed) == 1 else "get"
+        headline = f"{len(result.placed):,} of {replicas:,} of {target.label} {verb} a node{by}; limit: {why[0].text}"
+    else:
+        get = f"all {replicas:,} of {target.label} get" if replicas > 1 else f"one of {target.label} gets"
+        headline = f"{get} a node{by}"
+    nodes = sorted(decisions.cluster.nodes.row_of, key=lambda node: (-placed[node], node))
+    every_node = tuple((Name(node, cells.NODES), f"{placed[node]:,}") for node in nodes)
+    return PlanAnswer(
+        "fit",
+        headline,
+        findings=tuple(_findings(target, result, victims, why)),
+        caveats=caveats,
+        read=decisions.loaded.read,
+        scenario=_scenario(decisions.loaded.read, target, options, replicas),
+        sections=(
+            Section("fit", "", (), data=data),
+            _placed_section(placed),
+            _victims_section(victims),
+            Section(
+                "limits",
+                "Limits",
+                tuple((f"{len(each.pods):,} wait", each.text) for each in why),
+                data=[{"pods": len(each.pods), "why": each.text} for each in why],
+            ),
+            *(() if outcomes is None else outcomes.sections()),
+        ),
+        further=(Section("nodes", "All nodes", every_node, ("node", "pods")),),
+        table=PlanTable(("node", "pods"), tuple(sorted(placed.items())), frozenset(("pods",))),
+    )
+
+
+def _findings(
+    target: FitTarget, result: QueueResult, victims: Counter[str], why: Sequence[BlockedPods]
+) -> Iterator[PlanFinding]:
+    if victims:
+        text = f"{counted(victims.total(), 'pod')} would be preempted"
+        yield PlanFinding("preempt", text, tuple(sorted(victims)))
+    if result.waiting:
+        text = f"{counted(len(result.waiting), 'pod')} of {target.label} get no node: {why[0].text}"
+        yield PlanFinding("unschedulable", text, (target.label,))
+
+
+def _placed_section(placed: Counter[str]) -> Section:
+    rows: tuple[tuple[Part, ...], ...] = tuple(
+        (Name(node, cells.NODES), counted(number, "pod")) for node, number in _tally(placed.elements())[:_MAX_ROWS]
+    )
+    left = len(placed) - _MAX_ROWS
+    if left > 0:
+        rows += ((f"and {counted(left, 'node')} more", ""),)
+    data = [{"node": node, "pods": number} for node, number in sorted(placed.items())]
+    return Section("placed", "Where they go", rows, data=data)
+
+
+def _victims_section(victims: Mapping[str, int]) -> Section:
+    lost = sorted(victims.items())
+    rows = tuple((f"{number:,}", Name(workload, cells.WORKLOADS)) for workload, number in lost[:_MAX_ROWS])
+    return Section("victims", "Preempted", rows, data=dict(lost))
+
+
+def _tally(texts: Iterable[str]) -> list[tuple[str, int]]:
+    """Return each text with its number, the most frequent first."""
+    return sorted(Counter(texts).items(), key=lambda item: (-item[1], item[0]))

@@ -1,90 +1,242 @@
-"""`podium plan nodes`: more, fewer or other nodes."""
+"""`podium plan drain`, `fail` and `nodes`: what happens if nodes are drained, fail, come or go."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 from podium.api.errors import InputError
-from podium.api.input.codec import Document, Input
+from podium.api.input.codec import Document
 from podium.api.meta import Raw
 from podium.api.node import Node
-from podium.app.planning.answer import PlanAnswer
-from podium.app.planning.answering import answer_of, outcome, pods
-from podium.app.planning.bounds import MOST_ADDED
-from podium.app.planning.nodes import named
-from podium.app.planning.question import Played, Question, applied, objects_of
-from podium.app.planning.questions.drain import DrainWishes, drain_question, drain_sections, stuck
+from podium.api.times import format_duration
+from podium.app.console.cells import NODES, Name, counted
+from podium.app.planning.answer import PlanAnswer, Section
+from podium.app.planning.constants import CLUSTER_TAINTS, HOSTNAME, MAX_ADDED_NODES
+from podium.app.planning.impact import impact_text, new_holds
+from podium.app.planning.question import PlanQuestion, PlanRun, PlayedPlan
+from podium.app.planning.scenarios import applied, chosen_nodes, nodes_text, objects_of, step
+from podium.sim.results.holds import Hold
 
-_HOSTNAME = "kubernetes.io/hostname"
-_OF_THE_MACHINE = ("podCIDR", "podCIDRs", "providerID", "unschedulable", "externalID", "configSource")
-_BY_THE_CLUSTER = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "ToBeDeletedByClusterAutoscaler")
+_SECOND = 10**9
+_MACHINE_FIELDS = ("podCIDR", "podCIDRs", "providerID", "unschedulable", "externalID", "configSource")
 _READY = [{"type": "Ready", "status": "True"}]
 
 
 @dataclass(frozen=True, slots=True)
-class NodeChange:
-    """The nodes to add, as they are created, and the names of those to remove."""
+class DrainOptions:
+    """The options of `kubectl drain`; `parallel` drains all nodes at once instead of one after another."""
 
-    added: tuple[Raw, ...] = ()
-    removed: tuple[str, ...] = ()
-
-
-def nodes_like(read: Input, like: str, number: int) -> list[Raw]:
-    """So many nodes that are as one of the cluster was when it was new. Raises InputError where it is not there."""
-    known = objects_of(read, "Node")
-    _bounded(number)
-    return _copies(known[like].raw, number, known, "plan-node")
+    parallel: bool = False
+    timeout_ns: int | None = None
+    grace_seconds: int | None = None
+    force: bool = False
+    delete_empty_dir_data: bool = False
+    disable_eviction: bool = False
 
 
-def nodes_from(read: Input, documents: Sequence[Document], number: int) -> list[Raw]:
-    """The nodes of files, each so many times. Raises InputError for what is no node, and for names that are taken."""
-    known = objects_of(read, "Node")
-    _bounded(number * len(documents))
+def drain_question(nodes: Sequence[str], options: DrainOptions, *, removes: bool = False) -> PlanQuestion:
+    """Return the question what a drain does. All nodes are cordoned first, so that none takes the others' pods."""
+    cordons = [step("cordon", {"name": node}) for node in nodes] if len(nodes) > 1 else []
+    before = {} if options.parallel else {node: earlier for earlier, node in pairwise(nodes)}
+    fields = {
+        "timeout": None if options.timeout_ns is None else format_duration(options.timeout_ns),
+        "gracePeriodSeconds": options.grace_seconds,
+        "force": options.force or None,
+        "deleteEmptyDirData": options.delete_empty_dir_data or None,
+        "disableEviction": options.disable_eviction or None,
+        "removeNode": removes or None,
+    }
+    drains = []
+    for node in nodes:
+        drain: Raw = {"name": node, "after": before.get(node), **fields}
+        drains.append(step("drain", {key: value for key, value in drain.items() if value is not None}))
+    return PlanQuestion("drain", (*cordons, *drains))
+
+
+def drain(run: PlanRun, names: Sequence[str], selector: str, options: DrainOptions) -> PlanAnswer:
+    """Answer what a drain of nodes does, by name and by labels."""
+    nodes = chosen_nodes(run.read, names, selector)
+    played = run.play(drain_question(nodes, options))
+    what = f"drain of {nodes_text(nodes, labels='' if names else selector)}"
+    return played.answer(_drain_headline(played, nodes, what), sections=_drain_sections(played))
+
+
+def _drain_sections(played: PlayedPlan) -> list[Section]:
+    """Return the sections on how far each drain came, and how to unblock those that are stuck."""
+    rows = []
+    reports = _reports(played)
+    for report in reports:
+        gone = sum(pod["state"] == "gone" for pod in report["pods"])
+        left = len(_left(report))
+        rest = f", {left:,} left" if left else ""
+        reason = "" if report["state"] == "drained" else _reason(played, report)
+        rows.append((Name(report["node"], NODES), str(report["state"]), f"{gone:,} gone{rest}", reason))
+    section = Section("drains", "Drains", tuple(rows), data=list(reports))
+    advice = dict.fromkeys(
+        _advice(played, hold) for hold in new_holds(played.result, played.baseline) if hold.until_ns is None
+    )
+    for report in reports:
+        for pod in report["pods"]:
+            if report["state"] == "refused" and pod["state"] == "refused":
+                advice[f"{pod['pod']}: {pod['reason']}"] = None
+    if not advice:
+        return [section]
+    return [section, Section("unblock", "To unblock it", tuple((text,) for text in advice), data=list(advice))]
+
+
+def fail(run: PlanRun, names: Sequence[str], selector: str, for_ns: int | None = None) -> PlanAnswer:
+    """Answer what happens if nodes fail at once, by name and by labels, for so long; None: for good."""
+    nodes = chosen_nodes(run.read, names, selector)
+    steps = [step("nodeDown", {"name": node}) for node in nodes]
+    if for_ns is not None:
+        steps += [step("nodeUp", {"name": node}, format_duration(for_ns)) for node in nodes]
+    played = run.play(PlanQuestion("fail", tuple(steps)))
+    what = nodes_text(nodes, labels="" if names else selector)
+    return played.answer(f"failure of {what}: {impact_text(played.impact)}")
+
+
+def _reports(played: PlayedPlan) -> list[dict[str, Any]]:
+    """Return the reports on the question's drains, without those of a scenario in the input."""
+    asked = {found["drain"]["name"] for found in played.question.steps if "drain" in found}
+    return [report for report in played.result.summary["drains"] if report["node"] in asked]
+
+
+def _left(report: dict[str, Any]) -> list[dict[str, Any]]:
+    return [pod for pod in report["pods"] if pod["state"] not in ("gone", "left")]
+
+
+def _drain_headline(played: PlayedPlan, nodes: Sequence[str], what: str) -> str:
+    reports = _reports(played)
+    bad = [report for report in reports if report["state"] != "drained"]
+    if not bad and len(reports) == len(nodes):
+        return f"{what} takes {format_duration(_duration_ns(played, reports))}: {impact_text(played.impact)}"
+    if not bad:
+        return f"{what} reaches {len(reports):,} of {len(nodes):,} nodes"
+    first = bad[0]
+    which = f"drain of {first['node']}" if len(nodes) > 1 else what
+    done = f" ({len(reports) - len(bad):,} of {len(nodes):,} nodes are drained)" if len(nodes) > 1 else ""
+    return f"{which} {_state(played, first)}: {_reason(played, first)}{done}"
+
+
+def _duration_ns(played: PlayedPlan, reports: Sequence[dict[str, Any]]) -> int:
+    """Return the time until the last pod left its node; all nodes are drained."""
+    nodes = {report["node"] for report in reports}
+    ended = [
+        pod["endedAt"]
+        for pod in played.result.pods
+        if pod["node"] in nodes and pod["endedAt"] is not None and not pod["workload"].startswith("DaemonSet ")
+    ]
+    return round(max(ended, default=0) * _SECOND)
+
+
+def _state(played: PlayedPlan, report: dict[str, Any]) -> str:
+    drains = (asked.get("drain", {}) for asked in played.question.steps)
+    timeout = next((drain.get("timeout", "") for drain in drains if drain.get("name") == report["node"]), "")
+    return {
+        "timed-out": f"timed out after {timeout}" if timeout else "timed out",
+        "refused": "is refused",
+        "withdrawn": "was withdrawn",
+        "blocked": "is blocked",
+    }.get(report["state"], "is not finished at the end")
+
+
+def _reason(played: PlayedPlan, report: dict[str, Any]) -> str:
+    """Return what holds the drain: the budget and its pods, or the first pod's own reason."""
+    left = _left(report)
+    holds = {hold.pod: hold for hold in played.result.measures.holds if hold.until_ns is None and hold.budgets}
+    held = [holds[pod["pod"]] for pod in left if pod["pod"] in holds]
+    if held:
+        more = f" and {len(held) - 1:,} more" if len(held) > 1 else ""
+        return f"budget {held[0].budgets[0]} holds {held[0].pod}{more}"
+    refused = [pod for pod in left if pod["reason"]]
+    if refused:
+        more = f" (and {len(refused) - 1:,} more)" if len(refused) > 1 else ""
+        return f"{refused[0]['pod']}: {refused[0]['reason']}{more}"
+    if left:
+        return f"{left[0]['pod']} is {left[0]['state']}"
+    return str(report["message"] or "no pod is left")
+
+
+def _advice(played: PlayedPlan, hold: Hold) -> str:
+    if not hold.budgets:
+        return f"{hold.pod}: {hold.message}"
+    if len(hold.budgets) > 1:
+        return f"leave {hold.pod} one budget of {', '.join(hold.budgets)}, or set severalBudgets: RequireAll"
+    budget = hold.budgets[0]
+    health = next((found for found in played.result.measures.budgets if found.budget == budget), None)
+    if health is None:
+        return f"see budget {budget}"
+    if health.healthy < health.desired:
+        return (
+            f"bring {health.desired - health.healthy + 1:,} more pods of budget {budget} to be ready "
+            f"({health.healthy:,} are, {health.desired:,} have to be), or lower what it wants"
+        )
+    return (
+        f"scale up what budget {budget} covers by 1 ({health.healthy:,} healthy, {health.desired:,} have to be), "
+        "lower minAvailable or raise maxUnavailable by 1, or delete past budgets with --disable-eviction"
+    )
+
+
+def change_nodes(
+    run: PlanRun, documents: Sequence[Document], *, add: int, like: str, remove: Sequence[str], selector: str
+) -> PlanAnswer:
+    """Answer what happens if nodes come, and others are drained and deleted, one after another.
+
+    ``add`` nodes come that are ``like`` one of the cluster, or so many copies of each of the documents' nodes; for 0
+    each of these comes once. Raises InputError if no node comes or goes, and for too many.
+    """
+    if add < 0:
+        raise InputError(f"add: {add} is negative")
+    if like and not add:
+        raise InputError("like: say with add how many")
+    if add and not like and not documents:
+        raise InputError("add: say which nodes are added, with like or as manifests")
+    known = objects_of(run.read, "Node")
+    _check_number(add if like else 0, (add or 1) * len(documents))
+    added = _copies(known[chosen_nodes(run.read, [like])[0]].raw, add, known, "plan-node") if like else []
+    added += _copies_of(documents, add or 1, known)
+    removed = chosen_nodes(run.read, remove, selector) if remove or selector else []
+    if not added and not removed:
+        raise InputError("no node comes or goes; say --add with --like or -f, or --remove")
+    steps = [applied(added)] if added else []
+    if removed:
+        options = DrainOptions(force=True, delete_empty_dir_data=True)
+        steps += drain_question(removed, options, removes=True).steps
+    played = run.play(PlanQuestion("nodes", tuple(steps)))
+    parts = [f"adding {nodes_text([node['metadata']['name'] for node in added])}"] if added else []
+    parts += [f"removing {nodes_text(removed)}"] if removed else []
+    sections = _drain_sections(played) if removed else []
+    return played.answer(f"{' and '.join(parts)}: {_change_text(played)}", sections=sections)
+
+
+def _change_text(played: PlayedPlan) -> str:
+    """Return the number of waiting pods, and the impact or the first drain that does not end."""
+    before, after = (sum(pod["state"] == "pending" for pod in run.pods) for run in (played.baseline, played.result))
+    waiting = f"{counted(after, 'pod')} wait for a node at the end, {before:,} without it; " if before or after else ""
+    bad = next((report for report in _reports(played) if report["state"] != "drained"), None)
+    if bad is None:
+        return waiting + impact_text(played.impact)
+    return f"{waiting}the drain of {bad['node']} {_state(played, bad)}: {_reason(played, bad)}"
+
+
+def _check_number(*numbers: int) -> None:
+    if sum(numbers) > MAX_ADDED_NODES:
+        raise InputError(f"{sum(numbers):,} nodes are added; a plan adds {MAX_ADDED_NODES:,} at most")
+
+
+def _copies_of(documents: Sequence[Document], number: int, known: dict[str, Document]) -> list[Raw]:
+    """Return so many copies of each document's node; one is as written unless its name is taken."""
     found: list[Raw] = []
     for document in documents:
         if not isinstance(document.object, Node):
             kind = document.raw.get("kind")
             raise InputError(f"is a {kind}, and no Node", source=document.source, document=document.index)
         name = document.object.metadata.name
-        if number > 1 or name in known:
-            found += _copies(document.raw, number, known, name)
-        else:
-            found.append(document.raw)
+        found += _copies(document.raw, number, known, name) if number > 1 or name in known else [document.raw]
     return found
-
-
-def nodes_question(change: NodeChange) -> Question:
-    """The question what happens when nodes come, and others are drained and deleted, one after another."""
-    if not change.added and not change.removed:
-        raise InputError("no node comes or goes; say --add with --like or -f, or --remove")
-    _bounded(len(change.added))
-    steps = [applied(change.added)] if change.added else []
-    if change.removed:
-        wishes = DrainWishes(force=True, delete_empty_dir_data=True)
-        steps += drain_question(change.removed, wishes, removes=True).steps
-    return Question("nodes", tuple(steps))
-
-
-def nodes_answer(played: Played, change: NodeChange) -> PlanAnswer:
-    """The answer."""
-    parts = []
-    if change.added:
-        parts.append(f"adding {named([node['metadata']['name'] for node in change.added])}")
-    if change.removed:
-        parts.append(f"removing {named(change.removed)}")
-    waiting = [sum(pod["state"] == "pending" for pod in run.pods) for run in (played.baseline, played.result)]
-    helped = ""
-    if waiting[0] or waiting[1]:
-        helped = f"{pods(waiting[1])} wait for a node at the end, {waiting[0]:,} without it; "
-    found = stuck(played) or outcome(played.impact)
-    sections = drain_sections(played) if change.removed else []
-    return answer_of(played, f"{' and '.join(parts)}: {helped}{found}", sections=sections)
-
-
-def _bounded(number: int) -> None:
-    if number > MOST_ADDED:
-        raise InputError(f"{number:,} nodes are added; a plan adds {MOST_ADDED:,} at most")
 
 
 def _copies(raw: Raw, number: int, known: dict[str, Document], stem: str) -> list[Raw]:
@@ -92,17 +244,16 @@ def _copies(raw: Raw, number: int, known: dict[str, Document], stem: str) -> lis
     count = 0
     while len(found) < number:
         count += 1
-        name = f"{stem}-{count}"
-        if name not in known:
-            found.append(_new(raw, name))
+        if f"{stem}-{count}" not in known:
+            found.append(_new_node(raw, f"{stem}-{count}"))
     return found
 
 
-def _new(raw: Raw, name: str) -> Raw:
-    """The node as it would be under another name before anything has happened to it."""
-    labels = {**raw["metadata"].get("labels", {}), _HOSTNAME: name}
-    spec = {key: value for key, value in raw.get("spec", {}).items() if key not in _OF_THE_MACHINE}
-    taints = [taint for taint in spec.pop("taints", ()) if not str(taint.get("key", "")).startswith(_BY_THE_CLUSTER)]
+def _new_node(raw: Raw, name: str) -> Raw:
+    """Return the node under another name, as if new."""
+    labels = {**raw["metadata"].get("labels", {}), HOSTNAME: name}
+    spec = {key: value for key, value in raw.get("spec", {}).items() if key not in _MACHINE_FIELDS}
+    taints = [taint for taint in spec.pop("taints", ()) if not str(taint.get("key", "")).startswith(CLUSTER_TAINTS)]
     if taints:
         spec["taints"] = taints
     status = raw.get("status", {})

@@ -1,192 +1,302 @@
-"""`podium plan pending`: why pods wait, each cause once, and the one change that would let most of them in."""
+"""`podium plan pending`: why pods wait, each cause once, and the one change that would place most of them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from podium.app.cluster import Cluster as LoadedCluster
-from podium.app.planning.answer import Finding, PlanAnswer, Table
-from podium.app.planning.answering import pods
-from podium.app.planning.chances.sections import told_outcomes
-from podium.app.planning.deciding.causes import Blocked, blocked
-from podium.app.planning.deciding.change import Verified
-from podium.app.planning.deciding.decisions import Decisions
-from podium.app.planning.deciding.fates import Settled
-from podium.app.planning.deciding.node_changes import NODE
-from podium.app.planning.deciding.quotas import Quotas, Unmade, raised
-from podium.app.planning.deciding.retelling import settled_again
-from podium.app.planning.deciding.search import helping, nodes_needed
-from podium.app.planning.deciding.shapes import Shape, shapes_of
-from podium.app.planning.deciding.writing import remedy_of
-from podium.app.planning.question import scenario_of_spec
-from podium.app.planning.questions.pending_sections import (
-    Cause,
-    helped,
-    told_causes,
-    told_changes,
-    told_fates,
-    told_pods,
-    told_unmade,
+from podium.app.cluster import Cluster
+from podium.app.console import cells
+from podium.app.console.cells import Name, Part, counted, listed
+from podium.app.planning.answer import PlanAnswer, PlanTable, Section
+from podium.app.planning.deciding.capacity import NodeShape, shapes_of
+from podium.app.planning.deciding.causes import BlockedPods, QuotaRefusals, RefusedPods, blocked_pods
+from podium.app.planning.deciding.decisions import Decisions, PlacedPod, QueueResult, sampled_decisions
+from podium.app.planning.deciding.search import (
+    VerifiedChange,
+    helpful_changes,
+    nodes_needed,
+    raised_quotas,
+    remedy_of,
 )
+from podium.app.planning.impact import PlanFinding
+from podium.app.planning.scenarios import scenario_of_spec
+from podium.cluster.pods import PodRecord
 
-_MOST_SUBJECTS = 20
+_MAX_SUBJECTS = 20
+_MAX_ROWS = 12
+_MAX_CHANGES = 6
+_MAX_NAMES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCause:
+    """One cause with all kinds of pods that wait for it; `best` places the most of them, None if no change does."""
+
+    waiting: tuple[BlockedPods, ...]
+    best: VerifiedChange | None
+    placed: int
+
+    @property
+    def pods(self) -> tuple[PodRecord, ...]:
+        """The pods, in queue order within their kinds."""
+        return tuple(pod for each in self.waiting for pod in each.pods)
+
+    @property
+    def text(self) -> str:
+        """The cause in words, as for the kind with the most pods."""
+        return max(self.waiting, key=lambda each: len(each.pods)).text
+
+
+@dataclass(frozen=True, slots=True)
+class _MoreNodes:
+    """The number of nodes like one that place all pods that such nodes can, and how many pods these are."""
+
+    like: str
+    number: int
+    placed: int
 
 
 def pending_answer(
-    loaded: LoadedCluster,
+    loaded: Cluster,
     namespace: str = "",
     progress: Callable[[float], None] | None = None,
     *,
-    stories: int = 0,
+    samples: int = 0,
 ) -> PlanAnswer:
-    """The answer for all pods without a node, or those of a namespace; the others are decided about as well.
+    """Return the answer for all pods without a node, or those of a namespace; the others are decided about as well.
 
-    With `stories` it is decided about all of them so often, with other draws. Raises InputError for a pod that no API
-    server would have taken.
+    With `samples` all are decided about so often, with different tie-breaks. Raises InputError for a pod that no API
+    server would have accepted.
     """
     decisions = Decisions(loaded)
-    outcomes = settled_again(decisions, decisions.pending, stories)
-    with decisions.supposing():
-        settled = decisions.settle(decisions.pending, preempts=True)
-        meant = _of_namespace(settled, namespace)
-        waiting = blocked(decisions, meant)
-        shapes = shapes_of(decisions.cluster, meant.waiting)
-        changes, untried = helping(decisions, waiting, shapes, progress)
-        unmade = Quotas(decisions).unmade(namespace)
-        changes = sorted([*changes, *raised(decisions, unmade)], key=lambda each: each.order)
+    outcomes = sampled_decisions(decisions, decisions.pending, samples)
+    with decisions.what_if():
+        result = decisions.schedule(decisions.pending, preempts=True)
+        if namespace:
+            placed = tuple(each for each in result.placed if each.pod.namespace == namespace)
+            left = tuple(pod for pod in result.waiting if pod.namespace == namespace)
+            result = QueueResult(placed, left, result.postponed)
+        waiting = blocked_pods(decisions, result)
+        shapes = shapes_of(decisions.cluster, result.waiting)
+        changes, untried = helpful_changes(decisions, waiting, shapes, progress)
+        refused = QuotaRefusals(decisions).refused(namespace)
+        changes = sorted([*changes, *raised_quotas(decisions, refused)], key=lambda each: each.order)
         causes = _causes(waiting, changes)
-        further = _further(decisions, waiting, changes, shapes)
-        sections = [
-            told_causes(decisions, causes),
-            told_unmade(unmade),
-            told_changes(changes, untried, len(meant.waiting) + sum(each.number for each in unmade), further),
-            told_fates(decisions, meant),
-            *told_outcomes(outcomes),
-        ]
+        more = _more_nodes(decisions, waiting, changes, shapes)
+        number = len(result.waiting) + sum(each.number for each in refused)
+        sections = (
+            _causes_section(decisions, causes),
+            _refused_section(refused),
+            _changes_section(changes, untried, number, more),
+            _placed_section(decisions, result),
+            *(() if outcomes is None else outcomes.sections()),
+        )
         table = _table(decisions, causes)
-        remedy = remedy_of(decisions, changes[0].change, meant.waiting) if changes else None
+        remedy = remedy_of(decisions, changes[0].change, result.waiting) if changes else None
     return PlanAnswer(
         "pending",
-        _headline(meant, unmade, changes, further, namespace),
-        findings=tuple(_findings(causes, unmade, meant)),
-        rests_on=loaded.rests_on,
+        _headline(result, refused, changes, more, namespace),
+        findings=tuple(_findings(causes, refused, result)),
+        caveats=loaded.caveats,
+        read=loaded.read,
         scenario=scenario_of_spec(loaded.read, "pending", {}),
         remedy=remedy,
-        sections=tuple(sections),
-        further=(told_pods(decisions, causes, meant),),
+        sections=sections,
+        further=(_pods_section(decisions, causes, result),),
         table=table,
     )
 
 
-def _of_namespace(settled: Settled, namespace: str) -> Settled:
-    """What becomes of the pods of a namespace, "" for all."""
-    if not namespace:
-        return settled
-    fates = tuple(fate for fate in settled.fates if fate.pod.namespace == namespace)
-    waiting = tuple(pod for pod in settled.waiting if pod.namespace == namespace)
-    return Settled(fates, waiting, settled.put_off)
-
-
-def _causes(waiting: Sequence[Blocked], changes: Sequence[Verified]) -> list[Cause]:
-    """The causes, those of the most pods first; each with the change that lets in the most of its pods."""
-    groups: dict[frozenset[Any], list[Blocked]] = {}
+def _causes(waiting: Sequence[BlockedPods], changes: Sequence[VerifiedChange]) -> list[PendingCause]:
+    """Return the causes, those of the most pods first, each with the change that places the most of its pods."""
+    groups: dict[frozenset[Any], list[BlockedPods]] = {}
     for each in waiting:
         groups.setdefault(each.cause, []).append(each)
     found = []
     for group in groups.values():
         uids = {pod.uid for each in group for pod in each.pods}
-        counts = [(sum(fate.pod.uid in uids for fate in change.settled.fates), change) for change in changes]
-        freed, best = max(
+        counts = [(sum(each.pod.uid in uids for each in change.result.placed), change) for change in changes]
+        placed, best = max(
             counts, key=lambda item: (item[0] - item[1].preempted, item[0], -item[1].change.objects), default=(0, None)
         )
-        found.append(Cause(tuple(group), best if freed else None, freed))
+        found.append(PendingCause(tuple(group), best if placed else None, placed))
     return sorted(found, key=lambda cause: (-len(cause.pods), cause.text))
 
 
-def _further(
-    decisions: Decisions, waiting: Sequence[Blocked], changes: Sequence[Verified], shapes: Sequence[Shape]
-) -> tuple[str, int, int] | None:
-    """Like which node, how many more nodes let in all the pods that such nodes can, and how many these are."""
-    nodes = [change for change in changes if change.change.sort == NODE]
-    for shape in shapes if nodes and nodes[0].change.objects == 1 else ():
-        if nodes[0].change.text.endswith(f" {shape.like}"):
-            number, freed = nodes_needed(decisions, waiting, shape)
-            return shape.like, number, freed
+def _more_nodes(
+    decisions: Decisions,
+    waiting: Sequence[BlockedPods],
+    changes: Sequence[VerifiedChange],
+    shapes: Sequence[NodeShape],
+) -> _MoreNodes | None:
+    """Return how many nodes of the most helpful shape are needed; None if one is enough or no node helps."""
+    nodes = [change.change for change in changes if change.change.type == "node"]
+    for shape in shapes if nodes and nodes[0].objects == 1 else ():
+        if nodes[0].text.endswith(f" {shape.like}"):
+            number, placed = nodes_needed(decisions, waiting, shape)
+            return _MoreNodes(shape.like, number, placed) if number > 1 else None
     return None
 
 
 def _headline(
-    settled: Settled,
-    unmade: Sequence[Unmade],
-    changes: Sequence[Verified],
-    further: tuple[str, int, int] | None,
+    result: QueueResult,
+    refused: Sequence[RefusedPods],
+    changes: Sequence[VerifiedChange],
+    more: _MoreNodes | None,
     namespace: str,
 ) -> str:
-    """What happens to the pods, and what would help most."""
-    said = _said(settled, f" in {namespace}" if namespace else "")
-    refused = sum(each.number for each in unmade)
-    if refused:
-        said = f"{said}, and {pods(refused)} {'is' if refused == 1 else 'are'} not made because of a quota"
+    """Return what happens to the pods, and what would help most."""
+    text = _result_text(result, f" in {namespace}" if namespace else "")
+    number = sum(each.number for each in refused)
+    if number:
+        text = f"{text}, and {counted(number, 'pod')} {'is' if number == 1 else 'are'} not made because of a quota"
     if not changes:
-        tried = settled.waiting or unmade
-        return f"{said}, and no single change that was tried helps" if tried else said
-    best = changes[0]
-    told = f"{said}; {helped(best, best.freed)}"
-    if best.change.sort == NODE and further is not None and further[1] > 1:
-        return f"{told}, {further[1]:,} such nodes {further[2]:,}"
-    return told
+        return f"{text}, and no single change that was tried helps" if result.waiting or refused else text
+    text = f"{text}; {_effect_text(changes[0], changes[0].placed)}"
+    if changes[0].change.type == "node" and more is not None:
+        return f"{text}, {more.number:,} such nodes {more.placed:,}"
+    return text
 
 
-def _said(settled: Settled, where: str) -> str:
-    number = len(settled.fates) + len(settled.waiting)
+def _result_text(result: QueueResult, where: str) -> str:
+    number = len(result.placed) + len(result.waiting)
     if not number:
         return f"no pod is pending{where}"
+    victims = len(result.preemptors)
+    cost = f", and {counted(victims, 'pod')} {'is' if victims == 1 else 'are'} preempted for that" if victims else ""
     if number == 1:
-        said = "the one pending pod gets"
-        return f"{said} no node" if settled.waiting else f"{said} a node as things are{_victims(settled)}"
-    if not settled.waiting:
-        return f"all {number:,} pending pods{where} get a node as things are{_victims(settled)}"
-    return f"{len(settled.waiting):,} of {number:,} pending pods{where} get no node"
+        return f"the one pending pod gets {'no node' if result.waiting else f'a node without a change{cost}'}"
+    if not result.waiting:
+        return f"all {number:,} pending pods{where} get a node without a change{cost}"
+    return f"{len(result.waiting):,} of {number:,} pending pods{where} get no node"
 
 
-def _victims(settled: Settled) -> str:
-    victims = len(settled.victims)
-    if not victims:
-        return ""
-    return f", and {pods(victims)} {'is' if victims == 1 else 'are'} preempted for that"
+def _effect_text(best: VerifiedChange, placed: int) -> str:
+    harm = f", and preempts {best.preempted:,}" if best.preempted else ""
+    return f"{best.change.text} places {placed:,}{harm}"
 
 
-def _findings(causes: Sequence[Cause], unmade: Sequence[Unmade], settled: Settled) -> list[Finding]:
-    found = (
-        [Finding("preempt", f"{pods(len(settled.victims))} would be preempted for pods that are pending")]
-        if settled.victims
-        else []
-    )
-    return (
-        found
-        + [
-            Finding(
-                "unschedulable",
-                f"{pods(len(cause.pods))} {'waits' if len(cause.pods) == 1 else 'wait'}: {cause.text}",
-                tuple(pod.key for pod in cause.pods[:_MOST_SUBJECTS]),
-            )
-            for cause in causes
-        ]
-        + [
-            Finding("refused", f"{pods(each.number)} of {each.workload} not made: {each.text}", (each.workload,))
-            for each in unmade
-        ]
-    )
+def _findings(causes: Sequence[PendingCause], refused: Sequence[RefusedPods], result: QueueResult) -> list[PlanFinding]:
+    found = []
+    if result.preemptors:
+        text = f"{counted(len(result.preemptors), 'pod')} would be preempted for pods that are pending"
+        found.append(PlanFinding("preempt", text))
+    for cause in causes:
+        verb = "waits" if len(cause.pods) == 1 else "wait"
+        text = f"{counted(len(cause.pods), 'pod')} {verb}: {cause.text}"
+        found.append(PlanFinding("unschedulable", text, tuple(pod.key for pod in cause.pods[:_MAX_SUBJECTS])))
+    for each in refused:
+        text = f"{counted(each.number, 'pod')} of {each.workload} not made: {each.text}"
+        found.append(PlanFinding("refused", text, (each.workload,)))
+    return found
 
 
-def _table(decisions: Decisions, causes: Sequence[Cause]) -> Table:
-    headings = ("workload", "pods", "cause", "change", "freedByIt")
+def _table(decisions: Decisions, causes: Sequence[PendingCause]) -> PlanTable:
     rows = []
     for cause in causes:
         counts = Counter(map(decisions.workloads.of, cause.pods))
+        change = None if cause.best is None else cause.best.change.text
         for workload in sorted(counts, key=lambda name: (-counts[name], name)):
-            change = None if cause.best is None else cause.best.change.text
-            rows.append((workload, counts[workload], cause.text, change, cause.freed))
-    return Table(headings, tuple(rows), frozenset(("pods", "freedByIt")))
+            rows.append((workload, counts[workload], cause.text, change, cause.placed))
+    return PlanTable(("workload", "pods", "cause", "change", "placed"), tuple(rows), frozenset(("pods", "placed")))
+
+
+def _causes_section(decisions: Decisions, causes: Sequence[PendingCause]) -> Section:
+    """Return each cause with the change that places most of its pods."""
+    rows: list[tuple[str, ...]] = []
+    data: list[dict[str, Any]] = []
+    for cause in causes:
+        counts = Counter(map(decisions.workloads.of, cause.pods))
+        workloads = sorted(counts, key=lambda workload: (-counts[workload], workload))
+        if len(data) < _MAX_ROWS:
+            rows.append((f"{len(cause.pods):,}", listed(workloads, _MAX_NAMES - 1), cause.text))
+            if cause.best is not None:
+                rows.append(("", "", f"-> {_effect_text(cause.best, cause.placed)}"))
+        data.append(
+            {
+                "cause": cause.text,
+                "pods": len(cause.pods),
+                "examples": [pod.key for pod in cause.pods[:_MAX_NAMES]],
+                "workloads": {workload: counts[workload] for workload in sorted(counts)},
+                "change": None if cause.best is None else cause.best.change.text,
+                "placed": cause.placed,
+            }
+        )
+    if len(causes) > _MAX_ROWS:
+        rows.append(("", "", f"and {len(causes) - _MAX_ROWS:,} more causes"))
+    return Section("causes", "Why they wait", tuple(rows), ("pods", "of", "why"), "each cause once", data)
+
+
+def _pods_section(decisions: Decisions, causes: Sequence[PendingCause], result: QueueResult) -> Section:
+    texts = {
+        pod.uid: f"waits: {cause.text}" + (f" -> {cause.best.change.text}" if cause.best is not None else "")
+        for cause in causes
+        for pod in cause.pods
+    }
+    texts |= {each.pod.uid: f"gets {each.node}" for each in result.placed}
+    pods = decisions.in_order([*(each.pod for each in result.placed), *result.waiting])
+    rows = tuple((Name(pod.key, cells.PODS), f"{pod.priority}", texts.get(pod.uid, "waits")) for pod in pods)
+    return Section("pods", "Pods", rows, ("pod", "priority", ""), counted(len(rows), "pending pod"))
+
+
+def _changes_section(changes: Sequence[VerifiedChange], untried: int, number: int, more: _MoreNodes | None) -> Section:
+    """Return the best changes, and how many nodes place all pods that nodes can."""
+    rows = [
+        (
+            f"{each.placed:,} of {number:,}",
+            f"{each.preempted:,} preempted" if each.preempted else "",
+            each.change.text,
+        )
+        for each in changes[:_MAX_CHANGES]
+    ]
+    data: list[dict[str, Any]] = [
+        {
+            "type": each.change.type,
+            "change": each.change.text,
+            "placed": each.placed,
+            "preempted": each.preempted,
+            "objects": each.change.objects,
+        }
+        for each in changes
+    ]
+    if more is not None:
+        text = f"{more.number:,} more nodes like {more.like}"
+        rows.append((f"{more.placed:,} of {number:,}", "", text))
+        counts = {"placed": more.placed, "preempted": 0, "objects": more.number}
+        data.append({"type": "nodes", "change": text, "nodes": more.number, **counts})
+    left = max(len(changes) - _MAX_CHANGES, 0)
+    if left or untried:
+        rest = [f"and {counted(left, 'further change')}" if left else "", f"{untried:,} not tried" if untried else ""]
+        rows.append(("", "", "; ".join(filter(None, rest))))
+    kept = rows if any(row[1] for row in rows) else [(row[0], row[2]) for row in rows]
+    return Section("changes", "Changes that would place them", tuple(kept), rest="each decided again", data=data)
+
+
+def _refused_section(refused: Sequence[RefusedPods]) -> Section:
+    rows = tuple((f"{each.number:,}", Name(each.workload, cells.WORKLOADS), each.text) for each in refused[:_MAX_ROWS])
+    data = [{"workload": each.workload, "pods": each.number, "why": each.text} for each in refused]
+    return Section("notMade", "Not made", rows, rest="wanted, and refused by a quota", data=data)
+
+
+def _placed_section(decisions: Decisions, result: QueueResult) -> Section:
+    """Return the pods that get a node without a change, by workload."""
+    groups: dict[tuple[str, bool], list[PlacedPod]] = {}
+    for each in result.placed:
+        groups.setdefault((decisions.workloads.of(each.pod), bool(each.victims)), []).append(each)
+    rows: list[tuple[Part, ...]] = []
+    for (workload, preempts), placed in groups.items():
+        victims = QueueResult(tuple(placed), ()).victims_by(decisions.workloads)
+        names = listed([f"{victims[name]:,} of {name}" for name in sorted(victims)], _MAX_NAMES)
+        nodes = listed(sorted({each.node for each in placed}), _MAX_NAMES)
+        where = f"on {nodes}" + (f", preempting {names}" if preempts else "")
+        rows.append((f"{len(placed):,}", Name(workload, cells.WORKLOADS), where))
+    data = [
+        {"pod": each.pod.key, "node": each.node, "victims": [victim.key for victim in each.victims]}
+        for each in result.placed
+    ]
+    left = len(rows) - _MAX_ROWS
+    shown = rows[:_MAX_ROWS] + ([("", f"and {left:,} more workloads", "")] if left > 0 else [])
+    return Section("placed", "Get a node", tuple(shown), rest="without a change, one after the other", data=data)

@@ -1,91 +1,109 @@
-"""`podium plan survive`: who could preempt a pod or a workload's pods now, and the smallest changes that spare them."""
+"""`podium plan survive`: which pods could preempt a pod or workload now, and the smallest changes that protect it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from podium.api.errors import PodiumError
 from podium.api.schemas.suggestion import likely
-from podium.app.cluster import Cluster as LoadedCluster
+from podium.api.times import format_duration
+from podium.app.cluster import Cluster
 from podium.app.console import cells
-from podium.app.console.cells import Name, Part
-from podium.app.console.page import counted, listed
-from podium.app.explaining.target import POD, read_target
-from podium.app.explaining.workload import find_workload, pods_of
-from podium.app.planning.answer import Finding, PlanAnswer, Remedy, Section, Table
-from podium.app.planning.answering import pods
-from podium.app.planning.chances.sections import told_outcomes
-from podium.app.planning.deciding.decisions import Decisions
-from podium.app.planning.deciding.fates import Fate, Settled
-from podium.app.planning.deciding.retelling import settled_again
-from podium.app.planning.deciding.shapes import shapes_of
-from podium.app.planning.deciding.sparing import Spared, Sparing, above
-from podium.app.planning.deciding.threats import ClassThreat, Taker, takers_of, threats_of
-from podium.app.planning.deciding.writing import remedy_of
-from podium.app.planning.question import scenario_of_spec
-from podium.app.planning.questions.survive_gangs import findings_about, gangs_in_part, headline_about, told_gangs
+from podium.app.console.cells import Name, Part, counted, listed
+from podium.app.explaining.gang import gang_plugin
+from podium.app.explaining.workload import POD, find_workload, pods_of, read_target
+from podium.app.planning.answer import PlanAnswer, PlanTable, Section
+from podium.app.planning.deciding.capacity import shapes_of
+from podium.app.planning.deciding.decisions import Decisions, PlacedPod, QueueResult, sampled_decisions
+from podium.app.planning.deciding.protection import (
+    PotentialPreemptor,
+    PriorityClassThreat,
+    ProtectingChange,
+    Protection,
+    pods_before,
+    potential_preemptors,
+    priority_class_threats,
+)
+from podium.app.planning.deciding.search import remedy_of
+from podium.app.planning.impact import PlanFinding
+from podium.app.planning.scenarios import Remedy, scenario_of_spec
 from podium.cluster.pods import PodRecord
 
-_MOST_ROWS = 12
-_MOST_NAMES = 2
+_MAX_ROWS = 12
+_MAX_NAMES = 2
+_EFFECTS = {
+    "preempts": "preempts it",
+    "may-preempt": "preempts another",
+    "preempts-others": "preempts others",
+    "fits": "fits",
+}
 
 
-def survive_answer(loaded: LoadedCluster, text: str, namespace: str = "default", *, stories: int = 0) -> PlanAnswer:
-    """The answer about a pod that has a node, or a workload such as `deploy/web`.
+def survive_answer(loaded: Cluster, text: str, namespace: str = "default", *, samples: int = 0) -> PlanAnswer:
+    """Return the answer about a pod that has a node, or a workload such as `deploy/web`.
 
-    With `stories` it is decided about all that is pending so often, with other draws. Raises PodiumError for one that
-    is not there or has no pod with a node, and InputError as all decisions do.
+    With `samples` all pending pods are decided about so often, with different tie-breaks. Raises PodiumError for an
+    unknown target or one without a pod that has a node, and InputError as all decisions do.
     """
     decisions = Decisions(loaded)
-    targets, whose = _targets(loaded, decisions, text, namespace)
-    takers, unasked = takers_of(decisions, targets)
-    threats = threats_of(decisions, targets)
-    asking = above(decisions, targets)
-    outcomes = settled_again(decisions, asking, stories, comes_back=True)
-    with decisions.supposing():
-        settled = decisions.settle(asking, preempts=True, comes_back=True)
-    taken = _taken(settled, targets)
-    gangs = gangs_in_part(decisions, targets, settled)
-    changes: list[Spared] = []
+    targets, label = _targets(loaded, decisions, text, namespace)
+    preemptors, not_asked = potential_preemptors(decisions, targets)
+    threats = priority_class_threats(decisions, targets)
+    pending = pods_before(decisions, targets)
+    outcomes = sampled_decisions(decisions, pending, samples, replaces=True)
+    with decisions.what_if():
+        result = decisions.schedule(pending, preempts=True, replaces=True)
+    by_victim = result.preemptors
+    preempted = [(pod, by_victim[pod.uid]) for pod in targets if pod.uid in by_victim]
+    gangs = incomplete_gangs(decisions, targets, result)
+    changes: list[ProtectingChange] = []
     remedy: Remedy | None = None
-    if taken:
+    if preempted:
         shapes = shapes_of(decisions.cluster, decisions.pending)
-        changes = Sparing(decisions, tuple(targets), whose, settled).changes(shapes)
+        changes = Protection(decisions, tuple(targets), label, result).changes(shapes)
         remedy = remedy_of(decisions, changes[0].change, decisions.pending) if changes else None
-    rests_on = loaded.rests_on
-    finding = Finding("preempt", f"{pods(len(taken))} of {whose} would be preempted", tuple(p.key for p, _ in taken))
+    findings = list(_gang_findings(gangs))
+    if preempted:
+        message = f"{counted(len(preempted), 'pod')} of {label} would be preempted"
+        findings.insert(0, PlanFinding("preempt", message, tuple(pod.key for pod, _ in preempted)))
     return PlanAnswer(
         "survive",
-        _headline(decisions, whose, targets, taken, takers, changes) + headline_about(gangs),
-        findings=(*((finding,) if taken else ()), *findings_about(gangs)),
-        rests_on=rests_on,
+        _headline(decisions, label, targets, preempted, preemptors, changes) + _gang_headline(gangs),
+        findings=tuple(findings),
+        caveats=loaded.caveats,
+        read=loaded.read,
         scenario=scenario_of_spec(loaded.read, "survive", {}),
         remedy=remedy,
-        further=(_told_pods(targets, taken),),
+        further=(_pods_section(targets, preempted),),
         sections=(
-            Section("survives", "", (), data=not taken),
-            _told_taken(decisions, taken),
-            *((told_gangs(gangs),) if gangs else ()),
-            _told_takers(decisions, takers, unasked),
-            _told_changes(decisions, changes, settled, is_taken=bool(taken)),
-            _told_classes(threats),
-            *told_outcomes(outcomes),
+            Section("survives", "", (), data=not preempted),
+            _preempted_section(decisions, preempted),
+            *((_gangs_section(gangs),) if gangs else ()),
+            _preemptors_section(decisions, preemptors, not_asked),
+            _changes_section(decisions, changes, result, is_preempted=bool(preempted)),
+            _classes_section(threats),
+            *(() if outcomes is None else outcomes.sections()),
         ),
-        table=_table(decisions, targets, taken),
+        table=_table(targets, preempted),
     )
 
 
-def _targets(loaded: LoadedCluster, decisions: Decisions, text: str, namespace: str) -> tuple[list[PodRecord], str]:
-    """The pods with a node that are meant, by key, and what they are called together."""
+def _targets(loaded: Cluster, decisions: Decisions, text: str, namespace: str) -> tuple[list[PodRecord], str]:
+    """Return the pods with a node that are meant, by key, and their common label."""
     placed = {record.key: record for record in decisions.cluster.placed.values()}
     target = read_target(text, namespace, loaded.explainer.is_pod)
     if target.kind == POD:
-        found = placed.get(target.key)
-        if found is None:
-            raise PodiumError(_missing_pod(decisions, target.key, placed))
-        return [found], f"Pod {found.key}"
+        if target.key in placed:
+            return [placed[target.key]], f"Pod {target.key}"
+        if any(pod.key == target.key for pod in decisions.pending):
+            problem = "is pending, and cannot be preempted; podium explain says what becomes of it"
+            raise PodiumError(f"pod {target.key} {problem}")
+        near = likely(target.key, sorted(placed))
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise PodiumError(f"pod {target.key} is not in the input{hint}")
     label = f"{target.kind} {target.key}"
     document = find_workload(loaded.read.documents, target)
     if document is None or document.object is None:
@@ -99,190 +117,239 @@ def _targets(loaded: LoadedCluster, decisions: Decisions, text: str, namespace: 
     return records, label
 
 
-def _missing_pod(decisions: Decisions, key: str, placed: dict[str, PodRecord]) -> str:
-    if any(pod.key == key for pod in decisions.pending):
-        return f"pod {key} is pending, and nobody can preempt it; podium explain says what becomes of it"
-    near = likely(key, sorted(placed))
-    return f"pod {key} is not in the input" + (f"; did you mean {' or '.join(near)}?" if near else "")
-
-
-def _taken(settled: Settled, targets: Sequence[PodRecord]) -> list[tuple[PodRecord, Fate]]:
-    """The pods that have to go, with the fate of those who take them."""
-    victims = settled.victims
-    return [(pod, victims[pod.uid]) for pod in targets if pod.uid in victims]
-
-
 def _headline(
     decisions: Decisions,
-    whose: str,
+    label: str,
     targets: Sequence[PodRecord],
-    taken: Sequence[tuple[PodRecord, Fate]],
-    takers: Sequence[Taker],
-    changes: Sequence[Spared],
+    preempted: Sequence[tuple[PodRecord, PlacedPod]],
+    preemptors: Sequence[PotentialPreemptor],
+    changes: Sequence[ProtectingChange],
 ) -> str:
     several = len(targets) > 1
-    if taken:
-        some = f"{len(taken):,} of {pods(len(targets))} of {whose} {'do' if len(taken) > 1 else 'does'}"
-        by = listed(list(dict.fromkeys(decisions.workloads.of(fate.pod) for _, fate in taken)), _MOST_NAMES)
-        does = some if several else f"{whose} does"
-        said = f"{does} not survive: {by} preempts {'them' if len(taken) > 1 else 'it'}"
-        return f"{said}; {changes[0].change.text} would spare {'them' if several else 'it'}" if changes else said
-    them = f"all {pods(len(targets))} of {whose} survive" if several else f"{whose} survives"
+    if preempted:
+        verb = "do" if len(preempted) > 1 else "does"
+        some = f"{len(preempted):,} of {counted(len(targets), 'pod')} of {label}" if several else label
+        by = listed(list(dict.fromkeys(decisions.workloads.of(each.pod) for _, each in preempted)), _MAX_NAMES)
+        text = f"{some} {verb} not survive: {by} preempts {'them' if len(preempted) > 1 else 'it'}"
+        return f"{text}; {changes[0].change.text} would protect {'them' if several else 'it'}" if changes else text
+    text = f"all {counted(len(targets), 'pod')} of {label} survive" if several else f"{label} survives"
     if not decisions.pending:
-        return f"{them}: no pod is pending"
-    if takers:
-        number = sum(len(taker.pods) for taker in takers)
-        whom = "some of them" if several else "it"
-        alone = f"1 pending pod could take {whom}, and takes others"
-        return f"{them}: {alone if number == 1 else f'{number:,} pending pods could take {whom}, and take others'}"
-    return f"{them}: none of {counted(len(decisions.pending), 'pending pod')} takes {'any' if several else 'it'}"
+        return f"{text}: no pod is pending"
+    if preemptors:
+        number = sum(len(each.pods) for each in preemptors)
+        some = "some of them" if several else "it"
+        verb = "preempts" if number == 1 else "preempt"
+        return f"{text}: {counted(number, 'pending pod')} could preempt {some}, and {verb} others"
+    return f"{text}: none of {counted(len(decisions.pending), 'pending pod')} preempts {'any' if several else 'it'}"
 
 
-def _told_taken(decisions: Decisions, taken: Sequence[tuple[PodRecord, Fate]]) -> Section:
+def _preempted_section(decisions: Decisions, preempted: Sequence[tuple[PodRecord, PlacedPod]]) -> Section:
     rows: list[tuple[Part, ...]] = [
         (
             Name(pod.key, cells.PODS),
             f"priority {pod.priority}",
-            Name(fate.pod.key, cells.PODS, before="for "),
-            f"priority {fate.pod.priority}",
-            Name(fate.node, cells.NODES, before="on "),
+            Name(by.pod.key, cells.PODS, before="for "),
+            f"priority {by.pod.priority}",
+            Name(by.node, cells.NODES, before="on "),
         )
-        for pod, fate in taken[:_MOST_ROWS]
+        for pod, by in preempted[:_MAX_ROWS]
     ]
-    left = len(taken) - _MOST_ROWS
-    if left > 0:
-        rows.append((f"and {left:,} more", "", "", "", ""))
+    if len(preempted) > _MAX_ROWS:
+        rows.append((f"and {len(preempted) - _MAX_ROWS:,} more", "", "", "", ""))
     data = [
         {
             "pod": pod.key,
             "priority": pod.priority,
-            "node": fate.node,
-            "preemptor": fate.pod.key,
-            "preemptorWorkload": decisions.workloads.of(fate.pod),
-            "preemptorPriority": fate.pod.priority,
+            "node": by.node,
+            "preemptor": by.pod.key,
+            "preemptorWorkload": decisions.workloads.of(by.pod),
+            "preemptorPriority": by.pod.priority,
         }
-        for pod, fate in taken
+        for pod, by in preempted
     ]
-    rest = "if all that is pending is decided about, in the order of the queue"
-    return Section("taken", "Preempted", tuple(rows), rest=rest, data=data)
+    rest = "if all pending pods are decided about, in queue order"
+    return Section("preempted", "Preempted", tuple(rows), rest=rest, data=data)
 
 
-def _told_pods(targets: Sequence[PodRecord], taken: Sequence[tuple[PodRecord, Fate]]) -> Section:
-    """Each of the pods, and what becomes of it."""
-    by = {pod.uid: fate for pod, fate in taken}
+def _pods_section(targets: Sequence[PodRecord], preempted: Sequence[tuple[PodRecord, PlacedPod]]) -> Section:
+    by = {pod.uid: each.pod.key for pod, each in preempted}
     rows = tuple(
         (
             Name(pod.key, cells.PODS),
             f"{pod.priority}",
             Name(pod.node_name, cells.NODES),
-            f"goes for {by[pod.uid].pod.key}" if pod.uid in by else "stays",
+            f"preempted for {by[pod.uid]}" if pod.uid in by else "stays",
         )
         for pod in targets
     )
     return Section("pods", "Pods", rows, ("pod", "priority", "node", ""), counted(len(rows), "pod"))
 
 
-def _told_takers(decisions: Decisions, takers: Sequence[Taker], unasked: int) -> Section:
-    rows = [
-        (
-            f"{len(taker.pods):,}",
-            decisions.workloads.whose(taker.pods),
-            f"priority {taker.pods[0].priority}",
-            _whom(decisions, taker),
-        )
-        for taker in takers[:_MOST_ROWS]
-    ]
-    left = sum(len(taker.pods) for taker in takers[_MOST_ROWS:])
+def _preemptors_section(decisions: Decisions, preemptors: Sequence[PotentialPreemptor], not_asked: int) -> Section:
+    rows = []
+    for each in preemptors[:_MAX_ROWS]:
+        text = "would, on the node that is best for it"
+        if each.effect != "preempts":
+            others = Counter(map(decisions.workloads.of, each.victims))
+            victims = ", ".join(f"{others[name]:,} of {name}" for name in sorted(others))
+            text = f"could, and preempts {victims}" if others else "could, on its node"
+        workload = decisions.workloads.of_kind(each.pods)
+        rows.append((f"{len(each.pods):,}", workload, f"priority {each.pods[0].priority}", text))
+    left = sum(len(each.pods) for each in preemptors[_MAX_ROWS:])
     if left:
         rows.append((f"{left:,}", "more", "", ""))
-    if unasked:
-        rows.append((f"{unasked:,}", "not asked", "", ""))
+    if not_asked:
+        rows.append((f"{not_asked:,}", "not tried", "", ""))
     data = [
         {
-            "pods": [pod.key for pod in taker.pods],
-            "workload": decisions.workloads.of(taker.pods[0]),
-            "priority": taker.pods[0].priority,
-            "taking": taker.taking,
-            "victims": [victim.key for victim in taker.victims],
+            "pods": [pod.key for pod in each.pods],
+            "workload": decisions.workloads.of(each.pods[0]),
+            "priority": each.pods[0].priority,
+            "effect": each.effect,
+            "victims": [victim.key for victim in each.victims],
         }
-        for taker in takers
+        for each in preemptors
     ]
-    return Section("takers", "Who could", tuple(rows), rest="of what is pending, each by itself", data=data)
+    rest = "pending pods, each by itself"
+    return Section("preemptors", "Possible preemptors", tuple(rows), rest=rest, data=data)
 
 
-def _whom(decisions: Decisions, taker: Taker) -> str:
-    if taker.taking == "takes":
-        return "would, on the node that is best for it"
-    others = Counter(map(decisions.workloads.of, taker.victims))
-    if not others:
-        return "could, on its node"
-    return f"could, and takes {', '.join(f'{others[name]:,} of {name}' for name in sorted(others))}"
-
-
-def _told_changes(decisions: Decisions, changes: Sequence[Spared], settled: Settled, *, is_taken: bool) -> Section:
+def _changes_section(
+    decisions: Decisions, changes: Sequence[ProtectingChange], result: QueueResult, *, is_preempted: bool
+) -> Section:
     rows: list[tuple[str, ...]] = []
-    for spared in changes:
-        rows += [(spared.change.sort, spared.change.text), ("", f"-> {_then(decisions, spared, settled)}")]
-    if is_taken and not rows:
+    for each in changes:
+        rows += [(each.change.type, each.change.text), ("", f"-> {_consequence(decisions, each.result, result)}")]
+    if is_preempted and not rows:
         rows = [("nothing", "that was tried")]
     data = [
         {
-            "sort": spared.change.sort,
-            "change": spared.change.text,
-            "preempted": len(spared.settled.victims),
-            "waiting": len(spared.settled.waiting),
+            "type": each.change.type,
+            "change": each.change.text,
+            "preempted": len(each.result.preemptors),
+            "waiting": len(each.result.waiting),
         }
-        for spared in changes
+        for each in changes
     ]
-    rest = "the smallest change of each sort, decided again"
-    return Section("changes", "What would spare them", tuple(rows), rest=rest, data=data)
+    rest = "the smallest change of each type, decided again"
+    return Section("changes", "Changes that would protect it", tuple(rows), rest=rest, data=data)
 
 
-def _then(decisions: Decisions, spared: Spared, before: Settled) -> str:
-    """What happens instead."""
-    victims = Counter(decisions.workloads.of(victim) for fate in spared.settled.fates for victim in fate.victims)
-    told = [f"{victims[name]:,} of {name} {'goes' if victims[name] == 1 else 'go'}" for name in sorted(victims)]
-    known = {pod.uid for pod in before.waiting}
-    pending = {pod.uid for pod in decisions.pending}
-    waiting = Counter(
-        decisions.workloads.of(pod) for pod in spared.settled.waiting if pod.uid in pending and pod.uid not in known
-    )
-    told += [f"{waiting[name]:,} of {name} {'waits' if waiting[name] == 1 else 'wait'}" for name in sorted(waiting)]
-    return listed(told, _MOST_NAMES) if told else "nobody goes or waits for it"
+def _consequence(decisions: Decisions, result: QueueResult, before: QueueResult) -> str:
+    """Return which pods are preempted or wait with a change instead."""
+    victims = result.victims_by(decisions.workloads)
+    parts = [
+        f"{victims[name]:,} of {name} {'is' if victims[name] == 1 else 'are'} preempted" for name in sorted(victims)
+    ]
+    pending = {pod.uid for pod in decisions.pending} - {pod.uid for pod in before.waiting}
+    waiting = Counter(decisions.workloads.of(pod) for pod in result.waiting if pod.uid in pending)
+    parts += [f"{waiting[name]:,} of {name} {'waits' if waiting[name] == 1 else 'wait'}" for name in sorted(waiting)]
+    return listed(parts, _MAX_NAMES) if parts else "no other pod is preempted or waits"
 
 
-def _told_classes(threats: Sequence[ClassThreat]) -> Section:
-    rows = tuple(
-        (threat.name, f"{threat.value}", _like(threat), "" if threat.may else "none can") for threat in threats
-    )
+def _classes_section(threats: Sequence[PriorityClassThreat]) -> Section:
+    rows: list[tuple[Part, ...]] = []
+    for threat in threats[:_MAX_ROWS]:
+        like: Part = "finds no node"
+        if threat.effect != "unschedulable":
+            like = Name(threat.node, cells.NODES, before=f"{_EFFECTS[threat.effect]}, on ")
+        any_pod = "can, if it is large enough" if threat.may_preempt else "cannot"
+        rows.append((threat.name, f"{threat.value}", like, any_pod))
     data = [
         {
             "priorityClass": threat.name,
             "value": threat.value,
-            "canPreempt": threat.may,
-            "like": threat.taking,
+            "canPreempt": threat.may_preempt,
+            "like": threat.effect,
             "node": threat.node or None,
         }
         for threat in threats
     ]
     headings = ("class", "value", "a pod like it", "any pod of it")
-    rest = "what a pod of each priority class would do that came now"
-    told = tuple((*row[:3], row[3] or "can, if it is large enough") for row in rows[:_MOST_ROWS])
-    return Section("classes", "Priority classes", told, headings, rest, data)
+    rest = "what a new pod of each priority class would do"
+    return Section("classes", "Priority classes", tuple(rows), headings, rest, data)
 
 
-def _like(threat: ClassThreat) -> Part:
-    if threat.taking == "cannot":
-        return "finds no node"
-    does = {"takes": "takes it", "may take": "takes another", "takes others": "takes others", "needs nobody": "fits"}
-    return Name(threat.node, cells.NODES, before=f"{does[threat.taking]}, on ")
+def _table(targets: Sequence[PodRecord], preempted: Sequence[tuple[PodRecord, PlacedPod]]) -> PlanTable:
+    by = {pod.uid: each.pod.key for pod, each in preempted}
+    rows = [
+        (pod.key, pod.node_name, pod.priority, "no" if pod.uid in by else "yes", by.get(pod.uid)) for pod in targets
+    ]
+    return PlanTable(("pod", "node", "priority", "survives", "preemptor"), tuple(rows), frozenset(("priority",)))
 
 
-def _table(decisions: Decisions, targets: Sequence[PodRecord], taken: Sequence[tuple[PodRecord, Fate]]) -> Table:
-    fates: dict[str, Any] = {pod.uid: fate for pod, fate in taken}
-    rows = []
-    for pod in targets:
-        fate = fates.get(pod.uid)
-        by = None if fate is None else fate.pod.key
-        rows.append((pod.key, pod.node_name, pod.priority, "no" if fate else "yes", by))
-    return Table(("pod", "node", "priority", "survives", "preemptedFor"), tuple(rows), frozenset(("priority",)))
+@dataclass(frozen=True, slots=True)
+class IncompleteGang:
+    """A gang of which ``left`` pods have nodes in the end, fewer than the ``least`` that it needs.
+
+    It releases those nodes after ``release_after_ns``; None: it keeps them, as the configuration says or since no pod
+    waits that would complete it. ``survivors`` are the targets among them.
+    """
+
+    key: str
+    left: int
+    least: int
+    release_after_ns: int | None
+    survivors: tuple[PodRecord, ...]
+
+    @property
+    def outcome(self) -> str:
+        """What becomes of the pods that are left."""
+        if self.release_after_ns is None:
+            return "they keep their nodes"
+        return f"they give their nodes back after {format_duration(self.release_after_ns)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "group": self.key,
+            "left": self.left,
+            "minCount": self.least,
+            "releasedAfterSeconds": None if self.release_after_ns is None else self.release_after_ns / 10**9,
+            "survivors": [pod.key for pod in self.survivors],
+        }
+
+
+def incomplete_gangs(decisions: Decisions, targets: Sequence[PodRecord], result: QueueResult) -> list[IncompleteGang]:
+    """Return the targets' gangs that were complete and are not in the end, with surviving targets; by key."""
+    placed, victims = decisions.cluster.placed, result.preemptors
+    came = Counter(each.pod.pod_class.pod_group for each in result.placed)
+    waiting = {pod.pod_class.pod_group for pod in (*result.waiting, *decisions.pending)}
+    found = []
+    for key in sorted({pod.pod_class.pod_group for pod in targets if decisions.is_of_gang(pod)}):
+        members = [uid for uid, pod in decisions.cluster.pod_groups.members(key).items() if uid in placed]
+        survivors = tuple(pod for pod in targets if pod.pod_class.pod_group == key and pod.uid not in victims)
+        left = sum(uid not in victims for uid in members) + came[key]
+        least = decisions.gang_min_count(placed[members[0]])
+        if survivors and left < least <= len(members):
+            plugin = gang_plugin(decisions.runners[survivors[0].scheduler_name])
+            after_ns = plugin.release_after_ns if plugin is not None and key in waiting else None
+            found.append(IncompleteGang(key, left, least, after_ns, survivors))
+    return found
+
+
+def _gangs_section(gangs: Sequence[IncompleteGang]) -> Section:
+    rows = tuple(
+        (gang.key, f"{gang.left:,} of the {gang.least:,} that it needs are left: {gang.outcome}") for gang in gangs
+    )
+    rest = "incomplete once others of them are preempted"
+    return Section("gangs", "Gangs", rows, rest=rest, data=[gang.to_dict() for gang in gangs])
+
+
+def _gang_findings(gangs: Sequence[IncompleteGang]) -> list[PlanFinding]:
+    return [
+        PlanFinding(
+            "evict",
+            f"{counted(len(gang.survivors), 'pod')} of the gang {gang.key} would survive, and be evicted with it",
+            tuple(pod.key for pod in gang.survivors),
+        )
+        for gang in gangs
+        if gang.release_after_ns is not None
+    ]
+
+
+def _gang_headline(gangs: Sequence[IncompleteGang]) -> str:
+    if not gangs:
+        return ""
+    first, others = gangs[0], len(gangs) - 1
+    more = f", and {others:,} more likewise" if others else ""
+    return f"; of the gang {first.key} {first.left:,} of {first.least:,} are left: {first.outcome}{more}"

@@ -1,8 +1,35 @@
-// What there is to know of what is selected: a pod, a workload or a node; its events, and those near it.
-import { duration, number, since } from "./formats.js";
+// The details of a selected pod, workload or node, with its events and those near it.
+
+import { coloursOf } from "./colours.js";
+import { detail, nodeLines, podLines } from "./descriptions.js";
 import { element, fill } from "./dom.js";
-import { sparkline } from "./sparkline.js";
-import { detail, nodeLines, podLines } from "./told.js";
+import { duration, number, since } from "./formats.js";
+
+const WIDE = 300;
+const HIGH = 54;
+
+// A small canvas: what is ready as an area, what is wanted as a line, time where it stands.
+function sparkline(story, workload, scene) {
+  const canvas = element("canvas", { className: "spark", role: "img" }), ratio = window.devicePixelRatio || 1;
+  canvas.setAttribute("aria-label", `ready pods over time, ${workload.lowestReady} at the lowest of ${workload.wanted} wanted`);
+  [canvas.width, canvas.height] = [WIDE * ratio, HIGH * ratio];
+  canvas.style.width = `${WIDE}px`;
+  canvas.style.height = `${HIGH}px`;
+  const context = canvas.getContext("2d"), colours = coloursOf(scene.theme), { series } = workload;
+  context.scale(ratio, ratio);
+  const most = Math.max(...series.map((point) => Math.max(point.ready, point.wanted)), 1);
+  const x = (time) => Math.min(Math.max(time / (scene.span || 1), 0), 1) * WIDE, y = (value) => HIGH - 2 - (value / most) * (HIGH - 8);
+  series.forEach((point, place) => {
+    const left = x(point.time), right = place + 1 < series.length ? x(series[place + 1].time) : WIDE;
+    context.fillStyle = colours.priorities[2];
+    context.fillRect(left, y(point.ready), Math.max(right - left, 1), HIGH - y(point.ready));
+    context.fillStyle = point.ready < point.wanted ? colours.disrupted : colours.ink;
+    context.fillRect(left, y(point.wanted) - 1, Math.max(right - left, 1), 1.5);
+  });
+  context.fillStyle = colours.cursor;
+  context.fillRect(x(scene.time), 0, 1, HIGH);
+  return canvas;
+}
 
 const MOST_EVENTS = 60;
 const MOST_PODS = 40;

@@ -1,4 +1,4 @@
-// Elements without markup: text is always text, whoever wrote it.
+// Elements without markup, where text is always text; and the choice of light or dark colors.
 
 // An element with properties, listeners (`on...`), attributes (`aria-...`, `data-...`, `role`) and children.
 export function element(tag, properties = {}, ...children) {
@@ -33,4 +33,35 @@ export function choice(label, options, chosen, onchange) {
     made.append(element("option", { value, selected: value === chosen }, text));
   }
   return element("label", { className: "choice" }, element("span", {}, label), made);
+}
+
+export class Theme {
+  constructor() {
+    this.listeners = [];
+    this.system = window.matchMedia("(prefers-color-scheme: dark)");
+    this.chosen = "";
+    this.system.addEventListener("change", () => this.apply());
+    window.addEventListener("beforeprint", () => this.apply("light"));
+    window.addEventListener("afterprint", () => this.apply());
+    this.apply();
+  }
+
+  on(listener) {
+    this.listeners.push(listener);
+  }
+
+  off(listener) {
+    this.listeners = this.listeners.filter((each) => each !== listener);
+  }
+
+  turn() {
+    this.chosen = this.name === "dark" ? "light" : "dark";
+    this.apply();
+  }
+
+  apply(forced = "") {
+    this.name = forced || this.chosen || (this.system.matches ? "dark" : "light");
+    document.documentElement.dataset.theme = this.name;
+    this.listeners.forEach((listener) => listener(this.name));
+  }
 }

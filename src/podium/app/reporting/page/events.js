@@ -1,8 +1,9 @@
 // The events in words: a list in which only what is in sight is made.
+
 import { KINDS } from "./colours.js";
+import { detail } from "./descriptions.js";
 import { choice, element, fill } from "./dom.js";
 import { number, since } from "./formats.js";
-import { detail } from "./told.js";
 
 const ROW = 24;
 const OVERSCAN = 6;

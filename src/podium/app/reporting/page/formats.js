@@ -12,7 +12,8 @@ export function duration(seconds) {
   if (seconds < 1) {
     return seconds === 0 ? "0s" : `${+(seconds * 1000).toPrecision(3)}ms`;
   }
-  let left = seconds, text = "";
+  // Nobody needs the fractions of a long time.
+  let left = seconds < 60 ? seconds : Math.round(seconds), text = "";
   for (const [size, unit] of UNITS) {
     const whole = size === 1 ? +left.toFixed(3) : Math.floor(left / size);
     if (whole) {
@@ -23,9 +24,9 @@ export function duration(seconds) {
   return text;
 }
 
-// A time from the start: "+1m30s".
+// A time from the start: "+1m30s"; "-1m30s" is before it.
 export function since(seconds) {
-  return `+${duration(seconds)}`;
+  return seconds < 0 ? duration(seconds) : `+${duration(seconds)}`;
 }
 
 // An amount of a resource: 1500 of cpu is "1500m", 1073741824 of memory "1Gi".

@@ -1,12 +1,24 @@
-// The page of an answer: what it says, then what it shows.
-import { Chart } from "./chart.js";
-import { Compared } from "./compared.js";
+// The page of an answer: its data, headline, tables and picture.
+
 import { DecisionPage } from "./decision.js";
 import { DisruptionChart } from "./disruptions.js";
-import { button, element, fill } from "./dom.js";
+import { Theme, button, element, fill } from "./dom.js";
+import { Compared } from "./run_page.js";
+import { Chart } from "./sweep_chart.js";
 import { basisOf, listOf, tableOf } from "./tables.js";
-import { Theme } from "./theme.js";
-import { unpack } from "./unpack.js";
+
+async function unpack(block) {
+  if (block.dataset.form === "json") {
+    return JSON.parse(block.textContent);
+  }
+  const packed = atob(block.textContent.trim());
+  const bytes = new Uint8Array(packed.length);
+  for (let place = 0; place < packed.length; place += 1) {
+    bytes[place] = packed.charCodeAt(place);
+  }
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
+}
 
 async function start() {
   const picture = await unpack(document.getElementById("data"));
@@ -24,7 +36,7 @@ async function start() {
     stories, decision,
     element("div", { className: "tables" }, ...picture.more.map((table) => tableOf(table, select))),
     listOf(picture.changesTitle, picture.changes, "each line is enough by itself"),
-    listOf("Rests on", picture.restsOn, ""),
+    listOf("Caveats", picture.caveats, ""),
     picture.text ? element("details", {}, element("summary", {}, "As in the terminal"), element("pre", {}, picture.text)) : null);
   draw(page, { stories, decision, chart });
   window.podium = page;

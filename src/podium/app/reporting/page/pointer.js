@@ -1,7 +1,8 @@
 // What pointer and keys do in a view: hover tells, a click selects, a drag along the axis moves time.
-import { counted, number } from "./formats.js";
+
+import { eventLine, few, nodeLines, podLines, rangeText } from "./descriptions.js";
 import { element, fill } from "./dom.js";
-import { eventLine, few, nodeLines, podLines, rangeText } from "./told.js";
+import { counted, number } from "./formats.js";
 
 const MOST_LINES = 18;
 
@@ -107,7 +108,7 @@ export class Pointer {
 }
 
 // What is told of what the pointer is on.
-export function linesOf(scene, view, hover) {
+function linesOf(scene, view, hover) {
   const { story } = view, { moment } = hover;
   if (hover.pod >= 0) {
     return podLines(story, hover.pod, Math.max(moment, story.pods.created[hover.pod]));

@@ -1,13 +1,165 @@
-// One run drawn on one axis of time: who waits above, the nodes with their pods in the middle, the events below. The
-// canvas stays where it is, and what scrolls under it is empty: only rows in sight are drawn, however many there are.
+// One run drawn along time: pending pods, nodes with their pods, preemptions, and events.
+
 import { Axis } from "./axis.js";
-import { Arrows } from "./arrows.js";
-import { coloursOf, KINDS, shadeOf } from "./colours.js";
+import { KINDS, coloursOf, shadeOf } from "./colours.js";
 import { element } from "./dom.js";
 import { percent, sharedEnd, sharedStart, shortened } from "./formats.js";
-import { AREA_LEAST, Rows } from "./rows.js";
-import { Strip, STRIP_HEIGHT } from "./strip.js";
-import { Waiting } from "./waiting.js";
+import { AREA_LEAST, Rows, Waiting } from "./pod_bars.js";
+
+const MOST = 150;
+
+class Arrows {
+  constructor(view) {
+    this.view = view;
+  }
+
+  // All arrows between bars in sight, unless there are too many to follow.
+  drawAll(context, colours) {
+    const { view } = this, { story } = view, near = [];
+    for (const preemption of story.preemptions) {
+      const row = view.scene.rowOfName.get(story.nodeName(story.pods.node[preemption.victim]));
+      const top = view.above + row * view.rowHeight - view.scroll;
+      if (top + view.rowHeight >= view.above && top <= view.below) {
+        near.push(preemption);
+      }
+      if (near.length > MOST) {
+        return;
+      }
+    }
+    for (const { event, victim, by } of near) {
+      const to = view.placeOf(victim), x = view.axis.of(event);
+      if (!to || x < view.axis.left - 1 || x > view.axis.right) {
+        continue;
+      }
+      const from = by < 0 ? null : view.placeOf(by, true);
+      if (!from && !view.rows.laneHeight(story.pods.node[victim], view.rowHeight)) {
+        // An area has a line for the grace period, and a cross at its end.
+        continue;
+      }
+      context.globalAlpha = !view.lit || view.lit[victim] ? 0.8 : 0.1;
+      this.arrow(context, colours, x, from ? from.top + from.height : to.top - 12, x, to.top + Math.min(to.height, 10) / 2);
+      context.globalAlpha = 1;
+    }
+  }
+
+  // The arrows of the pod under the pointer, from where it waits, too.
+  drawHover(context, colours) {
+    const { view } = this, { hover, selection } = view.scene, { story } = view;
+    const pods = new Set();
+    if (hover && hover.place === view.place && hover.pod >= 0) {
+      pods.add(hover.pod);
+    }
+    if (selection && selection.kind === "pod") {
+      story.find(selection).pods.forEach((pod) => pods.add(pod));
+    }
+    for (const pod of pods) {
+      this.outline(context, colours, pod);
+    }
+    for (const preemption of story.preemptions) {
+      if (pods.has(preemption.victim) || pods.has(preemption.by)) {
+        this.draw(context, colours, preemption, 1, true);
+      }
+    }
+  }
+
+  outline(context, colours, pod) {
+    const { view } = this;
+    for (const place of [view.placeOf(pod), view.placeOf(pod, true)]) {
+      if (place && place.top + place.height > 0 && place.top < view.below) {
+        context.strokeStyle = colours.mark;
+        context.lineWidth = 2;
+        const left = Math.max(place.left, view.axis.left);
+        context.strokeRect(left - 1, place.top - 1, Math.max(Math.min(place.right, view.axis.right) - left, 2) + 2, place.height + 2);
+      }
+    }
+  }
+
+  draw(context, colours, { event, victim, by }, alpha, fromWaiting) {
+    const { view } = this, to = view.placeOf(victim);
+    const comes = by < 0 ? null : view.placeOf(by), waits = by < 0 || !fromWaiting ? null : view.placeOf(by, true);
+    if (!to || (!comes && !waits)) {
+      return;
+    }
+    const x = view.axis.of(event);
+    if (x < view.axis.left - 1 || x > view.axis.right + 1) {
+      return;
+    }
+    context.globalAlpha = alpha;
+    if (waits) {
+      this.arrow(context, colours, x, waits.top + waits.height, x, to.top + Math.min(to.height, 10) / 2);
+    }
+    const isBeside = by >= 0 && view.story.pods.node[by] === view.story.pods.node[victim];
+    if (comes && !isBeside) {
+      this.arrow(context, colours, comes.left, comes.top + comes.height / 2, x + 1, to.top + to.height / 2);
+    }
+    context.globalAlpha = 1;
+  }
+
+  arrow(context, colours, fromX, fromY, toX, toY) {
+    const isDown = Math.abs(toX - fromX) < 4, bend = isDown ? 16 : Math.min(Math.abs(toX - fromX) / 3, 40);
+    context.strokeStyle = colours.disrupted;
+    context.fillStyle = colours.disrupted;
+    context.lineWidth = 1.5;
+    context.beginPath();
+    context.moveTo(fromX, fromY);
+    context.bezierCurveTo(fromX + (isDown ? bend : -bend), fromY, toX + bend, toY, toX, toY);
+    context.stroke();
+    context.beginPath();
+    context.moveTo(toX, toY);
+    context.lineTo(toX + 6, toY - 4);
+    context.lineTo(toX + 6, toY + 4);
+    context.fill();
+  }
+}
+
+const ROW = 11;
+const STRIP_HEIGHT = KINDS.length * ROW + 6;
+
+export class Strip {
+  constructor(story) {
+    this.story = story;
+  }
+
+  // Of what is selected, only the events: of the pods that are lit, and of the node.
+  draw(context, axis, top, colours, lit, node) {
+    const { story } = this, columns = Math.ceil(axis.right - axis.left) + 1;
+    const counts = KINDS.map(() => new Float64Array(columns));
+    const step = 2;
+    for (let event = 0; event < story.eventCount; event += 1) {
+      const pod = story.events.pod[event];
+      if (lit && (pod < 0 || !lit[pod]) && (node < 0 || story.events.node[event] !== node)) {
+        continue;
+      }
+      const x = axis.of(event) - axis.left;
+      if (x >= 0 && x < columns) {
+        counts[story.kind(event)][x - (x % step) | 0] += story.events.count[event];
+      }
+    }
+    counts.forEach((row, place) => {
+      const most = row.reduce((best, each) => Math.max(best, each), 1);
+      context.fillStyle = colours[KINDS[place][0]];
+      row.forEach((count, x) => {
+        if (count) {
+          const tall = Math.max((ROW - 2) * (0.35 + (0.65 * Math.log1p(count)) / Math.log1p(most)), 3);
+          context.fillRect(axis.left + x, top + 3 + place * ROW + (ROW - 1 - tall), step, tall);
+        }
+      });
+    });
+  }
+
+  // The events within some pixels of a place, those of the row's kind first to come.
+  eventsAt(axis, x, y) {
+    const kind = Math.floor((y - 3) / ROW);
+    const first = axis.scene.axis === "time" ? axis.momentAt(x - 3) : axis.momentAt(x - 2);
+    const found = [];
+    for (let event = Math.max(first, 0); event < this.story.eventCount && axis.of(event) <= x + 3; event += 1) {
+      if (axis.of(event) >= x - 3 && this.story.kind(event) === kind) {
+        found.push(event);
+      }
+    }
+    return found;
+  }
+}
 
 const TICKS = 24;
 const MARGIN = 14;

@@ -13,9 +13,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from podium.server.http.flights import Flights
-from podium.store.encoding import encoded
-from podium.store.stored import Stored
+from podium.server.http.metrics import InFlightLimits
+from podium.store.stored import Stored, encoded
 
 if TYPE_CHECKING:
     from podium.sim.run_options import RunOptions
@@ -46,7 +45,7 @@ class Answering:
 
     def __init__(self, limits: AskingLimits = AskingLimits()) -> None:
         self._limits = limits
-        self._flights = Flights({_ASKING: limits.at_once})
+        self._flights = InFlightLimits({_ASKING: limits.at_once})
         self._processes: set[Process] = set()
         self._spare: asyncio.Task[Process] | None = None
         self._is_closed = False
@@ -77,7 +76,6 @@ class Answering:
         self._spare = asyncio.ensure_future(self._start())
 
     async def close(self) -> None:
-        """End all processes."""
         self._is_closed = True
         spare, self._spare = self._spare, None
         if spare is not None:

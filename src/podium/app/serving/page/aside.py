@@ -7,13 +7,11 @@ import secrets
 from aiohttp import web
 
 from podium.app.serving.page.files import HEADERS
-from podium.server.http.audit_ids import AuditIDs
-from podium.server.http.exchange import Exchange
-from podium.server.http.pages import Pages
+from podium.server.http.exchange import Exchange, Pages, read_target
+from podium.server.http.handler import AuditIDs
 from podium.server.http.replies import of_error, send
 from podium.server.http.security import Guard
-from podium.server.http.settings import Settings, Token
-from podium.server.http.target import read_target
+from podium.server.http.settings import ServerSettings, Token
 from podium.store.errors import StoreError
 
 _HEAD = {"Cache-Control": "no-cache, private", "Server": "podium"}
@@ -26,11 +24,10 @@ class PageAside:
         """With a ``token`` whoever wants to know anything has to show it; "" is for none, on loopback alone."""
         self._pages = pages
         tokens = (Token(text=token),) if token else ()
-        self._guard = Guard(Settings(host=host, tokens=tokens))
+        self._guard = Guard(ServerSettings(host=host, tokens=tokens))
         self._audit_ids = AuditIDs(secrets.token_bytes(10))
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        """Answer a request. A refusal is an answer."""
         head = {**_HEAD, **dict(HEADERS), "Audit-Id": self._audit_ids.audit_id(request.headers)}
         try:
             self._guard.check_origin(request.headers)

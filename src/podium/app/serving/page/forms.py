@@ -27,7 +27,6 @@ class Field:
     choices: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The field as the page reads it."""
         return {
             "name": self.name,
             "title": self.title,
@@ -59,7 +58,6 @@ class Form:
         return PLAYED if self.is_played else ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The form as the page reads it."""
         return {
             "name": self.name,
             "title": self.title,

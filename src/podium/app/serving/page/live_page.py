@@ -18,11 +18,11 @@ from podium.app.serving.page.shown import Shown
 from podium.app.serving.page.watching import KINDS, Watching
 from podium.server.http.bodies import read_body
 from podium.server.http.exchange import Exchange
-from podium.server.http.flights import READING, Flights
+from podium.server.http.metrics import READING, InFlightLimits
 from podium.server.http.replies import Reply, of_object, send
 from podium.server.http.security import forbidden
-from podium.store.encoding import encoded
 from podium.store.errors import StoreError, bad_request
+from podium.store.stored import encoded
 
 HEADER = "Podium-Page"
 """The header with which the page asks for anything but its files; a page of somebody else's cannot send it unasked."""
@@ -50,18 +50,15 @@ class LivePage:
         self._shown = shown_
         self._answering = answering or Answering()
         self._watching = watching
-        self._flights = Flights({READING: _MOST_IN_FLIGHT})
+        self._flights = InFlightLimits({READING: _MOST_IN_FLIGHT})
 
     def has(self, path: str) -> bool:
-        """See `Pages`."""
         return path == PREFIX.rstrip("/") or path.startswith(PREFIX)
 
     def is_public(self, method: str, path: str) -> bool:
-        """See `Pages`."""
         return method in _SAFE and (path in files() or path == PREFIX.rstrip("/"))
 
     async def answer(self, exchange: Exchange) -> StreamResponse:
-        """See `Pages`."""
         exchange.reply_headers.update(HEADERS)
         if self._watching is not None and exchange.path.startswith(_WATCH) and exchange.method in _SAFE:
             return await self._watch(self._watching, exchange)
@@ -89,7 +86,6 @@ class LivePage:
         return await watching.answer(exchange, name)
 
     async def close(self) -> None:
-        """End all that is being answered."""
         if self._watching is not None:
             self._watching.end()
         await self._answering.close()

@@ -4,39 +4,132 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from podium.api.errors import InputError
+from podium.api.errors import InputError, shown
 from podium.api.input.codec import Input
+from podium.api.times import parse_duration
 from podium.app.cluster import Cluster
 from podium.app.console.page import Page
-from podium.app.decision_settings import DecisionSettings
-from podium.app.explaining.on_node import answer_on
-from podium.app.explaining.verdict_table import verdict_table
+from podium.app.explaining.on_node import answer_on, verdict_table
 from podium.app.explaining.workload import WorkloadExplanation
-from podium.app.planning.answer import PlanAnswer
-from podium.app.planning.nodes import chosen_nodes
-from podium.app.planning.question import Played, Question, play_question
-from podium.app.planning.questions.change import change_answer, change_question, changes_patched, changes_set
-from podium.app.planning.questions.deploy import deploy_answer, deploy_question, deployed
-from podium.app.planning.questions.diff import diff_answer, play_diff
-from podium.app.planning.questions.drain import DrainWishes, drain_answer, drain_question
-from podium.app.planning.questions.fail import fail_answer, fail_question
-from podium.app.planning.questions.fit import asked_for, fit_answer
-from podium.app.planning.questions.fit_scenario import FitWishes
-from podium.app.planning.questions.nodes import NodeChange, nodes_answer, nodes_from, nodes_like, nodes_question
+from podium.app.inputs import DecisionSettings
+from podium.app.planning.answer import PlanAnswer, write_answer
+from podium.app.planning.question import PlanRun
+from podium.app.planning.questions.change import patch, set_fields
+from podium.app.planning.questions.deploy import deploy
+from podium.app.planning.questions.diff import diff, read_setting
+from podium.app.planning.questions.fit import FitOptions, fit_answer, fit_target
+from podium.app.planning.questions.nodes import DrainOptions, change_nodes, drain, fail
 from podium.app.planning.questions.pending import pending_answer
-from podium.app.planning.questions.reschedule import report_of, reschedule_answer, reschedule_question
+from podium.app.planning.questions.reschedule import reschedule
 from podium.app.planning.questions.survive import survive_answer
-from podium.app.planning.settings import read_setting
-from podium.app.planning.text import write_answer
 from podium.app.reporting.pictures import picture_of
-from podium.app.serving.page.forms import EXPLAIN, FORMS, PLANS
-from podium.app.serving.page.values import Values
+from podium.app.serving.page.forms import EXPLAIN, FORMS, PLANS, Field, Form
 from podium.framework.rescheduling.configuration import default_rescheduler, parse_rescheduler
 from podium.sim.run_options import RunOptions
+
+if TYPE_CHECKING:
+    from podium.api.input.codec import Document
+    from podium.api.meta import Raw
+
+_LARGEST = 1_000_000
+_TRUE_OR_FALSE = (True, False, "", None)
+
+
+class Values:
+    """The fields of a form with what was written into them; of what is left empty, nothing."""
+
+    def __init__(self, form: Form, given: Any) -> None:
+        """Raises InputError for what is no field of the form, for one of another type, and for one that is missing."""
+        if not isinstance(given, Mapping):
+            raise InputError("the values of a form are an object", path=".values")
+        self._form = form
+        fields = {field.name: field for field in (*form.fields, *form.rest)}
+        for name, value in given.items():
+            if name not in fields:
+                raise InputError(f"{form.name} has no field {shown(name)}; it has {', '.join(fields)}", path=".values")
+            _check(fields[name], value)
+        self._given = {name: value for name, value in given.items() if value not in ("", None, False)}
+        for field in fields.values():
+            if field.is_required and field.name not in self._given:
+                raise InputError(f"{form.name} needs to know: {field.title}", path=f".values.{field.name}")
+
+    def text(self, name: str) -> str:
+        """A line, without spaces around it."""
+        return str(self._given.get(name, "")).strip()
+
+    def names(self, name: str) -> list[str]:
+        """Names with spaces, commas or lines' ends between them."""
+        return self.text(name).replace(",", " ").split()
+
+    def lines(self, name: str) -> list[str]:
+        return [line.strip() for line in self.text(name).splitlines() if line.strip()]
+
+    def flag(self, name: str) -> bool:
+        return bool(self._given.get(name))
+
+    def whole(self, name: str, least: int = 0) -> int | None:
+        """A number; None for none. Raises InputError."""
+        text = self.text(name)
+        if not text:
+            return None
+        if not text.isascii() or not text.isdecimal() or not least <= int(text[:20]) <= _LARGEST:
+            raise self._wrong(name, f"{shown(text)} is no number from {least} to {_LARGEST:,}")
+        return int(text)
+
+    def duration_ns(self, name: str) -> int | None:
+        """A duration in nanoseconds; None for none. Raises InputError."""
+        text = self.text(name)
+        if not text:
+            return None
+        try:
+            found = parse_duration(text)
+        except ValueError as error:
+            raise self._wrong(name, str(error)) from None
+        if found < 0:
+            raise self._wrong(name, f"{shown(text)} is negative; write 0s or more")
+        return found
+
+    def documents(self, name: str) -> list[Document]:
+        """The objects of a text in YAML or JSON, none for no text. Raises InputError."""
+        from podium.api.input.codec import load_text
+
+        text = self.text(name)
+        return load_text(text, self._title(name)) if text else []
+
+    def parts(self, name: str) -> list[Raw]:
+        """The documents of a text in YAML or JSON that are no whole objects, such as patches. Raises InputError."""
+        from podium.api.input import yaml
+
+        found = []
+        for index, document in yaml.parse_documents(self.text(name)) if self.text(name) else ():
+            if not isinstance(document, dict):
+                raise InputError("is not an object", source=self._title(name), document=index)
+            found.append(document)
+        return found
+
+    def _title(self, name: str) -> str:
+        return next(field.title for field in (*self._form.fields, *self._form.rest) if field.name == name)
+
+    def _wrong(self, name: str, problem: str) -> InputError:
+        return InputError(f"{self._title(name)}: {problem}", path=f".values.{name}")
+
+
+def _check(field: Field, value: Any) -> None:
+    """Raise InputError for a value of another type than the field's."""
+    if field.kind == "flag":
+        if value not in _TRUE_OR_FALSE or isinstance(value, int) is not isinstance(value, bool):
+            raise InputError(f"{field.title}: is neither true nor false", path=f".values.{field.name}")
+    elif not isinstance(value, str) and value is not None:
+        raise InputError(f"{field.title}: is no text", path=f".values.{field.name}")
+    elif field.kind == "choice" and value and value not in field.choices:
+        raise InputError(
+            f"{field.title}: {shown(value)} is none of {', '.join(field.choices)}", path=f".values.{field.name}"
+        )
+
 
 Progress = Callable[[float, str], None]
 """Is told the share that is done, and of what."""
@@ -57,24 +150,21 @@ class Asking:
     def loaded(self) -> Cluster:
         """The cluster, for questions that decide and play nothing."""
         options = self.options
-        settings = DecisionSettings(options.configuration, options.feature_gates, options.ignore_extenders)
+        settings = DecisionSettings(options.configuration, options.release, options.ignore_extenders)
         return Cluster(self.read, settings)
 
     @property
-    def played_by(self) -> RunOptions:
-        """How it is played."""
+    def run(self) -> PlanRun:
+        """The cluster and how questions about it are played."""
         until_ns = self.values.duration_ns("until")
         start_delay_ns = self.values.duration_ns("startDelay")
-        return replace(
+        options = replace(
             self.options,
             until_ns=until_ns,
             tells_placements=True,
             start_delay_ns=self.options.start_delay_ns if start_delay_ns is None else start_delay_ns,
         )
-
-    def play(self, question: Question) -> Played:
-        """Play the question and what would happen anyway."""
-        return play_question(self.read, question, self.played_by, self.progress)
+        return PlanRun(self.read, options, self.progress)
 
 
 def answered(read: Input, name: str, given: Any, options: RunOptions, progress: Progress) -> dict[str, Any]:
@@ -105,14 +195,9 @@ def _explained(asking: Asking) -> dict[str, Any]:
     return {"picture": msgspec.to_builtins(picture), "table": verdict_table(explanation).to_dict()}
 
 
-def _deploy(asking: Asking) -> PlanAnswer:
-    objects = asking.values.documents("objects")
-    return deploy_answer(asking.play(deploy_question(objects)), deployed(objects))
-
-
 def _drain(asking: Asking) -> PlanAnswer:
     values = asking.values
-    wishes = DrainWishes(
+    options = DrainOptions(
         parallel=values.flag("parallel"),
         timeout_ns=values.duration_ns("timeout"),
         grace_seconds=values.whole("gracePeriod"),
@@ -120,45 +205,30 @@ def _drain(asking: Asking) -> PlanAnswer:
         delete_empty_dir_data=values.flag("deleteEmptydirData"),
         disable_eviction=values.flag("disableEviction"),
     )
-    chosen = _chosen(asking, "nodes")
-    return drain_answer(asking.play(drain_question(chosen, wishes)), chosen, _labels_of(values))
+    return drain(asking.run, values.names("nodes"), values.text("selector"), options)
 
 
 def _fail(asking: Asking) -> PlanAnswer:
-    chosen = _chosen(asking, "nodes")
-    question = fail_question(chosen, asking.values.duration_ns("for"))
-    return fail_answer(asking.play(question), chosen, _labels_of(asking.values))
+    values = asking.values
+    return fail(asking.run, values.names("nodes"), values.text("selector"), values.duration_ns("for"))
 
 
 def _nodes(asking: Asking) -> PlanAnswer:
-    read, values = asking.read, asking.values
-    number = values.whole("add", least=1)
-    like = values.text("like")
-    added = nodes_like(read, chosen_nodes(read, [like])[0], number or 1) if like else []
-    added += nodes_from(read, values.documents("objects"), number or 1)
-    if number is not None and not added:
-        raise InputError("say which nodes are added: like one of the cluster, or by their YAML", path=".values.add")
-    leaves = bool(values.names("remove") or values.text("selector"))
-    change = NodeChange(tuple(added), tuple(_chosen(asking, "remove") if leaves else ()))
-    return nodes_answer(asking.play(nodes_question(change)), change)
+    values = asking.values
+    like, remove, selector = values.text("like"), values.names("remove"), values.text("selector")
+    number = values.whole("add", least=1) or int(bool(like))
+    documents = values.documents("objects")
+    return change_nodes(asking.run, documents, add=number, like=like, remove=remove, selector=selector)
 
 
 def _set(asking: Asking) -> PlanAnswer:
     values = asking.values
-    changes = changes_set(asking.read, values.text("target"), values.lines("assignments"), values.text("namespace"))
-    return change_answer(asking.play(change_question("set", changes)), changes)
-
-
-def _patch(asking: Asking) -> PlanAnswer:
-    changes = changes_patched(asking.read, asking.values.parts("patches"))
-    return change_answer(asking.play(change_question("patch", changes)), changes)
+    return set_fields(asking.run, values.text("target"), values.lines("assignments"), values.text("namespace"))
 
 
 def _reschedule(asking: Asking) -> PlanAnswer:
     given = asking.values.text("rescheduler")
-    rescheduling = parse_rescheduler(given, "the configuration") if given else default_rescheduler()
-    report = report_of(asking.read, rescheduling, asking.options)
-    return reschedule_answer(report, asking.play(reschedule_question(report)) if report.moves else None)
+    return reschedule(asking.run, parse_rescheduler(given, "the configuration") if given else default_rescheduler())
 
 
 def _pending(asking: Asking) -> PlanAnswer:
@@ -169,10 +239,9 @@ def _pending(asking: Asking) -> PlanAnswer:
 
 def _fit(asking: Asking) -> PlanAnswer:
     values = asking.values
-    asked, others = asked_for(values.documents("objects"))
-    loaded = asking.loaded.with_(*others)
-    replicas = values.whole("replicas", least=1)
-    return fit_answer(loaded, asked, FitWishes(replicas, values.flag("preempt"), values.flag("afterPending")))
+    asked, others = fit_target(values.documents("objects"))
+    options = FitOptions(values.whole("replicas", least=1), values.flag("preempt"), values.flag("afterPending"))
+    return fit_answer(asking.loaded.with_(*others), asked, options)
 
 
 def _survive(asking: Asking) -> PlanAnswer:
@@ -182,29 +251,17 @@ def _survive(asking: Asking) -> PlanAnswer:
 
 def _diff(asking: Asking) -> PlanAnswer:
     values = asking.values
-    before = read_setting("before", values.documents("before"))
-    after = read_setting("after", values.documents("after"))
-    renews = values.flag("renewPriorities")
-    played = play_diff(asking.read, before, after, asking.played_by, renews_priorities=renews, progress=asking.progress)
-    return diff_answer(played, before, after)
-
-
-def _labels_of(values: Values) -> str:
-    """The labels by which all nodes are chosen."""
-    return "" if values.names("nodes") else values.text("selector")
-
-
-def _chosen(asking: Asking, field: str) -> list[str]:
-    return chosen_nodes(asking.read, asking.values.names(field), asking.values.text("selector"))
+    settings = (read_setting(name, values.documents(name)) for name in ("before", "after"))
+    return diff(asking.run, *settings, renews_priorities=values.flag("renewPriorities"))
 
 
 _ANSWERS: Mapping[str, Callable[[Asking], PlanAnswer]] = {
-    "deploy": _deploy,
+    "deploy": lambda asking: deploy(asking.run, asking.values.documents("objects")),
     "drain": _drain,
     "fail": _fail,
     "nodes": _nodes,
     "set": _set,
-    "patch": _patch,
+    "patch": lambda asking: patch(asking.run, asking.values.parts("patches")),
     "pending": _pending,
     "fit": _fit,
     "survive": _survive,

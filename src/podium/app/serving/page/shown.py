@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from podium.api.kinds import KINDS
-from podium.plane.control_plane import ControlPlane
-from podium.plane.plane_settings import PlaneSettings
+from podium.api.versions.choice import ReleaseChoice
+from podium.controlplane.components import ControlPlaneSettings
+from podium.controlplane.control_plane import ControlPlane
 from podium.store.stored import Stored
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Shown:
         return replace(self.options, start_ns=self.now())
 
 
-def of_plane(plane: ControlPlane, settings: PlaneSettings, speed: float = 1.0) -> Shown:
+def of_plane(plane: ControlPlane, settings: ControlPlaneSettings, speed: float = 1.0) -> Shown:
     """What the page of a control plane shows, whose time passes so many times as fast as the clock."""
     # Most control planes are asked nothing by their page.
     from podium.sim.run_options import RunOptions
@@ -50,7 +51,7 @@ def of_plane(plane: ControlPlane, settings: PlaneSettings, speed: float = 1.0) -
         start_delay_ns=settings.kubelets.start_delay_ns,
         termination_ns=settings.kubelets.termination_ns,
         configuration=settings.configuration,
-        feature_gates=settings.feature_gates,
+        release=ReleaseChoice.exactly(settings.release),
         ignore_extenders=True,
     )
 

@@ -10,13 +10,12 @@ from typing import Any
 from aiohttp.web import StreamResponse
 
 from podium.api.meta import Raw
-from podium.machines.observations import Gone
-from podium.requests.observations import Seen
+from podium.apirequests.observations import Seen
+from podium.controllers.observations import Gone
 from podium.server.http.exchange import Exchange
-from podium.server.http.flights import WATCHING, Flights
-from podium.store.encoding import encoded
+from podium.server.http.metrics import WATCHING, InFlightLimits
 from podium.store.errors import StoreError
-from podium.store.stored import Stored
+from podium.store.stored import Stored, encoded
 
 KINDS: Mapping[str, str] = {"nodes": "Node", "pods": "Pod"}
 """What can be watched, by its name in the path."""
@@ -61,7 +60,7 @@ class Watching:
 
     def __init__(self, known: Callable[[str], Mapping[str, Stored]]) -> None:
         self._known = known
-        self._flights = Flights({WATCHING: _MOST_STREAMS})
+        self._flights = InFlightLimits({WATCHING: _MOST_STREAMS})
         self._streams: set[_Stream] = set()
 
     def saw(self, kind: str, seen: Seen) -> None:
@@ -89,7 +88,6 @@ class Watching:
             return response
 
     def end(self) -> None:
-        """End all streams."""
         for stream in self._streams:
             stream.is_ended = True
             stream.woken.set()

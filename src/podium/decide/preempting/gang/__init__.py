@@ -1,1 +1,1 @@
-"""Preemption for gangs: one plan over all members, so that nobody goes for a gang that cannot be completed."""
+"""Preemption for gangs: one plan over all members, so that no pod is evicted for a gang that cannot start."""

@@ -1,193 +1,381 @@
-"""A way out found member by member: each goes where it costs least, beside those that went before."""
+"""A candidate for a gang found greedily: each member goes where it costs least, beside those that went before."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
 
 from podium.cluster.arrays import Bools, Int64s
-from podium.cluster.pod_class import PodClass
+from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
+from podium.decide.preempting.criteria import SetCosts
 from podium.decide.preempting.gang.gang import Gang
-from podium.decide.preempting.gang.openings import Ground, Openings, Taking
-from podium.decide.preempting.gang.partners import Partners
-from podium.decide.preempting.gang.play import Play
-from podium.decide.preempting.gang.units import union
-from podium.decide.preempting.wide.wide_settings import Wanted
-from podium.decide.preempting.wide.wide_trials import WideTrials
+from podium.decide.preempting.gang.gang_transaction import AffinityPartners, GangTransaction, MemberRow
+from podium.decide.preempting.gang.units import VictimUnits, union
+from podium.decide.preempting.reprieve import Preemptor
+from podium.decide.preempting.trial_table import TrialTable
+from podium.decide.preempting.trials import Trials
+from podium.decide.preempting.victims import VictimFilter
+from podium.decide.preempting.wide.wide_search import WideSettings, WideTrials
+from podium.framework.handle import CycleState
 
-Step = tuple[PodRecord, int]
-"""A member, and its row."""
-
-# After so many openings that were of no use it is worked out anew which there are.
+# After so many useless options the options are computed anew.
 _MOST_MISSES = 4
+# For so many of the cheapest options the number of members is computed for which they make room.
+_MOST_WEIGHED = 256
+# So many tell whether any option makes room for several members.
+_FIRST_WEIGHED = 32
+# Costs that several members share are divided into parts of this size.
+_PARTS = 720
+
+
+class MemberOption(NamedTuple):
+    """A row for a member with the victims there; equally cheap ones are ordered by the hash of the node's name.
+
+    No two options on one row have the same ``version``.
+    """
+
+    key: tuple[int, ...]
+    name_hash: int
+    row: int
+    version: int
+    victims: tuple[PodRecord, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Manner:
-    """How members are led to their places.
+class VictimSearch:
+    """How victims of single members are found: the trials, the costs, and the filter of victims.
 
-    They go to the rows ``allowed``. ``floors`` is ``[criteria]``, what the victims cost at least, and with
-    ``makes_room`` openings for several members come first. Where ``partners`` are to be kept none comes alone.
+    ``spared`` pods (uids) are not evicted as dependents either. ``wide`` are further settings. ``tables`` are the
+    options for each class and priority of members in the cluster before members came or victims left.
+    """
+
+    transaction: GangTransaction
+    gang: Gang
+    most_steps: int
+    trials: Trials
+    costs: SetCosts
+    units: VictimUnits
+    may_disrupt: VictimFilter | None
+    wide: WideSettings
+    spared: frozenset[str] = frozenset()
+    tables: dict[tuple[PodClass, int], OptionTable] = field(default_factory=dict)
+
+    def asker(self, member: PodRecord) -> PodRecord:
+        """Return a member as it asks for victims: with the gang's priority, and nominated to no node."""
+        return asker_for(member, self.gang.priority)
+
+    def table_of(self, member: PodRecord) -> OptionTable:
+        """Return the options for pods like a member; the first call must precede all changes."""
+        key = member.pod_class, member.priority
+        if key not in self.tables:
+            self.tables[key] = OptionTable(self, member)
+        return self.tables[key]
+
+    def with_dependents(self, pods: Sequence[PodRecord]) -> list[PodRecord] | None:
+        """Return units with their present dependents, as far as they are on nodes; None if one of these may not go."""
+        closed = self.units.closed(pods)
+        if closed is None or (self.units.has_dependents and any(pod.uid in self.spared for pod in closed)):
+            return None
+        return [pod for pod in closed if pod.uid in self.transaction.cluster.placed]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DescentMode:
+    """How members are placed.
+
+    They go to the rows ``allowed``. ``floors`` is ``[criteria]``, the least that the victims cost. With ``makes_room``
+    options for several members come first. If ``partners`` are to be kept, no member comes alone.
     """
 
     allowed: Bools
     floors: Int64s
     makes_room: bool = False
-    partners: Partners | None = None
-
-
-class Grounds:
-    """The openings for each class of members as things were before anybody came or went."""
-
-    def __init__(self, play: Play, taking: Taking, gang: Gang) -> None:
-        self._play = play
-        self._taking = taking
-        self._priority = gang.priority
-        self._found: dict[tuple[PodClass, int], Ground] = {}
-
-    def of(self, member: PodRecord) -> Ground:
-        """Those for pods like a member; asked for first when nothing has changed."""
-        key = member.pod_class, member.priority
-        found = self._found.get(key)
-        if found is None:
-            found = self._found[key] = self.anew(member)
-        return found
-
-    def anew(self, member: PodRecord) -> Ground:
-        """Those as things are."""
-        return Ground(self._play, self._taking, member, asker_for(member, self._priority))
+    partners: AffinityPartners | None = None
 
 
 def asker_for(member: PodRecord, priority: int) -> PodRecord:
-    """A member as it asks for victims: with the gang's priority, and nominated to no node."""
+    """Return a member as it asks for victims: with the gang's priority, and nominated to no node."""
     return replace(member, priority=priority, nominated_node_name="")
 
 
-class Descent:
-    """One way down, in the play's scratch. ``steps`` and ``victims`` are what it came to."""
+class OptionTable:
+    """All options for pods like one member, in the cluster as of creation.
 
-    def __init__(
-        self, play: Play, taking: Taking, gang: Gang, grounds: Grounds, manner: Manner, most_steps: int
-    ) -> None:
-        self.steps: list[Step] = []
+    ``free`` are rows that accept such a pod without victims. The others are ``rows``, with ``keys``,
+    ``[criteria, rows]``.
+    """
+
+    def __init__(self, search: VictimSearch, pod: PodRecord) -> None:
+        self._search = search
+        self._pod = pod
+        transaction, cluster = search.transaction, search.transaction.cluster
+        self._needs_set_costs = search.units.go_along or search.costs.stated is not None
+        self.are_sums = search.costs.are_sums
+        self.name_hash = cluster.nodes.name_hash
+        self._records = list(cluster.pods.records)
+        _, self.free = transaction.fitting(pod)
+        state, left = transaction.pre_filtered(search.asker(pod))
+        rows = cluster.nodes.all_rows() if left is None else left
+        self._table = self._tried(state, np.setdiff1d(rows, self.free, assume_unique=True)).frozen()
+        self._at = self._table.candidates
+        self.rows: Int64s = self._table.rows[self._at]
+        self.keys: Int64s = self._table.criteria[:, self._at]
+        if self._needs_set_costs:
+            # Count the dependents as well, and drop options with one that may not go.
+            sets = [self.victims(place) for place in range(len(self.rows))]
+            some = np.array([place for place, victims in enumerate(sets) if victims], dtype=np.int64)
+            keys, _ = search.costs.of_pods([sets[place] for place in some.tolist()])
+            self.rows, self._at, self.keys = self.rows[some], self._at[some], keys
+
+    def victims(self, place: int) -> tuple[PodRecord, ...]:
+        """Return the victims of the option at a place in ``rows``, with their dependents."""
+        found = [self._records[slot] for slot in self._table.victims(self._at.item(place))]
+        return self._with_their_units([record for record in found if record is not None])
+
+    def room_for(self, places: Int64s, most: int) -> Int64s:
+        """Return ``[places]``: for how many pods like this one the options make room by requests, up to ``most``."""
+        nodes, requests = self._search.transaction.cluster.nodes, self._pod.pod_class.requests
+        wanted = sorted(resource for resource, amount in requests.items() if amount > 0)
+        if not wanted:
+            return np.full(len(places), most, dtype=np.int64)
+        rows = self.rows[places]
+        left: Int64s = nodes.allocatable[wanted][:, rows] - nodes.requested[wanted][:, rows]
+        for index, place in enumerate(places.tolist()):
+            for victim in self.victims(place):
+                if victim.row == rows[index]:
+                    left[:, index] += [victim.pod_class.requests.get(resource, 0) for resource in wanted]
+        amounts = np.array([requests[resource] for resource in wanted], dtype=np.int64)
+        return np.asarray(np.clip((left // amounts[:, None]).min(axis=0), 1, most))
+
+    def makes_room(self, allowed: Bools) -> bool:
+        """Return whether some of the cheapest options on allowed rows make room for several members."""
+        places = np.flatnonzero(allowed[self.rows])
+        order = np.lexsort(self.keys[::-1, places])[:_FIRST_WEIGHED]
+        return bool((self.room_for(places[order], 2) > 1).any())
+
+    def now_on(self, row: int) -> tuple[tuple[int, ...], tuple[PodRecord, ...]] | None:
+        """Return the cost and the victims of the option on a row in the present cluster; None if there is none."""
+        only, transaction = np.array([row], dtype=np.int64), self._search.transaction
+        if len(transaction.fitting(self._pod, only)[1]):
+            return (), ()
+        state, left = transaction.pre_filtered(self._search.asker(self._pod))
+        if left is not None and row not in left:
+            return None
+        table = self._tried(state, only)
+        if not len(table.candidates):
+            return None
+        found = self._with_their_units(list(map(transaction.cluster.pods.record, table.victims(0))))
+        if not found:
+            return None
+        keys = self._search.costs.of_pods([found])[0] if self._needs_set_costs else table.criteria
+        return tuple(keys[:, 0].tolist()), found
+
+    def _tried(self, state: CycleState, rows: Int64s) -> TrialTable:
+        """Return the trials of a pod with the gang's priority on some rows, ascending."""
+        search = self._search
+        search.transaction.count(len(rows))
+        preemptor = Preemptor(search.transaction.handle, state, search.asker(self._pod))
+        return search.trials.on(preemptor, rows, search.may_disrupt, search.costs.stated)
+
+    def _with_their_units(self, victims: list[PodRecord]) -> tuple[PodRecord, ...]:
+        """Return victims with their present dependents, by rank; () if one of these may not go."""
+        units = self._search.units
+        if not units.go_along:
+            return tuple(victims)
+        if not all(map(units.may_go, victims)):
+            return ()
+        return tuple(self._search.with_dependents(units.ordered(union(units.of(victims)))) or ())
+
+
+class MemberOptions:
+    """A priority queue of the options of an `OptionTable` on the rows ``allowed``, updated as pods come and go.
+
+    ``floors`` is ``[criteria]``: a plan's victims cost at least that much, for criteria that are the largest of the
+    victims' numbers. With ``makes_room`` the cost of an option is shared by up to ``most`` members.
+    """
+
+    def __init__(self, table: OptionTable, allowed: Bools, floors: Int64s, *, makes_room: bool, most: int) -> None:
+        self._table = table
+        self._hashes = table.name_hash
+        self._floors = floors
+        self._scale = np.where(table.are_sums, _PARTS, 1) if makes_room else np.ones(len(floors), dtype=np.int64)
+        self._allowed = allowed
+        self._version: dict[int, int] = {}
+        self._heap: list[MemberOption] = []
+        self._useless: list[MemberOption] = []
+        for row in table.free[allowed[table.free]].tolist():
+            heappush(self._heap, MemberOption((), self._hashes.item(row), row, 0, ()))
+        self._places, self._keys = self._ordered(np.flatnonzero(allowed[table.rows]), most if makes_room else 0)
+        self._next = 0
+
+    def pop(self) -> MemberOption | None:
+        """Remove and return the cheapest option."""
+        while True:
+            option = self._head()
+            if option is None or self._version.get(option.row, 0) == option.version:
+                return option
+
+    def put_aside(self, option: MemberOption) -> None:
+        """Put an option aside that is of no use until something changes."""
+        self._useless.append(option)
+
+    def update(self, rows: Iterable[int]) -> None:
+        """Compute the options on some rows again, where pods came or left, and bring back those put aside."""
+        for option in self._useless:
+            heappush(self._heap, option)
+        self._useless.clear()
+        for row in rows:
+            self._version[row] = version = self._version.get(row, 0) + 1
+            found = self._table.now_on(row) if self._allowed[row] else None
+            if found is not None:
+                cost, victims = found
+                key = tuple((np.maximum(cost, self._floors) * self._scale).tolist()) if cost else ()
+                heappush(self._heap, MemberOption(key, self._hashes.item(row), row, version, victims))
+
+    def _ordered(self, places: Int64s, most: int) -> tuple[Int64s, Int64s]:
+        """Return the places in order, and their keys; with ``most`` shared by up to so many members."""
+        table = self._table
+        keys = np.maximum(table.keys[:, places], self._floors[:, None]) * self._scale[:, None]
+        hashes = self._hashes[table.rows[places]]
+        order = np.lexsort((hashes, *keys[::-1]))
+        if most:
+            some = order[:_MOST_WEIGHED]
+            room = table.room_for(places[some], most)
+            shared = keys[:, some]
+            shared[table.are_sums] //= room
+            order = some[np.lexsort((hashes[some], *shared[::-1]))]
+            keys[:, some] = shared
+        return places[order], keys[:, order]
+
+    def _head(self) -> MemberOption | None:
+        rows = self._table.rows
+        while self._next < len(self._places) and self._version.get(int(rows[self._places[self._next]])):
+            self._next += 1
+        if self._next == len(self._places):
+            return heappop(self._heap) if self._heap else None
+        place = int(self._places[self._next])
+        row = int(rows[place])
+        key = tuple(self._keys[:, self._next].tolist())
+        if self._heap and self._heap[0][:3] < (key, self._hashes.item(row), row):
+            return heappop(self._heap)
+        self._next += 1
+        return MemberOption(key, self._hashes.item(row), row, 0, self._table.victims(place))
+
+
+class Descent:
+    """One greedy placement of a gang within a transaction. ``placements`` and ``victims`` are the result.
+
+    ``in_doubt`` are the rows that victims left on which not all of them may be needed in the end. ``keys`` are the
+    costs of the options that were taken, and ``makes_room`` tells whether some options make room for several members.
+    """
+
+    def __init__(self, search: VictimSearch, mode: DescentMode) -> None:
+        self.placements: list[MemberRow] = []
         self.victims: list[PodRecord] = []
-        # The rows that victims left, and those of them on which not all of these may be needed in the end.
-        self._left: set[int] = set()
         self.in_doubt: set[int] = set()
-        # What the openings cost that were taken, and whether some of those looked at make room for several members.
         self.keys: list[tuple[int, ...]] = []
         self.makes_room = False
-        self._play = play
-        self._taking = taking
-        self._gang = gang
-        self._grounds = grounds
-        self._manner = manner
-        self._most_steps = most_steps
-        self._openings: dict[tuple[PodClass, int], Openings] = {}
+        # The rows that victims left.
+        self._left: set[int] = set()
+        self._transaction = search.transaction
+        self._search = search
+        self._mode = mode
+        self._options: dict[tuple[PodClass, int], MemberOptions] = {}
 
     def run(self) -> bool:
-        """Whether as many members as are needed found a place."""
-        gang = self._gang
+        """Return whether as many members as are needed found a place."""
+        gang = self._search.gang
         for number, member in enumerate(gang.members):
-            if len(self.steps) == gang.needed:
+            if len(self.placements) == gang.needed:
                 break
-            if not self._place(member) and len(self.steps) + len(gang.members) - number - 1 < gang.needed:
+            if not self._place(member) and len(self.placements) + len(gang.members) - number - 1 < gang.needed:
                 return False
         return True
 
     def _place(self, member: PodRecord) -> bool:
-        """Lead a member to its place; as a last resort with victims on other nodes too."""
-        is_local = self._play.handle.is_row_local(self._play.asked(member)[0])
+        """Place a member; as a last resort with victims on other nodes too."""
+        is_local = self._transaction.are_row_local([member])
         misses = 0
-        openings = self._of(member)
-        while self._play.steps < self._most_steps:
-            opening = openings.take()
-            if opening is None and not is_local and misses >= 0:
-                openings, misses = self._anew(member), -1
-                continue
-            if opening is None:
+        key = member.pod_class, member.priority
+        if key not in self._options:
+            table = OptionTable(self._search, member) if self.placements else self._search.table_of(member)
+            self._options[key] = self._options_of(table)
+        options = self._options[key]
+        while self._transaction.steps < self._search.most_steps:
+            option = options.pop()
+            if option is None and (is_local or misses < 0):
                 return not is_local and self._place_widely(member)
-            if self._go(member, opening.row, opening.victims):
-                self.keys.append(opening.key)
+            if option is not None and self._try(member, option.row, option.victims):
+                self.keys.append(option.key)
                 return True
-            openings.refused(opening)
-            misses += misses >= 0
-            if misses > _MOST_MISSES:
-                openings, misses = self._anew(member), -1
+            if option is not None:
+                options.put_aside(option)
+                misses += misses >= 0
+            if option is None or misses > _MOST_MISSES:
+                options = self._options[key] = self._options_of(OptionTable(self._search, member))
+                misses = -1
         return False
 
-    def _go(self, member: PodRecord, row: int, victims: Iterable[PodRecord]) -> bool:
-        """Let a member be on a row with victims gone, if it fits there then."""
-        play = self._play
-        fresh = self._with_dependents([victim for victim in victims if victim.uid in play.cluster.placed])
-        if fresh is None:
-            return False
-        partners = self._manner.partners
+    def _try(self, member: PodRecord, row: int, victims: Iterable[PodRecord]) -> bool:
+        """Put a member on a row with victims gone, if it fits there then."""
+        transaction = self._transaction
+        fresh = [victim for victim in victims if victim.uid in transaction.cluster.placed]
+        if fresh and self._search.units.has_dependents:
+            closed = self._search.with_dependents([*self.victims, *fresh])
+            if closed is None:
+                return False
+            fresh = closed
+        partners = self._mode.partners
         left = {victim.row for victim in fresh}
-        mark = play.mark()
-        play.take(fresh)
-        if (partners is not None and partners.leave_alone(member, row)) or not play.put(member, row):
-            play.roll_back(mark)
+        savepoint = transaction.savepoint()
+        transaction.remove(fresh)
+        if (partners is not None and partners.leave_alone(member, row)) or not transaction.try_member(member, row):
+            transaction.roll_back(savepoint)
             return False
-        if self._taking.units.go_along or left != {row} or row in self._left:
+        if self._search.units.go_along or left != {row} or row in self._left:
             self.in_doubt |= left
         self._left |= left
-        self.steps.append((member, row))
+        self.placements.append((member, row))
         self.victims += fresh
-        for openings in self._openings.values():
-            openings.changed(sorted({row, *left}))
+        for options in self._options.values():
+            options.update(sorted({row, *left}))
         return True
 
-    def _with_dependents(self, fresh: list[PodRecord]) -> list[PodRecord] | None:
-        """Victims with all who then go along that are there yet; None where one of these may not be a victim."""
-        units = self._taking.units
-        if not (fresh and units.has_dependents):
-            return fresh
-        closed = units.closed([*self.victims, *fresh])
-        if closed is None or any(pod.uid in self._taking.spared for pod in closed):
-            return None
-        return [pod for pod in closed if pod.uid in self._play.cluster.placed]
-
-    def _of(self, member: PodRecord) -> Openings:
-        key = member.pod_class, member.priority
-        if key not in self._openings:
-            ground = self._grounds.of(member) if not self.steps else self._grounds.anew(member)
-            self._openings[key] = self._on(ground)
-        return self._openings[key]
-
-    def _anew(self, member: PodRecord) -> Openings:
-        found = self._openings[member.pod_class, member.priority] = self._on(self._grounds.anew(member))
-        return found
-
-    def _on(self, ground: Ground) -> Openings:
-        manner = self._manner
-        most = self._gang.needed - len(self.steps)
-        self.makes_room |= most > 1 and ground.makes_room(manner.allowed)
-        return Openings(ground, manner.allowed, manner.floors, makes_room=manner.makes_room, most=most)
+    def _options_of(self, table: OptionTable) -> MemberOptions:
+        mode = self._mode
+        most = self._search.gang.needed - len(self.placements)
+        self.makes_room |= most > 1 and table.makes_room(mode.allowed)
+        return MemberOptions(table, mode.allowed, mode.floors, makes_room=mode.makes_room, most=most)
 
     def _place_widely(self, member: PodRecord) -> bool:
-        """The same where victims may be on any nodes."""
-        play, taking = self._play, self._taking
-        asker = asker_for(member, self._gang.priority)
-        state, left = play.asked(asker)
-        rows = np.flatnonzero(self._manner.allowed) if left is None else left[self._manner.allowed[left]]
-        rest = self._most_steps - play.steps
+        """Place a member with victims on any nodes."""
+        transaction, search = self._transaction, self._search
+        asker = search.asker(member)
+        state, left = transaction.pre_filtered(asker)
+        allowed = self._mode.allowed
+        rows = np.flatnonzero(allowed) if left is None else left[allowed[left]]
+        rest = search.most_steps - transaction.steps
         if not len(rows) or rest < 1:
             return False
-        trials = WideTrials(play.cluster, taking.trials, taking.settings(rest))
-        wanted = Wanted(taking.may_disrupt, taking.cost, taking.costing.requires_budgets)
-        table, search = trials.on(play.handle, state, asker, rows, wanted)
-        play.steps += search.steps
+        # Whole groups are handled by the units.
+        settings = dataclasses.replace(search.wide, across=True, whole_groups=False, most_steps=rest)
+        trials = WideTrials(transaction.cluster, search.trials, settings)
+        preemptor = Preemptor(transaction.handle, state, asker)
+        table, effort = trials.on(preemptor, rows, search.may_disrupt, search.costs, detailed=False)
+        transaction.steps += effort.steps
         found = table.candidates
-        order = np.lexsort((play.cluster.nodes.name_hash[table.rows[found]], *table.criteria[::-1, found]))
+        order = np.lexsort((transaction.cluster.nodes.name_hash[table.rows[found]], *table.criteria[::-1, found]))
         for position in found[order[:_MOST_MISSES]].tolist():
-            victims = [play.cluster.pods.record(slot) for slot in table.victims(position)]
-            if all(map(taking.units.may_go, victims)):
-                whole = [pod for pod in union(taking.units.of(victims)) if pod.uid in play.cluster.placed]
-                if self._go(member, int(table.rows[position]), whole):
+            victims = [transaction.cluster.pods.record(slot) for slot in table.victims(position)]
+            if all(map(search.units.may_go, victims)):
+                whole = [pod for pod in union(search.units.of(victims)) if pod.uid in transaction.cluster.placed]
+                if self._try(member, int(table.rows[position]), whole):
                     return True
         return False

@@ -1,86 +1,87 @@
-"""Who may be a victim for a gang, in units, a pod or the pods of a group that go together, and who goes along.
+"""Units of victims for a gang with their dependents, and the solutions found, without victims that are not needed.
 
-Who goes along is the same as where one pod preempts (`podium.decide.preempting.wide.dependents`).
+Dependence is the same as for a single preemptor (`podium.decide.preempting.wide.dependents`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.arrays import Bools, Int64s, Lists
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.cluster.ranking import Ranking
-from podium.decide.preempting.trials import VictimFilter
-from podium.decide.preempting.whole_groups import WholeGroups
+from podium.cluster.ranking import PreemptionRanking
+from podium.decide.preempting.criteria import AFFINITY, AFFINITY_KEPT, CostColumn, SetCosts
+from podium.decide.preempting.eligibility import WholeGroups
+from podium.decide.preempting.gang.gang import GangDomain
+from podium.decide.preempting.gang.gang_transaction import AffinityPartners, GangTransaction, MemberRow, placements_hold
+from podium.decide.preempting.reprieve import irreducible
+from podium.decide.preempting.victims import NOT_IN_POOL, VictimFilter, beyond_budgets, both_allow, victim_pool
 from podium.decide.preempting.wide.dependents import Dependents
-from podium.decide.preempting.wide.potential import NOBODY, takeable
 
 Unit = tuple[PodRecord, ...]
-"""Pods that are victims together, the most important first."""
+"""Pods that are victims together, the most important first: one pod, or a whole group."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Whole:
-    """A group that goes as a whole: its pods, and whether they may be victims."""
+class WholeGroup:
+    """A group that is evicted as a whole: its pods, and whether they may be victims."""
 
     pods: Unit
     may_go: bool
 
 
-class Units:
-    """The units that a gang may take, in the cluster as it was when they were asked for."""
+class VictimUnits:
+    """The units that a gang may disrupt, in the cluster as of creation."""
 
     def __init__(
         self,
         cluster: Cluster,
-        ranking: Ranking,
+        ranking: PreemptionRanking,
         asker: PodRecord,
         may_disrupt: VictimFilter | None,
         *,
         with_dependents: bool = False,
     ) -> None:
-        """``asker`` stands for the gang: it has its priority. ``with_dependents``: who depends on victims is one."""
+        """``asker`` stands for the gang: it has its priority. ``with_dependents``: pods that depend on victims go."""
         self._cluster = cluster
-        self._take = take = takeable(cluster, ranking, asker, may_disrupt)
+        self._pool = pool = victim_pool(cluster, ranking, asker, may_disrupt)
         wholes = WholeGroups(cluster)
-        self._wholes = self._found(wholes, asker.priority)
-        self._whole_of = {pod.uid: whole for whole in self._wholes.values() for pod in whole.pods}
-        has_wholes = any(len(whole.pods) > 1 or not whole.may_go for whole in self._wholes.values())
-        dependents = Dependents(cluster, take, by_affinity=with_dependents, wholes=wholes, priority=asker.priority)
-        depended_on = np.flatnonzero(dependents.by_affinity(np.arange(len(take)))).tolist()
-        # Whether pods may go along with those of other units, and whether any pods go together at all.
+        self._wholes = self._whole_groups(wholes, asker.priority)
+        self._whole_of = {pod.uid: whole for whole in self._wholes for pod in whole.pods}
+        has_wholes = any(len(whole.pods) > 1 or not whole.may_go for whole in self._wholes)
+        dependents = Dependents(cluster, pool, by_affinity=with_dependents, wholes=wholes, priority=asker.priority)
+        depended_on = np.flatnonzero(dependents.are_of(np.arange(len(pool)), by_affinity=True)).tolist()
+        # Whether pods may depend on those of other units, and whether any pods are evicted together at all.
         self.has_dependents = bool(depended_on)
         self.go_along = has_wholes or self.has_dependents
-        self._dependents = dependents.held()
-        self._pods = [cluster.pods.record(slot) for slot in take.slots.tolist()] if self.has_dependents else []
+        self._dependents = dependents.frozen()
+        self._pods = [cluster.pods.record(slot) for slot in pool.slots.tolist()] if self.has_dependents else []
         self._place_of = {pod.uid: place for place, pod in enumerate(self._pods)}
         self._depended_on = frozenset(depended_on)
-        # Who may not be a victim, for one who depends on it may not.
+        # Pods that may not be victims, since a pod that depends on them may not.
         self._needed = {self._pods[place].uid for place in depended_on if dependents.of([place]) is None}
 
     def __len__(self) -> int:
-        """So many units, or more."""
-        return len(self._take)
+        """Return the number of units, or more."""
+        return len(self._pool)
 
     def all(self) -> list[Unit]:
-        """All units, by their most important pods."""
-        pods = list(map(self._cluster.pods.record, self._take.slots.tolist()))
-        return self.of(pods)
+        """Return all units, ordered by their most important pods."""
+        return self.of(map(self._cluster.pods.record, self._pool.slots.tolist()))
 
     def few(self, most: int) -> list[Unit] | None:
-        """All units, None where there are more than ``most``."""
-        along = sum(len(whole.pods) for whole in self._wholes.values())
-        if len(self) - along > most:
+        """Return all units; None if there are more than ``most``."""
+        if len(self) - sum(len(whole.pods) for whole in self._wholes) > most:
             return None
         units = self.all()
         return units if len(units) <= most else None
 
     def of(self, pods: Iterable[PodRecord]) -> list[Unit]:
-        """The units of some pods that may be victims, in that order; a group once."""
+        """Return the units of some pods that may be victims, in that order; a group once."""
         units: list[Unit] = []
         seen: set[str] = set()
         for pod in pods:
@@ -94,12 +95,23 @@ class Units:
         return units
 
     def may_go(self, pod: PodRecord) -> bool:
-        """Whether a pod that may be a victim by itself may be one with those who go along."""
+        """Return whether a pod that may be a victim alone may be one with its group and dependents."""
         whole = self._whole_of.get(pod.uid)
         return pod.uid not in self._needed and (whole is None or whole.may_go)
 
+    def filter(self, further: VictimFilter | None) -> VictimFilter | None:
+        """Extend a filter: pods are no victims if their group or dependents may not go."""
+        if not self.go_along:
+            return further
+
+        def allowed(_pod: PodRecord, slots: Int64s) -> Bools:
+            records = map(self._cluster.pods.record, slots.tolist())
+            return np.fromiter(map(self.may_go, records), dtype=np.bool_, count=len(slots))
+
+        return both_allow(further, allowed)
+
     def closed(self, pods: Iterable[PodRecord]) -> list[PodRecord] | None:
-        """Units that may go, with all who depend on them; None where one of these may not be a victim."""
+        """Return units that may go, with their dependents; None if one of these may not be a victim."""
         pods = list(pods)
         places = sorted(self._place_of[pod.uid] for pod in pods) if self.has_dependents else []
         if self._depended_on.isdisjoint(places):
@@ -107,65 +119,227 @@ class Units:
         found = self._dependents.of(places)
         return None if found is None else [self._pods[place] for place in sorted(found)]
 
-    def whom(self, victims: Iterable[PodRecord]) -> dict[str, str]:
-        """By uid, as they require to be near it: with which other victim (its key) some go."""
+    def dependences(self, victims: Iterable[PodRecord]) -> dict[str, str]:
+        """Return, by uid, the other victim (its key) that a victim requires nearby."""
         found: dict[str, str] = {}
         places = {self._place_of[pod.uid] for pod in victims} if self.has_dependents else set()
         for place in sorted(places & self._dependents.depend()) if places else ():
-            along = self._dependents.of(sorted(places - {place}))
-            reason = None if along is None else along.get(place)
+            closed = self._dependents.of(sorted(places - {place}))
+            reason = None if closed is None else closed.get(place)
             if reason is not None and reason.keys:
                 found[self._pods[place].uid] = self._pods[reason.of].key
         return found
 
     def is_closed(self, pods: list[PodRecord]) -> bool:
-        """Whether nobody else goes along with some units."""
+        """Return whether no other pod depends on some units."""
         if not self.has_dependents:
             return True
         found = self.closed(pods)
         return found is not None and len(found) == len(pods)
 
     def gone(self, units: Iterable[Unit]) -> list[PodRecord]:
-        """All who go where these units do, the most important first. These and who goes along may all go."""
-        pods = self.ordered(pod for unit in units for pod in unit)
-        found = self.closed(pods)
+        """Return the pods of units that may go, with their dependents, the most important first."""
+        found = self.closed(self.ordered(pod for unit in units for pod in unit))
         if found is None:
             raise AssertionError("a pod goes that may not be a victim")
         return found
 
     def ordered(self, pods: Iterable[PodRecord]) -> list[PodRecord]:
-        """Pods that may be victims, the most important first, each once."""
-        index_of = self._take.index_of
+        """Return pods that may be victims, the most important first, each once."""
+        index_of = self._pool.index_of
         by_place = {int(index_of[pod.slot]): pod for pod in pods}
         return [by_place[place] for place in sorted(by_place)]
 
-    def _found(self, groups: WholeGroups, priority: int) -> dict[str, Whole]:
-        found = {}
+    def _whole_groups(self, groups: WholeGroups, priority: int) -> list[WholeGroup]:
+        found = []
         for key in groups.keys:
             slots = groups.slots_of(key)
-            places = np.sort(self._take.index_of[slots])
-            may_go = groups.is_below(key, priority) and not bool((places == NOBODY).any())
+            places = np.sort(self._pool.index_of[slots])
+            may_go = groups.is_below(key, priority) and not bool((places == NOT_IN_POOL).any())
             if may_go:
-                slots = self._take.slots[places]
-            found[key] = Whole(tuple(map(self._cluster.pods.record, slots.tolist())), may_go)
+                slots = self._pool.slots[places]
+            found.append(WholeGroup(tuple(map(self._cluster.pods.record, slots.tolist())), may_go))
         return found
 
 
 def union(units: Iterable[Unit]) -> list[PodRecord]:
-    """The pods of some units."""
+    """Return the pods of some units."""
     return [pod for unit in units for pod in unit]
 
 
-def filter_of(units: Units, cluster: Cluster, further: VictimFilter | None) -> VictimFilter | None:
-    """Lets be victims whom ``further`` does (None: everybody), and all who go along with whom may go."""
-    if not units.go_along:
-        return further
+Rank = tuple[bool, tuple[int, ...], int]
+"""The order of solutions: whether victims leave a member alone, their cost, and their number."""
 
-    def allowed(pod: PodRecord, slots: Int64s) -> Bools:
-        found = np.ones(len(slots), dtype=np.bool_) if further is None else further(pod, slots)
-        records = map(cluster.pods.record, slots.tolist())
-        alone = np.fromiter(map(units.may_go, records), dtype=np.bool_, count=len(slots))
-        both: Bools = found & alone
-        return both
 
-    return allowed
+@dataclass(frozen=True, slots=True, eq=False)
+class GangSolution:
+    """Rows for members, and victims; ``violating`` are the victims (uids) beyond what budgets allow.
+
+    ``is_alone``: none of the pods that a member requires nearby is left.
+    """
+
+    victims: list[PodRecord]
+    placements: list[MemberRow]
+    domain: GangDomain
+    cost: tuple[int, ...] = ()
+    is_alone: bool = False
+    violating: frozenset[str] = frozenset()
+
+    @property
+    def rank(self) -> Rank:
+        """The order of solutions; smaller is better."""
+        return self.is_alone, self.cost, len(self.victims)
+
+
+class GangSolutions:
+    """All solutions found, except those with victims beyond budgets that are required.
+
+    Costs are computed when all changes are rolled back. ``proven`` is the best of all that exist, if all were tried.
+    """
+
+    def __init__(
+        self, transaction: GangTransaction, units: VictimUnits, costs: SetCosts, partners: AffinityPartners
+    ) -> None:
+        self.proven: GangSolution | None = None
+        self._transaction = transaction
+        self._units = units
+        self._costs = costs
+        self._partners = partners
+        self._all: list[GangSolution] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    @property
+    def best(self) -> GangSolution:
+        """The best one; the first of equals."""
+        return self.proven or min(self._all, key=lambda solution: solution.rank)
+
+    @property
+    def best_rank(self) -> Rank | None:
+        """The rank of the best one; None if there is none."""
+        return self.best.rank if self._all else None
+
+    @property
+    def are_without_victims(self) -> bool:
+        """Whether one needs no victims."""
+        return bool(self._all) and not self.best.victims
+
+    @property
+    def criteria(self) -> tuple[CostColumn, ...]:
+        """The columns of a stated cost, with that of affinity if partners count; () for kube-scheduler's."""
+        stated = self._costs.stated
+        if stated is None:
+            return ()
+        return (AFFINITY, *stated.criteria) if self._partners else stated.criteria
+
+    def cost_of(self, solution: GangSolution) -> tuple[int, ...]:
+        """Return the reported cost: first whether partners stay, if they count."""
+        return (int(solution.is_alone), *solution.cost) if self._partners and solution.cost else solution.cost
+
+    @property
+    def deciding(self) -> str:
+        """The last criterion that separated the best solution from some others; "" for none."""
+        best, deciding = self.cost_of(self.best), ""
+        words = self._costs.cost.words
+        left = [cost for solution in self._all if solution is not self.best and (cost := self.cost_of(solution))]
+        for index, word in enumerate(((AFFINITY_KEPT, *words) if self._partners else words) if best else ()):
+            kept = [cost for cost in left if cost[index] == best[index]]
+            if len(kept) < len(left):
+                left, deciding = kept, word
+        return deciding
+
+    def of_each_domain(self) -> list[GangSolution]:
+        """Return the best solution of each domain that differs from the best of all, in order."""
+        best, found = self.best, dict[str, GangSolution]()
+        for solution in sorted(self._all, key=lambda each: (each.is_alone, each.cost, each.domain.name)):
+            if solution is not best and solution.victims != best.victims:
+                found.setdefault(solution.domain.name, solution)
+        return list(found.values())
+
+    def add(
+        self, units: Sequence[Unit], placements: list[MemberRow], domain: GangDomain, in_doubt: set[int] | None
+    ) -> GangSolution:
+        """Add a solution, without victims that are not needed; ``in_doubt`` None if all are known to be needed."""
+        if in_doubt is not None and units:
+            units = _irreducible_units(
+                self._transaction, self._units, self._reprieve_order(units), placements, in_doubt
+            )
+        solution = self._costed(units, placements, domain)
+        if not (self._costs.requires_budgets and solution.violating):
+            self._all.append(solution)
+        return solution
+
+    def _costed(self, units: Sequence[Unit], placements: list[MemberRow], domain: GangDomain) -> GangSolution:
+        victims = self._units.gone(units)
+        if not victims:
+            return GangSolution([], placements, domain)
+        costs, _ = self._costs.of_pods([victims])
+        is_alone = bool(self._partners) and self._come_alone(victims, placements)
+        return GangSolution(
+            victims, placements, domain, tuple(costs[:, 0].tolist()), is_alone, self._violating(victims)
+        )
+
+    def _come_alone(self, victims: Sequence[PodRecord], placements: Sequence[MemberRow]) -> bool:
+        """Return whether a member finds none of the pods that it requires nearby, once victims are gone."""
+        transaction, found = self._transaction, False
+        transaction.roll_back(transaction.base)
+        transaction.remove(victims)
+        for member, row in placements:
+            found = self._partners.leave_alone(member, row)
+            if found or not transaction.try_member(member, row):
+                break
+        transaction.roll_back(transaction.base)
+        return found
+
+    def _reprieve_order(self, units: Sequence[Unit]) -> list[Unit]:
+        """Return units in the order of reprieve, the most important first.
+
+        Affinity partners of members come before all others, and then units that violate budgets.
+        """
+        victims = self._units.gone(units)
+        over = self._violating(victims)
+        near = {pod.uid for pod in victims if self._partners.include(pod)}
+        return sorted(
+            self._units.of(victims),
+            key=lambda unit: (not any(pod.uid in near for pod in unit), not any(pod.uid in over for pod in unit)),
+        )
+
+    def _violating(self, victims: Sequence[PodRecord]) -> frozenset[str]:
+        slots = np.array([pod.slot for pod in victims], dtype=np.int64)
+        found = beyond_budgets(self._transaction.cluster, Lists(np.array([0, len(slots)], dtype=np.int64), slots))
+        return frozenset(victim.uid for victim, is_over in zip(victims, found.tolist(), strict=True) if is_over)
+
+
+def _irreducible_units(
+    transaction: GangTransaction,
+    units: VictimUnits,
+    some: Sequence[Unit],
+    placements: Sequence[MemberRow],
+    in_doubt: Collection[int],
+) -> list[Unit]:
+    """Return the units that members cannot do without where they are, tried in their order; changes are rolled back.
+
+    A unit is spared with the dependents of no other unit. If filters answer for each row alone, and no pod depends on
+    others, victims on rows that are not ``in_doubt`` are needed.
+
+    Source: pkg/scheduler/framework/preemption/podgrouppreemption.go (selectVictimsOnDomain: reprieveVictim).
+    """
+    transaction.roll_back(transaction.base)
+    is_row_by_row = not units.has_dependents and transaction.are_row_local(member for member, _ in placements)
+
+    def fits_without(others: list[Unit], unit: Unit) -> bool:
+        rows = {pod.row for pod in unit}
+        if not is_row_by_row:
+            gone, concerned = [tuple(units.gone(others))], placements
+        elif rows.isdisjoint(in_doubt):
+            return False
+        else:
+            # Nothing changes on other rows.
+            gone = [other for other in others if any(pod.row in rows for pod in other)]
+            concerned = [placement for placement in placements if placement[1] in rows]
+        holds = placements_hold(transaction, gone, concerned)
+        transaction.roll_back(transaction.base)
+        return holds
+
+    return irreducible(some, fits_without, repeats=not is_row_by_row)

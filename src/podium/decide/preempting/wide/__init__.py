@@ -1,1 +1,1 @@
-"""Victims on several nodes: who stands in a pod's way elsewhere, who depends on whom, which sets of them suffice."""
+"""Preemption with victims on several nodes: blocking pods elsewhere, dependents, and sets of victims that suffice."""

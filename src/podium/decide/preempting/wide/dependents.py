@@ -1,10 +1,9 @@
-"""Who goes along with victims: pods whose required affinity they alone satisfy, and the rest of their groups.
+"""Pods that become victims with others: those whose required affinity only victims satisfy, and whole groups.
 
-A pod depends on those that all of its required terms select. As long as one of these is in its domain of each term's
-topology key it stays; where the last one leaves, it is a victim as well, and then whoever depends on it. A pod that its
-own terms select depends on nobody: it may be the first of its group. So does one whose affinity did not hold before.
-
-Pods of a group that goes as a whole (`podium.decide.preempting.whole_groups`) go with one another.
+A pod depends on the pods that all of its required terms select. While one of these is in its domain of each term's
+topology key it stays; when the last one leaves, it is a victim as well, and then the pods that depend on it. A pod that
+its own terms select depends on no other: it may be the first of its group. Nor does a pod whose affinity did not hold
+before. Pods of a group that is evicted as a whole (`WholeGroups`) become victims together.
 
 Source: kube-scheduler-deep-dive.md ("if victim pod `server` has a required pod-affinity with a colocated victim pod
 `database`, then default preemption should also remove `server` if it decides to remove `database`, but not vice
@@ -18,39 +17,39 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.arrays import Bools, Int64s, offsets
 from podium.cluster.cluster import Cluster
-from podium.cluster.marks import AFFINITY
-from podium.cluster.matchers import Selected
-from podium.decide.preempting.whole_groups import WholeGroups
-from podium.decide.preempting.wide.potential import NOBODY, Takeable
-from podium.decide.preempting.wide.sets import MemberSets
+from podium.cluster.matchers import SelectedByTerms
+from podium.cluster.selector_index import AFFINITY
+from podium.decide.preempting.eligibility import WholeGroups
+from podium.decide.preempting.victims import NOT_IN_POOL, VictimPool
+from podium.decide.preempting.wide.victim_domains import MemberSets
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Group:
+class _DependentClasses:
     """Classes of pods (ids) that require the same terms, over these topology keys."""
 
-    selected: Selected
+    selected: SelectedByTerms
     keys: tuple[str, ...]
     classes: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
-    """Why a pod is a victim too: the one that left, and the topology keys; none for one of its group."""
+class DependenceReason:
+    """Why a pod is a victim too: the pod that left, and the topology keys; none for a pod of its group."""
 
     of: int
     keys: tuple[str, ...] = ()
 
 
 class Dependents:
-    """Who goes along with whom, in the cluster as it is: by affinity, where that is asked for, and with ``wholes``."""
+    """The pods that become victims with others: by affinity, if that is wanted, and with whole groups."""
 
     def __init__(
         self,
         cluster: Cluster,
-        take: Takeable,
+        pool: VictimPool,
         *,
         by_affinity: bool = True,
         wholes: WholeGroups | None = None,
@@ -58,24 +57,23 @@ class Dependents:
     ) -> None:
         """``priority`` is the preemptor's: groups that state one as high stay."""
         self._cluster = cluster
-        self._take = take
+        self._pool = pool
         self._wholes = wholes or None
         self._priority = priority
-        self._groups = _groups(cluster) if by_affinity else []
-        # By the id of a class, the groups of those that depend on its pods.
-        self._of_class: dict[int, list[_Group]] = {}
-        for group in self._groups:
+        # By the id of a class, the classes that depend on its pods.
+        self._of_class: dict[int, list[_DependentClasses]] = {}
+        for group in _dependent_classes(cluster) if by_affinity else ():
             for class_id in cluster.matcher(group.selected).classes:
                 self._of_class.setdefault(class_id, []).append(group)
-        self._held: dict[Selected, tuple[Int64s, Int64s]] = {}
-        # As they were before anybody went: a search may ask when some have.
-        self._class_ids: Int64s = cluster.pods.pod_class[take.slots].astype(np.int64)
-        self._counts: dict[tuple[Selected, str], Int64s] = {}
+        self._held: dict[SelectedByTerms, tuple[Int64s, Int64s]] = {}
+        # As of now: a search may ask after some pods have left.
+        self._class_ids: Int64s = cluster.pods.pod_class[pool.slots].astype(np.int64)
+        self._counts: dict[tuple[SelectedByTerms, str], Int64s] = {}
         self._mates: dict[str, list[int]] = {}
 
-    def held(self) -> Dependents:
-        """The same; it goes on to answer about the cluster as it is now, whoever comes and goes."""
-        for group in dict.fromkeys(group for groups in self._of_class.values() for group in groups):
+    def frozen(self) -> Dependents:
+        """Return this object, which from now on answers about the present cluster even after pods come and go."""
+        for group in self._groups():
             self._holding(group)
             for key in group.keys:
                 self._count(group, key)
@@ -84,60 +82,55 @@ class Dependents:
         return self
 
     def __bool__(self) -> bool:
-        """Whether any pod may go along with another."""
+        """Return whether any pod may become a victim with another."""
         return bool(self._of_class) or self._wholes is not None
 
-    def are_of(self, members: Int64s) -> Bools:
-        """``[members]``: with which of the takeable pods others may go along."""
-        classes = self._class_ids[members]
-        return np.isin(classes, [*self._of_class, *(self._wholes.classes if self._wholes is not None else ())])
-
-    def by_affinity(self, members: Int64s) -> Bools:
-        """``[members]``: on which of the takeable pods others may depend."""
-        return np.isin(self._class_ids[members], list(self._of_class))
+    def are_of(self, members: Int64s, *, by_affinity: bool = False) -> Bools:
+        """Return ``[members]``: the pods of the pool with which others may become victims; only those by affinity."""
+        wholes = () if self._wholes is None or by_affinity else self._wholes.classes
+        return np.isin(self._class_ids[members], [*self._of_class, *wholes])
 
     def depend(self) -> frozenset[int]:
-        """The takeable pods that depend on others by affinity."""
-        groups = dict.fromkeys(group for groups in self._of_class.values() for group in groups)
-        return frozenset(member for group in groups for member in self._holding(group)[0].tolist() if member != NOBODY)
+        """Return the pods of the pool that depend on others by affinity."""
+        return frozenset(
+            member for group in self._groups() for member in self._holding(group)[0].tolist() if member != NOT_IN_POOL
+        )
 
     def closed(self, sets: MemberSets) -> MemberSets:
-        """The same sets with all that depend on them."""
-        concerned = np.zeros(len(sets), dtype=np.bool_)
-        concerned[sets.owners[self.are_of(sets.members)]] = True
+        """Return the sets with all pods that depend on them."""
+        concerned = sets.allowed & (sets.sums(self.are_of(sets.entries)) > 0)
         if not concerned.any():
             return sets
-        lists, allowed = [], sets.allowed.copy()
-        for position in range(len(sets)):
-            members = sets.members[sets.starts[position] : sets.starts[position + 1]]
-            if concerned[position] and allowed[position]:
-                found = self.of(members.tolist())
-                allowed[position] = found is not None
-                members = members if found is None else np.array(sorted(found), dtype=np.int64)
-            lists.append(members)
-        starts = np.concatenate([[0], np.cumsum([len(members) for members in lists])])
-        return MemberSets(starts, np.concatenate(lists), allowed)
+        lists, allowed = np.split(sets.entries, sets.starts[1:-1]), sets.allowed.copy()
+        for position in np.flatnonzero(concerned).tolist():
+            found = self.of(lists[position].tolist())
+            allowed[position] = found is not None
+            if found is not None:
+                lists[position] = np.array(sorted(found), dtype=np.int64)
+        return MemberSets(offsets(list(map(len, lists))), np.concatenate(lists), allowed)
 
-    def of(self, members: list[int]) -> dict[int, Reason | None] | None:
-        """Some takeable pods with all that go along, and why; None where one of these may not be a victim."""
-        gone: dict[int, Reason | None] = dict.fromkeys(members)
-        left: dict[tuple[Selected, str, int], int] = {}
+    def of(self, members: list[int]) -> dict[int, DependenceReason | None] | None:
+        """Return pods of the pool with their dependents, and why; None if one of these may not be a victim."""
+        gone: dict[int, DependenceReason | None] = dict.fromkeys(members)
+        left: dict[tuple[SelectedByTerms, str, int], int] = {}
         waiting = list(gone)
         while waiting:
-            for index, reason in self._along(waiting.pop(0), left):
-                if index == NOBODY:
+            for index, reason in self._dependents_of(waiting.pop(0), left):
+                if index == NOT_IN_POOL:
                     return None
                 if index not in gone:
                     gone[index] = reason
                     waiting.append(index)
         return gone
 
-    def _along(self, member: int, left: dict[tuple[Selected, str, int], int]) -> Iterator[tuple[int, Reason]]:
-        """Who goes because a pod does, and why; ``left`` counts, by who wants them and where, pods that went before."""
-        class_id, row = int(self._class_ids[member]), int(self._take.rows[member])
+    def _dependents_of(
+        self, member: int, left: dict[tuple[SelectedByTerms, str, int], int]
+    ) -> Iterator[tuple[int, DependenceReason]]:
+        """Yield the pods that leave with a pod, and why; ``left`` counts the pods that left before, by domain."""
+        class_id, row = int(self._class_ids[member]), int(self._pool.rows[member])
         key = "" if self._wholes is None else self._wholes.key_of_class(class_id)
         for mate in self._mates_in(key) if key else ():
-            yield mate, Reason(member)
+            yield mate, DependenceReason(member)
         for group in self._of_class.get(class_id, ()):
             for key in group.keys:
                 code = int(self._cluster.nodes.labels(key).codes[row])
@@ -145,62 +138,64 @@ class Dependents:
                 left[place] = left.get(place, 0) + 1
                 if not code or self._count(group, key)[code] != left[place]:
                     continue
-                for dependent in self._around(group, key, code).tolist():
-                    yield dependent, Reason(member, (key,))
+                members, rows = self._holding(group)
+                for dependent in members[self._cluster.nodes.labels(key).codes[rows] == code].tolist():
+                    yield dependent, DependenceReason(member, (key,))
+
+    def _groups(self) -> list[_DependentClasses]:
+        return list(dict.fromkeys(group for groups in self._of_class.values() for group in groups))
 
     def _mates_in(self, key: str) -> list[int]:
-        """The takeable pods of a group that goes as a whole, `NOBODY` among them where not all may go."""
+        """Return the pods of a whole group, with `NOT_IN_POOL` among them if not all of them may be victims."""
         found = self._mates.get(key)
         if found is None and self._wholes is not None:
             is_below = self._wholes.is_below(key, self._priority)
-            found = np.sort(self._take.index_of[self._wholes.slots_of(key)]).tolist() if is_below else [NOBODY]
+            found = np.sort(self._pool.index_of[self._wholes.slots_of(key)]).tolist() if is_below else [NOT_IN_POOL]
             self._mates[key] = found
         return found or []
 
-    def _count(self, group: _Group, key: str) -> Int64s:
-        """``[codes]``: how many pods there are in each domain on whom the group's may depend."""
+    def _count(self, group: _DependentClasses, key: str) -> Int64s:
+        """Return ``[codes]``: the number of pods in each domain on which the classes may depend."""
         found = self._counts.get((group.selected, key))
         if found is None:
             found = self._counts[group.selected, key] = self._cluster.domain_counts(group.selected, key).copy()
         return found
 
-    def _around(self, group: _Group, key: str, code: int) -> Int64s:
-        """The takeable pods of the group in a domain, `NOBODY` for each that may not be a victim."""
-        members, rows = self._holding(group)
-        around: Int64s = members[self._cluster.nodes.labels(key).codes[rows] == code]
-        return around
-
-    def _holding(self, group: _Group) -> tuple[Int64s, Int64s]:
-        """The group's pods whose affinity holds, but for those that terminate, as takeable ones, and their rows."""
+    def _holding(self, group: _DependentClasses) -> tuple[Int64s, Int64s]:
+        """Return the running pods of the classes whose affinity holds (`NOT_IN_POOL` outside it), and their rows."""
         found = self._held.get(group.selected)
         if found is None:
             table, nodes = self._cluster.pods, self._cluster.nodes
             slots = np.sort(table.slots_of(group.classes))
             rows = table.row[slots]
-            holds = (rows != NOBODY) & ~table.terminating[slots]
+            holds = (rows != NOT_IN_POOL) & ~table.terminating[slots]
             for key in group.keys:
                 codes = nodes.labels(key).codes[rows]
                 holds &= (codes != 0) & (self._count(group, key)[codes] > 0)
-            found = self._held[group.selected] = self._take.index_of[slots[holds]], rows[holds].astype(np.int64)
+            found = self._held[group.selected] = self._pool.index_of[slots[holds]], rows[holds].astype(np.int64)
         return found
 
 
 def have_dependents(cluster: Cluster) -> bool:
-    """Whether any pod on a node may depend on another."""
+    """Return whether any pod on a node may depend on another."""
     placed = cluster.pods.of_class
-    return any(not placed.keys().isdisjoint(cluster.matcher(group.selected).classes) for group in _groups(cluster))
+    return any(
+        not placed.keys().isdisjoint(cluster.matcher(group.selected).classes) for group in _dependent_classes(cluster)
+    )
 
 
-def _groups(cluster: Cluster) -> list[_Group]:
+def _dependent_classes(cluster: Cluster) -> list[_DependentClasses]:
     terms = cluster.carried.all_affinity()
     if not terms:
         return []
-    found: dict[Selected, list[int]] = {}
+    found: dict[SelectedByTerms, list[int]] = {}
     for pod_class in cluster.classes.candidates([[(AFFINITY, term) for term in terms]]):
-        selected = Selected(pod_class.required_affinity)
+        selected = SelectedByTerms(pod_class.required_affinity)
         if pod_class.id in cluster.pods.of_class and not selected.matches(pod_class, cluster.namespaces):
             found.setdefault(selected, []).append(pod_class.id)
     return [
-        _Group(selected, tuple(dict.fromkeys(term.topology_key for term in selected.terms)), tuple(sorted(classes)))
+        _DependentClasses(
+            selected, tuple(dict.fromkeys(term.topology_key for term in selected.terms)), tuple(sorted(classes))
+        )
         for selected, classes in found.items()
     ]

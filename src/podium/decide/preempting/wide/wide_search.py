@@ -1,50 +1,72 @@
-"""The search for the cheapest victims on any nodes.
+"""Trials of preemption with victims that may be on other nodes, or depend on one another: the cheapest victims.
 
-For each row there are those who have to go in any case: all whom an anti-affinity keeps apart from the pod, for one.
-If that is enough, nothing cheaper is. Otherwise all who may be victims go, and are spared one by one. Rows are looked
-at in the order of what they cost at least, and no further than a cheaper set can be. At last, where few enough pods are
-left that may stay or go, all sets of them are tried, so that the answer is the best one.
+Each row has victims that are forced: all pods that an anti-affinity keeps apart from the preemptor, for one. If they
+suffice, no cheaper set exists. Otherwise all potential victims are removed and given back one by one. Rows are tried in
+the order of lower bounds of their costs, as long as a cheaper set may exist. Finally, if few enough pods may stay or
+go, all sets of them are tried, so that the result is optimal.
+
+Source: pod-preemption.md, "Supporting Cross Node Preemption?" and "Supporting Inter-Pod Affinity on lower priority
+Pods?", which leave both out because of their cost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from podium.cluster.arrays import Bools, Int64s
-from podium.decide.preempting.costs.upstream import at_most
-from podium.decide.preempting.trial_table import WITHOUT_VICTIMS, TrialTable
-from podium.decide.preempting.wide.dependents import Dependents
-from podium.decide.preempting.wide.potential import Potential
-from podium.decide.preempting.wide.results import WideResults
-from podium.decide.preempting.wide.sets import Asking, MemberSets
-from podium.decide.preempting.wide.settled import cost_least_alone
-from podium.decide.preempting.wide.sparing import Beginning, Sparing
-from podium.decide.preempting.wide.subsets import MOST_FREE, best_sets
-from podium.decide.preempting.wide.wide_settings import WideSettings
-from podium.framework.reach import Reaches
+from podium.cluster.arrays import Bools, Int64s, Lists, runs
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import NO_ROW, PodRecord
+from podium.decide.preempting.criteria import SetCosts
+from podium.decide.preempting.eligibility import WholeGroups
+from podium.decide.preempting.preemption_plan import SearchEffort
+from podium.decide.preempting.reprieve import Preemptor
+from podium.decide.preempting.trial_table import (
+    BEYOND_BUDGETS,
+    NO_VICTIM_NEEDED,
+    NOT_TRIED,
+    WITHOUT_VICTIMS,
+    TrialTable,
+    at_most,
+    victims_by_row,
+)
+from podium.decide.preempting.trials import Trials
+from podium.decide.preempting.victims import VictimFilter, VictimPool, victim_pool
+from podium.decide.preempting.wide.dependents import Dependents, have_dependents
+from podium.decide.preempting.wide.minimal_victims import ForcedVictims, VictimMinimizer, best_sets, cost_least_alone
+from podium.decide.preempting.wide.victim_domains import MemberSets, SetEvaluator, VictimDomains, may_have_to_leave
+from podium.framework.handle import Reaches
 
 _FEWEST_ROWS = 256
 _FEW_ROWS = 512
-# So many places there may be in all sets of those who may stay or go, of one row, and of the rows looked at together.
+# The most entries in all sets of the free pods of one row, and of the rows examined together.
 _MOST_CELLS = 1 << 21
 _CELLS_TOGETHER = 1 << 17
+# Sets of more free pods on a row are not tried.
+_MOST_FREE = 14
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
-    """How the victims were looked for: of ``most_steps`` so many were made, and so many nodes ``left_out`` for that.
+class WideSettings:
+    """Where victims are looked for.
 
-    ``is_complete``: there is no cheaper choice than the one that was found, by the criteria.
+    ``across``: on other nodes than the pod's too. ``keeps_partners``: pods that the preemptor requires nearby are no
+    victims while there is another choice. ``with_dependents``: pods that depend on victims are victims too.
+    ``whole_groups``: the pods of groups that say so are victims together or not at all. ``most_steps`` limits the
+    search.
     """
 
-    steps: int
-    most_steps: int
-    left_out: int
-    is_complete: bool
+    across: bool = False
+    keeps_partners: bool = False
+    with_dependents: bool = False
+    whole_groups: bool = False
+    most_steps: int = 100_000
+
+    def __bool__(self) -> bool:
+        return self.across or self.keeps_partners or self.with_dependents or self.whole_groups
 
 
 class WideSearch:
@@ -52,29 +74,27 @@ class WideSearch:
 
     def __init__(
         self,
-        asking: Asking,
-        potential: Potential,
+        evaluator: SetEvaluator,
+        domains: VictimDomains,
         dependents: Dependents | None,
         reaches: Reaches,
         rows: Int64s,
         settings: WideSettings,
     ) -> None:
-        self._asking = asking
-        self._potential = potential
+        self._evaluator = evaluator
+        self._domains = domains
         self._dependents = dependents
         self._rows = rows
         self._settings = settings
         self._is_monotone = reaches.is_monotone and dependents is None
-        self._sparing = Sparing(
-            asking, dependents, is_monotone=self._is_monotone, partners_first=settings.keeps_partners
-        )
-        self._results = WideResults(asking, rows)
-        self._bounds = self._at_least()
-        # Or else it may cost less, of two sets, to take the one that has the other in it.
-        self._prunes = asking.grows or self._is_monotone
-        # Where no cheaper set can be.
+        self._minimizer = VictimMinimizer(evaluator, dependents, self._is_monotone, settings.keeps_partners)
+        self._results = WideResults(evaluator, rows)
+        self._bounds = self._lower_bounds()
+        # Otherwise the larger of two sets, one of which contains the other, may cost less.
+        self._prunes = evaluator.grows or self._is_monotone
+        # Where no cheaper set exists.
         self._proven: Bools = np.zeros(len(rows), dtype=np.bool_)
-        # For rows that were looked at: how many may be victims, and how many of these may stay.
+        # The number of potential victims on the rows that were tried, and of those that are not forced.
         self._members: Int64s = np.zeros(len(rows), dtype=np.int64)
         self._free: Int64s = np.zeros(len(rows), dtype=np.int64)
         self._charged = 0
@@ -82,42 +102,38 @@ class WideSearch:
         self._is_complete = False
 
     @property
-    def search(self) -> Search:
-        """How it went."""
-        return Search(self._asking.steps, self._settings.most_steps, self._left_out, self._is_complete)
+    def effort(self) -> SearchEffort:
+        """The effort so far."""
+        return SearchEffort(self._evaluator.steps, self._settings.most_steps, self._left_out, self._is_complete)
 
-    def table(self) -> TrialTable:
-        """What it came to."""
-        return self._results.table()
-
-    def run(self, *, detailed: bool) -> None:
-        """Look for the victims."""
-        looks_at_all = detailed or not self._prunes
-        numbers = self._potential.numbers(self._rows)
+    def run(self, *, detailed: bool) -> TrialTable:
+        """Search for the victims."""
+        tries_all = detailed or not self._prunes
+        numbers = self._domains.numbers(self._rows)
         self._results.refused[numbers == 0] = WITHOUT_VICTIMS
         self._proven |= numbers == 0
-        order = self._within(numbers)
+        order = self._within_steps(numbers)
         best = None
         for block in self._blocks(order):
-            if best is not None and not looks_at_all and not self._may_beat(block, best).any():
+            if best is not None and not tries_all and not self._may_beat(block, best).any():
                 break
-            best = self._try(np.sort(block), best, looks_at_all=looks_at_all)
+            best = self._try(np.sort(block), best, tries_all=tries_all)
         self._improve(order, best, detailed=detailed)
+        return self._results.table()
 
-    def _at_least(self) -> Int64s:
-        """``[bounding, rows]``: what the victims on each row cost at least, for those who have to go in any case."""
-        asking = self._asking
-        nobody = MemberSets(np.zeros(2, dtype=np.int64), np.empty(0, dtype=np.int64), np.ones(1, dtype=np.bool_))
-        found = np.repeat(asking.least(nobody), len(self._rows), axis=1)
-        for starts, members, of_row in self._potential.forced(self._rows):
-            sets = MemberSets(starts, members, np.ones(len(starts) - 1, dtype=np.bool_))
-            np.maximum(found, asking.least(sets)[:, of_row], out=found)
+    def _lower_bounds(self) -> Int64s:
+        """Return ``[bounding, rows]``: lower bounds of the costs on each row, from forced victims."""
+        evaluator = self._evaluator
+        empty = MemberSets.at(np.zeros(2, dtype=np.int64), np.empty(0, dtype=np.int64))
+        found = np.repeat(evaluator.least(empty), len(self._rows), axis=1)
+        for sets, of_row in self._domains.forced(self._rows):
+            np.maximum(found, evaluator.least(sets)[:, of_row], out=found)
         return found
 
-    def _within(self, numbers: Int64s) -> Int64s:
-        """The positions to look at, as many as the steps are enough for: those first that cost the least at least."""
+    def _within_steps(self, numbers: Int64s) -> Int64s:
+        """Return the positions to try, as many as the steps suffice for, those with the lowest bounds first."""
         positions = np.flatnonzero(numbers)
-        name_hash = self._asking.cluster.nodes.name_hash[self._rows[positions]]
+        name_hash = self._evaluator.cluster.nodes.name_hash[self._rows[positions]]
         order = positions[np.lexsort((name_hash, *self._bounds[::-1, positions]))]
         charges = np.cumsum(numbers[order] + 2)
         enough = max(1, int(np.searchsorted(charges, self._settings.most_steps, side="right")))
@@ -127,12 +143,11 @@ class WideSearch:
         return order
 
     def _blocks(self, order: Int64s) -> Iterator[Int64s]:
-        """The positions in blocks of some hundred, so that the first ones limit what others may cost.
+        """Yield the positions in blocks of some hundred, so that the first ones limit the costs of others.
 
-        Later on rows that nothing tells apart are in one.
+        Later blocks contain all rows with the same bounds.
         """
-        bounds = self._bounds[:, order]
-        ends = np.append(np.flatnonzero((bounds[:, 1:] != bounds[:, :-1]).any(axis=0)) + 1, len(order))
+        ends = runs(*self._bounds[:, order], order * 0)[1:]
         first, end = 0, min(_FEWEST_ROWS, len(order))
         while first < len(order):
             yield order[first:end]
@@ -140,82 +155,229 @@ class WideSearch:
             end = int(ends[np.searchsorted(ends, min(first + _FEWEST_ROWS, len(order)))])
 
     def _may_beat(self, positions: Int64s, best: Int64s) -> Bools:
-        """Where something may be found that costs as little as the best, or less."""
+        """Return where victims may exist that cost at most as much as the best."""
         return at_most(self._bounds[:, positions], best[: len(self._bounds)])
 
-    def _try(self, block: Int64s, best: Int64s | None, *, looks_at_all: bool) -> Int64s | None:
-        """Try the rows at some positions, ascending; the cost of the best so far."""
-        pairs = self._potential.pairs(self._rows[block])
-        begun = self._sparing.begin(pairs)
+    def _try(self, block: Int64s, best: Int64s | None, *, tries_all: bool) -> Int64s | None:
+        """Try the rows at some positions, ascending; return the best cost so far."""
+        pairs = self._domains.pairs(self._rows[block])
+        begun = self._minimizer.forced(pairs)
         enough = np.flatnonzero(begun.refused == 0)
         self._results.put(block[enough], begun.needed.only(enough))
         self._proven[block[enough]] = True
         best = self._results.best()
         rest = np.flatnonzero(begun.refused)
-        if best is not None and not looks_at_all:
-            # What has to go there as well costs more than what has to go in any case.
+        if best is not None and not tries_all:
+            # Rows that need more than their forced victims cost more than these.
             rest = rest[self._may_beat(block[rest], best)]
         if len(rest):
-            self._spare(block[rest], begun.only(rest), None if looks_at_all else best)
+            self._minimize(block[rest], begun.only(rest), None if tries_all else best)
         return self._results.best()
 
-    def _spare(self, positions: Int64s, begun: Beginning, limit: Int64s | None) -> None:
-        """Let all go who may, and spare those who need not, where that costs no more than ``limit``."""
+    def _minimize(self, positions: Int64s, begun: ForcedVictims, limit: Int64s | None) -> None:
+        """Find minimal victims that cost no more than ``limit``."""
         pairs = begun.pairs
-        self._members[positions] = np.bincount(pairs.owners, minlength=len(positions))
-        self._free[positions] = np.bincount(pairs.owners[~pairs.forced], minlength=len(positions))
-        spared = self._sparing.go_on(begun, limit)
-        self._results.refused[positions] = spared.refused
-        self._results.put(positions[spared.refused == 0], spared.sets)
-        self._proven[positions[spared.is_settled]] = True
+        self._members[positions], self._free[positions] = pairs.lengths, pairs.sums(~pairs.forced)
+        found = self._minimizer.minimal(begun, limit)
+        self._results.refused[positions] = found.refused
+        self._results.put(positions[found.refused == 0], found.sets)
+        self._proven[positions[found.is_settled]] = True
 
     def _improve(self, order: Int64s, best: Int64s | None, *, detailed: bool) -> None:
-        """Try all sets where a cheaper one may be, if the steps are enough for all of these."""
+        """Try all sets where a cheaper one may exist, if the steps suffice for all of these."""
         left = order[~self._proven[order]]
         if best is not None and self._prunes:
             left = left[self._may_beat(left, best)]
         left = left[~self._settled(left)]
-        if not self._are_enough(left):
+        free = self._free[left]
+        if free.max(initial=0) > _MOST_FREE or (self._members[left] << free).max(initial=0) > _MOST_CELLS:
+            return
+        if int((1 << free).sum()) > self._settings.most_steps - self._charged:
             return
         for block in self._together(left):
-            pairs = self._potential.pairs(self._rows[block])
+            pairs = self._domains.pairs(self._rows[block])
             limit = self._results.best() if self._prunes else None
-            found, sets, costs = best_sets(self._asking, self._dependents, pairs, limit, all_rows=detailed)
+            found, sets, costs = best_sets(self._evaluator, self._dependents, pairs, limit, all_rows=detailed)
             better = self._are_better(block[found], sets, costs)
             self._results.put(block[found[better]], sets.only(better))
         self._is_complete = not self._left_out
 
     def _settled(self, positions: Int64s) -> Bools:
-        """``[positions]``: where nothing better is to be found than the results."""
-        taken = self._results.numbers(positions)
+        """Return ``[positions]``: where the results cannot be improved."""
+        taken = self._results.sizes[positions]
         settled = np.zeros(len(positions), dtype=np.bool_)
         if self._is_monotone:
-            # Nobody who may be a victim could be spared: nothing but all of them is enough.
+            # No potential victim could be spared: only all of them are enough.
             settled |= (taken > 0) & (taken == self._members[positions])
-        if self._asking.grows:
+        if self._evaluator.grows:
             alone = np.flatnonzero(taken == 1)
             for first in range(0, len(alone), _FEW_ROWS):
                 some = alone[first : first + _FEW_ROWS]
-                pairs = self._potential.pairs(self._rows[positions[some]])
-                settled[some] |= cost_least_alone(self._asking, pairs, self._results.costs[:, positions[some]])
+                pairs = self._domains.pairs(self._rows[positions[some]])
+                settled[some] |= cost_least_alone(self._evaluator, pairs, self._results.costs[:, positions[some]])
         return settled
 
     def _together(self, positions: Int64s) -> Iterator[Int64s]:
-        """The positions in blocks of which all sets are looked at together, in the order of their bounds."""
+        """Yield the positions in blocks whose sets are all examined together, in the order of their bounds."""
         cells = np.cumsum(self._members[positions] << self._free[positions]) // _CELLS_TOGETHER
-        starts = np.flatnonzero(np.append(True, cells[1:] != cells[:-1])) if len(positions) else ()
-        for first, end in pairwise([*starts, len(positions)]):
+        for first, end in pairwise(runs(cells).tolist()):
             yield np.sort(positions[first:end])
 
     def _are_better(self, positions: Int64s, sets: MemberSets, costs: Int64s) -> Int64s:
-        """The sets that are better than what was found for rows: they cost something else, or have fewer victims."""
+        """Return the sets that improve the results of rows: their cost differs, or they have fewer victims."""
         results = self._results
         better = (results.refused[positions] != 0) | (costs != results.costs[:, positions]).any(axis=0)
-        return np.flatnonzero(better | (np.diff(sets.starts) < results.numbers(positions)))
+        return np.flatnonzero(better | (sets.lengths < results.sizes[positions]))
 
-    def _are_enough(self, positions: Int64s) -> bool:
-        """Whether the steps that are left are enough to try all sets of those who may stay or go, on all these rows."""
-        free = self._free[positions]
-        if free.max(initial=0) > MOST_FREE or (self._members[positions] << free).max(initial=0) > _MOST_CELLS:
+
+class WideResults:
+    """The results of the trials on some rows; ``sizes`` are the numbers of victims, 0 without a candidate."""
+
+    def __init__(self, evaluator: SetEvaluator, rows: Int64s) -> None:
+        self._evaluator = evaluator
+        self._rows = rows
+        self._victims_on: dict[int, Sequence[int]] = {}
+        self._best: Int64s | None = None
+        self.refused: Int64s = np.full(len(rows), NOT_TRIED, dtype=np.int64)
+        self.sizes, self._violations = np.zeros((2, len(rows)), dtype=np.int64)
+        self.costs: Int64s = np.zeros((len(evaluator.criteria), len(rows)), dtype=np.int64)
+
+    def put(self, positions: Int64s, sets: MemberSets) -> None:
+        """Put in the victims on rows where the pod fits without them."""
+        if not len(positions):
+            return
+        evaluator, rows = self._evaluator, self._rows[positions]
+        self.costs[:, positions] = evaluator.costs(rows, sets)
+        violations = self._violations[positions] = evaluator.violations(sets)
+        refused = np.where(sets.lengths > 0, 0, NO_VICTIM_NEEDED)
+        if evaluator.set_costs.requires_budgets:
+            refused[violations > 0] = BEYOND_BUDGETS
+        self.refused[positions], self.sizes[positions] = refused, np.where(refused == 0, sets.lengths, 0)
+        self._victims_on.update(victims_by_row(rows, Lists(sets.starts, evaluator.pool.slots[sets.entries])))
+        self._best = None
+
+    def best(self) -> Int64s | None:
+        """Return the lowest cost; None without a candidate."""
+        if self._best is None:
+            left = np.flatnonzero(self.refused == 0)
+            for values in self.costs if len(left) else ():
+                left = left[values[left] == values[left].min()]
+            self._best = self.costs[:, left[0]].copy() if len(left) else None
+        return self._best
+
+    def table(self) -> TrialTable:
+        """Return the trials as a table."""
+        evaluator = self._evaluator
+        # No candidate violates budgets that are required.
+        first = int(evaluator.set_costs.requires_budgets)
+        return TrialTable(
+            self._rows,
+            self.refused,
+            self.costs[first:],
+            self._victims_on,
+            evaluator.decoders,
+            criteria_names=evaluator.criteria[first:],
+            violations=self._violations,
+            is_stated=evaluator.set_costs.stated is not None,
+        )
+
+
+class WideTrials:
+    """Tries preemption by its settings. Nothing is cached: each trial depends on the pods of many nodes."""
+
+    def __init__(self, cluster: Cluster, trials: Trials, settings: WideSettings) -> None:
+        self._cluster = cluster
+        self._trials = trials
+        self.settings = settings
+
+    def concern(self, preemptor: Preemptor) -> bool:
+        """Return whether the victims for a pod may differ from those found on each node alone."""
+        settings, (handle, state, pod) = self.settings, preemptor
+        if not handle.is_row_local(state):
+            reaches = handle.reaches(state, pod)
+            if settings.across and (reaches.found or not reaches.is_known):
+                return True
+            if settings.keeps_partners and any(reach.effect == "Stay" for reach in reaches.found):
+                return True
+        if settings.with_dependents and have_dependents(self._cluster):
+            return True
+        return settings.whole_groups and bool(WholeGroups(self._cluster))
+
+    def awaits_victims(self, preemptor: Preemptor, *, evicts: bool = False) -> bool:
+        """Return whether preempted pods on other nodes still terminate, and keep a nominated pod off its node.
+
+        With ``evicts`` such pods are not marked as victims: all that terminate count.
+        """
+        cluster, table, (handle, state, pod) = self._cluster, self._cluster.pods, preemptor
+        row = cluster.nodes.row_of.get(pod.nominated_node_name)
+        if row is None or not self.settings.across or handle.is_row_local(state):
             return False
-        return int((1 << free).sum()) <= self._settings.most_steps - self._charged
+        count = table.count
+        leaving = table.terminating[:count] & (table.row[:count] != NO_ROW) & (table.priority[:count] < pod.priority)
+        records = map(table.record, np.flatnonzero(leaving).tolist())
+        victims = [victim for victim in records if victim.preempted or evicts]
+        if not victims:
+            return False
+        own = set(cluster.nominations.victims_of(pod.uid))
+        reaches = handle.reaches(state, pod)
+        return any(victim.uid in own for victim in victims) or any(
+            may_have_to_leave(cluster, reach, row, victim) for victim in victims for reach in reaches.found
+        )
+
+    def reasons(self, preemptor: Preemptor, row: int, victims: Sequence[PodRecord]) -> dict[str, str]:
+        """Return, by uid, why victims have to go for a pod that comes to a row, if not only for their room there.
+
+        A dependence on another victim is reported if no filter that looks beyond the row needs the victim gone.
+        """
+        cluster, found, (handle, state, pod) = self._cluster, dict[str, str](), preemptor
+        dependents: tuple[Dependents, VictimPool] | None = None
+        if self.settings.with_dependents or self.settings.whole_groups:
+            pool = victim_pool(cluster, self._trials.ranking, pod, None)
+            dependents = self._dependents(pool, pod), pool
+        reaches = handle.reaches(state, pod)
+        for victim in victims:
+            why = [reach.reason for reach in reaches.found if may_have_to_leave(cluster, reach, row, victim)]
+            if why:
+                found[victim.uid] = ", ".join(dict.fromkeys(why))
+            elif dependents is not None and (dependence := _dependence(cluster, row, victim, victims, *dependents)):
+                found[victim.uid] = dependence
+        return found
+
+    def on(
+        self, preemptor: Preemptor, rows: Int64s, may_disrupt: VictimFilter | None, costs: SetCosts, *, detailed: bool
+    ) -> tuple[TrialTable, SearchEffort]:
+        """Return the trials on ``rows``, ascending. Unless ``detailed``, rows that cannot be the best are left out."""
+        pool = victim_pool(self._cluster, self._trials.ranking, preemptor.pod, may_disrupt)
+        reaches = preemptor.handle.reaches(preemptor.state, preemptor.pod)
+        kept = [reach for reach in reaches.found if reach.effect == "Stay"] if self.settings.keeps_partners else None
+        evaluator = SetEvaluator(preemptor, pool, costs, kept)
+        domains = VictimDomains(self._cluster, pool, reaches, across=self.settings.across)
+        dependents = self._dependents(pool, preemptor.pod) or None
+        search = WideSearch(evaluator, domains, dependents, reaches, rows, self.settings)
+        return search.run(detailed=detailed), search.effort
+
+    def _dependents(self, pool: VictimPool, pod: PodRecord) -> Dependents:
+        """Return the pods that become victims with others if ``pod`` preempts."""
+        wholes = WholeGroups(self._cluster) if self.settings.whole_groups else None
+        return Dependents(
+            self._cluster, pool, by_affinity=self.settings.with_dependents, wholes=wholes, priority=pod.priority
+        )
+
+
+def _dependence(
+    cluster: Cluster,
+    row: int,
+    victim: PodRecord,
+    victims: Sequence[PodRecord],
+    dependents: Dependents,
+    pool: VictimPool,
+) -> str:
+    """Return the other victim on which a victim depends, or that its group goes; "" for neither."""
+    others = [int(pool.index_of[other.slot]) for other in victims if other.uid != victim.uid]
+    closed = dependents.of(sorted(others)) if others else None
+    reason = None if closed is None else closed.get(int(pool.index_of[victim.slot]))
+    if reason is None:
+        return ""
+    if reason.keys:
+        return f"requires to be near {cluster.pods.record(pool.slots.item(reason.of)).key}"
+    return "" if victim.row == row else f"goes with its group, {victim.pod_class.pod_group}"

@@ -1,12 +1,10 @@
 // The live page: which part of it is shown, who is let in, and what its parts share.
-import { button, element, fill } from "./drawing/dom.js";
-import { Refusal, Server } from "./api.js";
-import { ExplainTab } from "./explain.js";
-import { Theme } from "./drawing/theme.js";
-import { readKinds } from "./kinds.js";
+
+import { Theme, button, element, fill } from "./drawing/dom.js";
+import { Refusal, Server, readKinds } from "./api.js";
 import { LiveTab } from "./live.js";
 import { ObjectsTab } from "./objects.js";
-import { PlansTab } from "./plans.js";
+import { ExplainTab, PlansTab } from "./questions.js";
 
 const AGAIN_MS = 1000;
 

@@ -1,6 +1,79 @@
-// A text of YAML to write in, with colours behind what is written.
+// An editor of YAML with syntax colors.
+
 import { element, fill } from "./drawing/dom.js";
-import { coloured } from "./yaml.js";
+
+const KEY = /^(\s*(?:- +)*)((?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s#'"[\]{},&*!|>%@`-][^:#]*?|-[^\s:#][^:#]*?)\s*)(:)(?=\s|$)/;
+const SCALAR = /^(?:true|false|null|~|[-+]?(?:\d[\d_]*)(?:\.\d+)?(?:[eE][-+]?\d+)?)$/;
+const PIECES = /("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')|(\s#.*$|^#.*$)|([[\]{},])|([^"'[\]{},\s]+)|(\s+)/g;
+const LONGEST = 200000;
+const LONGEST_LINE = 2000;
+
+// The pieces of a line, each with the name of what it is: `[["key", "spec"], ["", ": "], ...]`.
+export function piecesOf(line) {
+  if (/^\s*#/.test(line) || line.length > LONGEST_LINE) {
+    return [[line.length > LONGEST_LINE ? "" : "comment", line]];
+  }
+  if (/^(---|\.\.\.)(\s|$)/.test(line)) {
+    return [["mark", line]];
+  }
+  const found = [], key = KEY.exec(line);
+  let rest = line;
+  if (key) {
+    found.push(["mark", key[1]], ["key", key[2]], ["mark", key[3]]);
+    rest = line.slice(key[0].length);
+  } else {
+    const dashes = /^\s*(?:- +|-$)+/.exec(line);
+    if (dashes) {
+      found.push(["mark", dashes[0]]);
+      rest = line.slice(dashes[0].length);
+    }
+  }
+  for (const [, text, comment, mark, word, space] of rest.matchAll(PIECES)) {
+    if (text !== undefined) {
+      found.push(["text", text]);
+    } else if (comment !== undefined) {
+      found.push(["comment", comment]);
+    } else if (mark !== undefined) {
+      found.push(["mark", mark]);
+    } else {
+      found.push([word !== undefined && SCALAR.test(word) ? "number" : "", word ?? space]);
+    }
+  }
+  // An odd quote begins no text; it is shown as it is.
+  const told = found.reduce((length, [, piece]) => length + piece.length, 0);
+  return told === line.length ? found.filter(([, piece]) => piece) : [["", line]];
+}
+
+// Elements for a text; a very long one is left without colours.
+export function coloured(text) {
+  if (text.length > LONGEST) {
+    return [text];
+  }
+  return text.split("\n").flatMap((line, place) => {
+    const made = piecesOf(line).map(([name, piece]) => (name ? element("span", { className: `y-${name}` }, piece) : piece));
+    return place ? ["\n", ...made] : made;
+  });
+}
+
+// The YAML of an object without the field by which servers keep account of who owns what.
+export function withoutManagedFields(text) {
+  const kept = [];
+  let isInside = false;
+  for (const line of text.split("\n")) {
+    if (line === "  managedFields:") {
+      isInside = true;
+    } else if (!isInside || !/^(?: {2}- | {3})/.test(line)) {
+      isInside = false;
+      kept.push(line);
+    }
+  }
+  return kept.join("\n");
+}
+
+// The YAML of an object without what only one that is there has, so that another can be made of it.
+export function withoutIdentity(text) {
+  return text.replace(/^ {2}(?:creationTimestamp|deletionGracePeriodSeconds|deletionTimestamp|generation|resourceVersion|uid): .*\n/gm, "");
+}
 
 const INDENT = "  ";
 

@@ -1,6 +1,93 @@
-// A question's form, drawn from what the server says of its fields.
-import { element } from "./drawing/dom.js";
+// The forms of questions: fields, progress, and messages about the result.
+
+import { button, element, fill } from "./drawing/dom.js";
+import { percent } from "./drawing/formats.js";
+import { Refusal, lines } from "./api.js";
 import { Editor } from "./editor.js";
+
+const MOST = 20;
+
+export class Messages {
+  constructor() {
+    this.element = element("div", { className: "messages", role: "status", "aria-live": "polite" });
+  }
+
+  clear() {
+    fill(this.element);
+  }
+
+  good(text, warnings = []) {
+    fill(this.element, line("good", text), ...warnings.slice(0, MOST).map((warning) => line("warn", warning)));
+  }
+
+  note(text, ...more) {
+    fill(this.element, line("warn", text, ...more));
+  }
+
+  // What was refused, cause by cause.
+  bad(error, what = "") {
+    const said = what ? `${what}: ${error.message}` : error.message;
+    const causes = error instanceof Refusal && error.causes.length > 1 ? error.causes : [];
+    fill(this.element, line("bad", causes.length ? said.split(": [")[0] : said),
+      ...causes.slice(0, MOST).map((cause) => line("bad", `${cause.field ? `${cause.field}: ` : ""}${cause.message}`)));
+  }
+}
+
+function line(kind, text, ...more) {
+  return element("p", { className: `message ${kind}` }, text, ...more);
+}
+
+export class Asking {
+  constructor(server) {
+    this.server = server;
+    this.bar = element("progress", { max: 1, value: 0 });
+    this.told = element("span", {});
+    this.element = element("div", { className: "progress", role: "status" }, this.bar, this.told,
+      button("Stop", "Ask no longer", () => this.stop()));
+    this.element.hidden = true;
+  }
+
+  stop() {
+    this.stopping?.abort();
+  }
+
+  // The answer to a question; null for one that was stopped, or overtaken by another.
+  async ask(question, values) {
+    this.stop();
+    const stopping = (this.stopping = new AbortController());
+    this.show(0, "asking");
+    this.element.hidden = false;
+    try {
+      const body = JSON.stringify({ question, values });
+      const reply = await this.server.send("POST", "/ui/ask", { body, signal: stopping.signal });
+      for await (const events of lines(reply)) {
+        const told = events.at(-1);
+        if (told.error !== undefined) {
+          throw new Refusal(0, "", told.error);
+        }
+        if (told.answer) {
+          return told.answer;
+        }
+        this.show(told.progress, told.what);
+      }
+      throw new Refusal(0, "", "the server has ended before there was an answer");
+    } catch (error) {
+      if (stopping.signal.aborted) {
+        return null;
+      }
+      throw error;
+    } finally {
+      if (this.stopping === stopping) {
+        this.element.hidden = true;
+      }
+    }
+  }
+
+  show(share, what) {
+    this.bar.value = share;
+    fill(this.told, `${what}, ${percent(share)}`);
+  }
+}
 
 let count = 0;
 

@@ -1,5 +1,125 @@
-// What happens while the page is open: pods and nodes with the moments of their lives, and the events in their order.
-// A moment is the number of an event, BEFORE for what was so when the page was opened. What lies too far back is let go.
+// The pods and nodes while the page is open: amounts, records, events, and the columns that are drawn.
+
+const FORM = /^([-+]?\d*\.?\d+)(?:([eE][-+]?\d+)|(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|M|G|T|P|E))?$/;
+const FACTORS = {
+  n: 1e-9, u: 1e-6, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18,
+  Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40, Pi: 2 ** 50, Ei: 2 ** 60,
+};
+
+// A quantity of a resource as a whole number: of cpu in thousandths, of all else in units. What is none is 0.
+export function amountOf(text, resource) {
+  const found = FORM.exec(String(text).trim());
+  if (!found) {
+    return 0;
+  }
+  const value = Number(found[1] + (found[2] || "")) * (found[3] ? FACTORS[found[3]] : 1);
+  return Math.ceil(Number((resource === "cpu" ? value * 1000 : value).toPrecision(15)));
+}
+
+// What a pod requests, as kube-scheduler counts it: its containers and side cars together, or an init container that
+// wants more while it runs, and the overhead.
+export function requestsOf(spec) {
+  const all = {}, sideCars = {}, initial = {};
+  for (const container of spec.containers || []) {
+    add(all, amounts(container));
+  }
+  for (const container of spec.initContainers || []) {
+    if (container.restartPolicy === "Always") {
+      add(all, amounts(container));
+      add(sideCars, amounts(container));
+      most(initial, sideCars);
+    } else {
+      const needed = { ...sideCars };
+      add(needed, amounts(container));
+      most(initial, needed);
+    }
+  }
+  most(all, initial);
+  if (spec.resources?.requests) {
+    Object.assign(all, whole(spec.resources.requests));
+  }
+  add(all, whole(spec.overhead || {}));
+  return all;
+}
+
+function amounts(container) {
+  const { requests = {}, limits = {} } = container.resources || {};
+  return whole({ ...limits, ...requests });
+}
+
+// Quantities by resource as whole numbers.
+export function whole(quantities) {
+  return Object.fromEntries(Object.entries(quantities).map(([name, text]) => [name, amountOf(text, name)]));
+}
+
+function add(sums, more) {
+  for (const [name, value] of Object.entries(more)) {
+    sums[name] = (sums[name] || 0) + value;
+  }
+}
+
+function most(highest, others) {
+  for (const [name, value] of Object.entries(others)) {
+    highest[name] = Math.max(highest[name] || 0, value);
+  }
+}
+
+const ZONE = "topology.kubernetes.io/zone";
+const SHAPE = "node.kubernetes.io/instance-type";
+const HASH = "pod-template-hash";
+
+// A pod, from an event of a watch.
+export function podOf({ metadata, spec, status = {} }) {
+  const conditions = status.conditions || [];
+  const scheduled = conditions.find((condition) => condition.type === "PodScheduled");
+  const target = conditions.find((condition) => condition.type === "DisruptionTarget" && condition.status === "True");
+  return [{
+    key: metadata.uid || `${metadata.namespace}/${metadata.name}`,
+    version: metadata.resourceVersion,
+    name: `${metadata.namespace}/${metadata.name}`,
+    workload: workloadOf(metadata),
+    priority: spec.priority || 0,
+    node: spec.nodeName || "",
+    requests: requestsOf(spec),
+    created: Date.parse(metadata.creationTimestamp) || 0,
+    phase: status.phase || "Pending",
+    isDeleted: Boolean(metadata.deletionTimestamp),
+    nominated: status.nominatedNodeName || "",
+    waits: scheduled && scheduled.status === "False" ? scheduled.message || scheduled.reason || "" : "",
+    disruption: target ? target.reason || "" : "",
+    why: target ? target.message || "" : "",
+  }];
+}
+
+// Who makes the pod, in words. A ReplicaSet that a Deployment made bears the hash of its pods' template.
+function workloadOf({ name, namespace, labels = {}, ownerReferences = [] }) {
+  const owner = ownerReferences.find((each) => each.controller);
+  if (!owner) {
+    return `Pod ${namespace}/${name}`;
+  }
+  const end = `-${labels[HASH]}`;
+  const isDeployed = owner.kind === "ReplicaSet" && labels[HASH] && owner.name.endsWith(end);
+  return isDeployed ? `Deployment ${namespace}/${owner.name.slice(0, -end.length)}` : `${owner.kind} ${namespace}/${owner.name}`;
+}
+
+// A node, from an event of a watch.
+export function nodeOf({ metadata, spec = {}, status = {} }) {
+  const labels = metadata.labels || {}, taints = spec.taints || [];
+  const ready = (status.conditions || []).find((condition) => condition.type === "Ready");
+  return [{
+    key: metadata.uid || metadata.name,
+    version: metadata.resourceVersion,
+    name: metadata.name,
+    zone: labels[ZONE] || "",
+    shape: labels[SHAPE] || "",
+    offers: whole(status.allocatable || {}),
+    isDown: Boolean(ready) && ready.status !== "True",
+    isCordoned: Boolean(spec.unschedulable),
+    marks: [spec.unschedulable ? "cordoned" : "", ready && ready.status !== "True" ? "not ready" : "",
+      ...taints.filter((taint) => !taint.key.startsWith("node.kubernetes.io/")).map((taint) => `${taint.key}:${taint.effect}`)]
+      .filter((mark) => mark).join(", "),
+  }];
+}
 
 export const BEFORE = -1;
 const LONGEST_MS = 30 * 60 * 1000;
@@ -33,7 +153,7 @@ export class History {
   }
 
   begin(record, now, isFirst) {
-    const life = { record, created: BEFORE, scheduled: null, started: null, killing: null, ended: null, disruption: "", from: Math.min(record.created, now) };
+    const life = { record, created: BEFORE, scheduled: null, started: null, killing: null, ended: null, disruption: "", refused: "", from: Math.min(record.created, now) };
     this.pods.set(record.key, life);
     if (!isFirst) {
       life.created = this.note("Created", now, { life });
@@ -44,6 +164,8 @@ export class History {
     life.killing = record.isDeleted && record.node ? BEFORE : null;
     life.ended = ENDS[record.phase] ? BEFORE : null;
     life.told = { waits: record.waits, nominated: record.nominated };
+    // The attempt that failed was before the first event here.
+    life.refused = record.waits;
     return life;
   }
 
@@ -139,7 +261,11 @@ export class History {
     }
     const last = this.events[gone - 1];
     this.began = Math.max(this.began, last.time);
-    this.events.splice(0, gone);
+    for (const { reason, life, message } of this.events.splice(0, gone)) {
+      if (reason === "FailedScheduling") {
+        life.refused = message;
+      }
+    }
     for (const [key, life] of this.pods) {
       if (life.isGone && life.ended <= last.number) {
         this.pods.delete(key);
@@ -171,4 +297,135 @@ export class History {
     }
     return found;
   }
+}
+
+// A history in the columns of a story: `Story` draws it like a run that was played.
+export function columnsOf(history, now) {
+  const first = history.events.length ? history.events[0].number : history.next;
+  const moment = (number) => (number === null ? null : Math.max(number - first, BEFORE));
+  const words = new Words(), nodes = livesOfNodes(history), pods = [...history.pods.values()].filter((life) => life.ended !== BEFORE);
+  pods.sort((left, right) => compare(left.record.name, right.record.name) || left.from - right.from);
+  const resources = resourcesOf(nodes, pods), amounts = new Amounts(resources);
+  const placeOfNode = new Map(nodes.map((life, place) => [life.record.name, place]));
+  const placeOfPod = new Map(pods.map((life, place) => [life, place]));
+  const node = (name) => placeOfNode.get(name) ?? -1;
+  const pod = (life) => placeOfPod.get(life) ?? -1;
+  const preemptors = history.preemptors();
+  const seconds = (time) => Math.max((time - history.began) / 1000, 0);
+  const { events } = history;
+  return {
+    name: "",
+    start: new Date(history.began).toISOString(),
+    end: Math.max(seconds(now), 1),
+    words: words.list,
+    resources,
+    amounts: amounts.list,
+    nodes: {
+      name: nodes.map((life) => words.of(life.record.name)),
+      zone: nodes.map((life) => words.of(life.record.zone)),
+      shape: nodes.map((life) => words.of(life.record.shape)),
+      offers: nodes.map((life) => amounts.of(life.record.offers)),
+      added: nodes.map((life) => moment(life.added)),
+      gone: nodes.map((life) => moment(life.gone)),
+      marks: nodes.map((life) => words.of(life.record.marks)),
+    },
+    pods: {
+      name: pods.map((life) => words.of(life.record.name)),
+      workload: pods.map((life) => words.of(life.record.workload)),
+      priority: pods.map((life) => life.record.priority),
+      node: pods.map((life) => node(life.record.node)),
+      asks: pods.map((life) => amounts.of(life.record.requests)),
+      created: pods.map((life) => moment(life.created)),
+      scheduled: pods.map((life) => moment(life.scheduled)),
+      started: pods.map((life) => moment(life.started)),
+      killing: pods.map((life) => moment(life.killing)),
+      ended: pods.map((life) => moment(life.ended)),
+      age: pods.map((life) => Math.max((history.began - life.from) / 1000, 0)),
+      state: pods.map((life) => words.of(life.record.phase)),
+      disruption: pods.map((life) => words.of(life.disruption)),
+      refused: pods.map((life) => words.of(life.refused)),
+      nominated: pods.map((life) => node(life.record.nominated)),
+    },
+    events: {
+      time: events.map((event) => seconds(event.time)),
+      reason: events.map((event) => words.of(event.reason)),
+      pod: events.map((event) => pod(event.life)),
+      node: events.map((event) => node(event.node)),
+      by: events.map((event) => words.of(preemptors.get(event.number)?.record.name)),
+      byPod: events.map((event) => pod(preemptors.get(event.number))),
+      message: events.map((event) => words.of(event.message)),
+      count: events.map(() => 1),
+      lastTime: events.map((event) => seconds(event.time)),
+    },
+    workloads: [],
+    summary: {},
+  };
+}
+
+// One life for each name of a node: the one that is there, or the last that was.
+function livesOfNodes(history) {
+  const byName = new Map();
+  for (const life of history.nodes.values()) {
+    const other = byName.get(life.record.name);
+    if (!other || other.gone !== null) {
+      byName.set(life.record.name, life);
+    }
+  }
+  return [...byName.values()].sort((left, right) => compare(left.record.name, right.record.name));
+}
+
+// What some node offers and some pod asks for; cpu in any case.
+function resourcesOf(nodes, pods) {
+  const offered = new Set(), asked = new Set();
+  for (const { record } of nodes) {
+    Object.keys(record.offers).forEach((name) => record.offers[name] && offered.add(name));
+  }
+  for (const { record } of pods) {
+    Object.keys(record.requests).forEach((name) => asked.add(name));
+  }
+  const rest = [...offered].filter((name) => asked.has(name) && name !== "cpu" && name !== "memory" && name !== "pods").sort();
+  return ["cpu", ...(offered.has("memory") && asked.has("memory") ? ["memory"] : []), ...rest];
+}
+
+class Words {
+  constructor() {
+    this.list = [];
+    this.places = new Map();
+  }
+
+  of(text) {
+    if (!text) {
+      return -1;
+    }
+    let place = this.places.get(text);
+    if (place === undefined) {
+      place = this.list.length;
+      this.list.push(text);
+      this.places.set(text, place);
+    }
+    return place;
+  }
+}
+
+class Amounts {
+  constructor(resources) {
+    this.resources = resources;
+    this.list = [];
+    this.places = new Map();
+  }
+
+  of(amounts) {
+    const row = this.resources.map((name) => amounts[name] || 0), key = row.join();
+    let place = this.places.get(key);
+    if (place === undefined) {
+      place = this.list.length;
+      this.list.push(row);
+      this.places.set(key, place);
+    }
+    return place;
+  }
+}
+
+function compare(left, right) {
+  return left < right ? -1 : left > right ? 1 : 0;
 }

@@ -1,11 +1,10 @@
 // The cluster as it changes: the drawing of a run, of which the end is always now.
+
 import { button, element, fill } from "./drawing/dom.js";
 import { counted } from "./drawing/formats.js";
-import { StoryPage } from "./drawing/page.js";
+import { StoryPage } from "./drawing/run_page.js";
 import { Follower } from "./api.js";
-import { columnsOf } from "./columns.js";
-import { History } from "./history.js";
-import { nodeOf, podOf } from "./records.js";
+import { History, columnsOf, nodeOf, podOf } from "./history.js";
 
 const TOLD_MS = 200;
 const LEAST_MS = 500;

@@ -1,0 +1,353 @@
+"""The rules for the fields of each type, as text, and their interpreter.
+
+    ContainerPort: name:port-name containerPort!:port hostPort:port protocol:SCTP|TCP|UDP hostIP:ip
+    PodSpec: volumes#name @containers securityContext restartPolicy:Always|OnFailure|Never* nodeSelector:labels
+
+A type of the catalogue (`podium.api.schemas`), and its checks in order. The objects in a field, also those in a list or
+a map, are checked by the rules of their type.
+
+    !         the field is required
+    +         an absent object is checked like an empty one
+    :rule     the value, or each text in a list: alternatives, a range, or a rule of `_FORMATS` or `_CONTENTS`
+    ::format  the text, "" if it is absent
+    #name     the items of the list have distinct names, which are DNS labels
+    @check    a function with `check` for what concerns several fields
+    *         Podium relies on the rule: it refuses objects from a cluster, too, if they break it
+
+Such objects are refused at their first problem (`check_usable`). Podium's own limits of size apply there alone. All
+other rules and all messages are kube-apiserver's, and find every problem (`check_type`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from podium.api.checks import (
+    check_amount,
+    check_amounts,
+    check_annotations,
+    check_count,
+    check_not_negative,
+    check_one_of,
+    check_share,
+    check_time,
+)
+from podium.api.errors import InputError
+from podium.api.names import label_key_problem, label_name_problem, label_value_problem, subdomain_problem
+from podium.api.schemas.schema import Leaf, ListOf, MapOf, Object, Type, fields_of
+from podium.api.validation import amounts, formats
+from podium.api.validation.findings import Place
+
+Check = Callable[[Place], None]
+FieldCheck = Callable[[Place, str], None]
+
+_TOKEN = re.compile(
+    r"(?:@(?P<check>\w+)|(?P<field>\w+)(?P<presence>[!+]?)(?::(?P<absent>:?)(?P<rule>[^*#]+))?(?P<named>#name)?)\*?"
+)
+_RULES: dict[str, list[str]] = {}
+_LIMITS: dict[str, list[str]] = {}
+_CHECKS: dict[str, Check] = {}
+# The details of findings for missing fields.
+_MISSING = {
+    "accessModes": "at least 1 access mode is required",
+    "exitCodes": "must be specified",
+    "nodeSelectorTerms": "must have at least one node selector term",
+    "topologyKey": "can not be empty",
+}
+_FORMATS: Mapping[str, Callable[[Any], str | None]] = {
+    "cidr": lambda text: formats.cidr_problem(text.strip()),
+    "config-key": formats.config_key_problem,
+    "driver": formats.driver_problem,
+    "environment-name": formats.environment_name_problem,
+    "header": formats.header_problem,
+    "id": formats.id_problem,
+    "ip": formats.ip_problem,
+    "key": label_key_problem,
+    "key-in-any-case": lambda text: label_key_problem(text.lower()),
+    "label": label_name_problem,
+    "local-path": formats.local_path_problem,
+    "mode": formats.mode_problem,
+    "path-without-backsteps": formats.backsteps_problem,
+    "port": formats.port_problem,
+    "port-name": formats.port_name_problem,
+    "relative-path": formats.descending_problem,
+    "search-domain": formats.search_domain_problem,
+    "subdomain": subdomain_problem,
+    "subdomain-or-prefix": lambda text: subdomain_problem(text.removesuffix("-")),
+    "subdomain-in-any-case": lambda text: subdomain_problem(text.lower()),
+    "sysctl": formats.sysctl_problem,
+    "value": label_value_problem,
+}
+
+
+def declare(rules: str, limits: str = "") -> None:
+    """Add rules to those of their types, and Podium's limits in the same notation."""
+    for text, table in ((rules, _RULES), (limits, _LIMITS)):
+        tokens: list[str] = []
+        for line in text.splitlines():
+            name, _, checks = ("", "", line) if line.startswith(" ") else line.partition(":")
+            tokens = table.setdefault(name, []) if name else tokens
+            tokens += checks.split()
+
+
+def check(function: Check) -> Check:
+    """Make the function known in rules, by its name without underscore."""
+    name = function.__name__.removeprefix("_")
+    if name in _CHECKS:
+        raise AssertionError(f"there are two checks {name}")
+    _CHECKS[name] = function
+    return function
+
+
+def has_rules(type_: str) -> bool:
+    """Return whether there are rules for a type."""
+    return type_ in _RULES
+
+
+def required_fields(type_: str) -> list[str]:
+    """Return the required fields of a type."""
+    return [token.partition(":")[0][:-1] for token in _RULES.get(type_, ()) if "!" in token]
+
+
+def fields_with_rules(type_: str) -> list[str]:
+    """Return the fields of a type in the order of its rules."""
+    return [re.split(r"\W", token)[0] for token in _RULES[type_]]
+
+
+def check_type(place: Place, type_: str) -> None:
+    """Report what breaks kube-apiserver's rules for a type."""
+    _apply(_compiled(type_, False), place)
+
+
+def check_usable(place: Place, type_: str) -> None:
+    """Raise InputError for the first value of a type that Podium cannot process."""
+    _apply(_compiled(type_, True), place)
+
+
+class _Rule(NamedTuple):
+    """A check, and the field that it concerns; "" for one that is also made without the field."""
+
+    field: str
+    check: Check
+
+
+def _apply(rules: tuple[_Rule, ...], place: Place) -> None:
+    value = place.value
+    for field, check_place in rules:
+        if not field or field in value:
+            check_place(place)
+
+
+@cache
+def _compiled(type_: str, is_usability: bool) -> tuple[_Rule, ...]:
+    """Return the rules for a type. Raises AssertionError if none are declared."""
+    if type_ not in _RULES and type_ not in _LIMITS:
+        raise AssertionError(f"there are no rules for the type {type_}")
+    tokens = [(token, not is_usability or token.endswith("*")) for token in _RULES.get(type_, ())]
+    if is_usability:
+        # Values come before the objects beside them.
+        limits = [(token, True) for token in _LIMITS.get(type_, ())]
+        tokens = [*(token for token in tokens if token[1]), *limits, *(token for token in tokens if not token[1])]
+    found = (_compile(type_, token, applies, is_usability) for token, applies in tokens)
+    return tuple(rule for rule in found if rule is not None)
+
+
+def _compile(type_: str, text: str, applies: bool, is_usability: bool) -> _Rule | None:
+    """Return a rule for a type; None if it does not apply, and nothing in the field has one."""
+    token = _TOKEN.fullmatch(text)
+    if token is None:
+        raise AssertionError(f"the rule {text} of {type_} is malformed")
+    if token["check"]:
+        return _Rule("", _CHECKS[token["check"]]) if applies else None
+    name, of_field, checked = token["field"], fields_of(type_)[token["field"]].type, None
+    if token["rule"] is None:
+        checked = _check_of_parts(name, of_field, token, is_usability)
+    elif applies:
+        checked = _usability_check(name, token["rule"]) if is_usability else _value_check(name, of_field, token)
+    if token["presence"] == "!" and not is_usability:
+        return _Rule("", _required_check(name, of_field, checked))
+    return None if checked is None else _Rule("" if token["presence"] or token["absent"] else name, checked)
+
+
+def _required_check(name: str, type_: Type, checked: Check | None) -> Check:
+    """Return the check of a required field, which checks its value, too."""
+    detail = _MISSING.get(name, "")
+
+    def check_required(place: Place) -> None:
+        value = place.value.get(name)
+        if value is None or (not value and not isinstance(type_, Object)):
+            place.required(name, detail)
+        if checked is not None:
+            checked(place)
+
+    return check_required
+
+
+def _check_of_parts(name: str, type_: Type, token: re.Match[str], is_usability: bool) -> Check | None:
+    """Return the check of the objects in a field."""
+    inner = type_.item if isinstance(type_, ListOf) else type_.value if isinstance(type_, MapOf) else type_
+    known = isinstance(inner, Object) and (inner.name in _RULES or inner.name in _LIMITS)
+    rules = _compiled(inner.name, is_usability) if known and isinstance(inner, Object) else ()
+    are_named, is_absent_checked = token["named"] and not is_usability, token["presence"] == "+"
+    if not rules and not are_named:
+        return None
+
+    def check_child(place: Place) -> None:
+        child = place.child_or_empty(name) if is_absent_checked else place.child(name)
+        if child is not None:
+            _apply(rules, child)
+
+    def check_entries(place: Place) -> None:
+        names: set[str] = set()
+        for part in place.objects(name):
+            if are_named:
+                check_own_name(part, names)
+            _apply(rules, part)
+
+    def check_values(place: Place) -> None:
+        for _, part in place.mapping(name):
+            _apply(rules, part)
+
+    return check_entries if isinstance(type_, ListOf) else check_values if isinstance(type_, MapOf) else check_child
+
+
+def _value_check(name: str, type_: Type, token: re.Match[str]) -> Check:
+    """Return the check of a field's value by kube-apiserver's rules."""
+    rule, is_text, is_absent_checked = token["rule"], type_ == Leaf("str"), bool(token["absent"])
+    if "|" in rule:
+        allowed = tuple(rule.split("|"))
+        return lambda place: check_alternatives(place, name, allowed)
+    if ".." in rule:
+        lowest, _, highest = rule.partition("..")
+        least, most = int(lowest), int(highest) if highest else None
+        return lambda place: check_range(place, name, least, most)
+    if rule in _CONTENTS:
+        contents = _CONTENTS[rule]
+        return lambda place: contents(place, name)
+    problem = _FORMATS[rule]
+
+    def check_format(place: Place) -> None:
+        value = place.text(name) if is_text else place.number(name) or 0
+        if value or is_absent_checked:
+            place.check(name, problem(value))
+
+    def check_formats(place: Place) -> None:
+        for part in place.texts(name):
+            part.check("", problem(part.value))
+
+    return check_formats if isinstance(type_, ListOf) else check_format
+
+
+def _usability_check(name: str, rule: str) -> Check:
+    """Return the check of a field's value that raises InputError."""
+    if "|" in rule:
+        allowed = tuple(rule.split("|"))
+        refuse: Callable[[Any, str], None] = lambda value, path: check_one_of(value, allowed, path)  # noqa: E731
+    elif ".." in rule:
+        least, most = (int(bound) if bound else None for bound in rule.split(".."))
+        refuse = lambda value, path: _refuse_beyond(value, path, least, most)  # noqa: E731
+    else:
+        refuse = _REFUSALS[rule]
+
+    def check_value(place: Place) -> None:
+        value = place.value.get(name)
+        if value is not None:
+            try:
+                refuse(value, "")
+            except InputError as error:
+                error.path = place.path(name) + error.path
+                raise
+
+    return check_value
+
+
+def _refuse_beyond(value: Any, path: str, least: int | None, most: int | None) -> None:
+    """Raise InputError for a number beyond a bound, and for more entries."""
+    if least is None:
+        check_count(value, path, most or 0)
+    elif least == 0 and most is None:
+        check_not_negative(value, path)
+    elif value < least or (most is not None and value > most):
+        bounds = f"{least} or more" if most is None else f"{least} to {most}"
+        raise InputError(f"{value} is out of range; it must be {bounds}", path=path)
+
+
+def check_alternatives(place: Place, name: str, allowed: tuple[str, ...]) -> None:
+    """Report a text that is set and not allowed."""
+    value = place.value.get(name)
+    if value is not None and value not in allowed and (value := place.text(name)):
+        place.unsupported(name, value, allowed)
+
+
+def check_own_name(item: Place, names: set[str]) -> str:
+    """Check that the name of a list item is not in `names`; add it and return it."""
+    name = item.text("name")
+    if not name:
+        item.required("name")
+    elif name in names:
+        item.duplicate("name", name)
+    else:
+        item.check("name", label_name_problem(name))
+    names.add(name)
+    return name
+
+
+def check_range(place: Place, name: str, least: int, most: int | None = None) -> None:
+    """Report a number that is set and out of range."""
+    number = place.number(name)
+    if number is None or least <= number <= (number if most is None else most):
+        return
+    bounds = f"between {least} and {most}, inclusive" if most is not None else f"greater than or equal to {least}"
+    place.invalid(name, number, f"must be {bounds}")
+
+
+def check_labels(place: Place, name: str) -> None:
+    """Report invalid labels, or equality requirements."""
+    for key, value in place.text_mapping(name).items():
+        problem = label_key_problem(key) or label_value_problem(value)
+        if problem is not None:
+            place.child_or_empty(name).check(key, problem)
+
+
+def _check_share(place: Place, name: str, most_percent: int | None = 100) -> None:
+    """Check a number of pods, or a percentage (ValidatePositiveIntOrPercent, IsNotMoreThan100Percent)."""
+    value = place.value.get(name)
+    if not isinstance(value, str):
+        check_range(place, name, 0)
+        return
+    digits = value.removesuffix("%")
+    if digits == value or not digits.isascii() or not digits.isdigit():
+        detail = "a valid percent string must be a numeric string followed by an ending '%'"
+        place.invalid(name, value, detail)
+    elif most_percent is not None and int(digits[:18]) > most_percent:
+        place.invalid(name, value, f"must not be greater than {most_percent}%")
+
+
+def _check_size(place: Place, name: str) -> None:
+    if place.has(name):
+        amounts.check_amount(place, name, "storage")
+
+
+_CONTENTS: Mapping[str, FieldCheck] = {
+    "amounts": lambda place, name: amounts.check_amounts(place, name, None),
+    "any-share": lambda place, name: _check_share(place, name, None),
+    "container-amounts": lambda place, name: amounts.check_amounts(
+        place, name, amounts.container_resource_problem, counts_pages=True
+    ),
+    "labels": check_labels,
+    "share": _check_share,
+    "size": _check_size,
+}
+_REFUSALS: Mapping[str, Callable[[Any, str], None]] = {
+    "amount": check_amount,
+    "amounts": check_amounts,
+    "annotations": check_annotations,
+    "any-share": lambda value, path: check_share(value, path, most_percent=None),
+    "container-amounts": check_amounts,
+    "share": check_share,
+    "size": check_amount,
+    "time": check_time,
+}

@@ -1,0 +1,1 @@
+"""Kubernetes versions: their feature gates, and the behaviors that differ from one to another."""

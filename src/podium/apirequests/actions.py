@@ -1,0 +1,473 @@
+"""The requests that carry out the actions of controllers.
+
+Most actions are one request; those that read before they write, or that write several objects, are conversations. The
+requests are those that kube-scheduler, the kubelet and the controllers send for the same purpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import Any
+
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, avoid_list
+from podium.api.disruption_policy import POLICY_NAME, AvoidLists, DisruptionPolicy
+from podium.api.errors import InputError
+from podium.api.kinds import group_of
+from podium.api.left_behind import LeftBehind, Wishes, left_behind
+from podium.api.meta import Raw
+from podium.api.pod import Pod
+from podium.api.reading import read
+from podium.api.resource_claims import DELETE_PROTECTION, ResourceClaim
+from podium.api.storage import BOUND_BY_CONTROLLER, SELECTED_NODE
+from podium.api.times import format_time
+from podium.apirequests.events import event_body
+from podium.apirequests.request import (
+    Answer,
+    Binding,
+    Conversation,
+    Request,
+    Response,
+    delete_options_body,
+    eviction_body,
+    problem_of,
+    run_conversation,
+)
+from podium.apirequests.status_reports import (
+    nominate,
+    patch_status,
+    report_at_once,
+    report_status,
+    report_unschedulable,
+)
+from podium.controllers.actions import (
+    Action,
+    Bind,
+    BindClaim,
+    CreateObject,
+    DeleteObject,
+    Evict,
+    Nominate,
+    PatchObject,
+    Record,
+    ReleaseClaim,
+    ReplaceStatus,
+    ReportStatus,
+    ReportUnschedulable,
+    ReserveClaim,
+)
+from podium.controllers.observations import Answered
+from podium.store.api_resources import BUILT_IN
+from podium.store.cleanup import DeleteStep, RewriteMetadata, Step, StepRunner
+from podium.store.errors import StoreError
+
+_CLAIM, _VOLUME = "PersistentVolumeClaim", "PersistentVolume"
+
+
+def bind_claim(action: BindClaim, now: int) -> Conversation:
+    """Set the claim in its volume, or the selected node in a claim whose volume is to be provisioned.
+
+    Each is written only if it has not changed since it was read. The result is the claim, which does not change if its
+    volume is written.
+    """
+    raw = (yield Request(verb="get", kind=_CLAIM, key=action.claim)).object or {}
+    uid = raw["metadata"]["uid"]
+    if uid != action.uid:
+        raise _volume_conflict(_CLAIM, action.claim, f"has uid {uid}, not {action.uid}")
+    bound_to = raw.get("spec", {}).get("volumeName", "")
+    if bound_to and bound_to != action.volume:
+        raise _volume_conflict(_CLAIM, action.claim, f"is bound to volume {bound_to}")
+    if action.volume:
+        yield from _reserve_volume(action)
+    elif raw["metadata"].get("annotations", {}).get(SELECTED_NODE) != action.node_name:
+        return (yield _volume_patch(_CLAIM, action.claim, raw, {SELECTED_NODE: action.node_name})).object
+    return raw
+
+
+def _reserve_volume(action: BindClaim) -> Generator[Request, Response, None]:
+    """Reserve a volume for the claim."""
+    raw = (yield Request(verb="get", kind=_VOLUME, key=action.volume)).object or {}
+    reference = raw.get("spec", {}).get("claimRef") or {}
+    taken = reference.get("uid", "")
+    if taken == action.uid:
+        return
+    namespace, _, name = action.claim.rpartition("/")
+    whose = reference.get("namespace", ""), reference.get("name", "")
+    if taken or (reference and whose != (namespace, name)):
+        raise _volume_conflict(_VOLUME, action.volume, f"is kept for claim {'/'.join(whose)} of uid {taken}")
+    claim = {"apiVersion": "v1", "kind": _CLAIM, "namespace": namespace, "name": name, "uid": action.uid}
+    # A volume that users reserved for the claim is not marked as bound by the controller.
+    annotations = {} if reference else {BOUND_BY_CONTROLLER: "yes"}
+    yield _volume_patch(_VOLUME, action.volume, raw, annotations, {"claimRef": claim})
+
+
+def _volume_patch(kind: str, key: str, read: Raw, annotations: Raw, spec: Raw | None = None) -> Request:
+    """Return a patch that applies only if the object is unchanged since it was read."""
+    metadata = {name: read["metadata"][name] for name in ("uid", "resourceVersion")}
+    body: Raw = {"metadata": {**metadata, "annotations": annotations} if annotations else metadata}
+    if spec is not None:
+        body["spec"] = spec
+    return Request(verb="patch", kind=kind, key=key, body=body)
+
+
+def _volume_conflict(kind: str, key: str, problem: str) -> StoreError:
+    return StoreError(409, "Conflict", f"{kind} {key}: {problem}")
+
+
+_MOST_USERS = 256
+_KIND = "ResourceClaim"
+_Reading = Generator[Request, Response, Raw]
+
+
+def reserve_claim(action: ReserveClaim, now: int) -> Conversation:
+    """Reserve the claim for the pod, with devices if it gets any (bindClaim); return the claim after that."""
+    raw = yield from _claim_to_reserve(action)
+    claim = read(raw, ResourceClaim)
+    if claim.metadata.deletion_timestamp is not None:
+        raise _conflict(claim, "is being deleted")
+    if claim.is_reserved_for(action.pod_uid):
+        return raw
+    if action.allocation is not None and claim.is_allocated:
+        raise _conflict(claim, "got allocated elsewhere in the meantime")
+    if action.allocation is None and not claim.is_allocated:
+        raise _conflict(claim, "was deallocated in the meantime")
+    if len(claim.status.reserved_for) >= _MOST_USERS:
+        raise _conflict(claim, f"is used by {_MOST_USERS} pods already")
+    written = yield from _reserve(raw, action, now)
+    if action.made is not None:
+        status = {"requestMappings": list(action.mappings), "resourceClaimName": claim.metadata.name}
+        yield from patch_status("Pod", action.pod, action.pod_uid, {"extendedResourceClaimStatus": status}, (), now)
+    return written
+
+
+def release_claim(action: ReleaseClaim, now: int) -> Conversation:
+    """Remove the pod from the claim's reservations and, if requested, the allocation of a claim without other users.
+
+    A claim that was generated for the pod's extended resources is deleted. Nothing happens if there is no such claim
+    any more. Returns the claim after that, None if there is none.
+    """
+    raw = yield from _claim_to_release(action)
+    if raw is None or (action.uid and raw["metadata"]["uid"] != action.uid):
+        return None
+    claim = read(raw, ResourceClaim)
+    users = [user for user in raw.get("status", {}).get("reservedFor", []) if user.get("uid") != action.pod_uid]
+    if action.deallocate and users:
+        raise _conflict(claim, "is used by other pods")
+    status = {**raw.get("status", {}), "reservedFor": users}
+    if action.deallocate or claim.for_extended_resources:
+        status = {field: value for field, value in status.items() if field not in ("allocation", "devices")}
+    raw = yield from _put({**raw, "status": status}, "status")
+    if not claim.for_extended_resources:
+        return raw
+    finalizers = [name for name in claim.metadata.finalizers if name != DELETE_PROTECTION]
+    raw = yield from _put({**raw, "metadata": {**raw["metadata"], "finalizers": finalizers}})
+    body = delete_options_body(raw["metadata"]["uid"])
+    yield Request(verb="delete", kind=_KIND, key=claim.key, body=body)
+    return None
+
+
+def _reserve(raw: Raw, action: ReserveClaim, now: int) -> _Reading:
+    metadata = raw["metadata"]
+    finalizers = metadata.get("finalizers", [])
+    if action.allocation is not None and DELETE_PROTECTION not in finalizers:
+        protected = {**metadata, "finalizers": [*finalizers, DELETE_PROTECTION]}
+        raw = yield from _put({**raw, "metadata": protected})
+    status: Raw = dict(raw.get("status", {}))
+    if action.allocation is not None:
+        status["allocation"] = {"allocationTimestamp": format_time(now), **action.allocation}
+    name = action.pod.partition("/")[2]
+    user = {"resource": "pods", "name": name, "uid": action.pod_uid}
+    status["reservedFor"] = [*status.get("reservedFor", []), user]
+    return (yield from _put({**raw, "status": status}, "status"))
+
+
+def _claim_to_reserve(action: ReserveClaim) -> _Reading:
+    """Return the claim to reserve; one for extended resources is created unless an earlier attempt created it."""
+    if action.made is None:
+        response = yield Request(verb="get", kind=_KIND, key=action.claim)
+        raw = response.object or {}
+        if raw["metadata"]["uid"] != action.uid:
+            raise _conflict(read(raw, ResourceClaim), f"has uid {raw['metadata']['uid']}, not {action.uid}")
+        return raw
+    left_over = yield from _made_for(action.pod, action.pod_uid)
+    if left_over is None:
+        response = yield Request(verb="create", kind=_KIND, body=action.made)
+        return response.object or {}
+    claim = read(left_over, ResourceClaim)
+    wanted = read({**left_over, "status": {"allocation": action.allocation}}, ResourceClaim)
+    if not claim.is_reserved_for(action.pod_uid) or claim.devices != wanted.devices:
+        raise _conflict(claim, "was made for the pod before")
+    return left_over
+
+
+def _claim_to_release(action: ReleaseClaim) -> Generator[Request, Response, Raw | None]:
+    if not action.claim:
+        return (yield from _made_for(action.pod, action.pod_uid))
+    try:
+        return (yield Request(verb="get", kind=_KIND, key=action.claim)).object
+    except StoreError as error:
+        if error.code != 404:
+            raise
+        return None
+
+
+def _made_for(pod: str, pod_uid: str) -> Generator[Request, Response, Raw | None]:
+    """Return the claim that was generated for a pod's extended resources, or None."""
+    response = yield Request(verb="list", kind=_KIND, namespace=pod.partition("/")[0])
+    for raw in response.objects():
+        claim = read(raw, ResourceClaim)
+        owner = claim.metadata.controller
+        if claim.for_extended_resources and owner is not None and owner.uid == pod_uid:
+            return raw
+    return None
+
+
+def _put(raw: Raw, subresource: str = "") -> _Reading:
+    """Write the claim, provided that it has not changed since it was read."""
+    metadata = raw["metadata"]
+    key = f"{metadata['namespace']}/{metadata['name']}"
+    response = yield Request(verb="update", kind=_KIND, key=key, subresource=subresource, body=raw)
+    return response.object or {}
+
+
+def _conflict(claim: ResourceClaim, problem: str) -> StoreError:
+    return StoreError(409, "Conflict", f"{_KIND} {claim.key}: {problem}")
+
+
+def _bind(action: Bind) -> Request:
+    binding = Binding(node_name=action.node_name, uid=action.uid)
+    return Request(verb="create", kind="Pod", key=action.pod, subresource="binding", body=binding)
+
+
+def _evict(action: Evict) -> Request:
+    delete = delete_options_body(action.uid, action.grace_seconds)
+    body = eviction_body(action.pod, delete, action.component, action.wishes)
+    return Request(verb="create", kind="Pod", key=action.pod, subresource="eviction", body=body)
+
+
+def _create(action: CreateObject) -> Request:
+    return Request(verb="create", kind=_kind_of(action.raw), body=action.raw)
+
+
+def _replace_status(action: ReplaceStatus) -> Request:
+    raw = action.raw
+    metadata = raw["metadata"]
+    key = f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else metadata["name"]
+    return Request(verb="update", kind=_kind_of(raw), key=key, subresource="status", body=raw)
+
+
+def _patch(action: PatchObject) -> Request:
+    body = {**action.patch, "metadata": {**action.patch.get("metadata", {}), "uid": action.uid}}
+    return Request(verb="patch", kind=action.kind, key=action.key, subresource=action.subresource, body=body)
+
+
+def _delete(action: DeleteObject) -> Request:
+    body = delete_options_body(action.uid, action.grace_seconds)
+    return Request(verb="delete", kind=action.kind, key=action.key, body=body)
+
+
+_REQUESTS: Mapping[type[Action], Callable[[Any], Request]] = {
+    Bind: _bind,
+    CreateObject: _create,
+    DeleteObject: _delete,
+    Evict: _evict,
+    PatchObject: _patch,
+    ReplaceStatus: _replace_status,
+}
+# Requests whose answer is the written object; others answer with a Status or the deleted object.
+_WRITES = frozenset((CreateObject, PatchObject, ReplaceStatus, ReportStatus))
+_CONVERSATIONS: Mapping[type[Action], Callable[[Any, int], Conversation]] = {
+    BindClaim: bind_claim,
+    Nominate: nominate,
+    ReleaseClaim: release_claim,
+    ReportStatus: report_status,
+    ReportUnschedulable: report_unschedulable,
+    ReserveClaim: reserve_claim,
+}
+
+
+def conversation_of(action: Action, component: str, now: int, *, knows_ours: bool = True) -> Conversation:
+    """Return the conversation of an action. `component` is the reporting component of an Event.
+
+    If the API server does not know Podium's extensions (`knows_ours`), evictions do themselves what it would do.
+    """
+    type_ = type(action)
+    if isinstance(action, Evict) and not knows_ours:
+        return (yield from evict_at_foreign_server(action, now))
+    if type_ in _CONVERSATIONS:
+        return (yield from _CONVERSATIONS[type_](action, now))
+    if isinstance(action, Record):
+        yield Request(verb="create", kind="Event", body=event_body(action, component, now))
+        return None
+    response = yield _REQUESTS[type_](action)
+    return response.object if type_ in _WRITES else None
+
+
+def carry_out(ask: Answer, action: Action, now: int, component: str = "") -> Answered:
+    """Carry out an action through `ask`, which answers immediately; return the result."""
+    type_ = type(action)
+    make = _REQUESTS.get(type_)
+    try:
+        if make is not None:
+            response = ask(make(action), now)
+        elif isinstance(action, ReportStatus):
+            response = report_at_once(action, ask, now)
+        else:
+            begin = _CONVERSATIONS.get(type_)
+            conversation = begin(action, now) if begin is not None else conversation_of(action, component, now)
+            return Answered(action, None, run_conversation(conversation, ask, now))
+    except StoreError as error:
+        return Answered(action, problem_of(error))
+    if response.error is not None:
+        return Answered(action, problem_of(response.error))
+    return Answered(action, None, response.object if type_ in _WRITES else None)
+
+
+def _kind_of(raw: Raw) -> str:
+    """Return the store's name of an object's kind."""
+    group, kind = group_of(raw["apiVersion"]), str(raw["kind"])
+    return kind if (group, kind) in BUILT_IN else f"{kind}.{group}"
+
+
+_TRIES = 5
+# After these codes it is unknown whether the eviction was carried out.
+_UNKNOWN = frozenset((502, 504))
+
+
+def evict_at_foreign_server(action: Evict, now: int) -> Conversation:
+    """Record the eviction hints on the pod's node, and evict the pod."""
+    plain = _eviction(action)
+    if not action.wishes:
+        yield plain
+        return None
+    pod = yield from _find(action)
+    awaited = yield from _awaited(action)
+    wishes = yield from _wishes(action)
+    left = left_behind(pod, wishes, awaited, action.component, action.grace_seconds, now)
+    if not left or not pod.spec.node_name:
+        yield plain
+        return None
+    limits = yield from _limits()
+    yield _eviction(action, is_dry_run=True)
+    before = yield from _change(pod.spec.node_name, lambda present: left.added_to(present, limits, now))
+    if before is None:
+        yield plain
+        return None
+    try:
+        yield plain
+    except StoreError as error:
+        if error.code not in _UNKNOWN:
+            yield from _take_off(pod.spec.node_name, left, before, left.added_to(before, limits, now))
+        raise
+    return None
+
+
+def _take_off(name: str, left: LeftBehind, before: AvoidList, after: AvoidList) -> Generator[Request, Response, None]:
+    """Remove the entries that were written for a refused eviction, and restore those that they displaced."""
+    try:
+        yield from _change(name, lambda present: before if present == after else left.taken_off(present, before))
+    except StoreError:
+        # The entry expires; the caller needs the reason why the eviction was refused.
+        return
+
+
+def _change(name: str, changed: Callable[[AvoidList], AvoidList]) -> Generator[Request, Response, AvoidList | None]:
+    """Update a node's avoid list based on its current state; return the list before, None if there is no such node.
+
+    After a write conflict the node is read again, up to `_TRIES` times.
+    """
+    for number in range(_TRIES):
+        try:
+            found = yield Request(verb="get", kind="Node", key=name)
+        except StoreError as error:
+            if error.code == 404:
+                return None
+            raise
+        metadata: Raw = (found.object or {})["metadata"]
+        text = (metadata.get("annotations") or {}).get(PREFER_AVOID_PODS, "")
+        before = avoid_list(text)
+        after = changed(before)
+        if after == before:
+            return before
+        about = {field: metadata[field] for field in ("uid", "resourceVersion")}
+        annotations = {PREFER_AVOID_PODS: after.written() if after else None}
+        try:
+            yield Request(verb="patch", kind="Node", key=name, body={"metadata": {**about, "annotations": annotations}})
+        except StoreError as error:
+            if error.code != 409 or number == _TRIES - 1:
+                raise
+        else:
+            return before
+    raise AssertionError("the last try either succeeds or fails")
+
+
+def _find(action: Evict) -> Generator[Request, Response, Pod]:
+    """Return the pod to evict. Raises StoreError 409 if a different pod has that name now."""
+    pod = _pod((yield Request(verb="get", kind="Pod", key=action.pod)))
+    if pod.metadata.uid != action.uid:
+        raise StoreError(409, "Conflict", f"Pod {action.pod}: has uid {pod.metadata.uid}, not {action.uid}")
+    return pod
+
+
+def _awaited(action: Evict) -> Generator[Request, Response, Pod | None]:
+    """Return the pod that the room is reserved for, or None."""
+    key = action.avoid_for.until_scheduled
+    return _pod((yield Request(verb="get", kind="Pod", key=key))) if key else None
+
+
+def _wishes(action: Evict) -> Generator[Request, Response, Wishes]:
+    """Return the eviction hints, with the uid of the pod to be replaced looked up if it is missing."""
+    replaced = action.avoid_for.until_replaced
+    if replaced is None or replaced.uid:
+        return action.wishes
+    found = _pod((yield Request(verb="get", kind="Pod", key=replaced.key)))
+    return action.wishes.until_replaced(found.metadata.uid)
+
+
+def _limits() -> Generator[Request, Response, AvoidLists]:
+    """Return the limits of avoid lists from the DisruptionPolicy, if it exists and can be read."""
+    try:
+        found = yield Request(verb="get", kind="DisruptionPolicy", key=POLICY_NAME)
+        return read(found.object or {}, DisruptionPolicy).spec.avoid_lists
+    except StoreError as error:
+        if error.code not in (403, 404):
+            raise
+    except InputError:
+        # The component that validates policies reports the problem.
+        pass
+    return AvoidLists()
+
+
+def _eviction(action: Evict, *, is_dry_run: bool = False) -> Request:
+    """Return the eviction request without annotations that only Podium's server reads."""
+    body = eviction_body(action.pod, delete_options_body(action.uid, action.grace_seconds))
+    # The dry run is a request parameter, not part of the body, so that admission webhooks for evictions see it, too.
+    return Request(verb="create", kind="Pod", key=action.pod, subresource="eviction", body=body, dry_run=is_dry_run)
+
+
+def _pod(response: Response) -> Pod:
+    return read(response.object or {}, Pod)
+
+
+def cleanup_by_requests(ask: Answer) -> StepRunner:
+    """Return a function that carries out steps by requests."""
+
+    def carry_out(step: Step, now: int) -> None:
+        error = ask(cleanup_request(step), now).error
+        if error is not None:
+            raise error
+
+    return carry_out
+
+
+def cleanup_request(step: Step) -> Request:
+    """Return the request of a step."""
+    stored = step.stored
+    if isinstance(step, DeleteStep):
+        body = delete_options_body(stored.uid, propagation=step.propagation)
+        return Request(verb="delete", kind=stored.kind, key=stored.key, body=body)
+    if isinstance(step, RewriteMetadata):
+        metadata = {"uid": stored.uid, "resourceVersion": str(stored.version), step.field: step.value}
+        return Request(verb="patch", kind=stored.kind, key=stored.key, body={"metadata": metadata})
+    spec = {**stored.raw.get("spec", {}), "finalizers": step.finalizers}
+    body = {**stored.raw, "spec": spec}
+    return Request(verb="update", kind=stored.kind, key=stored.key, subresource="finalize", body=body)

@@ -1,0 +1,293 @@
+"""The context of an answer: the store, the rules, and the object in the request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from podium.api.checks import MAX_ENTRIES
+from podium.api.disruption_policy import SCHEDULER
+from podium.api.errors import field_path, shown
+from podium.api.meta import Raw
+from podium.api.schemas.structure import findings
+from podium.api.structural.shaping import shaped
+from podium.apirequests.request import Request, Response, check_name
+from podium.store.admission.defaults import with_addresses, with_defaults
+from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResources
+from podium.store.errors import bad_request, invalid
+from podium.store.field_ownership import FieldWriter, shape_of
+from podium.store.managed_fields import FieldManager, Operation
+from podium.store.patching import without_nulls
+from podium.store.store import Store
+from podium.store.stored import Stored
+from podium.store.verbs.readings import key_of
+from podium.store.version_conversion import as_stored
+
+_ANYBODY = ("", "system:anonymous", "system:unsecured")
+_COMPONENTS = ("kube-controller-manager", "kube-scheduler", "kubelet", "cloud-controller-manager")
+_COMPONENT_USERS = ("system:kube-", "system:node:", "system:serviceaccount:kube-system:")
+
+DELETE_ANNOTATION = "podium.dev/delete"
+"""The pod annotation that says how its deletion is handled; `direct` means as in Kubernetes."""
+
+DIRECT = "direct"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRules:
+    """The administrator's choices for request handling, beyond what Kubernetes offers.
+
+    `deletes_by_eviction`: a pod deletion by a person is treated as an eviction (controlled-rescheduling.md). It is
+    checked and answered as an eviction, except with a grace period of 0 (`kubectl delete --force`) or for a pod with
+    the annotation `podium.dev/delete: direct`. The components of a cluster, recognized by their names, delete as usual,
+    such as a controller that scales down.
+
+    `components` maps identities to components, whose caps count their evictions, regardless of what the requests state.
+    For an identity that is not listed, the annotation of the Eviction counts. An identity is the name of a user, or if
+    users are not distinguished, the field manager, which over HTTP is the program's name.
+    """
+
+    deletes_by_eviction: bool = False
+    components: Mapping[str, str] = field(
+        default_factory=lambda: MappingProxyType({"system:kube-scheduler": SCHEDULER, "kube-scheduler": SCHEDULER})
+    )
+
+    def component_of(self, request: Request, said: str) -> str:
+        """Return the component whose cap counts an eviction; `said` is the component that the request states."""
+        return self.components.get(identity_of(request), said)
+
+    def is_person(self, request: Request) -> bool:
+        """Return whether a person sent the request, and not a component of the cluster."""
+        identity = identity_of(request)
+        return bool(identity) and identity not in _COMPONENTS and not identity.startswith(_COMPONENT_USERS)
+
+
+def identity_of(request: Request) -> str:
+    """Return the identity behind a request; "" is a component in the same process."""
+    return request.user if request.user not in _ANYBODY else request.field_manager or request.user
+
+
+DEFAULT_RULES = RequestRules()
+
+
+_NOBODY: AbstractContextManager[None] = nullcontext()
+CREATED: Raw = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The store that answers, and the rules by which it does.
+
+    With `creates_new`, created objects are new, and clients cannot set the fields that only the server sets.
+    """
+
+    store: Store
+    rules: RequestRules
+    creates_new: bool
+
+    def object_of(self, request: Request, *, completes: bool = True) -> Raw:
+        """Return the object in the body in its storage version, if its kind, name and namespace match the request.
+
+        `completes` fills in its defaults. Nulls in objects of built-in kinds mean absent fields. Raises StoreError 400
+        and 404.
+        """
+        raw = request.body
+        if not isinstance(raw, dict):
+            raise bad_request(f"{shown(raw)} is not an object")
+        resource = self.store.resources.of(raw)
+        if resource.name != request.kind:
+            raise bad_request(f"the object is a {resource.name}, and the request is about a {request.kind}")
+        raw = _in_place(raw, request)
+        if not self.creates_new:
+            return raw
+        raw = self._as_stored(resource, raw, request.api_version)
+        return self.completed(resource, raw) if completes else raw
+
+    def _as_stored(self, resource: APIResource, raw: Raw, api_version: str) -> Raw:
+        """Return the object in the storage version, without nulls. Raises StoreError 400."""
+        version = api_version or str(raw["apiVersion"])
+        if raw["apiVersion"] != version:
+            problem = (
+                f"the API version in the data ({shown(raw['apiVersion'])}) does not match the expected API version"
+            )
+            raise bad_request(f"{problem} ({version})")
+        if not resource.is_custom:
+            raw = without_nulls(raw, raw)
+        return as_stored(resource, raw, version)
+
+    def completed(self, resource: APIResource, raw: Raw) -> Raw:
+        """Return an object of a built-in kind with its defaults."""
+        return with_defaults(resource.name, self._with_addresses(raw) if resource.name == "Service" else raw)
+
+    def writing(self, resource: APIResource, request: Request, now: int) -> AbstractContextManager[None]:
+        """Maintain managed fields for the writes within, if the request names a field manager."""
+        if not request.field_manager or not self.creates_new:
+            return _NOBODY
+        return self.store.written_by(self.writer(resource, request, "Update", now))
+
+    def writer(self, resource: APIResource, request: Request, operation: Operation, now: int) -> FieldWriter:
+        """Return the writer for a request."""
+        api_version = request.api_version or resource.api_version
+        version = api_version if operation == "Update" else ""
+        manager = FieldManager(request.field_manager, operation, version, request.subresource)
+        return FieldWriter(manager, resource, shape_of(self.store.resources, resource), api_version, now)
+
+    def _with_addresses(self, service: Raw) -> Raw:
+        """Return a Service with its allocated cluster addresses."""
+        metadata = service.get("metadata")
+        known = {stored.key: stored.raw for stored in self.store.objects("Service")}
+        named = isinstance(metadata, dict) and metadata.get("name")
+        previous = (
+            known.get(key_of({"namespace": "default", **metadata})) if isinstance(metadata, dict) and named else None
+        )
+        return with_addresses(service, previous, known.values())
+
+
+def object_response(stored: Stored) -> Response:
+    """Return the response for a stored object."""
+    return Response(object=stored.raw, stored=stored)
+
+
+def _in_place(raw: Raw, request: Request) -> Raw:
+    """Return the object with the request's name and namespace. Raises StoreError 400 if its own differ."""
+    metadata = raw.get("metadata")
+    if not isinstance(metadata, dict):
+        return raw
+    if request.key:
+        check_name(metadata, request.key)
+        return _named(raw, metadata, request.key)
+    return _placed(raw, metadata, request.namespace) if request.namespace else raw
+
+
+def _named(raw: Raw, metadata: Raw, key: str) -> Raw:
+    """Return the object with the request's name and namespace where it has none."""
+    namespace, _, name = key.rpartition("/")
+    if metadata.get("name") == name and metadata.get("namespace", "") == namespace:
+        return raw
+    return {**raw, "metadata": {**metadata, "name": name, **({"namespace": namespace} if namespace else {})}}
+
+
+def _placed(raw: Raw, metadata: Raw, namespace: str) -> Raw:
+    """Return the object in the request's namespace. Raises StoreError 400 if its own differs."""
+    given = metadata.get("namespace")
+    if given == namespace:
+        return raw
+    if given:
+        problem = f"the namespace of the object ({shown(given)}) does not match that of the request"
+        raise bad_request(f"{problem} ({shown(namespace)})")
+    return {**raw, "metadata": {**metadata, "namespace": namespace}}
+
+
+MOST_ENTRIES = 10_000
+"""The maximum number of entries in a list or a map in an object."""
+
+MOST_IN_ALL = 50_000
+"""The maximum total number of entries in all lists and maps of an object."""
+
+_ENCODER = msgspec.json.Encoder()
+# Kinds whose size is limited only by that of the request body.
+_HOLDERS = frozenset(("ConfigMap", "CustomResourceDefinition", "Secret"))
+# Lists whose entries take long to validate.
+_LONG = frozenset(
+    (
+        "containers",
+        "ephemeralContainers",
+        "imagePullSecrets",
+        "initContainers",
+        "nodeSelectorTerms",
+        "preferredDuringSchedulingIgnoredDuringExecution",
+        "requiredDuringSchedulingIgnoredDuringExecution",
+        "resourceClaims",
+        "schedulingGates",
+        "tolerations",
+        "topologySpreadConstraints",
+        "volumes",
+    )
+)
+# Maps whose entries are validated very quickly.
+_QUICK = frozenset(("annotations", "labels"))
+
+
+def check_size(resource: APIResource, key: str, body: Any) -> None:
+    """Raise StoreError 422 for an object of a built-in kind, or a patch of one, with too many entries."""
+    if resource.is_custom or resource.name in _HOLDERS:
+        return
+    if _is_short(body):
+        return
+    left = MOST_IN_ALL
+    # The number of operations of a JSON patch has a limit of its own; this check covers the values.
+    operations = body if isinstance(body, list) else [{"value": body}]
+    found: list[tuple[str, str, Any]] = [("", "", part.get("value")) for part in operations if isinstance(part, dict)]
+    while found:
+        path, name, value = found.pop()
+        if not isinstance(value, dict | list):
+            continue
+        most = MAX_ENTRIES if name in _LONG and isinstance(value, list) else MOST_ENTRIES
+        most = MOST_IN_ALL if name in _QUICK else most
+        if len(value) > most:
+            problem = f"Too many: {len(value)}: must have at most {most} items"
+            raise invalid(resource, key or _name_in(body), problem, path or "metadata", "FieldValueTooMany")
+        left -= len(value)
+        if left < 0:
+            problem = f"Too many: the object must have at most {MOST_IN_ALL} fields and items in all"
+            raise invalid(resource, key or _name_in(body), problem, path, "FieldValueTooMany")
+        if isinstance(value, dict):
+            found += [
+                (field_path(path, key_), key_, part) for key_, part in value.items() if isinstance(part, dict | list)
+            ]
+        else:
+            found += [(f"{path}[{index}]", "", part) for index, part in enumerate(value) if part]
+
+
+def _is_short(body: Any) -> bool:
+    """Return whether a body is shorter than the shortest list that is too long, at two bytes per entry."""
+    try:
+        return len(_ENCODER.encode(body)) <= 2 * MAX_ENTRIES
+    except (OverflowError, RecursionError, TypeError, ValueError):
+        return False
+
+
+def _name_in(body: Any) -> str:
+    metadata: Raw | None = body.get("metadata") if isinstance(body, dict) else None
+    return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
+
+
+def check_fields(resources: APIResources, request: Request, raw: Raw) -> tuple[str, ...]:
+    """Return the warnings about unknown fields, if the request wants warnings.
+
+    Raises StoreError 400 for unknown fields in strict mode, for an invalid `fieldValidation`, and for a field whose
+    value has the wrong type.
+    """
+    mode = request.field_validation
+    if mode not in ("Ignore", "Warn", "Strict"):
+        raise bad_request(f"fieldValidation: {shown(mode)} is not one of Ignore, Warn, Strict")
+    structural = resources.structural(resources.of(raw), str(raw["apiVersion"]))
+    if structural is not None:
+        return _told(request, raw, [] if mode == "Ignore" else shaped(raw, structural)[1])
+    found = findings(raw, advises=False)
+    for finding in found:
+        if not finding.is_unknown:
+            place = finding.path.removeprefix(".")
+            raise bad_request(f"{_unhandled(raw)}: {place}: {finding.message}")
+    if mode == "Ignore":
+        return ()
+    return _told(request, raw, [finding.path.removeprefix(".") for finding in found if finding.is_unknown])
+
+
+def _told(request: Request, raw: Raw, paths: list[str]) -> tuple[str, ...]:
+    """Return the warnings about unknown fields. Raises StoreError 400 in strict mode."""
+    unknown = [f'unknown field "{path}"' for path in paths]
+    if unknown and request.field_validation == "Strict":
+        raise bad_request(f"{_unhandled(raw)}: strict decoding error: {', '.join(unknown)}")
+    return tuple(unknown)
+
+
+def _unhandled(raw: Raw) -> str:
+    version = shown(str(raw["apiVersion"]).rpartition("/")[2])
+    return f"{raw['kind']} in version {version} cannot be handled as a {raw['kind']}"

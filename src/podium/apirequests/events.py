@@ -1,0 +1,122 @@
+"""The Event recorder: repeated Events are counted, and excess Events about one object are dropped.
+
+Source: k8s.io/client-go/tools/record/events_cache.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podium.api.kinds import KEPT_KINDS, KINDS
+from podium.api.meta import Raw
+from podium.api.times import format_time
+from podium.apirequests.request import Conversation, Request
+from podium.controllers.actions import Record
+from podium.store.errors import StoreError
+
+_KEPT = 4_096
+_BURST = 25
+_REFILL_NS = 300 * 10**9
+
+
+@dataclass(slots=True)
+class _WrittenEvent:
+    """A written Event, and the number of its occurrences."""
+
+    key: str
+    count: int = 1
+
+
+@dataclass(slots=True)
+class _Allowance:
+    """A token bucket for the Events of one component about one object, as of a time."""
+
+    tokens: float
+    since_ns: int
+
+
+class EventRecorder:
+    """A converter of records into requests.
+
+    An Event that repeats one of the last 4,096 increments the count of that one. A component can write a burst of 25
+    Events about an object, and one more every 5 minutes; further ones are dropped.
+    """
+
+    def __init__(self) -> None:
+        # The newest last.
+        self._known: dict[tuple[str, Record], _WrittenEvent] = {}
+        self._allowances: dict[tuple[str, str, str], _Allowance] = {}
+        self._last_ns = 0
+
+    def record(self, action: Record, component: str, now: int) -> Conversation:
+        """Write an Event that a component has recorded."""
+        if not self._may_write(action, component, now):
+            return None
+        known = self._known.pop((component, action), None)
+        if known is not None:
+            known.count += 1
+            counted: Raw = {"count": known.count, "lastTimestamp": format_time(now)}
+            try:
+                yield Request(verb="patch", kind="Event", key=known.key, body=counted)
+            except StoreError as error:
+                if error.code != 404:
+                    raise
+            else:
+                self._keep(component, action, known)
+                return None
+        # Event names contain the time, and an object can have several Events at the same instant.
+        self._last_ns = max(now, self._last_ns + 1)
+        body = event_body(action, component, now)
+        metadata: Raw = dict(body["metadata"])
+        metadata["name"] = f"{metadata['name'].rpartition('.')[0]}.{self._last_ns:x}"
+        yield Request(verb="create", kind="Event", body={**body, "metadata": metadata})
+        self._keep(component, action, _WrittenEvent(f"{metadata['namespace']}/{metadata['name']}"))
+        return None
+
+    def _keep(self, component: str, action: Record, known: _WrittenEvent) -> None:
+        self._known[component, action] = known
+        if len(self._known) > _KEPT:
+            del self._known[next(iter(self._known))]
+
+    def _may_write(self, action: Record, component: str, now: int) -> bool:
+        about = (component, action.uid, action.pod or action.workload)
+        allowance = self._allowances.pop(about, None) or _Allowance(_BURST, now)
+        tokens = min(_BURST, allowance.tokens + (now - allowance.since_ns) / _REFILL_NS)
+        may = tokens >= 1
+        self._allowances[about] = _Allowance(tokens - may, now)
+        if len(self._allowances) > _KEPT:
+            del self._allowances[next(iter(self._allowances))]
+        return may
+
+
+_API_VERSION = {kind.name: kind.api_version for kind in (*KINDS.values(), *KEPT_KINDS)}
+
+
+def event_body(action: Record, component: str, now: int) -> Raw:
+    """Return the Event that a component records; its name is derived from its object's name and the time."""
+    kind, key = "Pod", action.pod
+    if action.workload:
+        kind, _, key = action.workload.partition(" ")
+    namespace, _, name = key.rpartition("/")
+    time = format_time(now)
+    about = {"apiVersion": _API_VERSION.get(kind, ""), "kind": kind, "name": name, "uid": action.uid}
+    if namespace:
+        about["namespace"] = namespace
+    body: Raw = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{name}.{now:x}", "namespace": namespace or "default"},
+        "involvedObject": about,
+        "type": action.type,
+        "reason": action.reason,
+        "message": action.message,
+        "source": {"component": component},
+        "reportingComponent": component,
+        "firstTimestamp": time,
+        "lastTimestamp": time,
+        "count": 1,
+    }
+    if action.related:
+        related_namespace, _, related_name = action.related.rpartition("/")
+        body["related"] = {"apiVersion": "v1", "kind": "Pod", "namespace": related_namespace, "name": related_name}
+    return body

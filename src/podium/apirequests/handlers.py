@@ -1,0 +1,432 @@
+"""Reads and writes of objects and their status."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+from typing import Any
+
+from podium.api.meta import Raw
+from podium.api.pod import Pod
+from podium.api.schemas.structure import without_unknown
+from podium.api.times import format_time
+from podium.apirequests.context import (
+    CREATED,
+    DELETE_ANNOTATION,
+    DIRECT,
+    Context,
+    check_fields,
+    check_size,
+    object_response,
+)
+from podium.apirequests.request import (
+    Binding,
+    DeleteOptions,
+    Request,
+    Response,
+    read_binding,
+    read_delete_options,
+    read_eviction,
+)
+from podium.store.custom_kinds import DEFINITION, unenforced_rules
+from podium.store.errors import StoreError, bad_request, invalid
+from podium.store.listing import ListOptions
+from podium.store.patching import patched
+from podium.store.stored import Stored
+from podium.store.verbs.scale import scale_of
+from podium.store.verbs.updates import PARTS
+from podium.store.version_conversion import as_stored, stored_selector
+
+_NO_VERSIONS = (None, "", "0")
+# Built-in kinds whose updates must state a resourceVersion; so must all custom kinds.
+_CONDITIONAL = frozenset((DEFINITION, "Lease", "PodDisruptionBudget", "RuntimeClass"))
+
+
+def get(context: Context, request: Request, now: int) -> Response:
+    """Return the object; subresources that carry the object itself are read in the same way.
+
+    Raises StoreError 504 if the requested minimum version is in the future.
+    """
+    if request.options.resource_version:
+        context.store.check_version(request.options.resource_version)
+    return object_response(context.store.get(request.kind, request.key))
+
+
+def list_(context: Context, request: Request, now: int) -> Response:
+    """Return a page of the objects."""
+    page = context.store.page(request.kind, request.namespace, options_of(request))
+    return Response(page=page.served_as(request.api_version))
+
+
+def watch(context: Context, request: Request, now: int) -> Response:
+    """Open a watch of the objects."""
+    found = context.store.watch(request.kind, request.namespace, options_of(request))
+    found.serve_as(request.api_version)
+    return Response(watch=found)
+
+
+def create(context: Context, request: Request, now: int) -> Response:
+    """Create an object.
+
+    Raises StoreError 500 for an object with a resourceVersion, as etcd's store does; kube-apiserver has no better code
+    for that refusal (pkg/storage/errors.go).
+    """
+    raw, warnings = checked_fields(context, request, context.object_of(request))
+    if context.creates_new and _version_of(raw) not in _NO_VERSIONS:
+        raise StoreError(500, "", "resourceVersion should not be set on objects to be created")
+    reading = request.reading if raw is request.body else None
+    return write_response(
+        context.store.create(raw, now=now, reading=reading, is_new=context.creates_new), 201, warnings
+    )
+
+
+def update(context: Context, request: Request, now: int) -> Response:
+    """Replace the object, except for its status."""
+    raw, warnings = checked_fields(context, request, context.object_of(request))
+    _check_condition(context, request, raw)
+    return write_response(context.store.update(raw), 200, warnings)
+
+
+def update_status(context: Context, request: Request, now: int) -> Response:
+    """Replace the object's status."""
+    raw = context.object_of(request, completes=False)
+    _check_condition(context, request, raw)
+    return object_response(context.store.update_status(raw))
+
+
+def patch_status(context: Context, request: Request, now: int) -> Response:
+    """Patch the object's status."""
+    body, type_ = request.body, request.patch_type
+    return write_response(
+        context.store.patch(request.kind, request.key, body, type_, "status", request.api_version), 200, ()
+    )
+
+
+def patch(context: Context, request: Request, now: int) -> Response:
+    """Patch the object."""
+    store = context.store
+    resource = store.resources.named(request.kind)
+    warnings: tuple[str, ...] = ()
+
+    def complete(raw: Raw) -> Raw:
+        nonlocal warnings
+        if request.field_manager:
+            # Many patches together can create a larger object than each of them contains.
+            check_size(resource, request.key, raw)
+        raw, warnings = checked_fields(context, request, raw)
+        return context.completed(resource, raw) if context.creates_new else raw
+
+    stored = store.patch(request.kind, request.key, request.body, request.patch_type, "", request.api_version, complete)
+    return write_response(stored, 200, warnings)
+
+
+def _check_condition(context: Context, request: Request, raw: Raw) -> None:
+    """Raise StoreError 422 for an update without a version, of a kind that requires one (AllowUnconditionalUpdate)."""
+    if not context.creates_new or _version_of(raw) not in _NO_VERSIONS:
+        return
+    stored = context.store.get(request.kind, request.key)
+    if stored.resource.is_custom or request.kind in _CONDITIONAL:
+        problem = "Invalid value: 0: must be specified for an update"
+        raise invalid(stored.resource, stored.key, problem, "metadata.resourceVersion")
+
+
+def _version_of(raw: Raw) -> Any:
+    """Return the resourceVersion that an object states."""
+    metadata = raw.get("metadata")
+    return metadata.get("resourceVersion") if isinstance(metadata, dict) else None
+
+
+def checked_fields(context: Context, request: Request, raw: Raw) -> tuple[Raw, tuple[str, ...]]:
+    """Return the object without unknown fields, and the warnings about them, if the request validates fields.
+
+    Fields that the schema of a custom kind does not know are pruned on writing. Raises StoreError as `check_fields`
+    does.
+    """
+    if not request.field_validation:
+        return raw, ()
+    warnings = check_fields(context.store.resources, request, raw)
+    return without_unknown(raw), warnings
+
+
+def write_response(stored: Stored, code: int, warnings: tuple[str, ...]) -> Response:
+    """Return the response to a write, with the warnings about a definition that was written."""
+    if stored.resource.name == DEFINITION:
+        warnings = (*warnings, *unenforced_rules(stored.raw))
+    return Response(code=code, object=stored.raw, stored=stored, warnings=warnings)
+
+
+def options_of(request: Request) -> ListOptions:
+    """Return the options of a list in terms of the stored objects."""
+    options = request.options
+    if not request.api_version or not options.field_selector:
+        return options
+    selector = stored_selector(options.field_selector, request.api_version)
+    return dataclasses.replace(options, field_selector=selector)
+
+
+def finalize(context: Context, request: Request, now: int) -> Response:
+    """Replace the finalizers in a namespace's spec; removing the last one removes the namespace."""
+    given = context.object_of(request)
+    raw = context.store.get(request.kind, request.key).raw
+    spec = given.get("spec")
+    finalizers = spec.get("finalizers") if isinstance(spec, dict) else None
+    identity = {
+        name: value for name, value in given["metadata"].items() if name in ("uid", "resourceVersion") and value
+    }
+    metadata = {name: value for name, value in raw["metadata"].items() if name not in ("uid", "resourceVersion")}
+    updated = {
+        **raw,
+        "metadata": {**metadata, **identity},
+        "spec": {**raw.get("spec", {}), "finalizers": finalizers or []},
+    }
+    return object_response(context.store.update(updated))
+
+
+def get_scale(context: Context, request: Request, now: int) -> Response:
+    """Return the scale of a workload."""
+    return Response(object=context.store.scale(request.kind, request.key))
+
+
+def update_scale(context: Context, request: Request, now: int) -> Response:
+    """Replace the scale of a workload."""
+    body = request.body
+    if not isinstance(body, dict):
+        raise bad_request("an autoscaling/v1 Scale with metadata is expected")
+    return Response(object=scale_of(context.store.update_scale(request.kind, request.key, body)))
+
+
+def patch_scale(context: Context, request: Request, now: int) -> Response:
+    """Patch the scale of a workload."""
+    stored = context.store.patch(request.kind, request.key, request.body, request.patch_type, "scale")
+    return Response(object=scale_of(stored))
+
+
+_SECOND = 10**9
+_DEFAULT_SECONDS, _LEAST_SECONDS, _MOST_SECONDS = 3_600, 600, 2**32
+
+
+def create_token(context: Context, request: Request, now: int) -> Response:
+    """Return a token that names the account and grants nothing.
+
+    It is unsigned; the server only accepts its own tokens.
+    """
+    account = context.store.get(request.kind, request.key)
+    body = request.body if isinstance(request.body, dict) else {}
+    spec = body.get("spec") or {}
+    seconds = spec.get("expirationSeconds") if isinstance(spec, dict) else None
+    seconds = _DEFAULT_SECONDS if seconds is None else seconds
+    if not isinstance(spec, dict) or type(seconds) is not int or not _LEAST_SECONDS <= seconds <= _MOST_SECONDS:
+        raise bad_request(
+            f"spec.expirationSeconds is a whole number of seconds from {_LEAST_SECONDS} to {_MOST_SECONDS}"
+        )
+    metadata = account.raw["metadata"]
+    expires = now + seconds * _SECOND
+    claims = {
+        "aud": spec.get("audiences") or [],
+        "exp": expires // _SECOND,
+        "iat": now // _SECOND,
+        "sub": f"system:serviceaccount:{metadata['namespace']}:{metadata['name']}",
+    }
+    status = {"token": _unsigned(claims), "expirationTimestamp": format_time(expires)}
+    answer: Raw = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "metadata": {"name": metadata["name"], "namespace": metadata["namespace"]},
+        "spec": {**spec, "expirationSeconds": seconds},
+        "status": status,
+    }
+    return Response(code=201, object=answer)
+
+
+def _unsigned(claims: Raw) -> str:
+    """Return a JSON Web Token without a signature (RFC 7519, section 6)."""
+    parts = (json.dumps(part, separators=(",", ":")).encode() for part in ({"alg": "none"}, claims))
+    return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts) + "."
+
+
+_NO_CONTAINERS = "nodes are simulated: containers do not run, so that they have no output and take no connections"
+UNSERVED = {
+    "attach": _NO_CONTAINERS,
+    "exec": _NO_CONTAINERS,
+    "log": _NO_CONTAINERS,
+    "portforward": _NO_CONTAINERS,
+    "proxy": _NO_CONTAINERS,
+}
+"""The pod subresources that need running containers, each with the reason why it is not served."""
+
+
+def bind(context: Context, request: Request, now: int) -> Response:
+    """Bind a pod to a node."""
+    body = request.body
+    binding = body if isinstance(body, Binding) else read_binding(body, request.key)
+    return _bound(context, request.key, binding, now)
+
+
+def create_binding(context: Context, request: Request, now: int) -> Response:
+    """Bind the pod that the Binding names (POST bindings)."""
+    metadata = request.body.get("metadata") if isinstance(request.body, dict) else None
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    if not isinstance(name, str) or not name:
+        raise bad_request("metadata.name is missing: a Binding names its pod")
+    namespace = request.namespace or str(metadata.get("namespace") or "default") if metadata else "default"
+    key = f"{namespace}/{name}"
+    return _bound(context, key, read_binding(request.body, key), now)
+
+
+def _bound(context: Context, key: str, binding: Binding, now: int) -> Response:
+    context.store.bind(
+        key,
+        binding.node_name,
+        now=now,
+        uid=binding.uid,
+        resource_version=binding.resource_version,
+        target_kind=binding.target_kind,
+    )
+    return Response(code=201, object=CREATED)
+
+
+def update_part(context: Context, request: Request, now: int) -> Response:
+    """Replace a part of the pod's spec (PUT resize, ephemeralcontainers)."""
+    return object_response(context.store.update_part(context.object_of(request), PARTS[request.subresource]))
+
+
+def patch_part(context: Context, request: Request, now: int) -> Response:
+    """Patch a part of the pod's spec."""
+    stored = context.store.get(request.kind, request.key)
+    result = patched(stored.resource, stored.raw, request.body, request.patch_type)
+    result = as_stored(stored.resource, result, "")
+    return object_response(
+        context.store.update_part(context.completed(stored.resource, result), PARTS[request.subresource])
+    )
+
+
+def unserved(subresource: str) -> StoreError:
+    """Return the refusal for a subresource that needs running containers."""
+    return StoreError(501, "NotImplemented", f"pods/{subresource}: {UNSERVED[subresource]}")
+
+
+# The kinds for which the answer is the deleted object instead of a Status (ReturnDeletedObject in pkg/registry, visible
+# in the responses of the API reference).
+_RETURNED = frozenset(
+    (
+        "CSIDriver",
+        "CSINode",
+        "DeviceClass",
+        "DeviceTaintRule",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "Pod",
+        "PodTemplate",
+        "ResourceClaim",
+        "ResourceClaimTemplate",
+        "ResourceQuota",
+        "ResourceSlice",
+        "Service",
+        "ServiceAccount",
+        "StorageClass",
+        "VolumeAttachment",
+        "VolumeAttributesClass",
+    )
+)
+
+
+def delete(context: Context, request: Request, now: int) -> Response:
+    """Delete an object; return its last or terminating state, or for most kinds a Status once it is gone."""
+    options = read_delete_options(request.body)
+    if options.dry_run:
+        with context.store.transaction(dry_run=True):
+            return _delete_one(context, request, options, now)
+    return _delete_one(context, request, options, now)
+
+
+def delete_collection(context: Context, request: Request, now: int) -> Response:
+    """Delete a collection; return the deleted objects."""
+    options = read_delete_options(request.body)
+    store = context.store
+    with store.transaction(dry_run=options.dry_run):
+        if request.kind == Pod.__name__ and context.rules.deletes_by_eviction:
+            page = store.page(request.kind, request.namespace, options_of(request))
+            for stored in page.items:
+                _delete(context, request, stored, options, now)
+        else:
+            page = store.delete_collection(
+                request.kind,
+                request.namespace,
+                options_of(request),
+                now=now,
+                grace_seconds=options.grace_seconds,
+                propagation=options.propagation,
+            )
+    return Response(page=page.served_as(request.api_version))
+
+
+def evict(context: Context, request: Request, now: int) -> Response:
+    """Evict a pod if its budgets allow it."""
+    eviction = read_eviction(request.body, request.key)
+    options = eviction.delete
+    context.store.evict(
+        request.key,
+        now=now,
+        uid=options.uid,
+        resource_version=options.resource_version,
+        grace_seconds=options.grace_seconds,
+        component=context.rules.component_of(request, eviction.component),
+        avoid_node=eviction.avoid_node,
+        avoid_for=eviction.avoid_for,
+        for_replacement=eviction.for_replacement,
+        dry_run=options.dry_run,
+    )
+    return Response(code=201, object=CREATED)
+
+
+def _delete_one(context: Context, request: Request, options: DeleteOptions, now: int) -> Response:
+    previous = context.store.get(request.kind, request.key)
+    left = _delete(context, request, previous, options, now)
+    if left is not None:
+        return object_response(left)
+    if previous.kind in _RETURNED:
+        return object_response(previous)
+    return Response(object=_success(previous))
+
+
+def _delete(context: Context, request: Request, stored: Stored, options: DeleteOptions, now: int) -> Stored | None:
+    """Delete an object, or evict it if the rules turn the deletion into an eviction; return None if it is gone."""
+    if _is_eviction(context, request, stored, options):
+        return context.store.evict(
+            stored.key,
+            now=now,
+            uid=options.uid,
+            resource_version=options.resource_version,
+            grace_seconds=options.grace_seconds,
+            component=context.rules.component_of(request, ""),
+        )
+    return context.store.delete(
+        stored.kind,
+        stored.key,
+        now=now,
+        grace_seconds=options.grace_seconds,
+        propagation=options.propagation,
+        uid=options.uid,
+        resource_version=options.resource_version,
+    )
+
+
+def _is_eviction(context: Context, request: Request, stored: Stored, options: DeleteOptions) -> bool:
+    """Return whether a deletion is treated as an eviction (`Rules.deletes_by_eviction`)."""
+    if not context.rules.deletes_by_eviction or not isinstance(stored.object, Pod) or options.grace_seconds == 0:
+        return False
+    is_direct = stored.object.metadata.annotations.get(DELETE_ANNOTATION) == DIRECT
+    return context.rules.is_person(request) and not is_direct and not stored.object.is_terminating
+
+
+def _success(deleted: Stored) -> Raw:
+    """Return the Status of a completed deletion."""
+    resource = deleted.resource
+    about = {
+        "name": deleted.object.metadata.name,
+        "group": resource.group,
+        "kind": resource.plural,
+        "uid": deleted.uid,
+    }
+    return {**CREATED, "code": 200, "details": {name: value for name, value in about.items() if value}}

@@ -1,0 +1,332 @@
+"""The conversion of HTTP requests to API requests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from podium.api.errors import shown
+from podium.api.meta import Raw
+from podium.apirequests.parameters import ALL, NO_PARAMETERS, Parameters, check_deletion, check_parameters, query_of
+from podium.apirequests.paths import METHODS, ResourcePath, name_problem, path_of, verb_of
+from podium.apirequests.request import FieldValidation, Request, Response, Verb
+from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResources
+from podium.store.errors import StoreError, bad_request
+from podium.store.listing import ListOptions
+from podium.store.patching import PatchType
+from podium.store.stored import encoded
+
+# An older version that is also accepted (pkg/registry/core/pod/storage, EvictionREST.AcceptsGroupVersion).
+_OLDER = [["policy/v1beta1", "Eviction"]]
+_DELETE_OPTIONS = "DeleteOptions"
+_ABSENT = (None, "")
+_NAMING_PARTS = ("binding", "eviction")
+
+
+class Client(msgspec.Struct, frozen=True, kw_only=True):
+    """The client's identity, and the defaults for parameters that it omits."""
+
+    user: str = ""
+    field_manager: str = ""
+    field_validation: FieldValidation = ""
+
+
+ANONYMOUS = Client()
+
+
+class IncomingRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request without its body."""
+
+    verb: Verb
+    place: ResourcePath
+    parameters: Parameters
+
+
+def incoming_request(method: str, place: ResourcePath, parameters: Parameters) -> IncomingRequest:
+    """Return the request for a method at a place. Raises StoreError 400 and 405."""
+    verb = verb_of(method, place, watches=parameters.watches)
+    for what, name in (("Name", place.name), ("Namespace", place.namespace)):
+        problem = name_problem(name)
+        if problem:
+            raise bad_request(f"{what} parameter invalid: {shown(name)}: {problem}")
+    return IncomingRequest(verb=verb, place=place, parameters=parameters)
+
+
+def request_of(
+    incoming_request: IncomingRequest, body: Any = None, patch_type: PatchType = "merge", asker: Client = ANONYMOUS
+) -> Request:
+    """Return the request with its decoded body; None means no body.
+
+    Raises StoreError 400 for an object of another kind than the path's, 422 as `check_parameters` does.
+    """
+    verb, place, parameters = incoming_request.verb, incoming_request.place, incoming_request.parameters
+    check_parameters(verb, parameters, applies=patch_type == "apply")
+    if verb in ("create", "update"):
+        body = _as_expected(place, body)
+        _check_named(verb, place, body)
+    elif patch_type == "apply":
+        _check_version(place, body)
+    elif verb in ("delete", "deletecollection"):
+        body = _delete_options(body, parameters.delete)
+    key, options = place.key, parameters.options
+    if verb == "watch" and place.name:
+        key, options = "", _of_one(options, place.name)
+    return Request(
+        verb=verb,
+        kind=place.resource.name,
+        key=key,
+        namespace="" if key else place.namespace,
+        subresource=place.subresource,
+        body=body,
+        patch_type=patch_type,
+        options=options,
+        dry_run=parameters.dry_run == ALL,
+        field_validation=parameters.field_validation or asker.field_validation,
+        field_manager=parameters.field_manager or asker.field_manager,
+        force=bool(parameters.force),
+        api_version="" if place.is_stored_version else place.resource.api_version,
+        user=asker.user,
+    )
+
+
+def _expected(place: ResourcePath) -> tuple[str, str]:
+    """Return the version and kind of the objects at a place."""
+    resource = place.resource
+    part = resource.subresource(place.subresource) if place.subresource else None
+    return (part and part.api_version) or resource.api_version, (part and part.kind) or resource.kind
+
+
+def _check_named(verb: Verb, place: ResourcePath, body: Raw) -> None:
+    """Raise StoreError 400 for an object without a name if the path requires one (rest.go).
+
+    Actions on a pod that is named in the path, such as its eviction, state that name in the body, too.
+    """
+    metadata = body.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("name"):
+        return
+    if verb == "update":
+        problem = f"the name of the object ({place.name} based on URL) was undeterminable: name must be provided"
+        raise bad_request(problem)
+    if place.subresource in _NAMING_PARTS:
+        raise bad_request(f"name in URL does not match name in {_expected(place)[1]} object")
+
+
+def _check_version(place: ResourcePath, body: Any) -> None:
+    """Raise StoreError 400 for an applied configuration in another version than the path's."""
+    version, _ = _expected(place)
+    given = body.get("apiVersion") if isinstance(body, dict) else None
+    if given in _ABSENT or not body.get("kind"):
+        missing = "Kind" if given not in _ABSENT else "apiVersion"
+        raise bad_request(f"Object '{missing}' is missing in the apply patch; expected: {version}")
+    if given != version:
+        problem = f"Incorrect version specified in apply patch. Specified patch version: {given}, expected: {version}"
+        raise bad_request(problem)
+
+
+def _as_expected(place: ResourcePath, body: Any) -> Raw:
+    """Return the object in the body, with missing type information filled in, if its type fits the place."""
+    version, kind = _expected(place)
+    if not isinstance(body, dict):
+        raise bad_request(f"the body of the request is {shown(body)}, and a {kind} is an object")
+    given_version, given_kind = body.get("apiVersion"), body.get("kind")
+    if given_version == version and given_kind == kind:
+        return body
+    if (given_version in _ABSENT or given_kind in _ABSENT) and place.resource.is_custom:
+        raise bad_request(f"Object '{'apiVersion' if given_kind else 'Kind'}' is missing; it is {version} {kind}")
+    if given_kind not in (*_ABSENT, kind):
+        raise bad_request(f"{shown(given_kind)} in version {shown(given_version)} cannot be handled as a {kind}")
+    if given_version not in (*_ABSENT, version) and [given_version, kind] not in _OLDER:
+        problem = f"the API version in the data ({shown(given_version)}) does not match the expected API version"
+        raise bad_request(f"{problem} ({version})")
+    return {**body, "apiVersion": version, "kind": kind}
+
+
+def _delete_options(body: Any, said: Raw | None) -> Any:
+    """Return the DeleteOptions in the body, or without a body those in the query."""
+    if body is None:
+        return said
+    if not isinstance(body, dict):
+        raise bad_request(f"the body of the request is {shown(body)}, and {_DELETE_OPTIONS} are an object")
+    if body.get("kind") not in (None, "", _DELETE_OPTIONS):
+        raise bad_request(f"{shown(body['kind'])} cannot be handled as {_DELETE_OPTIONS}")
+    check_deletion(body)
+    return body
+
+
+def _of_one(options: ListOptions, name: str) -> ListOptions:
+    """Return the options for a watch of one object, as a field selector on its name."""
+    selector = f"metadata.name={name}"
+    if options.field_selector not in ("", selector):
+        raise bad_request("fieldSelector metadata.name doesn't match requested name")
+    return replace(options, field_selector=selector)
+
+
+JSON = "application/json"
+YAML = "application/yaml"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+
+BODY_TYPES = (JSON, YAML, PROTOBUF)
+"""The content types of objects in requests, the usual one first."""
+
+PATCH_TYPES: Mapping[str, PatchType] = {
+    "application/apply-patch+yaml": "apply",
+    "application/json-patch+json": "json",
+    "application/merge-patch+json": "merge",
+    "application/strategic-merge-patch+json": "strategic",
+}
+"""The patch type of each content type."""
+
+PATCH_NAMES: Mapping[PatchType, str] = {type_: name for name, type_ in PATCH_TYPES.items()}
+"""The content type of each patch type."""
+
+
+def media_type(content_type: str) -> str:
+    """Return the media type of a Content-Type header, without parameters."""
+    return content_type.partition(";")[0].strip().lower()
+
+
+def patch_type(content_type: str) -> PatchType:
+    """Return the patch type of a body. Raises StoreError 415."""
+    found = PATCH_TYPES.get(media_type(content_type))
+    if found is None:
+        raise unsupported(PATCH_TYPES)
+    return found
+
+
+def body_type(content_type: str) -> str:
+    """Return which of `BODY_TYPES` a body has; JSON by default. Raises StoreError 415."""
+    named = media_type(content_type) or JSON
+    if named not in BODY_TYPES:
+        raise unsupported(BODY_TYPES)
+    return named
+
+
+def unsupported(accepted: Mapping[str, object] | tuple[str, ...]) -> StoreError:
+    """Return the refusal of an unsupported content type (apiserver's negotiation.NewUnsupportedMediaTypeError)."""
+    listed = ", ".join(accepted)
+    problem = f"the body of the request was in an unknown format - accepted media types include: {listed}"
+    return StoreError(415, "UnsupportedMediaType", problem)
+
+
+_REASONS = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    409: "Conflict",
+    410: "Expired",
+    413: "RequestEntityTooLarge",
+    415: "UnsupportedMediaType",
+    422: "Invalid",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+_SELECTING = frozenset(("list", "watch", "deletecollection"))
+
+
+class HTTPRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to send. ``path`` and ``query`` are decoded text; ``body`` None means no body."""
+
+    method: str
+    path: str
+    query: tuple[tuple[str, str], ...] = ()
+    content_type: str = ""
+    body: bytes | None = None
+
+
+def http_request(
+    request: Request, resources: APIResources, *, timeout_seconds: int = 0, bookmarks: bool = False
+) -> HTTPRequest:
+    """Return the HTTP form of a request. ``timeout_seconds`` and ``bookmarks`` are additional options of a watch.
+
+    Raises StoreError 404 for an unknown kind, ValueError for a key that no path can express.
+    """
+    resource = resources.named(request.kind)
+    if request.api_version:
+        resource = resource.served_as(request.api_version)
+    parameters = _parameters(request, timeout_seconds, bookmarks=bookmarks)
+    return HTTPRequest(
+        method=METHODS[request.verb],
+        path=_path(request, resource),
+        query=() if parameters is NO_PARAMETERS else tuple(query_of(parameters)),
+        content_type=_content_type(request),
+        body=None if request.body is None else encoded(request.written_body),
+    )
+
+
+def response_of(
+    code: int, body: Raw | None, retry_after_s: int | None = None, warnings: tuple[str, ...] = ()
+) -> Response:
+    """Return the response in an HTTP response. ``body`` is its decoded JSON, None if it has none.
+
+    ``retry_after_s`` is the header Retry-After; it is added to the details of a refusal that has none.
+    """
+    if code < 400:
+        return Response(code=code, object=body, warnings=warnings)
+    return Response(code=code, error=error_of(code, body, retry_after_s), warnings=warnings)
+
+
+def error_of(code: int, body: Raw | None, retry_after_s: int | None = None) -> StoreError:
+    """Return the refusal in an HTTP response: a Status, or the text that a proxy sent instead."""
+    status = body if body is not None and body.get("kind") == "Status" else {}
+    details = status.get("details")
+    known: Raw = dict(details) if isinstance(details, dict) else {}
+    if retry_after_s is not None:
+        known.setdefault("retryAfterSeconds", retry_after_s)
+    if not isinstance(known.get("retryAfterSeconds", 0), int):
+        del known["retryAfterSeconds"]
+    causes = known.get("causes", [])
+    if not isinstance(causes, list) or not all(isinstance(cause, dict) for cause in causes):
+        del known["causes"]
+    reason, message = status.get("reason"), status.get("message")
+    return StoreError(
+        code,
+        reason if isinstance(reason, str) and reason else _REASONS.get(code, "InternalError"),
+        message if isinstance(message, str) and message else f"the API server answered with {code}",
+        known,
+    )
+
+
+def _parameters(request: Request, timeout_seconds: int, *, bookmarks: bool) -> Parameters:
+    selecting = request.verb in _SELECTING
+    watches = request.verb == "watch"
+    says_more = request.dry_run or request.field_manager or request.field_validation or request.force
+    if not selecting and not says_more:
+        return NO_PARAMETERS
+    return Parameters(
+        options=request.options if selecting else NO_PARAMETERS.options,
+        watches=watches,
+        bookmarks=watches and bookmarks,
+        timeout_seconds=timeout_seconds if watches else 0,
+        dry_run=ALL if request.dry_run else "",
+        field_manager=request.field_manager,
+        field_validation=request.field_validation,
+        force=True if request.force else None,
+    )
+
+
+def _path(request: Request, resource: APIResource) -> str:
+    if request.api_version:
+        resource = resource.served_as(request.api_version)
+    if request.key and (request.verb != "create" or request.subresource):
+        namespace, _, name = request.key.rpartition("/")
+        return path_of(resource, namespace, name, request.subresource)
+    if request.verb in ("create", "update"):
+        metadata: Raw = request.body.get("metadata", {})
+        namespace = request.namespace or metadata.get("namespace") or "default"
+        name = metadata.get("name", "") if request.verb == "update" else ""
+        return path_of(resource, namespace if resource.namespaced else "", name, request.subresource)
+    return path_of(resource, request.namespace)
+
+
+def _content_type(request: Request) -> str:
+    if request.body is None:
+        return ""
+    return PATCH_NAMES[request.patch_type] if request.verb == "patch" else JSON

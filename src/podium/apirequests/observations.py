@@ -1,0 +1,85 @@
+"""The conversion of watch events and lists into the observations of controllers.
+
+Source: k8s.io/client-go/tools/cache (reflector, DeltaFIFO).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, MutableMapping
+
+from podium.api.meta import Raw
+from podium.api.pod import Pod
+from podium.api.reading import read
+from podium.controllers.controller import ADDED, ANY, CLAIMING, DISRUPTED, ENDING, EVERY, ON_MISSING_NODE, OWNED, PLACED
+from podium.controllers.observations import Changed, Gone
+from podium.store.api_resource import APIResource
+from podium.store.stored import Stored
+from podium.store.watch_log import WatchEvent
+
+Seen = Changed | Gone
+
+
+def observation_of(event: WatchEvent) -> Seen:
+    """Return the observation of a write for observers that see every write immediately."""
+    stored = event.stored
+    return Gone(stored.object) if event.type == "DELETED" else Changed(stored.object, stored.raw)
+
+
+def aspects_of(event: WatchEvent, is_node: Callable[[str], bool]) -> int:
+    """Return the aspects of a write, which select its subscribers; ``is_node`` says whether a node exists."""
+    pod, previous = event.stored.object, event.previous
+    if not isinstance(pod, Pod):
+        return ANY | ADDED if previous is None else ANY
+    before, metadata = previous.object if previous is not None else None, pod.metadata
+    aspects = EVERY if before is not None else EVERY | ADDED
+    if metadata.owner_references or (before is not None and before.metadata.owner_references):
+        aspects |= OWNED
+    if metadata.deletion_timestamp is not None:
+        aspects |= ENDING | PLACED
+    if node_name := pod.spec.node_name:
+        aspects |= PLACED
+        if (not isinstance(before, Pod) or before.spec.node_name != node_name) and not is_node(node_name):
+            aspects |= ON_MISSING_NODE
+    if pod.spec.resource_claims or any(volume.ephemeral is not None for volume in pod.spec.volumes):
+        aspects |= CLAIMING
+    for condition in pod.status.conditions:
+        if condition.type == "DisruptionTarget":
+            return aspects | DISRUPTED
+    return aspects
+
+
+def first_seen(stored: Stored) -> Changed:
+    """Return the observation of an object for a new watcher."""
+    return Changed(stored.object, stored.raw)
+
+
+def received(resource: APIResource, raw: Raw) -> Stored:
+    """Return an object from its wire form in a list or a watch. Raises InputError for an unreadable object."""
+    object_ = read(raw, resource.type)
+    return Stored(raw, object_, int(object_.metadata.resource_version or 0), resource, object_.key)
+
+
+def arrived(known: MutableMapping[str, Stored], type_: str, stored: Stored) -> Seen:
+    """Return the observation of a watch event for a watcher that has seen the ``known`` objects, by key.
+
+    A deletion reports the object that the watcher knew, even if an object of the same name replaced it meanwhile.
+    """
+    key = stored.key
+    if type_ == "DELETED":
+        shown = known.pop(key, stored)
+        return Gone(stored.object if shown.uid == stored.uid else shown.object)
+    known[key] = stored
+    return Changed(stored.object, stored.raw)
+
+
+def differences(known: Mapping[str, Stored], there: Mapping[str, Stored]) -> list[tuple[str, Stored]]:
+    """Return the events that a list implies after an interrupted watch: deletions first, then changes.
+
+    Both are in key order. An object replaced by another of the same name counts as changed.
+    """
+    gone = [("DELETED", stored) for key, stored in sorted(known.items()) if key not in there]
+    return gone + [
+        ("MODIFIED", stored)
+        for key, stored in sorted(there.items())
+        if key not in known or (known[key].uid, known[key].version) != (stored.uid, stored.version)
+    ]

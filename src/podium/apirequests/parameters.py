@@ -1,0 +1,228 @@
+"""Query parameters: their meaning and validation.
+
+Source: apimachinery (pkg/apis/meta/v1/types.go, conversion.go and validation), apiserver (pkg/endpoints/handlers).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, get_args
+
+import msgspec
+
+from podium.api.errors import shown
+from podium.api.meta import Raw
+from podium.apirequests.request import FieldValidation, Verb
+from podium.store.creations import DEFAULT_LIST_OPTIONS
+from podium.store.errors import StoreError, bad_request, invalid_options
+from podium.store.listing import ListOptions
+from podium.store.verbs.deletion import Propagation
+
+Query = Iterable[tuple[str, str]]
+"""The decoded names and values of a query, in order. The first value of a repeated name counts."""
+
+ALL = "All"
+"""The only value of `dryRun`: the request passes all stages, and nothing is persisted."""
+
+_SELECTING = {
+    "labelSelector": "label_selector",
+    "fieldSelector": "field_selector",
+    "resourceVersion": "resource_version",
+    "resourceVersionMatch": "resource_version_match",
+    "limit": "limit",
+    "continue": "continue_token",
+    "sendInitialEvents": "send_initial_events",
+}
+"""The parameters that select objects, and their fields in ListOptions."""
+
+_READ_AS: Mapping[str, type] = {
+    "limit": int,
+    "timeoutSeconds": int,
+    "gracePeriodSeconds": int,
+    "sendInitialEvents": bool,
+    "watch": bool,
+    "allowWatchBookmarks": bool,
+    "force": bool,
+    "orphanDependents": bool,
+}
+# Parameters that are neither numbers nor booleans are text.
+
+_OPTIONS: Mapping[Verb, str] = {
+    "create": "CreateOptions",
+    "update": "UpdateOptions",
+    "patch": "PatchOptions",
+    "delete": "DeleteOptions",
+    "deletecollection": "DeleteOptions",
+}
+_FIELD_VALIDATIONS = get_args(FieldValidation)
+_PROPAGATIONS = get_args(Propagation)
+_MOST_OF_A_MANAGER = 128
+
+
+class Parameters(msgspec.Struct, frozen=True, kw_only=True):
+    """The parameters of a query. `delete` are its DeleteOptions, None if it has none.
+
+    `dry_run` is `ALL`, "" if absent, or an invalid value. `timeout` is a duration as text: how long the client waits.
+    `pretty` and `include_object` control the form of the response.
+    """
+
+    options: ListOptions = DEFAULT_LIST_OPTIONS
+    watches: bool = False
+    bookmarks: bool = False
+    timeout_seconds: int = 0
+    dry_run: str = ""
+    field_manager: str = ""
+    force: bool | None = None
+    field_validation: FieldValidation = ""
+    delete: Raw | None = None
+    timeout: str = ""
+    pretty: bool | None = None
+    include_object: str = ""
+
+
+NO_PARAMETERS = Parameters()
+
+
+def read_parameters(query: Query) -> Parameters:
+    """Return the parameters of a query. Raises StoreError 400 for an invalid number."""
+    said: dict[str, Any] = {}
+    dry_runs: list[str] = []
+    for name, text in query:
+        if name == "dryRun":
+            dry_runs.append(text)
+        elif name not in said:
+            said[name] = _read(name, text)
+    if not said and not dry_runs:
+        return NO_PARAMETERS
+    selecting = {field: said[name] for name, field in _SELECTING.items() if name in said}
+    deleting = ("gracePeriodSeconds", "propagationPolicy", "orphanDependents")
+    return Parameters(
+        options=ListOptions(**selecting) if selecting else DEFAULT_LIST_OPTIONS,
+        watches=said.get("watch", False),
+        bookmarks=said.get("allowWatchBookmarks", False),
+        timeout_seconds=said.get("timeoutSeconds", 0),
+        dry_run=dry_run_of(dry_runs),
+        field_manager=said.get("fieldManager", ""),
+        force=said.get("force"),
+        field_validation=said.get("fieldValidation", ""),
+        delete={name: said[name] for name in deleting if name in said} or None,
+        timeout=said.get("timeout", ""),
+        pretty=_truth(said["pretty"]) if "pretty" in said else None,
+        include_object=said.get("includeObject", ""),
+    )
+
+
+def query_of(parameters: Parameters) -> list[tuple[str, str]]:
+    """Return the query for these parameters; `read_parameters` is the inverse."""
+    options, delete = parameters.options, parameters.delete or {}
+    said: dict[str, Any] = {
+        name: getattr(options, field) for name, field in _SELECTING.items() if field != "send_initial_events"
+    }
+    said |= {
+        "watch": parameters.watches,
+        "allowWatchBookmarks": parameters.bookmarks,
+        "timeoutSeconds": parameters.timeout_seconds,
+        "dryRun": parameters.dry_run,
+        "fieldManager": parameters.field_manager,
+        "fieldValidation": parameters.field_validation,
+        "timeout": parameters.timeout,
+        "includeObject": parameters.include_object,
+    }
+    query = [(name, _text(value)) for name, value in said.items() if value]
+    # For these parameters, false differs from absent.
+    told = {
+        "sendInitialEvents": options.send_initial_events,
+        "force": parameters.force,
+        "pretty": parameters.pretty,
+        **delete,
+    }
+    return query + [(name, _text(value)) for name, value in told.items() if value is not None]
+
+
+def check_parameters(verb: Verb, parameters: Parameters, *, applies: bool = False) -> None:
+    """Raise StoreError 422 for parameters that do not fit the verb; `applies` marks a patch as an apply.
+
+    The store checks those of lists and watches.
+    """
+    kind = _OPTIONS.get(verb)
+    if kind is None:
+        return
+    if parameters.dry_run not in ("", ALL):
+        raise _unsupported(kind, "dryRun", parameters.dry_run, (ALL,))
+    if kind == "DeleteOptions":
+        check_deletion(parameters.delete or {})
+        return
+    validation = parameters.field_validation
+    if validation not in _FIELD_VALIDATIONS:
+        raise _unsupported(kind, "fieldValidation", validation, _FIELD_VALIDATIONS)
+    _check_manager(kind, parameters.field_manager)
+    if kind != "PatchOptions":
+        return
+    if applies and not parameters.field_manager:
+        raise invalid_options(kind, "fieldManager", "Required value: is required for apply patch", "FieldValueRequired")
+    if not applies and parameters.force is not None:
+        raise invalid_options(kind, "force", "Forbidden: may not be specified for non-apply patch")
+
+
+def _check_manager(kind: str, manager: str) -> None:
+    if len(manager) > _MOST_OF_A_MANAGER:
+        problem = f"Too long: may not be more than {_MOST_OF_A_MANAGER} bytes"
+        raise invalid_options(kind, "fieldManager", problem, "FieldValueTooLong")
+    if not manager.isprintable():
+        problem = f"Invalid value: {shown(manager)}: should only contain printable characters"
+        raise invalid_options(kind, "fieldManager", problem, "FieldValueInvalid")
+
+
+def check_deletion(delete: Raw) -> None:
+    """Raise StoreError 422 for DeleteOptions with contradictions or invalid values."""
+    policy, dry_run = delete.get("propagationPolicy"), delete.get("dryRun")
+    if policy and delete.get("orphanDependents") is not None:
+        problem = "Invalid value: orphanDependents and deletionPropagation cannot be both set"
+        raise invalid_options("DeleteOptions", "propagationPolicy", problem, "FieldValueInvalid")
+    if policy and policy not in _PROPAGATIONS:
+        raise _unsupported("DeleteOptions", "propagationPolicy", policy, _PROPAGATIONS)
+    if isinstance(dry_run, list) and (mistaken := dry_run_of(dry_run)) not in ("", ALL):
+        raise _unsupported("DeleteOptions", "dryRun", mistaken, (ALL,))
+
+
+def _unsupported(kind: str, field: str, value: object, supported: Iterable[str]) -> StoreError:
+    listed = ", ".join(f'"{one}"' for one in supported if one)
+    problem = f"Unsupported value: {shown(value)}: supported values: {listed}"
+    return invalid_options(kind, field, problem, "FieldValueNotSupported")
+
+
+def dry_run_of(values: Iterable[Any]) -> Any:
+    """Return the first value of `dryRun` that is not `ALL`; otherwise `ALL`, or "" if there are no values."""
+    found = ""
+    for value in values:
+        if value != ALL:
+            return value
+        found = ALL
+    return found
+
+
+def _read(name: str, text: str) -> Any:
+    type_ = _READ_AS.get(name)
+    if type_ is None:
+        return text
+    return _truth(text) if type_ is bool else _number(name, text)
+
+
+def _truth(text: str) -> bool:
+    """Return a boolean: only "false" and "0" are false; an empty value is true."""
+    return text.lower() not in ("false", "0")
+
+
+def _number(name: str, text: str) -> int:
+    digits = text.removeprefix("-") if text[:1] == "-" else text.removeprefix("+")
+    if not digits.isascii() or not digits.isdigit():
+        raise bad_request(f"{name}: {shown(text)} is not a whole number")
+    if len(digits) > 19 or not -(2**63) <= int(text) < 2**63:
+        raise bad_request(f"{name}: {shown(text)} is not a whole number of 64 bits")
+    return int(text)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

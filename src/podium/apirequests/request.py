@@ -1,0 +1,352 @@
+"""A request to the API server and its response, independent of HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any, Literal
+
+import msgspec
+
+from podium.api.avoid_list import AvoidFor, AwaitedPod
+from podium.api.errors import shown
+from podium.api.left_behind import Wishes
+from podium.api.meta import Kubernetes, Raw
+from podium.api.names import subdomain_problem
+from podium.api.replacements import ForReplacement
+from podium.api.times import format_duration, parse_duration
+from podium.controllers.observations import Problem
+from podium.store.creations import DEFAULT_LIST_OPTIONS
+from podium.store.errors import StoreError, bad_request
+from podium.store.listing import ListOptions, ListPage
+from podium.store.patching import PatchType, wire_patch
+from podium.store.stored import Stored
+from podium.store.watch import Watch
+
+Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
+FieldValidation = Literal["", "Ignore", "Warn", "Strict"]
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to the API server.
+
+    `kind` is the store's name of the kind, such as Pod. `key` names the object (`namespace/name`, or the name alone),
+    `namespace` the objects of a collection; "" means all namespaces, or the namespace in the `body`. The body is the
+    wire form of the HTTP body: an object, a patch of `patch_type`, a Binding, an Eviction, or DeleteOptions.
+    Preconditions are in it as in Kubernetes: `metadata.uid` and `metadata.resourceVersion` of objects and patches,
+    `preconditions` of DeleteOptions. Instead, the body may be a `Binding` or a `MadePatch`, which are used directly;
+    `written_body` has their wire form. `options` select what is listed, watched, or deleted as a collection.
+
+    `dry_run` computes the response and leaves no trace. `field_validation` says how unknown fields are handled.
+    `api_version` is the version of the objects in request and response, "" for the storage version. `reading` is the
+    typed reading of the body, if the caller has it: the response is the same without it. `field_manager` is the manager
+    of the written fields, "" if ownership is not recorded; `force` lets an apply patch take fields from other managers.
+    `user` is the name of the user, "" if unknown. Source: apimachinery (pkg/apis/meta/v1/types.go), apiserver
+    (pkg/endpoints/handlers).
+    """
+
+    verb: Verb
+    kind: str
+    key: str = ""
+    namespace: str = ""
+    subresource: str = ""
+    body: Any = None
+    patch_type: PatchType = "merge"
+    options: ListOptions = DEFAULT_LIST_OPTIONS
+    dry_run: bool = False
+    field_validation: FieldValidation = ""
+    api_version: str = ""
+    field_manager: str = ""
+    force: bool = False
+    user: str = ""
+    reading: Kubernetes | None = None
+
+    @property
+    def written_body(self) -> Any:
+        """The body in the wire form."""
+        body = self.body
+        return binding_body(self.key, body) if isinstance(body, Binding) else wire_patch(body)
+
+
+class Response(msgspec.Struct, frozen=True, kw_only=True):
+    """A response of the API server: an object or a Status, a page of a list, a watch, or an error.
+
+    `code` is the HTTP status. `stored` has the encoded bytes of `object`, if it is a stored object. `warnings` are for
+    people, one header each.
+    """
+
+    code: int = 200
+    object: Raw | None = None
+    stored: Stored | None = None
+    page: ListPage | None = None
+    watch: Watch | None = None
+    error: StoreError | None = None
+    warnings: tuple[str, ...] = ()
+
+    def objects(self) -> list[Raw]:
+        """Return the objects of a list."""
+        if self.page is not None:
+            return [stored.raw for stored in self.page.items]
+        return list((self.object or {}).get("items", ()))
+
+    def to_dict(self) -> Raw:
+        """Return the body as in the API. Raises ValueError for a watch, which has no end."""
+        if self.error is not None:
+            return self.error.to_dict()
+        if self.page is not None:
+            return self.page.to_dict()
+        if self.object is None:
+            raise ValueError("a watch has no body; its events are pulled")
+        return self.object
+
+
+COMPONENT = "podium.dev/component"
+"""The annotation of an Eviction that names the component whose disruption cap counts."""
+
+AVOID_NODE = "podium.dev/avoid-node"
+"""The annotation of an Eviction that adds the pod's controller to its node's avoid list: "true"."""
+
+AVOID_FOR = "podium.dev/avoid-for"
+"""The annotation of an Eviction that gives the duration of the avoid list entry, such as "30m"."""
+
+AVOID_UNTIL_SCHEDULED = "podium.dev/avoid-until-scheduled"
+"""The annotation of an Eviction that names the pod (`namespace/name`) that the room is reserved for."""
+
+AVOID_UNTIL_REPLACED = "podium.dev/avoid-until-replaced"
+"""The annotation of an Eviction that names a pod whose replacement the room is reserved for.
+
+It is `namespace/name`, or `namespace/name/uid` for a pod that may be gone already."""
+
+REPLACEMENT_AWAITED = "podium.dev/replacement-awaited"
+"""The annotation of an Eviction that makes entries wait for the pod's replacement: "true"."""
+
+REPLACEMENT_FIRST = "podium.dev/replacement-first"
+"""The annotation of an Eviction that moves the pod's replacement to the front of the scheduling queue: "true"."""
+
+REPLACEMENT_NODE = "podium.dev/replacement-node"
+"""The annotation of an Eviction that names the node that the scheduler tries first for the replacement."""
+
+
+class DeleteOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a deletion; "" and None mean unset."""
+
+    grace_seconds: int | None = None
+    propagation: Any = ""
+    uid: str = ""
+    resource_version: str = ""
+    dry_run: bool = False
+
+
+class Binding(msgspec.Struct, frozen=True, kw_only=True):
+    """The target of a binding, and the uid and version as preconditions; "" matches any."""
+
+    node_name: str
+    target_kind: str = "Node"
+    uid: str = ""
+    resource_version: str = ""
+
+
+class EvictionOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of an eviction, including Podium's extensions."""
+
+    delete: DeleteOptions
+    component: str = ""
+    avoid_node: bool = False
+    avoid_for: AvoidFor = AvoidFor()
+    for_replacement: ForReplacement = ForReplacement()
+
+
+_PLAIN = DeleteOptions()
+
+
+def delete_options_body(uid: str, grace_seconds: int | None = None, propagation: str = "") -> Raw:
+    """Return the body of a deletion with a uid precondition."""
+    body: Raw = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
+    if grace_seconds is not None:
+        body["gracePeriodSeconds"] = grace_seconds
+    if propagation:
+        body["propagationPolicy"] = propagation
+    return body
+
+
+def read_delete_options(body: Any) -> DeleteOptions:
+    """Return the options in the body of a deletion; None has none. Raises StoreError 400 for a malformed body."""
+    if body is None:
+        return _PLAIN
+    raw = _object(body, "DeleteOptions")
+    preconditions = _object(raw.get("preconditions") or {}, "preconditions")
+    grace = raw.get("gracePeriodSeconds")
+    if grace is not None and (type(grace) is not int or not -(2**63) <= grace < 2**63):
+        raise bad_request(f"gracePeriodSeconds: {shown(grace)} is not a whole number of 64 bits")
+    propagation = raw.get("propagationPolicy")
+    if raw.get("orphanDependents") is not None and not propagation:
+        propagation = "Orphan" if raw["orphanDependents"] else "Background"
+    return DeleteOptions(
+        grace_seconds=grace,
+        propagation=_text(propagation, "propagationPolicy"),
+        uid=_text(preconditions.get("uid"), "preconditions.uid"),
+        resource_version=_text(preconditions.get("resourceVersion"), "preconditions.resourceVersion"),
+        dry_run=is_dry_run(raw.get("dryRun")),
+    )
+
+
+def is_dry_run(value: Any) -> bool:
+    """Return whether `dryRun` requests a dry run. Raises StoreError 400 for anything but an absent value and All."""
+    if not value:
+        return False
+    if value in (["All"], "All"):
+        return True
+    raise bad_request(f"dryRun: {shown(value)}: All is the only value that there is")
+
+
+def eviction_body(key: str, delete: Raw, component: str = "", wishes: Wishes | None = None) -> Raw:
+    """Return the Eviction of a pod, with Podium's extensions in its annotations."""
+    annotations = {COMPONENT: component} if component else {}
+    if wishes is not None:
+        annotations |= _annotations(wishes)
+    namespace, _, name = key.rpartition("/")
+    metadata: Raw = {"name": name, "namespace": namespace}
+    if annotations:
+        metadata["annotations"] = annotations
+    return {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata, "deleteOptions": delete}
+
+
+def _annotations(wishes: Wishes) -> dict[str, str]:
+    """Return the annotations that express the eviction hints."""
+    avoid_for, for_replacement = wishes.avoid_for, wishes.for_replacement
+    lasts_ns = avoid_for.expire_after_ns
+    said = {
+        AVOID_NODE: "true" if wishes.avoid_node else "",
+        AVOID_FOR: "" if lasts_ns is None else format_duration(lasts_ns),
+        AVOID_UNTIL_SCHEDULED: avoid_for.until_scheduled,
+        AVOID_UNTIL_REPLACED: _written_pod(avoid_for.until_replaced),
+        REPLACEMENT_AWAITED: "true" if for_replacement.is_awaited else "",
+        REPLACEMENT_FIRST: "true" if for_replacement.first else "",
+        REPLACEMENT_NODE: for_replacement.node_name,
+    }
+    return {name: value for name, value in said.items() if value}
+
+
+def _written_pod(pod: AwaitedPod | None) -> str:
+    return "" if pod is None else f"{pod.key}/{pod.uid}".rstrip("/")
+
+
+def read_eviction(body: Any, key: str) -> EvictionOptions:
+    """Return the options of an Eviction. Raises StoreError 400 for one that is malformed or names another pod."""
+    raw = _object(body, "Eviction")
+    metadata = _object(raw.get("metadata") or {}, "metadata")
+    check_name(metadata, key)
+    annotations = _object(metadata.get("annotations") or {}, "metadata.annotations")
+    return EvictionOptions(
+        delete=read_delete_options(raw.get("deleteOptions")),
+        component=_text(annotations.get(COMPONENT), COMPONENT),
+        avoid_node=annotations.get(AVOID_NODE) == "true",
+        avoid_for=_avoid_for(annotations),
+        for_replacement=_for_replacement(annotations),
+    )
+
+
+def _avoid_for(annotations: Raw) -> AvoidFor:
+    lasts = annotations.get(AVOID_FOR)
+    try:
+        expire_after_ns = None if lasts is None else parse_duration(_text(lasts, AVOID_FOR))
+    except ValueError as error:
+        raise bad_request(f"metadata.annotations[{AVOID_FOR}]: {error}") from None
+    until_scheduled = _text(annotations.get(AVOID_UNTIL_SCHEDULED), AVOID_UNTIL_SCHEDULED)
+    replaced = _text(annotations.get(AVOID_UNTIL_REPLACED), AVOID_UNTIL_REPLACED)
+    if until_scheduled and replaced:
+        raise bad_request(f"metadata.annotations[{AVOID_UNTIL_REPLACED}]: {AVOID_UNTIL_SCHEDULED} stands there as well")
+    return AvoidFor(expire_after_ns, until_scheduled, _read_pod(replaced) if replaced else None)
+
+
+def _read_pod(text: str) -> AwaitedPod:
+    parts = text.split("/")
+    if len(parts) not in (2, 3) or not all(parts):
+        problem = f"{shown(text)} is no namespace/name or namespace/name/uid of a pod"
+        raise bad_request(f"metadata.annotations[{AVOID_UNTIL_REPLACED}]: {problem}")
+    return AwaitedPod(namespace=parts[0], name=parts[1], uid="".join(parts[2:]))
+
+
+def _for_replacement(annotations: Raw) -> ForReplacement:
+    node_name = _text(annotations.get(REPLACEMENT_NODE), REPLACEMENT_NODE)
+    problem = subdomain_problem(node_name) if node_name else None
+    if problem:
+        raise bad_request(f"metadata.annotations[{REPLACEMENT_NODE}]: {problem}")
+    return ForReplacement(
+        annotations.get(REPLACEMENT_FIRST) == "true", node_name, annotations.get(REPLACEMENT_AWAITED) == "true"
+    )
+
+
+def binding_body(key: str, binding: Binding) -> Raw:
+    """Return the Binding of a pod."""
+    namespace, _, name = key.rpartition("/")
+    metadata = {"name": name, "namespace": namespace, "uid": binding.uid}
+    if binding.resource_version:
+        metadata["resourceVersion"] = binding.resource_version
+    target = {"kind": binding.target_kind, "name": binding.node_name}
+    return {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
+
+
+def read_binding(body: Any, key: str) -> Binding:
+    """Return the content of a Binding. Raises StoreError 400 for one that is malformed or names another pod."""
+    raw = _object(body, "Binding")
+    metadata = _object(raw.get("metadata") or {}, "metadata")
+    check_name(metadata, key)
+    target = _object(raw.get("target") or {}, "target")
+    return Binding(
+        uid=_text(metadata.get("uid"), "metadata.uid"),
+        resource_version=_text(metadata.get("resourceVersion"), "metadata.resourceVersion"),
+        target_kind=_text(target.get("kind"), "target.kind"),
+        node_name=_text(target.get("name"), "target.name"),
+    )
+
+
+def check_name(metadata: Raw, key: str) -> None:
+    """Raise StoreError 400 if metadata names another object than the request does."""
+    namespace, _, name = key.rpartition("/")
+    for field, wanted in (("name", name), ("namespace", namespace)):
+        given = metadata.get(field)
+        if given and given != wanted:
+            what = f"the {field} of the object ({shown(given)}) does not match the {field} of the request"
+            raise bad_request(f"{what} ({shown(wanted)})")
+
+
+def _object(value: Any, what: str) -> Raw:
+    if not isinstance(value, dict):
+        raise bad_request(f"{what}: {shown(value)} is not an object")
+    return value
+
+
+def _text(value: Any, what: str) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise bad_request(f"{what}: {shown(value)} is not text")
+    return value
+
+
+Conversation = Generator[Request, Response, Raw | None]
+Answer = Callable[[Request, int], Response]
+"""A function that answers one request, as `Router.answer` does."""
+
+_SECOND = 10**9
+
+
+def run_conversation(conversation: Conversation, ask: Answer, now: int) -> Raw | None:
+    """Run a conversation to its end, and return its result. Raises StoreError for a refusal that it does not catch."""
+    try:
+        request = next(conversation)
+        while True:
+            response = ask(request, now)
+            error = response.error
+            request = conversation.send(response) if error is None else conversation.throw(error)
+    except StopIteration as end:
+        written: Raw | None = end.value
+        return written
+
+
+def problem_of(error: StoreError) -> Problem:
+    """Return a refusal in the form that controllers receive."""
+    seconds = error.details.get("retryAfterSeconds")
+    wait_ns = None if seconds is None else int(seconds) * _SECOND
+    causes = error.details.get("causes") or [{}]
+    return Problem(error.code, error.reason, error.message, wait_ns, causes[0].get("reason", ""))

@@ -1,0 +1,539 @@
+"""A generated cluster of any size with the objects that an EKS cluster has, as `kubectl get -A -o json` prints them.
+
+Three zones, four node pools (one with GPUs and a taint), 12 namespaces, 3 DaemonSets, and for each node some 0.2
+Deployments and StatefulSets with 7 pods in all and 0.1 budgets. Workloads differ in requests, priority, topology spread
+constraints, anti-affinity and node selectors. A Deployment has a ReplicaSet, a DaemonSet and a StatefulSet have a
+ControllerRevision. Pods run where a scheduler could have bound them; pods without such a node are pending.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import ceil
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+
+from podium.api.meta import Raw
+
+_SEED = 7
+_TIME = "2026-01-01T00:00:00Z"
+_ZONES = ("eu-west-1a", "eu-west-1b", "eu-west-1c")
+_ZONE, _HOSTNAME, _POOL = "topology.kubernetes.io/zone", "kubernetes.io/hostname", "eks.amazonaws.com/nodegroup"
+_GPU = "nvidia.com/gpu"
+_NAMESPACES = (
+    *("shop", "search", "payments", "ml", "analytics", "platform", "monitoring", "edge", "team-a", "team-b", "team-c"),
+    "kube-system",
+)
+_APPS = ("api", "web", "worker", "gateway", "cache", "indexer", "feed", "auth", "billing", "report", "mail", "video")
+_PRIORITIES = {"system-node-critical": 2_000_001_000, "platform": 1_000_000, "prod": 100_000, "batch": 1_000}
+_DAEMONS = {"aws-node": (50, 64), "kube-proxy": (100, 64), "fluent-bit": (100, 200)}
+_REPLICAS = (3, 3, 6, 6, 10, 12, 20, 40, 80, 150)
+_REPLICAS_PER_NODE = 7
+PODS_PER_NODE = len(_DAEMONS) + _REPLICAS_PER_NODE
+"""The number of pods for each node, those of DaemonSets included."""
+
+_MOST_GPU_REPLICAS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """A node pool: its share of every 20 nodes, and what each of its nodes offers."""
+
+    name: str
+    instance_type: str
+    share: int
+    cpu_milli: int
+    memory_mib: int
+    pods: int
+    gpus: int = 0
+
+
+_POOLS = (
+    _Pool("general", "m6i.4xlarge", 12, 15_890, 60 << 10, 234),
+    _Pool("compute", "c6i.8xlarge", 4, 31_850, 58 << 10, 234),
+    _Pool("memory", "r6i.4xlarge", 3, 15_890, 122 << 10, 234),
+    _Pool("gpu", "p4d.24xlarge", 1, 95_690, 1100 << 10, 100, gpus=8),
+)
+_NODES_PER_TURN = 20
+_POOL_OF_TURN = tuple(pool for pool in _POOLS for _ in range(pool.share))
+
+
+@dataclass(slots=True)
+class _Room:
+    """A node and what is still free on it."""
+
+    name: str
+    zone: str
+    pool: _Pool
+    cpu_milli: int
+    memory_mib: int
+    pods: int
+    gpus: int
+
+    def take(self, cpu_milli: int, memory_mib: int, gpus: int = 0) -> None:
+        self.cpu_milli -= cpu_milli
+        self.memory_mib -= memory_mib
+        self.gpus -= gpus
+        self.pods -= 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Workload:
+    """A Deployment or StatefulSet that is to be placed."""
+
+    kind: str
+    namespace: str
+    name: str
+    replicas: int
+    cpu_milli: int
+    memory_mib: int
+    gpus: int
+    pool: str | None
+    is_apart: bool
+    is_spread: bool
+    max_unavailable: int | str | None
+    spec: Raw
+
+    def fits(self, room: _Room) -> bool:
+        """Return whether a node has room for one pod, with the pool and the taint that it has."""
+        return (
+            room.cpu_milli >= self.cpu_milli
+            and room.memory_mib >= self.memory_mib
+            and room.pods > 0
+            and room.gpus >= self.gpus
+            and (room.pool.name == self.pool if self.pool else not room.pool.gpus or self.gpus > 0)
+        )
+
+
+@dataclass(slots=True)
+class EKSCluster:
+    """What a generated cluster has that questions can be about. `objects` fills in all but the number of nodes."""
+
+    node_count: int
+    nodes: list[str] = field(default_factory=list)
+    """The names of the nodes, in the order in which they are written."""
+    deployments: list[tuple[str, int]] = field(default_factory=list)
+    """Deployments as `namespace/name`, with their replicas."""
+    pending: list[str] = field(default_factory=list)
+    """Pods without a node, as `namespace/name`; at least one."""
+    pod_count: int = 0
+
+    def objects(self) -> Iterator[Raw]:
+        """Yield all objects; the same for the same number of nodes."""
+        return _Generator(self).objects()
+
+    def write(self, file: Path) -> None:
+        """Write the objects as one List, in the layout of kubectl. At most one object is in memory at a time."""
+        with file.open("wb") as stream:
+            stream.write(b'{\n    "apiVersion": "v1",\n    "items": [')
+            separator = b"\n        "
+            for item in self.objects():
+                text = msgspec.json.format(msgspec.json.encode(item, order="sorted"), indent=4)
+                stream.write(separator + text.replace(b"\n", b"\n        "))
+                separator = b",\n        "
+            stream.write(b'\n    ],\n    "kind": "List",\n    "metadata": {\n        "resourceVersion": ""\n    }\n}\n')
+
+
+class _Generator:
+    """Generates the objects of one cluster and notes what it has."""
+
+    def __init__(self, cluster: EKSCluster) -> None:
+        self._cluster = cluster
+        self._random = Random(_SEED)  # noqa: S311 - repeatable draws
+        self._uids = 0
+        self._next_room = 0
+        self._pod_suffixes: set[str] = set()
+        self._rooms = [self._room(index) for index in range(cluster.node_count)]
+
+    def objects(self) -> Iterator[Raw]:
+        for name, value in _PRIORITIES.items():
+            meta = self._metadata("", name)
+            yield {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": meta, "value": value}
+        for name in _NAMESPACES:
+            yield {"apiVersion": "v1", "kind": "Namespace", "metadata": self._metadata("", name)}
+        for index, room in enumerate(self._rooms):
+            self._cluster.nodes.append(room.name)
+            yield self._node(index, room)
+        for name, (cpu_milli, memory_mib) in _DAEMONS.items():
+            yield from self._daemon_set(name, cpu_milli, memory_mib)
+        left = self._cluster.node_count * _REPLICAS_PER_NODE
+        number = 0
+        while left > 0:
+            workload = self._workload(number, left)
+            yield from self._placed(workload)
+            left -= workload.replicas
+            number += 1
+        yield from self._placed(self._too_large(number))
+
+    def _room(self, index: int) -> _Room:
+        pool = _POOL_OF_TURN[index * 7 % len(_POOL_OF_TURN)]
+        name = f"ip-10-{index // 62_500}-{index // 250 % 250}-{index % 250}.eu-west-1.compute.internal"
+        return _Room(name, _ZONES[index % 3], pool, pool.cpu_milli, pool.memory_mib, pool.pods, pool.gpus)
+
+    def _node(self, index: int, room: _Room) -> Raw:
+        pool = room.pool
+        labels = {
+            "eks.amazonaws.com/capacityType": "SPOT" if pool.name == "compute" else "ON_DEMAND",
+            _POOL: pool.name,
+            "kubernetes.io/arch": "amd64",
+            _HOSTNAME: room.name,
+            "kubernetes.io/os": "linux",
+            "node.kubernetes.io/instance-type": pool.instance_type,
+            "topology.kubernetes.io/region": "eu-west-1",
+            _ZONE: room.zone,
+        }
+        amounts = {
+            "cpu": f"{pool.cpu_milli}m",
+            "ephemeral-storage": "95Gi",
+            "memory": f"{pool.memory_mib}Mi",
+            "pods": str(pool.pods),
+            **({_GPU: str(pool.gpus)} if pool.gpus else {}),
+        }
+        status: Raw = {
+            "addresses": [{"address": _address(index), "type": "InternalIP"}],
+            "allocatable": amounts,
+            "capacity": amounts,
+            "conditions": [
+                _condition("MemoryPressure", "False", "KubeletHasSufficientMemory"),
+                _condition("DiskPressure", "False", "KubeletHasNoDiskPressure"),
+                _condition("PIDPressure", "False", "KubeletHasSufficientPID"),
+                _condition("Ready", "True", "KubeletReady"),
+            ],
+            "images": [
+                {"names": [f"registry.example.com/{app}:1.2.3"], "sizeBytes": 90_000_000 + number}
+                for number, app in enumerate(_APPS)
+            ],
+            "nodeInfo": {"architecture": "amd64", "kubeletVersion": "v1.36.2", "operatingSystem": "linux"},
+        }
+        metadata = self._metadata("", room.name, labels)
+        owned = {"f:metadata": {"f:labels": _owned_fields(labels)}, "f:status": _owned_fields({**status, "images": []})}
+        metadata["managedFields"] = [_managed_by("kubelet", "status", owned)]
+        spec: Raw = {"providerID": f"aws:///{room.zone}/i-{index:017x}"}
+        if pool.gpus:
+            spec["taints"] = [{"effect": "NoSchedule", "key": _GPU, "value": "present"}]
+        return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec, "status": status}
+
+    def _daemon_set(self, name: str, cpu_milli: int, memory_mib: int) -> Iterator[Raw]:
+        spec = _pod_spec(name, cpu_milli, memory_mib, "system-node-critical")
+        spec["tolerations"] = [{"operator": "Exists"}]
+        revision = self._suffix(9)
+        controller = self._controller("DaemonSet", "kube-system", name, {}, spec)
+        count = len(self._rooms)
+        numbers = ("currentNumberScheduled", "desiredNumberScheduled", "numberAvailable", "numberReady")
+        controller["status"] = {**dict.fromkeys((*numbers, "updatedNumberScheduled"), count), "numberMisscheduled": 0}
+        yield controller
+        owner = _owner(controller)
+        labels = {"app": name, "controller-revision-hash": revision, "pod-template-generation": "1"}
+        yield self._revision(controller, f"{name}-{revision}")
+        for room in self._rooms:
+            room.take(cpu_milli, memory_mib)
+            fields = [{"key": "metadata.name", "operator": "In", "values": [room.name]}]
+            terms = {"nodeSelectorTerms": [{"matchFields": fields}]}
+            own = {**spec, "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
+            yield self._pod("kube-system", f"{name}-{self._pod_suffix()}", labels, owner, own, room)
+
+    def _workload(self, number: int, most: int) -> _Workload:
+        draw = self._random
+        namespace = draw.choice(_NAMESPACES[:-1])
+        name = f"{draw.choice(_APPS)}-{number}"
+        replicas = min(draw.choice(_REPLICAS), most)
+        cpu_milli = draw.choice((250, 500, 1000, 1500, 2000, 4000))
+        memory_mib = draw.choice((512, 1024, 2048, 4096, 8192))
+        gpus = draw.choice((1, 2, 4, 8)) if namespace == "ml" and draw.random() < 0.4 else 0
+        spec = _pod_spec(name, cpu_milli, memory_mib, draw.choice(("prod", "prod", "batch", "platform", "")), gpus)
+        hard = draw.choice(("DoNotSchedule", "ScheduleAnyway"))
+        is_spread, is_apart, has_pool = draw.random() < 0.3, draw.random() < 0.15, not gpus and draw.random() < 0.2
+        selector = {"matchLabels": {"app": name}}
+        if is_spread:
+            constraint = {"labelSelector": selector, "maxSkew": 1, "topologyKey": _ZONE, "whenUnsatisfiable": hard}
+            spec["topologySpreadConstraints"] = [constraint]
+        if is_apart:
+            term = {"labelSelector": selector, "topologyKey": _HOSTNAME}
+            spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+        pool = draw.choice(("general", "compute", "memory")) if has_pool else None
+        if pool is not None:
+            spec["nodeSelector"] = {_POOL: pool}
+        if is_apart:
+            # The smallest pool that it may need has so many nodes.
+            replicas = min(replicas, max(1, self._cluster.node_count // _NODES_PER_TURN))
+        if gpus:
+            replicas = min(replicas, _MOST_GPU_REPLICAS)
+            spec["tolerations"] = [{"key": _GPU, "operator": "Exists"}, *spec["tolerations"]]
+        kind = "StatefulSet" if draw.random() < 0.1 else "Deployment"
+        budget = draw.choice((1, 1, 1, "10%", "25%")) if draw.random() < 0.5 else None
+        return _Workload(
+            kind, namespace, name, replicas, cpu_milli, memory_mib, gpus, pool, is_apart, is_spread, budget, spec
+        )
+
+    def _too_large(self, number: int) -> _Workload:
+        """Return a Deployment of one pod that no node has room for."""
+        name, cpu_milli = f"oversized-{number}", 1_000_000
+        spec = _pod_spec(name, cpu_milli, 1024, "batch")
+        return _Workload("Deployment", "shop", name, 1, cpu_milli, 1024, 0, None, False, False, None, spec)
+
+    def _placed(self, workload: _Workload) -> Iterator[Raw]:
+        """Yield a workload, what stands between it and its pods, and its pods."""
+        namespace, name, replicas = workload.namespace, workload.name, workload.replicas
+        rooms = self._rooms_for(workload)
+        ready = sum(room is not None for room in rooms)
+        if workload.max_unavailable is not None:
+            yield self._budget(workload, workload.max_unavailable, ready)
+        status = {"availableReplicas": ready, "readyReplicas": ready, "replicas": replicas, "observedGeneration": 1}
+        owner_spec: Raw = {"replicas": replicas}
+        if workload.kind == "StatefulSet":
+            owner_spec |= {"podManagementPolicy": "Parallel", "serviceName": name}
+        controller = self._controller(workload.kind, namespace, name, owner_spec, workload.spec)
+        suffix = self._suffix(10)
+        labels = {"app": name}
+        if workload.kind == "StatefulSet":
+            revision = f"{name}-{suffix}"
+            named = {"currentRevision": revision, "updateRevision": revision, "currentReplicas": replicas}
+            controller["status"] = {**status, **named, "updatedReplicas": replicas}
+            yield controller
+            yield self._revision(controller, revision)
+            labels["controller-revision-hash"], owner, stem = revision, _owner(controller), name
+        else:
+            self._cluster.deployments.append((f"{namespace}/{name}", replicas))
+            controller["status"] = {**status, "updatedReplicas": replicas}
+            yield controller
+            labels["pod-template-hash"], stem = suffix, f"{name}-{suffix}"
+            replica_set = self._replica_set(controller, stem, labels)
+            yield {**replica_set, "status": {**status, "fullyLabeledReplicas": replicas}}
+            owner = _owner(replica_set)
+        for index, room in enumerate(rooms):
+            if workload.kind == "StatefulSet":
+                pod_name = f"{stem}-{index}"
+                own = {"apps.kubernetes.io/pod-index": str(index), "statefulset.kubernetes.io/pod-name": pod_name}
+            else:
+                pod_name, own = f"{stem}-{self._pod_suffix()}", {}
+            yield self._pod(namespace, pod_name, {**labels, **own}, owner, workload.spec, room)
+
+    def _rooms_for(self, workload: _Workload) -> list[_Room | None]:
+        """Return a node for each replica, and take what it needs there; None where no node is left that fits."""
+        used: set[str] = set()
+        zones = Counter(dict.fromkeys(_ZONES, 0))
+        found: list[_Room | None] = []
+        for _ in range(workload.replicas):
+            found.append(self._room_for(workload, used, zones))
+            if found[-1] is None:
+                # The nodes that are full stay full for the other replicas.
+                found += [None] * (workload.replicas - len(found))
+                break
+        return found
+
+    def _room_for(self, workload: _Workload, used: set[str], zones: Counter[str]) -> _Room | None:
+        least = min(zones.values())
+        for offset in range(len(self._rooms)):
+            room = self._rooms[(self._next_room + offset) % len(self._rooms)]
+            if workload.is_apart and room.name in used:
+                continue
+            if (workload.is_spread and zones[room.zone] > least) or not workload.fits(room):
+                continue
+            room.take(workload.cpu_milli, workload.memory_mib, workload.gpus)
+            used.add(room.name)
+            zones[room.zone] += 1
+            self._next_room += offset + 1
+            return room
+        return None
+
+    def _controller(self, kind: str, namespace: str, name: str, spec: Raw, pod_spec: Raw) -> Raw:
+        labels = {"app": name}
+        template = {"metadata": {"labels": labels}, "spec": pod_spec}
+        full = {**spec, "selector": {"matchLabels": labels}, "template": template}
+        metadata = {**self._metadata(namespace, name, labels), "generation": 1}
+        metadata["managedFields"] = [_managed_by("argocd", "", {"f:spec": _owned_fields(full)})]
+        return {"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": full}
+
+    def _replica_set(self, deployment: Raw, name: str, labels: Mapping[str, str]) -> Raw:
+        spec = deployment["spec"]
+        replicas = spec["replicas"]
+        annotations = {
+            "deployment.kubernetes.io/desired-replicas": str(replicas),
+            "deployment.kubernetes.io/max-replicas": str(replicas + replicas // 4),
+            "deployment.kubernetes.io/revision": "1",
+        }
+        metadata = self._metadata(deployment["metadata"]["namespace"], name, dict(labels))
+        metadata |= {"annotations": annotations, "generation": 1, "ownerReferences": [_owner(deployment)]}
+        template = {"metadata": {"labels": dict(labels)}, "spec": spec["template"]["spec"]}
+        full = {"replicas": replicas, "selector": {"matchLabels": dict(labels)}, "template": template}
+        return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata, "spec": full}
+
+    def _revision(self, controller: Raw, name: str) -> Raw:
+        metadata = self._metadata(controller["metadata"]["namespace"], name)
+        metadata["ownerReferences"] = [_owner(controller)]
+        data = {"spec": {"template": {**controller["spec"]["template"], "$patch": "replace"}}}
+        kind = {"apiVersion": "apps/v1", "kind": "ControllerRevision"}
+        return {**kind, "metadata": metadata, "data": data, "revision": 1}
+
+    def _budget(self, workload: _Workload, max_unavailable: int | str, healthy: int) -> Raw:
+        labels, expected = {"app": workload.name}, workload.replicas
+        if isinstance(max_unavailable, str):
+            most = ceil(expected * int(max_unavailable.removesuffix("%")) / 100)
+        else:
+            most = max_unavailable
+        desired = max(0, expected - most)
+        status = {"currentHealthy": healthy, "desiredHealthy": desired, "expectedPods": expected}
+        status |= {"disruptionsAllowed": max(0, healthy - desired), "observedGeneration": 1}
+        metadata = {**self._metadata(workload.namespace, workload.name, labels), "generation": 1}
+        spec = {"maxUnavailable": max_unavailable, "selector": {"matchLabels": labels}}
+        kind = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}
+        return {**kind, "metadata": metadata, "spec": spec, "status": status}
+
+    def _pod(self, namespace: str, name: str, labels: Raw, owner: Raw, template: Raw, room: _Room | None) -> Raw:
+        volume = f"kube-api-access-{self._suffix(5)}"
+        mount = {"mountPath": "/var/run/secrets/kubernetes.io/serviceaccount", "name": volume, "readOnly": True}
+        (container,) = template["containers"]
+        spec = {**template, "containers": [{**container, "volumeMounts": [mount]}]}
+        spec["volumes"] = [{"name": volume, "projected": {"defaultMode": 420, "sources": _TOKEN_SOURCES}}]
+        spec |= {"preemptionPolicy": "PreemptLowerPriority", "serviceAccountName": "default"}
+        spec["priority"] = _PRIORITIES.get(template.get("priorityClassName", ""), 0)
+        spec["tolerations"] = [*template["tolerations"], *_EVERY_POD_TOLERATES]
+        self._cluster.pod_count += 1
+        if room is None:
+            self._cluster.pending.append(f"{namespace}/{name}")
+            why = {"lastTransitionTime": _TIME, "status": "False", "type": "PodScheduled", "reason": "Unschedulable"}
+            status: Raw = {"conditions": [why], "phase": "Pending", "qosClass": "Burstable"}
+        else:
+            spec["nodeName"] = room.name
+            status = self._running(container, mount)
+        metadata = self._metadata(namespace, name, labels)
+        metadata["ownerReferences"] = [owner]
+        by_controller = {"f:metadata": {"f:labels": _owned_fields(labels)}, "f:spec": _OWNED_SPEC}
+        by_kubelet = {"f:status": _owned_fields({"phase": "", "podIPs": status.get("podIPs", [])})}
+        metadata["managedFields"] = [
+            _managed_by("kube-controller-manager", "", by_controller),
+            _managed_by("kubelet", "status", by_kubelet),
+        ]
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
+
+    def _running(self, container: Raw, mount: Raw) -> Raw:
+        address = _address(self._uids)
+        kinds = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+        return {
+            "conditions": [_condition(kind, "True") for kind in kinds],
+            "containerStatuses": [
+                {
+                    "containerID": f"containerd://{self._uids:064x}",
+                    "image": container["image"],
+                    "imageID": f"{container['image']}@sha256:{0:064x}",
+                    "lastState": {},
+                    "name": "main",
+                    "ready": True,
+                    "restartCount": 0,
+                    "started": True,
+                    "state": {"running": {"startedAt": _TIME}},
+                    "volumeMounts": [{**mount, "recursiveReadOnly": "Disabled"}],
+                }
+            ],
+            "phase": "Running",
+            "podIP": address,
+            "podIPs": [{"ip": address}],
+            "qosClass": "Burstable",
+            "startTime": _TIME,
+        }
+
+    def _metadata(self, namespace: str, name: str, labels: Raw | None = None) -> Raw:
+        self._uids += 1
+        uid = f"{self._uids:08x}-0000-4000-8000-{self._uids:012x}"
+        metadata: Raw = {"creationTimestamp": _TIME, "name": name, "resourceVersion": str(self._uids), "uid": uid}
+        if labels:
+            metadata["labels"] = labels
+        return {**metadata, "namespace": namespace} if namespace else metadata
+
+    def _pod_suffix(self) -> str:
+        """Return what a pod's name ends with; no two of a cluster are the same."""
+        suffix = self._suffix(5)
+        while suffix in self._pod_suffixes:
+            suffix = self._suffix(5)
+        self._pod_suffixes.add(suffix)
+        return suffix
+
+    def _suffix(self, length: int) -> str:
+        """Return letters and digits as Kubernetes ends generated names with."""
+        return "".join(self._random.choices("bcdfghjklmnpqrstvwxz2456789", k=length))
+
+
+def _managed_by(manager: str, subresource: str, owned: Raw) -> Raw:
+    """Return an entry of managedFields."""
+    fields: Raw = {"apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": owned, "manager": manager}
+    if subresource:
+        fields["subresource"] = subresource
+    return {**fields, "operation": "Update", "time": _TIME}
+
+
+def _owned_fields(value: Any) -> Raw:
+    """Return the fields of a value as managedFields list them."""
+    if isinstance(value, dict):
+        return {f"f:{key}": _owned_fields(entry) for key, entry in value.items()}
+    if isinstance(value, list) and value and all(isinstance(entry, dict) for entry in value):
+        key = next((key for key in ("name", "type", "key", "ip", "containerPort") if key in value[0]), "name")
+        return {f'k:{{"{key}":"{entry.get(key, "")}"}}': {".": {}, **_owned_fields(entry)} for entry in value}
+    return {}
+
+
+def _condition(kind: str, status: str, reason: str = "") -> Raw:
+    """Return a condition of a pod or node."""
+    found: Raw = {"lastProbeTime": None, "lastTransitionTime": _TIME, "status": status, "type": kind}
+    return {**found, "reason": reason} if reason else found
+
+
+_TOKEN_SOURCES = [
+    {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+    {"configMap": {"items": [{"key": "ca.crt", "path": "ca.crt"}], "name": "kube-root-ca.crt"}},
+    {
+        "downwardAPI": {
+            "items": [{"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}, "path": "namespace"}]
+        }
+    },
+]
+"""The sources of the volume through which a pod reaches the API server."""
+
+
+_EVERY_POD_TOLERATES = tuple(
+    {"effect": "NoExecute", "key": f"node.kubernetes.io/{key}", "operator": "Exists", "tolerationSeconds": 300}
+    for key in ("not-ready", "unreachable")
+)
+
+# Enough to be as deep as those that controllers write.
+_OWNED_SPEC = _owned_fields({"containers": [{"image": "", "name": "main", "resources": {"requests": {"cpu": ""}}}]})
+
+
+def _pod_spec(name: str, cpu_milli: int, memory_mib: int, priority_class: str, gpus: int = 0) -> Raw:
+    limits = {"memory": f"{memory_mib}Mi", **({_GPU: str(gpus)} if gpus else {})}
+    container = {
+        "env": [{"name": "LOG_LEVEL", "value": "info"}],
+        "image": f"registry.example.com/{name}:1.2.3",
+        "imagePullPolicy": "IfNotPresent",
+        "name": "main",
+        "resources": {"limits": limits, "requests": {**limits, "cpu": f"{cpu_milli}m"}},
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
+    }
+    spec: Raw = {
+        "containers": [container],
+        "dnsPolicy": "ClusterFirst",
+        "restartPolicy": "Always",
+        "schedulerName": "default-scheduler",
+        "securityContext": {},
+        "terminationGracePeriodSeconds": 30,
+        "tolerations": [],
+    }
+    if priority_class:
+        spec["priorityClassName"] = priority_class
+    return spec
+
+
+def _owner(controller: Raw) -> Raw:
+    """Return the reference that the pods of a controller have to it."""
+    metadata = controller["metadata"]
+    reference = {"apiVersion": controller["apiVersion"], "blockOwnerDeletion": True, "controller": True}
+    return {**reference, "kind": controller["kind"], "name": metadata["name"], "uid": metadata["uid"]}
+
+
+def _address(number: int) -> str:
+    return f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"

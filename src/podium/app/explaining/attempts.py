@@ -1,0 +1,312 @@
+"""Attempts to place a pod whose results are kept: of pending pods, of gangs, and of placed pods if evicted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from podium.api.policy import NEVER_PREEMPTS
+from podium.app.explaining.gang import beside_those_before, decide_gang
+from podium.app.explaining.limited_search import limited_search
+from podium.app.explaining.pod_decision import (
+    NO_DEVICES,
+    Claims,
+    DeviceFindings,
+    OutcomeName,
+    PendingPreemptor,
+    PlacedPodFacts,
+    PodDecision,
+)
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import NOT_STARTED_NS, PodRecord
+from podium.cluster.view import View
+from podium.decide.placement import Placement, full_outcome, place, tried_first
+from podium.decide.post_filter import ask_post_filters
+from podium.decide.preempting.preemption_plan import LazyMapping, PreemptionPlan
+from podium.framework.extenders import EXTENDER
+from podium.framework.plugin import PostFilterResult, is_own
+from podium.framework.runner import Runner
+from podium.framework.verdicts import PluginError, Status
+from podium.plugins.default_preemption import DefaultPreemption
+from podium.plugins.dynamic_resources.plugin import DynamicResources
+
+MAX_ASKED = 100
+"""The maximum number of different pending pods that are tried against a placed one."""
+
+
+def explain_decision(runner: Runner, pod: PodRecord) -> PodDecision:
+    """Decide about a pending pod, and keep everything that led to the decision."""
+    gate = runner.pre_enqueue(pod)
+    if not gate.is_success:
+        return PodDecision(pod.key, "gated", pod, runner, pre_enqueue=gate)
+    try:
+        return _attempt(runner, pod)
+    except PluginError as error:
+        return PodDecision(pod.key, "error", pod, runner, error=str(error))
+
+
+def explain_with_group(runner: Runner, pod: PodRecord) -> PodDecision:
+    """Decide about a pending pod together with its group, if its profile places them together."""
+    if not runner.pre_enqueue(pod).is_success:
+        return explain_decision(runner, pod)
+    try:
+        gang = decide_gang(runner, pod)
+    except PluginError as error:
+        return PodDecision(pod.key, "error", pod, runner, error=str(error))
+    if gang is None:
+        return explain_decision(runner, pod)
+    before = partial(beside_those_before, runner, gang, pod)
+    with before():
+        alone = explain_decision(runner, pod)
+    node = gang.node_of(pod.uid)
+    outcome: OutcomeName = "unschedulable"
+    if node:
+        outcome = "schedulable" if gang.is_enough else "preempts"
+    if alone.outcome == "error":
+        outcome = "error"
+    decision = replace(alone, outcome=outcome, node=node, plan=None, gang=gang, as_decided=before)
+    # The scores mean nothing for a pod whose node they do not determine.
+    is_by_scores = outcome == "schedulable" and not gang.placement.is_arranged
+    return decision if is_by_scores else replace(decision, scores={}, totals={}, best=())
+
+
+def _attempt(runner: Runner, pod: PodRecord) -> PodDecision:
+    """Return the result of an attempt. Raises PluginError if a plugin fails."""
+    cluster = runner.cluster
+    placement = place(runner, pod, nominated_first=False)
+    nodes, rejection = _verdicts(cluster, placement)
+    scores, totals, best = _scores(runner, placement)
+    devices = _devices(runner, placement)
+    if placement.error:
+        return PodDecision(pod.key, "error", pod, runner, nodes=nodes, error=placement.error)
+    if best:
+        tried = (cluster.nodes.row_of.get(name) for name in tried_first(cluster, pod))
+        row = next((row for row in tried if row is not None and row in placement.feasible), placement.row)
+        if row is None:
+            raise AssertionError(f"no node chosen for {pod.key} though {best} fit")
+        node = cluster.nodes.name(row)
+        fits = PodDecision(pod.key, "schedulable", pod, runner, node, nodes=nodes, devices=devices)
+        search = None if node in tried_first(cluster, pod) else limited_search(runner, placement, len(best))
+        return replace(fits, scores=scores, totals=totals, best=best, search=search)
+    plan, proposal = _preemption(runner, placement) if len(cluster.nodes) else (None, None)
+    outcome: OutcomeName = "unschedulable"
+    node = plan.chosen.node_name if plan and plan.chosen else ""
+    default = _default_preemption(runner)
+    early = ""
+    if default is not None and plan is not None:
+        # The node that the pod is bound to while its victims terminate.
+        early = default.binds_early(plan, placement.state, pod, runner)
+    if proposal is not None and proposal.status.is_success:
+        node, early = proposal.binds_to or proposal.nominated_node or "", proposal.binds_to
+    node = early or node
+    if node:
+        outcome = "preempts"
+    elif plan is not None and not plan.eligible:
+        outcome = "not-eligible"
+    found = PodDecision(pod.key, outcome, pod, runner, node, rejection, nodes, plan=plan, devices=devices)
+    return replace(found, proposal=proposal, is_bound_early=bool(early))
+
+
+def _verdicts(cluster: Cluster, placement: Placement) -> tuple[Mapping[str, Status], Status | None]:
+    """Return each node's status by name, and the PreFilter's rejection if there was one."""
+    if not placement.pre_filter.status.is_success:
+        return {}, placement.pre_filter.status
+    names, outcome, rest = cluster.nodes.names_by_row(), placement.outcome, placement.pre_filter.left_out
+
+    def build() -> dict[str, Status]:
+        refused = dict(zip(placement.rows.tolist(), outcome.refused.tolist(), strict=True))
+        decoded = {value: outcome.status_of(value) for value, _ in [*outcome.tally(), (0, 0)]}
+        by_name = sorted((name, row) for row, name in enumerate(names) if name)
+        return {name: decoded[refused[row]] if row in refused else rest for name, row in by_name}
+
+    return LazyMapping(build), None
+
+
+def _scores(
+    runner: Runner, placement: Placement
+) -> tuple[Mapping[str, dict[str, int]], Mapping[str, int], tuple[str, ...]]:
+    """Return the weighted scores by node and plugin, the totals by node, and the best nodes; empty if none fits."""
+    if not len(placement.feasible):
+        return {}, {}, ()
+    view = View(runner.cluster, placement.feasible)
+    if placement.totals is None:
+        try:
+            runner.scoring.prepare(placement.state, placement.pod, view)
+        except PluginError:
+            # The only feasible node is chosen without scores, so that the failure does not matter.
+            (row,) = placement.feasible.tolist()
+            return {}, {}, (runner.cluster.nodes.name(row),)
+    by_plugin = dict(sorted(runner.scoring.scores(placement.state, placement.pod, view).items()))
+    totals = np.zeros(len(view), dtype=np.int64) + sum(by_plugin.values())
+    if placement.totals is not None and not np.array_equal(placement.totals, totals):
+        # Extenders were called once, for the placement.
+        by_plugin[EXTENDER] = placement.totals - totals
+        totals = placement.totals
+    all_names = runner.cluster.nodes.names_by_row()
+    names = [all_names[row] for row in placement.feasible.tolist()]
+
+    def scores() -> dict[str, dict[str, int]]:
+        columns = [values.tolist() for values in by_plugin.values()]
+        rows = zip(*columns, strict=True) if columns else [()] * len(names)
+        return {name: dict(zip(by_plugin, values, strict=True)) for name, values in zip(names, rows, strict=True)}
+
+    best = sorted(names[position] for position in np.flatnonzero(totals == totals.max()).tolist())
+    return LazyMapping(scores), LazyMapping(lambda: dict(zip(names, totals.tolist(), strict=True))), tuple(best)
+
+
+def _devices(runner: Runner, placement: Placement) -> DeviceFindings:
+    """Return what DynamicResources found in an attempt; nothing if the profile does not have it."""
+    plugin = next((each for each in runner.profile.filter if isinstance(each, DynamicResources)), None)
+    if plugin is None or placement.error or placement.state.get(plugin.name) is None:
+        return NO_DEVICES
+    names = runner.cluster.nodes.names_by_row()
+    if len(placement.feasible):
+        state, feasible = placement.state, sorted(names[row] for row in placement.feasible.tolist())
+        found: Mapping[str, Claims] = LazyMapping(
+            lambda: {name: claims for name in feasible if (claims := plugin.allocations(state, name))}
+        )
+        return DeviceFindings(claims=found)
+    if not placement.pod.spec.resource_claims:
+        return NO_DEVICES
+    outcome = full_outcome(runner.cluster, placement)
+    result = plugin.post_filter(placement.state, placement.pod, runner, runner.cluster, outcome)
+    return DeviceFindings(post_filter=result.status, releases=tuple(release.claim for release in result.releases))
+
+
+def _default_preemption(runner: Runner) -> DefaultPreemption | None:
+    """Return the plugin whose plans are what it proposes; None if the profile has no such plugin."""
+    plugins = runner.profile.post_filter
+    return next((plugin for plugin in plugins if isinstance(plugin, DefaultPreemption) and plugin.plans), None)
+
+
+def _preemption(runner: Runner, placement: Placement) -> tuple[PreemptionPlan | None, PostFilterResult | None]:
+    """Return the plan of DefaultPreemption, and the result of all PostFilter plugins if some are not Podium's own.
+
+    None for a plan if the profile does not have DefaultPreemption, or a plugin before it ends the search. Raises
+    PluginError if a plugin fails.
+    """
+    plugins, default = runner.profile.post_filter, _default_preemption(runner)
+    proposal = None
+    if not all(is_own(plugin) or plugin is default for plugin in plugins):
+        proposal = ask_post_filters(runner, placement)
+        if default is not None and all(answer.plugin != default.name for answer in proposal.answers):
+            default = None
+    if default is None:
+        return None, proposal
+    outcome = full_outcome(runner.cluster, placement)
+    return default.plan(placement.state, placement.pod, runner, outcome, detailed=True), proposal
+
+
+def explain_placed(
+    runner: Runner, record: PodRecord, pending: Sequence[PodRecord], runners: Mapping[str, Runner]
+) -> PodDecision:
+    """Explain why a pod is on its node, where it would go if evicted, and which pending pods could preempt it.
+
+    The decision that placed it is unknown; this is what would be decided now without it.
+    """
+    preemptors, not_asked = _preemptors(record, pending, runners)
+    as_decided = partial(_without, runner.cluster, record)
+    with as_decided():
+        then = explain_decision(runner, record.without_node(terminating=False))
+        # Deferred values are computed while the cluster is as it was decided on.
+        nodes, scores, totals = dict(then.nodes), dict(then.scores), dict(then.totals)
+        devices = replace(then.devices, claims=dict(then.devices.claims))
+    controller = record.controller
+    covering = runner.cluster.budgets.covering([record.pod_class])
+    facts = PlacedPodFacts(
+        node=record.node_name,
+        then=then.outcome,
+        then_node=then.node,
+        by="kubelet" if record.is_mirror else "scheduler",
+        since_ns=None if record.start_ns == NOT_STARTED_NS else record.start_ns,
+        controller="" if controller is None else f"{controller.kind} {record.namespace}/{controller.name}",
+        rank=_rank(totals, then.best, record.node_name),
+        preemptors=preemptors,
+        not_asked=not_asked,
+        budgets=tuple(sorted((budget.key, budget.disruptions_allowed) for budget in covering)),
+    )
+    return replace(
+        then,
+        outcome="placed",
+        node=record.node_name,
+        nodes=nodes,
+        scores=scores,
+        totals=totals,
+        devices=devices,
+        placed=facts,
+        as_decided=as_decided,
+    )
+
+
+def may_preempt(runners: Mapping[str, Runner], pod: PodRecord, priority: int) -> bool:
+    """Return whether the pod may preempt pods of a priority: a lower one, or its own if its scheduler allows that."""
+    if pod.preemption_policy in NEVER_PREEMPTS or pod.priority < priority:
+        return False
+    runner = runners.get(pod.scheduler_name) if pod.priority == priority else None
+    plugins = () if runner is None else runner.profile.post_filter
+    return pod.priority > priority or any(
+        isinstance(plugin, DefaultPreemption) and plugin.takes_from_equals for plugin in plugins
+    )
+
+
+@contextmanager
+def _without(cluster: Cluster, record: PodRecord) -> Iterator[None]:
+    """Remove a pod inside the context."""
+    cluster.remove_pod(record.uid)
+    try:
+        yield
+    finally:
+        cluster.add_pod(record)
+
+
+def _preemptors(
+    record: PodRecord, pending: Sequence[PodRecord], runners: Mapping[str, Runner]
+) -> tuple[tuple[PendingPreemptor, ...], int]:
+    """Return the pending pods that preempt the pod, or may, the most important first, and how many were not tried.
+
+    Of equal pods one is tried.
+    """
+    if not record.is_preemptible or record.is_mirror:
+        return (), 0
+    above = (pod for pod in pending if may_preempt(runners, pod, record.priority))
+    found: list[PendingPreemptor] = []
+    answers: dict[tuple[object, ...], bool | None] = {}
+    not_asked = 0
+    for pod in sorted(above, key=lambda pod: (-pod.priority, pod.key)):
+        runner = runners.get(pod.scheduler_name)
+        if runner is None or pod.gates:
+            continue
+        kind = (pod.pod_class, pod.priority, pod.preemption_policy, pod.scheduler_name, pod.nominated_node_name)
+        if kind not in answers:
+            if len(answers) == MAX_ASKED:
+                not_asked += 1
+                continue
+            answers[kind] = _preempts(explain_decision(runner, pod), record)
+        is_chosen = answers[kind]
+        if is_chosen is not None:
+            found.append(PendingPreemptor(pod, is_chosen))
+    return tuple(found), not_asked
+
+
+def _preempts(decision: PodDecision, record: PodRecord) -> bool | None:
+    """Return True if the pod preempts the record now, False if it would on a node that is not the best, or None."""
+    if any(victim.uid == record.uid for victim in decision.victims):
+        return True
+    plan = decision.plan
+    if plan is None:
+        return None
+    found = [candidate] if (candidate := plan.candidates.get(record.node_name)) else []
+    # With a search beyond nodes, victims may be on other nodes than the preemptor's.
+    candidates = found if plan.search is None else plan.candidates.values()
+    return False if any(victim.uid == record.uid for each in candidates for victim in each.victims) else None
+
+
+def _rank(totals: Mapping[str, int], best: Sequence[str], node: str) -> int | None:
+    """Return the node's place by score, 1 for the best."""
+    if not totals:
+        return 1 if node in best else None
+    return None if node not in totals else 1 + sum(total > totals[node] for total in totals.values())

@@ -1,0 +1,229 @@
+"""Objects in whatever form a program has them at hand, read as files would be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from podium.api.basis import Caveat
+from podium.api.errors import InputError, shown
+from podium.api.input.codec import Document, Input, Reader, load_text
+from podium.api.input.files import FileName
+from podium.api.kinds import KIND_OF
+from podium.api.meta import Kubernetes
+from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice, read_choice
+from podium.api.warnings import Validation
+from podium.framework.extenders import without_extenders
+from podium.framework.settings.configuration import (
+    API_VERSION,
+    KIND,
+    Configuration,
+    default_configuration,
+    load_document,
+    read_configuration,
+    upstream_departures,
+    with_plugins,
+)
+from podium.plugins.registry import IN_TREE
+
+_NULL = "null"
+
+
+def in_one_line(value: Any, source: str = "") -> str:
+    """The value as JSON. Raises InputError for what JSON has no words for, such as a number that is none."""
+    try:
+        text = msgspec.json.encode(value).decode()
+        # Where a number is none, `null` is written, which would stand for no value at all.
+        if _NULL in text and not _has_numbers(value):
+            raise ValueError("a number in it is not finite")
+        return text
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"is no plain JSON: {error}", source=source) from None
+
+
+def _has_numbers(value: Any) -> bool:
+    """Whether all numbers in it are such."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, Mapping):
+        return all(map(_has_numbers, value.values()))
+    return not isinstance(value, list | tuple) or all(map(_has_numbers, value))
+
+
+def as_document(given: dict[str, Any], source: str) -> Document:
+    """The dictionary as a file would be read, so that the same mistakes are found. Raises InputError."""
+    documents = load_text(in_one_line(given, source), source)
+    if len(documents) != 1:
+        raise InputError(f"holds {len(documents)} objects; one configuration is needed", source=source)
+    return documents[0]
+
+
+def assignments_of(fields: Mapping[str, Any]) -> list[str]:
+    """What `podium plan set` would be told: `replicas=5` to set a field, `replicas-` for None, to take one away.
+
+    Raises InputError for what is no mapping, and for values that JSON has no words for.
+    """
+    if not isinstance(fields, Mapping):
+        raise InputError(f"fields: {shown(fields)} is no mapping of fields to values, such as {{'replicas': 5}}")
+    return [
+        f"{name}-" if value is None else f"{name}={value if isinstance(value, str) else in_one_line(value, name)}"
+        for name, value in fields.items()
+    ]
+
+
+Given = Kubernetes | dict[str, Any] | Document | FileName
+"""An object: typed, as a dictionary (a List too), or as a document; or the name of a file or directory of objects."""
+
+_NEEDED = "a dictionary, a typed object, or the name of a file or directory is needed"
+
+Objects = Given | Iterable[Given]
+"""One such object, or several."""
+
+
+def read_objects(
+    objects: Objects,
+    validation: Validation | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Input:
+    """The objects as an input, in order. Raises InputError for what is wrong in one, and for one given twice."""
+    given = _each(objects)
+    names = [item for item in given if isinstance(item, str | Path)]
+    with Reader(validation) as reader:
+        if len(names) == len(given):
+            reader.read_all(names, progress)
+            return reader.input()
+        for index, item in enumerate(given):
+            if isinstance(item, Document):
+                reader.add(item)
+            elif isinstance(item, Kubernetes | dict):
+                # Read as a file would be, so that the same mistakes are found.
+                raw = _raw(item) if isinstance(item, Kubernetes) else item
+                source = f"objects[{index}]"
+                reader.read_text(in_one_line(raw, source).encode(), source)
+            else:
+                reader.read_files(item)
+        return reader.input()
+
+
+def _each(objects: Objects) -> list[Given]:
+    of_one = (str, Path, dict, Kubernetes, Document)
+    if isinstance(objects, of_one):
+        return [objects]
+    if not isinstance(objects, Iterable):
+        raise InputError(f"objects: {shown(objects)} is none; {_NEEDED}")
+    given = list(objects)
+    for index, item in enumerate(given):
+        if not isinstance(item, of_one):
+            raise InputError(f"{shown(item)} is no object; {_NEEDED}", source=f"objects[{index}]")
+    return given
+
+
+def several(names: str | Iterable[str]) -> list[str]:
+    """Names that a program gives, of which one may stand by itself."""
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _raw(typed: Kubernetes) -> dict[str, Any]:
+    """The object as a dictionary, with the kind that its type stands for."""
+    kind = KIND_OF[type(typed)]
+    return {"apiVersion": kind.api_version, "kind": kind.name, **msgspec.to_builtins(typed)}
+
+
+ConfigurationGiven = Configuration | dict[str, Any] | FileName
+"""A KubeSchedulerConfiguration: as it was read, as a dictionary, or the name of its file."""
+
+_SOURCE = "configuration"
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionSettings:
+    """A configuration, None for that of a default kube-scheduler, its version, and plugins that were handed over.
+
+    A configuration with extenders is refused unless they are to be ignored. `document` is the configuration as it is
+    written, None where that is not known.
+    """
+
+    configuration: Configuration | None = None
+    release: ReleaseChoice = CLUSTER_RELEASE
+    ignore_extenders: bool = False
+    plugins: tuple[type[Any], ...] = ()
+    document: Document | None = None
+
+    def __post_init__(self) -> None:
+        """Raises InputError for a configuration with extenders that are not to be ignored, and for plugins."""
+        self.without_extenders()
+        self.deciding()
+
+    def deciding(self, schedulers: Sequence[str] = ()) -> Configuration | None:
+        """The configuration with the plugins; None where there is neither.
+
+        Without a configuration, each of the `schedulers` has the default profile with the plugins.
+        """
+        if not self.plugins:
+            return self.configuration
+        configuration = self.configuration
+        if configuration is None:
+            names = dict.fromkeys((default_configuration().profiles[0].scheduler_name, *schedulers))
+            profiles = [{"schedulerName": name} for name in names]
+            configuration = read_configuration({"apiVersion": API_VERSION, "kind": KIND, "profiles": profiles}, "")
+        return with_plugins(configuration, self.plugins, IN_TREE)
+
+    def caveats(self) -> tuple[Caveat, ...]:
+        """What an answer rests on that goes by these settings."""
+        return (*self.without_extenders(), *upstream_departures(self.configuration or default_configuration()))
+
+    def without_extenders(self) -> tuple[Caveat, ...]:
+        """What is to be said of the configuration's extenders. Raises InputError where they are not to be ignored."""
+        settings = self.configuration or default_configuration()
+        return without_extenders(settings.extenders, settings.source, ignore=self.ignore_extenders)
+
+    def changed(
+        self,
+        configuration: ConfigurationGiven | None = None,
+        feature_gates: str | None = None,
+        plugins: Iterable[type[Any]] | None = None,
+        *,
+        kubernetes_version: str | None = None,
+        ignore_extenders: bool | None = None,
+    ) -> DecisionSettings:
+        """These settings, but for what is given. Raises PodiumError as `read_settings` does."""
+        version = self.release.version if kubernetes_version is None else kubernetes_version
+        read = read_settings(
+            *(configuration, feature_gates or "", plugins or ()), kubernetes_version=version, ignore_extenders=True
+        )
+        return replace(
+            self,
+            configuration=self.configuration if configuration is None else read.configuration,
+            document=self.document if configuration is None else read.document,
+            release=read.release if feature_gates is not None else replace(read.release, gates=self.release.gates),
+            plugins=self.plugins if plugins is None else read.plugins,
+            ignore_extenders=self.ignore_extenders if ignore_extenders is None else ignore_extenders,
+        )
+
+
+def read_settings(
+    configuration: ConfigurationGiven | None = None,
+    feature_gates: str = "",
+    plugins: Iterable[type[Any]] = (),
+    *,
+    kubernetes_version: str = "",
+    ignore_extenders: bool = False,
+) -> DecisionSettings:
+    """The settings as they are given. Raises PodiumError for what is wrong with any of them."""
+    document: Document | None = None
+    if isinstance(configuration, str | Path):
+        document = load_document(str(configuration))
+    elif isinstance(configuration, dict):
+        document = as_document(configuration, _SOURCE)
+    if document is not None:
+        configuration = read_configuration(document.raw, document.source)
+    if configuration is not None and not isinstance(configuration, Configuration):
+        problem = f"{shown(configuration)} is none; a file's name, a dictionary or a Configuration is needed"
+        raise InputError(problem, source=_SOURCE)
+    release = read_choice(kubernetes_version, feature_gates)
+    return DecisionSettings(configuration, release, ignore_extenders, tuple(plugins), document)

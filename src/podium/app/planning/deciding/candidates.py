@@ -1,0 +1,535 @@
+"""Changes that may let waiting pods find nodes: of nodes, of the pods' manifests, of claims, priorities and caps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from podium.api.disruption_policy import DisruptionPolicy
+from podium.api.errors import InputError
+from podium.api.meta import Kubernetes, ObjectMeta
+from podium.api.node import Node, Taint
+from podium.api.pod import Pod, ResourceRequirements, Toleration
+from podium.api.policy import NEVER_PREEMPTS, PriorityClass
+from podium.api.quantity import CPU, EPHEMERAL_STORAGE, MEMORY, is_bytes, milli_value, whole_value
+from podium.api.resource_requests import pod_requests
+from podium.api.selectors import Requirement
+from podium.api.storage import (
+    BIND_COMPLETED,
+    ClaimReference,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PersistentVolumeClaimSpec,
+    PersistentVolumeClaimStatus,
+    PersistentVolumeSpec,
+)
+from podium.app.console.cells import counted
+from podium.app.explaining.obstacles import (
+    CORDONED,
+    OTHER,
+    RESOURCE,
+    SELECTION,
+    TAINT,
+    TOO_LARGE,
+    Obstacle,
+    required_text,
+    taint_text,
+)
+from podium.app.planning.deciding.capacity import NodeShape, add_node
+from podium.app.planning.deciding.causes import CAPPED, GATED, SCHEDULER, TURNED_DOWN, BlockedPods
+from podium.app.planning.deciding.decisions import Decisions, PodKind, kind_of
+from podium.app.planning.scenarios import nodes_text
+from podium.cluster.nodes import CPU as CPU_INDEX
+from podium.cluster.pods import PodRecord
+from podium.plugins.node_affinity import required_nodes
+from podium.store.admission.quotas import written_amount
+
+TYPES = (
+    "gate",
+    "scheduler",
+    "claim",
+    "cordon",
+    "label",
+    "taint",
+    "toleration",
+    "request",
+    "pod",
+    "quota",
+    "budget",
+    "cap",
+    "policy",
+    "priority",
+    "node",
+)
+"""The types of changes. Of changes that help equally and touch as many objects, the type named first is preferred."""
+
+MAX_PREEMPTING = 500
+"""The maximum number of a workload's pods that a change lets preempt."""
+
+_MAX_SHAPES = 20
+_MAX_CORDONED = 8
+_MAX_CLASSES = 3
+_PREEMPTS = "PreemptLowerPriority"
+_MI = 1 << 20
+# A pod with less than this part of its request is another pod.
+_MAX_REDUCTION = 4
+# For other resources a container's request equals its limit.
+_OVERCOMMITTED = (CPU, MEMORY, EPHEMERAL_STORAGE)
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedChange:
+    """A change to the cluster, or to the manifests of pods.
+
+    ``type`` is one of `TYPES`, ``text`` a noun phrase. ``to_cluster`` makes the change within `Decisions.what_if`;
+    ``to_pod`` returns the changed manifest of each pod of ``kinds``, None for any kind. ``objects`` is the number of
+    objects that change. With ``preempts`` the pods may preempt others. ``written`` returns the objects that
+    ``to_cluster`` stands for if they differ from those that it adds; [] if they cannot be written.
+    """
+
+    type: str
+    text: str
+    to_cluster: Callable[[Decisions], object] | None = None
+    to_pod: Callable[[Pod], Pod] | None = None
+    kinds: frozenset[PodKind] | None = None
+    objects: int = 1
+    preempts: bool = False
+    written: Callable[[Decisions], Sequence[Kubernetes]] | None = None
+
+    def helps(self, pod: PodRecord) -> bool:
+        """Return whether the change may help the pod."""
+        return self.kinds is None or kind_of(pod) in self.kinds
+
+    def applied(self, decisions: Decisions, pods: Sequence[PodRecord]) -> list[PodRecord] | None:
+        """Make the change and return the changed pods; None if no API server would accept it."""
+        try:
+            if self.to_cluster is not None:
+                self.to_cluster(decisions)
+            if self.to_pod is None:
+                return list(pods)
+            return [decisions.rewritten(pod, self.to_pod) if self.helps(pod) else pod for pod in pods]
+        except (InputError, msgspec.ValidationError):
+            return None
+
+
+def candidates(
+    decisions: Decisions, waiting: Sequence[BlockedPods], shapes: Sequence[NodeShape]
+) -> Iterator[ProposedChange]:
+    """Yield all changes that may help waiting pods."""
+    for shape in shapes[:_MAX_SHAPES]:
+        yield ProposedChange("node", f"one more node like {shape.like}", partial(add_node, shape=shape))
+    yield from _taints(decisions, waiting)
+    yield from _cordons(decisions, waiting)
+    yield from _labels(decisions, waiting)
+    yield from _claims(decisions, waiting)
+    yield from _gates(waiting)
+    yield from _schedulers(decisions, waiting)
+    yield from _caps(decisions, waiting)
+    yield from manifest_changes(decisions, waiting)
+    yield from _priorities(decisions, waiting)
+
+
+def _grouped(
+    waiting: Iterable[BlockedPods], keys: Callable[[BlockedPods], Iterable[Key]]
+) -> dict[Key, list[BlockedPods]]:
+    """Return the blocked pods by each of their keys."""
+    found: dict[Key, list[BlockedPods]] = {}
+    for blocked in waiting:
+        for key in keys(blocked):
+            found.setdefault(key, []).append(blocked)
+    return found
+
+
+def _kinds(held: Iterable[BlockedPods]) -> frozenset[PodKind]:
+    return frozenset(kind_of(blocked.pods[0]) for blocked in held)
+
+
+def _held_before(waiting: Iterable[BlockedPods], type_: str) -> list[BlockedPods]:
+    return [blocked for blocked in waiting if blocked.before is not None and blocked.before.type == type_]
+
+
+def _taints(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
+    """Yield the removal of each taint from all nodes, and its toleration by the pods that it keeps off."""
+    taints = _grouped(
+        waiting,
+        lambda blocked: [
+            obstacle.subject
+            for obstacle in blocked.obstacles
+            if obstacle.type == TAINT and isinstance(obstacle.subject, Taint)
+        ],
+    )
+    for taint, held in sorted(taints.items(), key=lambda item: taint_text(item[0])):
+        text, kinds = taint_text(taint), _kinds(held)
+        nodes = [node for node in _nodes(decisions) if taint in node.spec.taints]
+        clean = [_with(node, taints=tuple(each for each in node.spec.taints if each != taint)) for node in nodes]
+        removed = f"removal of taint {text} from {_names(nodes)}"
+        yield ProposedChange("taint", removed, _changing_nodes(clean), kinds=kinds, objects=len(nodes))
+        pods = counted(sum(len(blocked.pods) for blocked in held), "pod")
+        tolerating = partial(_tolerating, taint=taint)
+        added = f"a toleration of {text} for {pods}"
+        yield ProposedChange("toleration", added, to_pod=tolerating, kinds=kinds, objects=len(held))
+
+
+def _cordons(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
+    """Yield the uncordoning of each node and of all."""
+    held = [blocked for blocked in waiting if any(obstacle.type == CORDONED for obstacle in blocked.obstacles)]
+    nodes = [node for node in _nodes(decisions) if node.spec.unschedulable] if held else []
+    for some in [nodes, *([node] for node in nodes[:_MAX_CORDONED] if len(nodes) > 1)] if held else ():
+        changed = _changing_nodes([_with(node, unschedulable=False) for node in some])
+        text = f"uncordoning of {_names(some)}"
+        yield ProposedChange("cordon", text, changed, kinds=_kinds(held), objects=len(some))
+
+
+def _labels(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
+    """Yield the labels that pods select, on the nodes that lack nothing else: on the emptiest, and on all."""
+    for labels, held in sorted(_grouped(waiting, _wanted_labels).items()):
+        rows = {
+            int(row)
+            for blocked in held
+            for group in blocked.nodes
+            if all(obstacle.type == SELECTION for obstacle in group.obstacles)
+            for row in group.rows
+        }
+        nodes = [
+            node
+            for node in sorted(map(decisions.cluster.nodes.node, rows), key=lambda node: node.metadata.name)
+            if all(node.metadata.labels.get(key, value) == value for key, value in labels)
+        ]
+        text = ",".join(f"{key}={value}" if value else key for key, value in labels)
+        for some in ([_emptiest(decisions, nodes)], nodes) if len(nodes) > 1 else ([nodes] if nodes else []):
+            labelled = [
+                replace(node, metadata=replace(node.metadata, labels={**node.metadata.labels, **dict(labels)}))
+                for node in some
+            ]
+            text_on = f"label {text} on {_names(some)}"
+            change = _changing_nodes(labelled)
+            yield ProposedChange("label", text_on, change, kinds=_kinds(held), objects=len(some))
+
+
+def _emptiest(decisions: Decisions, nodes: Sequence[Node]) -> Node:
+    """Return the node with the most free cpu, of several the first by name."""
+    columns = decisions.cluster.nodes
+
+    def free(node: Node) -> int:
+        row = columns.row_of[node.metadata.name]
+        return int(columns.allocatable[CPU_INDEX, row] - columns.requested[CPU_INDEX, row])
+
+    return max(nodes, key=free)
+
+
+def _wanted_labels(blocked: BlockedPods) -> list[tuple[tuple[str, str], ...]]:
+    """Return the labels of a node that the pods would select: the first value of each condition."""
+    if not any(obstacle.type == SELECTION for obstacle in blocked.obstacles):
+        return []
+    required = required_nodes(blocked.pods[0].pod_class)
+    conditions = list(required.selector.requirements)
+    if required.terms:
+        conditions += required.terms[0].labels
+    labels = tuple(sorted(filter(None, map(_label, conditions))))
+    return [labels] if labels else []
+
+
+def _label(condition: Requirement) -> tuple[str, str] | None:
+    if condition.operator == "In":
+        return condition.key, condition.values[0]
+    return (condition.key, "") if condition.operator == "Exists" else None
+
+
+def _changing_nodes(nodes: Sequence[Node]) -> Callable[[Decisions], None]:
+    def change(decisions: Decisions) -> None:
+        for node in nodes:
+            decisions.scratch.change_node(node)
+
+    return change
+
+
+def _nodes(decisions: Decisions) -> list[Node]:
+    columns = decisions.cluster.nodes
+    return [columns.node(row) for _, row in sorted(columns.row_of.items())]
+
+
+def _names(nodes: Sequence[Node]) -> str:
+    return nodes_text([node.metadata.name for node in nodes])
+
+
+def _claims(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
+    """Yield each claim that pods wait for, bound to a volume that every node reaches."""
+    claims = decisions.cluster.storage.claims
+
+    def unbound(blocked: BlockedPods) -> list[str]:
+        keys = [f"{blocked.pods[0].namespace}/{name}" for name in blocked.pods[0].pod_class.claims]
+        return [key for key in keys if (known := claims.get(key)) is None or known.status.phase != "Bound"]
+
+    for key, held in sorted(_grouped(_held_before(waiting, TURNED_DOWN), unbound).items()):
+        what = "created and bound" if key not in claims else "bound"
+        text = f"PersistentVolumeClaim {key} {what} to a volume"
+        yield ProposedChange("claim", text, partial(_bind, key=key), kinds=_kinds(held), objects=2)
+
+
+def _bind(decisions: Decisions, key: str) -> None:
+    """Add a claim that is bound to a volume of its own."""
+    namespace, _, name = key.partition("/")
+    volume = f"plan-volume-{namespace}-{name}"
+    known = decisions.cluster.storage.claims.get(key)
+    meta = ObjectMeta(name=name, namespace=namespace) if known is None else known.metadata
+    spec = PersistentVolumeClaimSpec(access_modes=("ReadWriteOnce",)) if known is None else known.spec
+    volume_spec = PersistentVolumeSpec(
+        access_modes=spec.access_modes,
+        storage_class_name=spec.storage_class_name or "",
+        volume_mode=spec.volume_mode,
+        claim_ref=ClaimReference(namespace=namespace, name=name, uid=meta.uid),
+    )
+    decisions.put(PersistentVolume(metadata=ObjectMeta(name=volume), spec=volume_spec))
+    decisions.put(
+        PersistentVolumeClaim(
+            metadata=replace(meta, annotations={**meta.annotations, BIND_COMPLETED: "yes"}),
+            spec=replace(spec, volume_name=volume),
+            status=PersistentVolumeClaimStatus(phase="Bound"),
+        )
+    )
+
+
+def _gates(waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
+    """Yield the removal of scheduling gates, for pods with equal gates together."""
+    gates = _grouped(_held_before(waiting, GATED), lambda blocked: filter(None, [blocked.pods[0].gates]))
+    for names, held in sorted(gates.items()):
+        text, ungated = f"removal of scheduling gate {', '.join(names)}", partial(_with, scheduling_gates=())
+        yield ProposedChange("gate", text, to_pod=ungated, kinds=_kinds(held), objects=len(held))
+
+
+def _schedulers(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
+    """Yield a known scheduler in place of each unknown one."""
+    known = sorted(decisions.runners)[0]
+    names = _grouped(_held_before(waiting, SCHEDULER), lambda blocked: [blocked.pods[0].scheduler_name])
+    for name, held in sorted(names.items()):
+        text, moved = f"schedulerName {known} in place of {name}", partial(_with, scheduler_name=known)
+        yield ProposedChange("scheduler", text, to_pod=moved, kinds=_kinds(held), objects=len(held))
+
+
+def _caps(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
+    """Yield the removal of the caps on schedulers' disruptions if preemptions wait for them."""
+    held = _held_before(waiting, CAPPED)
+    policy = next((item for item in decisions.objects if isinstance(item, DisruptionPolicy)), None)
+    if held and policy is not None:
+        text = f"DisruptionPolicy {policy.metadata.name} without a cap on schedulers"
+        lifted = (_with(policy, caps=()),)
+        lift = partial(_lift_caps, policy=policy)
+        yield ProposedChange("cap", text, lift, kinds=_kinds(held), preempts=True, written=lambda _: lifted)
+
+
+def _lift_caps(decisions: Decisions, policy: DisruptionPolicy) -> None:
+    caps = decisions.cluster.caps
+    before = dict(caps.known())
+    caps.observe(None)
+
+    def restore() -> None:
+        caps.observe(policy)
+        caps.assume(before)
+
+    decisions.scratch.on_roll_back(restore)
+
+
+def _priorities(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
+    """Yield for each workload with waiting pods the next higher priority classes; the pods may then preempt.
+
+    The class applies to the workload's other pods as well, which the waiting ones preempt no more than before.
+    """
+    on_nodes = [blocked for blocked in waiting if blocked.before is None]
+    classes = sorted(
+        (
+            item
+            for item in decisions.objects
+            if isinstance(item, PriorityClass) and item.preemption_policy not in NEVER_PREEMPTS
+        ),
+        key=lambda item: (item.value, item.metadata.name),
+    )
+    for workload, held in _grouped(on_nodes, lambda blocked: [decisions.workloads.of_kind(blocked.pods)]).items():
+        if sum(len(blocked.pods) for blocked in held) > MAX_PREEMPTING:
+            continue
+        kinds, pod = _kinds(held), held[0].pods[0]
+        if pod.preemption_policy in NEVER_PREEMPTS:
+            text, to_pod = f"preemptionPolicy {_PREEMPTS} for {workload}", partial(_with, preemption_policy=_PREEMPTS)
+            yield ProposedChange("policy", text, to_pod=to_pod, kinds=kinds, preempts=True)
+        for item in [item for item in classes if item.value > pod.priority][:_MAX_CLASSES]:
+            text = f"priorityClassName {item.metadata.name} ({item.value}) for {workload}"
+            raised = partial(_raise, workload=workload, wanted=item)
+            written = partial(_raised_pods, workload=workload, wanted=item)
+            of_class = partial(_of_class, wanted=item)
+            yield ProposedChange("priority", text, raised, of_class, kinds, preempts=True, written=written)
+
+
+def _raise(decisions: Decisions, workload: str, wanted: PriorityClass) -> None:
+    for pod in decisions.workloads.placed(workload):
+        if pod.priority < wanted.value:
+            decisions.scratch.replace_pod(replace(pod, priority=wanted.value))
+
+
+def _raised_pods(decisions: Decisions, workload: str, wanted: PriorityClass) -> list[Pod]:
+    records = (record for record in decisions.workloads.placed(workload) if record.priority < wanted.value)
+    return [_of_class(decisions.pods[record.key], wanted) for record in records if record.key in decisions.pods]
+
+
+def _of_class(pod: Pod, wanted: PriorityClass) -> Pod:
+    name, policy = wanted.metadata.name, wanted.preemption_policy
+    return _with(pod, priority=wanted.value, priority_class_name=name, preemption_policy=policy)
+
+
+def manifest_changes(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
+    """Yield for each workload with waiting pods the ways in which its pods could ask for less."""
+    by_workload = _grouped(waiting, lambda blocked: [decisions.workloads.of_kind(blocked.pods)])
+    for workload, held in by_workload.items():
+        yield from _requests(decisions, workload, held)
+        looser: dict[str, Callable[[Pod], Pod]] = {}
+        for blocked in held:
+            for obstacle in sorted(blocked.obstacles, key=lambda each: each.order):
+                found = _looser(workload, blocked, obstacle)
+                if found is not None:
+                    looser.setdefault(*found)
+        for text, to_pod in looser.items():
+            yield ProposedChange("pod", text, to_pod=to_pod, kinds=_kinds(held))
+
+
+def _requests(decisions: Decisions, workload: str, held: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
+    """Yield smaller requests with which all of the workload's pods may fit, or else one."""
+    nodes = decisions.cluster.nodes
+    for resource, some in _grouped(held, lambda blocked: sorted(_short_rows(blocked))).items():
+        pods = [pod for blocked in some for pod in blocked.pods]
+        index = nodes.resource_index.get(resource)
+        asked = 0 if index is None else pods[0].pod_class.requests.get(index, 0)
+        if index is None or not asked:
+            continue
+        rows = sorted(set().union(*(_short_rows(blocked).get(resource, ()) for blocked in some)))
+        free = [int(amount) for amount in nodes.allocatable[index, rows] - nodes.requested[index, rows]]
+        amounts = {rounded(largest_that_fits(free, number, asked), resource) for number in (len(pods), 1)}
+        for amount in sorted(amount for amount in amounts if amount >= max(asked // _MAX_REDUCTION, 1)):
+            written = f"{written_amount(resource, asked)} -> {written_amount(resource, amount)}"
+            to_pod = partial(with_request, resource=resource, amount=amount)
+            text = f"{workload} requests.{resource} {written}"
+            yield ProposedChange("request", text, to_pod=to_pod, kinds=_kinds(some))
+
+
+def _short_rows(blocked: BlockedPods) -> dict[str, set[int]]:
+    """Return by resource the rows on which too little of it is the only obstacle."""
+    found: dict[str, set[int]] = {}
+    for group in blocked.nodes:
+        if len(group.obstacles) == 1:
+            (obstacle,) = group.obstacles
+            if obstacle.type in (RESOURCE, TOO_LARGE):
+                found.setdefault(str(obstacle.subject), set()).update(group.rows.tolist())
+    return found
+
+
+def with_request(pod: Pod, resource: str, amount: int) -> Pod:
+    """Return the pod with this request (cpu in milli); the largest containers give up the rest.
+
+    Returns the pod itself if that is impossible.
+    """
+    left = pod_requests(pod.spec).get(resource, 0) - amount
+    containers = list(pod.spec.containers)
+    for place in sorted(range(len(containers)), key=lambda place: (-_requested(pod, place, resource), place)):
+        less = min(left, max(_requested(pod, place, resource) - 1, 0))
+        if less <= 0:
+            continue
+        resources = containers[place].resources
+        wanted = written_amount(resource, _requested(pod, place, resource) - less)
+        limits = dict(resources.limits)
+        if resource in limits and resource not in _OVERCOMMITTED:
+            limits[resource] = wanted
+        lower = ResourceRequirements(requests={**resources.requests, resource: wanted}, limits=limits)
+        containers[place] = replace(containers[place], resources=lower)
+        left -= less
+    changed = _with(pod, containers=tuple(containers))
+    return changed if pod_requests(changed.spec).get(resource, 0) == amount else pod
+
+
+def _requested(pod: Pod, place: int, resource: str) -> int:
+    resources = pod.spec.containers[place].resources
+    value = resources.requests.get(resource, resources.limits.get(resource, 0))
+    return milli_value(value) if resource == CPU else whole_value(value)
+
+
+def largest_that_fits(free: Sequence[int], pods: int, asked: int) -> int:
+    """Return the largest request below ``asked`` with which so many pods fit into what is free; 0 for none."""
+    low, high = 0, asked - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if sum(left // middle for left in free if left > 0) >= pods:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def rounded(amount: int, resource: str) -> int:
+    """Return a round amount, at most a tenth below this one."""
+    step = 1 if not is_bytes(resource) else _MI
+    while step * 100 <= amount:
+        step *= 10 if not is_bytes(resource) else 2
+    return amount // step * step if amount >= step else amount
+
+
+def _looser(workload: str, blocked: BlockedPods, obstacle: Obstacle) -> tuple[str, Callable[[Pod], Pod]] | None:
+    """Return the change that removes the condition behind an obstacle, with its text; None if there is none."""
+    if obstacle.type == SELECTION:
+        return f"{workload} without its {required_text(blocked.pods[0])}", _on_any_node
+    spec = blocked.pods[0].spec
+    match obstacle.plugin if obstacle.type == OTHER else "":
+        case "PodTopologySpread" if spec.topology_spread_constraints:
+            return f"{workload} spread with ScheduleAnyway", _spread_anyway
+        case "InterPodAffinity" if spec.affinity is not None:
+            return f"{workload} without required affinity to other pods", _near_any_pod
+        case "NodePorts":
+            return f"{workload} without host ports", _without_ports
+    return None
+
+
+def _tolerating(pod: Pod, taint: Taint) -> Pod:
+    more = Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
+    return _with(pod, tolerations=(*pod.spec.tolerations, more))
+
+
+def _on_any_node(pod: Pod) -> Pod:
+    affinity = pod.spec.affinity
+    if affinity is not None and affinity.node_affinity is not None:
+        affinity = replace(affinity, node_affinity=replace(affinity.node_affinity, required=None))
+    return _with(pod, node_selector={}, affinity=affinity)
+
+
+def _spread_anyway(pod: Pod) -> Pod:
+    constraints = pod.spec.topology_spread_constraints
+    soft = tuple(replace(constraint, when_unsatisfiable="ScheduleAnyway") for constraint in constraints)
+    return _with(pod, topology_spread_constraints=soft)
+
+
+def _near_any_pod(pod: Pod) -> Pod:
+    affinity = pod.spec.affinity
+    if affinity is None:
+        return pod
+    near, far = (
+        None if some is None else replace(some, required=())
+        for some in (affinity.pod_affinity, affinity.pod_anti_affinity)
+    )
+    return _with(pod, affinity=replace(affinity, pod_affinity=near, pod_anti_affinity=far))
+
+
+def _without_ports(pod: Pod) -> Pod:
+    containers = tuple(
+        replace(container, ports=tuple(replace(port, host_port=0) for port in container.ports))
+        for container in pod.spec.containers
+    )
+    return _with(pod, containers=containers, host_network=False)
+
+
+Object = TypeVar("Object", Pod, Node, DisruptionPolicy)
+
+
+def _with(object_: Object, **fields: object) -> Object:
+    """Return the object with these fields of its spec."""
+    return replace(object_, spec=replace(object_.spec, **fields))

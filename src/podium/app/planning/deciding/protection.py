@@ -1,0 +1,364 @@
+"""The pods that may preempt running ones, and the smallest changes that keep these from being preempted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from msgspec.structs import replace
+
+from podium.api.meta import ObjectMeta
+from podium.api.pod import Pod
+from podium.api.policy import (
+    NEVER_PREEMPTS,
+    POLICY_ANNOTATION,
+    PodDisruptionBudget,
+    PodDisruptionBudgetSpec,
+    PodDisruptionBudgetStatus,
+    PriorityClass,
+)
+from podium.api.selectors import LabelSelector
+from podium.api.versions.gates import Gate
+from podium.app.explaining.attempts import explain_decision, may_preempt
+from podium.app.explaining.pod_decision import PodDecision
+from podium.app.planning.deciding.candidates import TYPES, ProposedChange, manifest_changes, rounded, with_request
+from podium.app.planning.deciding.capacity import NodeShape, add_nodes
+from podium.app.planning.deciding.causes import blocked_pods
+from podium.app.planning.deciding.decisions import Decisions, PodKind, QueueResult, kind_of
+from podium.cluster.pods import NOT_STARTED_NS, PodRecord
+from podium.store.admission.quotas import written_amount
+
+NON_PREEMPTIBLE = "NonPreemptible"
+MAX_NODES = 16
+"""The maximum number of nodes to add."""
+
+MAX_ASKED = 200
+"""The maximum number of kinds of pending pods to decide about, the most important first."""
+
+_NEVER = "Never"
+# A pod cannot state a policy that its class does not have.
+_OF_CLASS = "a PriorityClass of the same value with preemptionPolicy"
+_MAX_SHAPES = 8
+_MAX_ALLOWED = 20
+
+Effect = Literal["preempts", "may-preempt", "preempts-others", "fits", "unschedulable"]
+"""What a pod does to others: it preempts them now; it would on a node that is not the best; ..."""
+
+
+@dataclass(frozen=True, slots=True)
+class PotentialPreemptor:
+    """Pending pods of one kind, alone with the cluster as it is, and their effect on the pods in question."""
+
+    pods: tuple[PodRecord, ...]
+    effect: Effect
+    victims: tuple[PodRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityClassThreat:
+    """The effect of a pod of a priority class that is otherwise like one of those in question.
+
+    ``may_preempt`` is whether any pod of the class, however large, could preempt them at all.
+    """
+
+    name: str
+    value: int
+    may_preempt: bool
+    effect: Effect
+    node: str
+
+
+def potential_preemptors(decisions: Decisions, targets: Sequence[PodRecord]) -> tuple[list[PotentialPreemptor], int]:
+    """Return the pending pods that preempt or may preempt some targets, by importance, and how many were not tried."""
+    uids = {pod.uid for pod in targets if pod.is_preemptible}
+    least = min((pod.priority for pod in targets if pod.uid in uids), default=None)
+    kinds: dict[PodKind, list[PodRecord]] = {}
+    for pod in decisions.pending:
+        if least is not None and may_preempt(decisions.runners, pod, least):
+            kinds.setdefault(kind_of(pod), []).append(pod)
+    found = []
+    for pods in list(kinds.values())[:MAX_ASKED]:
+        runner = decisions.runners.get(pods[0].scheduler_name)
+        if runner is None or pods[0].terminating:
+            continue
+        decision = explain_decision(runner, pods[0])
+        effect = _effect(decision, uids)
+        if effect in ("preempts", "may-preempt"):
+            chosen = decision.plan.chosen if decision.plan is not None else None
+            found.append(PotentialPreemptor(tuple(pods), effect, () if chosen is None else chosen.victims))
+    return found, sum(len(pods) for pods in list(kinds.values())[MAX_ASKED:])
+
+
+def priority_class_threats(decisions: Decisions, targets: Sequence[PodRecord]) -> list[PriorityClassThreat]:
+    """Return the effect of a pod like the first target for each priority class, the highest class first."""
+    classes = [item for item in decisions.objects if isinstance(item, PriorityClass)]
+    model, uids, found = targets[0], {pod.uid for pod in targets}, []
+    for item in sorted(classes, key=lambda item: (-item.value, item.metadata.name)):
+        like = model.without_node(
+            uid=f"{model.uid}/like",
+            name=f"{model.name}-like",
+            priority=item.value,
+            preemption_policy=item.preemption_policy,
+            start_ns=NOT_STARTED_NS,
+            ready=False,
+            terminating=False,
+            preempted=False,
+        )
+        runner = decisions.runners.get(like.scheduler_name) or next(iter(decisions.runners.values()))
+        decision = explain_decision(runner, like)
+        may = any(
+            pod.is_preemptible and not pod.is_mirror and may_preempt(decisions.runners, like, pod.priority)
+            for pod in targets
+        )
+        found.append(PriorityClassThreat(item.metadata.name, item.value, may, _effect(decision, uids), decision.node))
+    return found
+
+
+def _effect(decision: PodDecision, uids: set[str]) -> Effect:
+    plan = decision.plan
+    if plan is None:
+        return "fits" if decision.outcome == "schedulable" else "unschedulable"
+    if plan.chosen is not None and any(victim.uid in uids for victim in plan.chosen.victims):
+        return "preempts"
+    if any(victim.uid in uids for candidate in plan.candidates.values() for victim in candidate.victims):
+        return "may-preempt"
+    return "unschedulable" if plan.chosen is None else "preempts-others"
+
+
+def pods_before(decisions: Decisions, targets: Sequence[PodRecord]) -> list[PodRecord]:
+    """Return the pending pods that come before some target or may preempt pods of equal priority."""
+    least = min(pod.priority for pod in targets)
+    runners = decisions.runners
+    return [pod for pod in decisions.pending if pod.priority > least or may_preempt(runners, pod, least)]
+
+
+@dataclass(frozen=True, slots=True)
+class ProtectingChange:
+    """A change with which no target is preempted, and what becomes of all pending pods then."""
+
+    change: ProposedChange
+    result: QueueResult
+
+
+@dataclass(frozen=True)
+class Protection:
+    """The search for changes that protect pods; ``result`` is what happens to them without a change."""
+
+    decisions: Decisions
+    targets: tuple[PodRecord, ...]
+    label: str
+    result: QueueResult
+
+    def changes(self, shapes: Sequence[NodeShape]) -> list[ProtectingChange]:
+        """Return the smallest change of each type: of priority, policies, budgets, requests and nodes."""
+        found = [
+            self._first(self._priorities()),
+            self._first(self._non_preemptible()),
+            self._first(self._never()),
+            self._first(self._budgets()),
+            self._first(self._own_requests()),
+            self._first(self._preemptors_requests()),
+            self._fewest_nodes(shapes),
+        ]
+        return sorted(filter(None, found), key=lambda each: (each.change.objects, TYPES.index(each.change.type)))
+
+    def _first(self, changes: Iterator[ProposedChange]) -> ProtectingChange | None:
+        """Return the first change, in order of size, that protects all targets."""
+        uids = {pod.uid for pod in self.targets}
+        for change in changes:
+            with self.decisions.what_if():
+                pods = change.applied(self.decisions, pods_before(self.decisions, self.targets))
+                if pods is None:
+                    continue
+                result = self.decisions.schedule(pods, preempts=True, replaces=True)
+            if not uids & result.preemptors.keys():
+                return ProtectingChange(change, result)
+        return None
+
+    def _preemptors(self) -> list[PodRecord]:
+        """Return the pods that preempt targets, in queue order."""
+        uids = {pod.uid for pod in self.targets}
+        return [each.pod for each in self.result.placed if any(victim.uid in uids for victim in each.victims)]
+
+    def _manifests(self, decisions: Decisions) -> list[Pod]:
+        return [decisions.pods[target.key] for target in self.targets if target.key in decisions.pods]
+
+    def _each_manifest(self, change: Callable[[Pod], Pod]) -> Callable[[Decisions], list[Pod]]:
+        return lambda decisions: list(map(change, self._manifests(decisions)))
+
+    def _each_record(self, change: Callable[[PodRecord], PodRecord]) -> Callable[[Decisions], None]:
+        """Return a function that changes the targets which have a node."""
+
+        def apply(decisions: Decisions) -> None:
+            placed = decisions.cluster.placed
+            for record in [placed[pod.uid] for pod in self.targets if pod.uid in placed]:
+                changed = change(record)
+                if changed is not record:
+                    decisions.scratch.replace_pod(changed)
+
+        return apply
+
+    def _priorities(self) -> Iterator[ProposedChange]:
+        """Yield the priorities at which fewer pods preempt them, the lowest first, with a class of that value."""
+        least = min(pod.priority for pod in self.targets)
+        pending = pods_before(self.decisions, self.targets)
+        others = {pod.priority for pod in pending}
+        # Pods that preempt equals do not preempt pods above them.
+        others |= {pod.priority + 1 for pod in pending if may_preempt(self.decisions.runners, pod, pod.priority)}
+        others |= {victim.priority for each in self.result.placed for victim in each.victims}
+        classes = [item for item in self.decisions.objects if isinstance(item, PriorityClass)]
+        for priority in sorted(value for value in others if value > least):
+            enough = sorted((item.value, item.metadata.name) for item in classes if item.value >= priority)
+            hint = f" (PriorityClass {enough[0][1]} has {enough[0][0]})" if enough else ""
+            of_class = enough[0][1] if enough and enough[0][0] == priority else ""
+            yield ProposedChange(
+                "priority",
+                f"priority {priority} for {self.label}{hint}",
+                self._each_record(partial(_raised, priority=priority)),
+                written=self._each_manifest(partial(_with_class, priority=priority, name=of_class)),
+            )
+
+    def _non_preemptible(self) -> Iterator[ProposedChange]:
+        """Yield Podium's own policy of pods that no preemption removes."""
+        if self.decisions.loaded.release.enabled(Gate.NON_PREEMPTING_PRIORITY):
+            text = f"{_OF_CLASS} {NON_PREEMPTIBLE} for {self.label}"
+            protect = self._each_record(lambda pod: replace(pod, preemption_policy=NON_PREEMPTIBLE))
+            written = self._each_manifest(partial(_with_policy, policy=NON_PREEMPTIBLE))
+            yield ProposedChange("policy", text, protect, written=written)
+
+    def _never(self) -> Iterator[ProposedChange]:
+        """Yield the policy with which the preemptors wait for room instead."""
+        preemptors = [pod for pod in self._preemptors() if pod.preemption_policy not in NEVER_PREEMPTS]
+        kinds = frozenset(map(kind_of, preemptors))
+        pending = [pod for pod in self.decisions.pending if kind_of(pod) in kinds]
+        if pending:
+            workloads = list(dict.fromkeys(map(self.decisions.workloads.of, pending)))
+            more = f" and {len(workloads) - 1:,} more" if len(workloads) > 1 else ""
+            text = f"{_OF_CLASS} {_NEVER} for {workloads[0]}{more}"
+            to_pod = partial(_with_policy, policy=_NEVER)
+            yield ProposedChange("policy", text, to_pod=to_pod, kinds=kinds, objects=len(kinds))
+
+    def _budgets(self) -> Iterator[ProposedChange]:
+        """Yield a budget that allows fewer disruptions, or a new one; kube-scheduler respects budgets if it can."""
+        decisions, pod_class = self.decisions, self.targets[0].pod_class
+        known = [budget for budget in decisions.cluster.budgets.over(pod_class) if budget.covers(pod_class)]
+        if known:
+            budget = decisions.budgets[known[0].key]
+            allowed_now = budget.status.disruptions_allowed
+            for allowed in range(min(allowed_now, _MAX_ALLOWED) - 1, -1, -1):
+                tighter = replace(budget, status=replace(budget.status, disruptions_allowed=allowed))
+                text, written = _tightened(budget, allowed_now - allowed)
+                yield ProposedChange("budget", text, _putting(tighter), written=partial(_same, objects=written))
+        elif pod_class.labels:
+            for allowed in range(min(len(self.targets), _MAX_ALLOWED) - 1, -1, -1):
+                text = f"a budget for {self.label} with maxUnavailable {allowed}"
+                yield ProposedChange("budget", text, _putting(self._new_budget(allowed)))
+
+    def _new_budget(self, allowed: int) -> PodDisruptionBudget:
+        pod = self.targets[0]
+        selector = LabelSelector(match_labels=dict(pod.labels))
+        return PodDisruptionBudget(
+            metadata=ObjectMeta(name=f"plan-{pod.name}", namespace=pod.namespace),
+            spec=PodDisruptionBudgetSpec(max_unavailable=allowed, selector=selector),
+            status=PodDisruptionBudgetStatus(disruptions_allowed=allowed),
+        )
+
+    def _own_requests(self) -> Iterator[ProposedChange]:
+        """Yield their requests lowered by what a preemptor lacks on its node."""
+        decisions, columns = self.decisions, self.decisions.cluster.nodes
+        uids = {pod.uid for pod in self.targets}
+        smaller: dict[tuple[str, int], int] = {}
+        for each in self.result.placed:
+            victims = [victim for victim in each.victims if victim.uid in uids]
+            row = columns.row_of.get(each.node)
+            if not victims or row is None:
+                continue
+            for index, wanted in each.pod.pod_class.requests.items():
+                asked = victims[0].pod_class.requests.get(index, 0)
+                lacking = wanted - int(columns.allocatable[index, row] - columns.requested[index, row])
+                on_node = sum(pod.uid in uids for pod in decisions.cluster.pods_on(row))
+                amount = asked - -(-lacking // max(on_node, 1))
+                if 0 < amount < asked:
+                    smaller[columns.resources[index], rounded(amount, columns.resources[index])] = asked
+        for (resource, amount), asked in sorted(smaller.items(), key=lambda item: (item[0][0], -item[0][1])):
+            text = f"{written_amount(resource, asked)} -> {written_amount(resource, amount)}"
+            lower = partial(with_request, resource=resource, amount=amount)
+            shrink = self._each_record(partial(decisions.rewritten, change=lower))
+            written = self._each_manifest(lower)
+            yield ProposedChange("request", f"{self.label} requests.{resource} {text}", shrink, written=written)
+
+    def _preemptors_requests(self) -> Iterator[ProposedChange]:
+        """Yield the preemptors' requests lowered so that they fit, the greatest amount first."""
+        decisions = self.decisions
+        kinds = frozenset(map(kind_of, self._preemptors()))
+        with decisions.what_if():
+            result = decisions.schedule(decisions.pending)
+            waiting = [each for each in blocked_pods(decisions, result) if kind_of(each.pods[0]) in kinds]
+            changes = [change for change in manifest_changes(decisions, waiting) if change.type == "request"]
+        yield from reversed(changes)
+
+    def _fewest_nodes(self, shapes: Sequence[NodeShape]) -> ProtectingChange | None:
+        """Return the fewest more nodes of one shape that protect them; of equal numbers the first shape's.
+
+        More nodes of a shape are assumed to do no harm, so that a binary search suffices.
+        """
+        best: ProtectingChange | None = None
+        most = MAX_NODES
+        for shape in shapes[:_MAX_SHAPES]:
+            found = self._first(iter((_more_nodes(shape, most),)))
+            low = 1
+            while found is not None and low < most:
+                middle = (low + most) // 2
+                fewer = self._first(iter((_more_nodes(shape, middle),)))
+                if fewer is None:
+                    low = middle + 1
+                else:
+                    found, most = fewer, middle
+            if found is not None:
+                best, most = found, found.change.objects - 1
+            if not most:
+                break
+        return best
+
+
+def _more_nodes(shape: NodeShape, number: int) -> ProposedChange:
+    what = "one more node" if number == 1 else f"{number:,} more nodes"
+    add = partial(add_nodes, shape=shape, number=number)
+    return ProposedChange("node", f"{what} like {shape.like}", add, objects=number)
+
+
+def _raised(pod: PodRecord, priority: int) -> PodRecord:
+    return replace(pod, priority=priority) if pod.priority < priority else pod
+
+
+def _with_class(pod: Pod, priority: int, name: str) -> Pod:
+    return replace(pod, spec=replace(pod.spec, priority=priority, priority_class_name=name))
+
+
+def _with_policy(pod: Pod, policy: str) -> Pod:
+    """Return the pod with a policy as annotation: admission refuses one in the spec that its class does not have."""
+    annotations = {**pod.metadata.annotations, POLICY_ANNOTATION: policy}
+    return replace(pod, metadata=replace(pod.metadata, annotations=annotations))
+
+
+def _putting(budget: PodDisruptionBudget) -> Callable[[Decisions], None]:
+    return lambda decisions: decisions.put(budget)
+
+
+def _same(_: Decisions, objects: Sequence[PodDisruptionBudget]) -> Sequence[PodDisruptionBudget]:
+    return objects
+
+
+def _tightened(budget: PodDisruptionBudget, fewer: int) -> tuple[str, list[PodDisruptionBudget]]:
+    """Return the change with which a budget allows so much less, and its manifest if that is a number in its spec."""
+    least, most = budget.spec.min_available, budget.spec.max_unavailable
+    if isinstance(most, int) and most >= fewer:
+        spec = replace(budget.spec, max_unavailable=most - fewer)
+        return f"budget {budget.key} maxUnavailable {most} -> {most - fewer}", [replace(budget, spec=spec)]
+    if isinstance(least, int):
+        spec = replace(budget.spec, min_available=least + fewer)
+        return f"budget {budget.key} minAvailable {least} -> {least + fewer}", [replace(budget, spec=spec)]
+    allowed = budget.status.disruptions_allowed
+    return f"budget {budget.key} allowing {allowed - fewer:,} disruptions, not {allowed:,}", []

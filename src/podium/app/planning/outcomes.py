@@ -1,0 +1,282 @@
+"""The outcomes that a plan may have by chance, sampled by running it again.
+
+kube-scheduler breaks ties at random, and searches for nodes of a large cluster begin anywhere.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from podium.api.times import format_duration
+from podium.app.console import cells
+from podium.app.console.cells import Name, Part, counted, listed
+from podium.app.explaining.gang import gang_plugin
+from podium.app.explaining.outcomes import MAX_OUTCOMES, TieOutcome, grouped
+from podium.app.planning.answer import Section
+from podium.app.planning.constants import MAX_SAMPLES
+from podium.cluster.arrays import stable_hash
+from podium.cluster.pods import PodRecord
+from podium.controllers.scheduling.queue.queued_pod import QueuedPod
+from podium.decide.gang_placement import GroupPlacement
+from podium.decide.placement import Placement, full_outcome, lot, place
+from podium.decide.sampling import nodes_to_find
+from podium.framework.runner import Runner
+from podium.framework.verdicts import PluginError
+from podium.plugins.default_preemption import DefaultPreemption
+
+_MAX_SEEDS = 10_000
+_MAX_ROWS = 12
+_MAX_NAMES = 3
+_SECOND = 10**9
+
+
+@dataclass(frozen=True)
+class Tie:
+    """A decision between equal nodes, and its possible outcomes by preempted workloads."""
+
+    time_ns: int
+    pod: str
+    uid: str
+    outcomes: tuple[TieOutcome, ...]
+
+    def seed_for(self, outcome: TieOutcome) -> int | None:
+        """Return a seed with which the pod gets a node of the outcome; None if no small seed does."""
+        wanted = {node for node, _ in outcome.victims}
+        return next((seed for seed in range(1, _MAX_SEEDS + 1) if self.node_by(seed) in wanted), None)
+
+    def node_by(self, seed: int) -> str:
+        """Return the node that the pod gets with a seed."""
+        return self._order[lot(self.uid, seed) % len(self._order)]
+
+    def is_seen(self, outcome: TieOutcome, went: frozenset[tuple[str, str]]) -> bool:
+        """Return whether the pod went to a node of the outcome; ``went`` has pods with their nodes."""
+        return any((self.pod, node) in went for node, _ in outcome.victims)
+
+    @cached_property
+    def _order(self) -> list[str]:
+        """The nodes in the order of lots (`podium.decide.placement`)."""
+        return sorted((node for outcome in self.outcomes for node, _ in outcome.victims), key=stable_hash)
+
+
+class TieBreaks:
+    """A record of ties: all are counted, and the first hundred that decide which workloads lose pods are named."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self.number = 0
+        self.deciding = 0
+        self.is_limited = False
+        """Whether a search for a node may have ended before all were examined."""
+        self.named: list[Tie] = []
+
+    def attempted(self, queued: QueuedPod, runner: Runner) -> None:
+        """Record the attempt that a scheduler is about to make. A gang's pod does not preempt by itself."""
+        pod = queued.record
+        self.record(runner, pod, preempts=not (pod.pod_class.pod_group and gang_plugin(runner)))
+
+    def record(self, runner: Runner, pod: PodRecord, *, preempts: bool = True) -> None:
+        """Decide about a pod as its scheduler will, and record the equal nodes."""
+        number, profile = len(runner.cluster.nodes), runner.profile
+        if profile.is_sampling:
+            self.is_limited |= nodes_to_find(profile.percentage_of_nodes_to_score, number) < number
+        try:
+            self._record(runner, pod, _equal_choices(runner, pod, self._seed, preempts=preempts))
+        except PluginError:
+            return
+
+    def record_group(self, runner: Runner, placement: GroupPlacement) -> None:
+        """Record the equal nodes of a group's pods, beside those before; its victims do not depend on chance."""
+        for member in placement.members if placement.is_enough else ():
+            if member.fits:
+                self._record(runner, member.pod, _equal_nodes(runner, member.placement))
+
+    def _record(self, runner: Runner, pod: PodRecord, choices: Mapping[str, tuple[PodRecord, ...]]) -> None:
+        if len(choices) < 2:
+            return
+        self.number += 1
+        outcomes = grouped(choices)
+        self.deciding += len(outcomes) > 1
+        if len(outcomes) > 1 and len(self.named) < MAX_OUTCOMES:
+            self.named.append(Tie(runner.cluster.now, pod.key, pod.uid, outcomes))
+
+
+def _equal_choices(runner: Runner, pod: PodRecord, seed: int, *, preempts: bool) -> Mapping[str, tuple[PodRecord, ...]]:
+    """Return the nodes equal to the chosen one with the victims on each; fewer than two if there is no tie."""
+    placement = place(runner, pod, seed)
+    if placement.row is not None:
+        return _equal_nodes(runner, placement)
+    plugin = next((each for each in runner.profile.post_filter if isinstance(each, DefaultPreemption)), None)
+    if plugin is None or placement.error or not preempts:
+        return {}
+    plan = plugin.plan(placement.state, pod, runner, full_outcome(runner.cluster, placement), detailed=True)
+    return {name: plan.candidates[name].victims for name in plan.selected if name in plan.candidates}
+
+
+def _equal_nodes(runner: Runner, placement: Placement) -> Mapping[str, tuple[PodRecord, ...]]:
+    totals, nodes = placement.totals, runner.cluster.nodes
+    if totals is None:
+        return {}
+    return dict.fromkeys((nodes.name(int(row)) for row in placement.feasible[totals == np.max(totals)]), ())
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class WorkloadLoss:
+    """The numbers of a workload's pods that a run disrupts, and that are missing at its end."""
+
+    workload: str
+    disrupted: int
+    missing: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"workload": self.workload, "disrupted": self.disrupted, "missing": self.missing}
+
+    def __str__(self) -> str:
+        numbers = ((self.disrupted, "disrupted"), (self.missing, "missing"))
+        return f"{self.workload}: {' and '.join(f'{number:,} {what}' for number, what in numbers if number)}"
+
+
+@dataclass(frozen=True, slots=True)
+class SampledRun:
+    """One run of a plan: its losses, and the nodes that pods went to or made room on."""
+
+    losses: tuple[WorkloadLoss, ...]
+    went: frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class SampledOutcomes:
+    """The outcomes of a plan's runs.
+
+    ``counts`` has the number of runs by their losses: those of the plan itself first, then the most frequent.
+    ``start_ns`` is when the ``runs`` begin. Of the plan itself, ``ties`` counts the decisions between equal nodes,
+    ``deciding`` those that decide which workloads lose pods, and ``named`` has the first of these, each with whether
+    some run had each of its outcomes. ``is_limited``: searches for nodes do not examine all.
+    """
+
+    counts: Mapping[tuple[WorkloadLoss, ...], int]
+    runs: int
+    ties: int
+    deciding: int
+    named: tuple[tuple[Tie, Mapping[TieOutcome, bool]], ...]
+    start_ns: int
+    is_limited: bool = False
+
+    @property
+    def not_sampled(self) -> int:
+        """The number of named ties' outcomes that no run had."""
+        return sum(not is_seen for _, seen in self.named for is_seen in seen.values())
+
+    def sections(self) -> tuple[Section, ...]:
+        """Return the answer's sections: how often which workloads lose pods, and the ties that decide it."""
+        if not self.ties and not self.is_limited:
+            rows: tuple[tuple[Part, ...], ...] = (("one: no decision depends on chance",),)
+            return (Section("outcomes", "Outcomes", rows, data=self._counts_data()),)
+        return (self._outcomes_section(), *((self._ties_section(),) if self.ties else ()))
+
+    def _counts_data(self) -> dict[str, Any]:
+        shown = list(self.counts.items())[:MAX_OUTCOMES]
+        return {
+            "samples": self.runs,
+            "outcomes": [
+                {"losses": [each.to_dict() for each in losses], "samples": number} for losses, number in shown
+            ],
+            "furtherOutcomes": len(self.counts) - len(shown),
+        }
+
+    def _outcomes_section(self) -> Section:
+        rows: list[tuple[Part, ...]] = []
+        for index, (losses, number) in enumerate(list(self.counts.items())[:_MAX_ROWS]):
+            lost = listed([str(each) for each in losses], _MAX_NAMES) if losses else "no losses"
+            rows.append((f"{number:,} of {self.runs:,}", lost + ("" if index else " (this plan)")))
+        if len(self.counts) > _MAX_ROWS:
+            rows.append(("", f"and {len(self.counts) - _MAX_ROWS:,} more"))
+        runs = "in the only run" if self.runs == 1 else f"in {self.runs:,} runs with other tie-breaks"
+        chance = "breaks ties at random" + (", and begins searches at any node" if self.is_limited else "")
+        rest = f"losses by workload {runs}; kube-scheduler {chance}"
+        return Section("outcomes", "Outcomes", tuple(rows), rest=rest, data=self._counts_data())
+
+    def _ties_section(self) -> Section:
+        rows: list[tuple[Part, ...]] = []
+        for tie, seen in self.named[:_MAX_ROWS]:
+            after = format_duration((tie.time_ns - self.start_ns) // _SECOND * _SECOND)
+            rows.append((f"+{after}", Name(tie.pod, cells.PODS), f"preempts {_alternatives(tie, seen)}"))
+        left = self.deciding - len(rows)
+        if left > 0:
+            rows.append(("", "", f"and {counted(left, 'further decision')}"))
+        others = self.ties - self.deciding
+        if others:
+            noun = "further decision" if rows else "decision"
+            rows.append(("", "", f"{counted(others, noun)} between equal nodes, without victims"))
+        rest = "in this plan"
+        if self.not_sampled:
+            rest += f"; {counted(self.not_sampled, 'outcome')} in no run"
+        data = {
+            "decisions": self.ties,
+            "deciding": self.deciding,
+            "named": [self._tie_data(tie, seen) for tie, seen in self.named],
+            "notSampled": self.not_sampled,
+        }
+        return Section("ties", "Ties", tuple(rows), rest=rest, data=data)
+
+    def _tie_data(self, tie: Tie, seen: Mapping[TieOutcome, bool]) -> dict[str, Any]:
+        return {
+            "time": (tie.time_ns - self.start_ns) / _SECOND,
+            "pod": tie.pod,
+            "outcomes": [{**each.to_dict(), "sampled": seen[each]} for each in tie.outcomes[:MAX_OUTCOMES]],
+            "furtherOutcomes": max(0, len(tie.outcomes) - MAX_OUTCOMES),
+        }
+
+
+def _alternatives(tie: Tie, seen: Mapping[TieOutcome, bool]) -> str:
+    shown = []
+    for outcome in tie.outcomes[:_MAX_NAMES]:
+        victims = listed([f"{pods:,} of {workload}" for workload, pods in outcome.losses], _MAX_NAMES)
+        nodes = listed([node for node, _ in outcome.victims], _MAX_NAMES)
+        shown.append(f"{victims} (on {nodes}{'' if seen[outcome] else '; in no run'})")
+    if len(tie.outcomes) > _MAX_NAMES:
+        shown.append(f"{len(tie.outcomes) - _MAX_NAMES:,} others")
+    return " or ".join(shown)
+
+
+def sampled(
+    first: SampledRun, ties: TieBreaks, run: Callable[[int], SampledRun], samples: int, start_ns: int
+) -> SampledOutcomes:
+    """Run a plan again with other seeds, ``samples`` times in all; once if no decision depends on chance.
+
+    Seeds that lead to outcomes of the ties which no run had yet come first, then any.
+    """
+    runs = [first]
+    tried: set[int] = {0}
+    aimed: set[tuple[int, TieOutcome]] = set()
+    while (ties.number or ties.is_limited) and len(runs) < min(samples, MAX_SAMPLES):
+        went = frozenset().union(*(each.went for each in runs))
+        seed = next(_leading_seeds(ties.named, went, tried, aimed), None)
+        if seed is None:
+            seed = next(number for number in range(1, len(tried) + 2) if number not in tried)
+        tried.add(seed)
+        runs.append(run(seed))
+    went = frozenset().union(*(each.went for each in runs))
+    named = tuple((tie, {each: tie.is_seen(each, went) for each in tie.outcomes}) for tie in ties.named)
+    counts = Counter(each.losses for each in runs)
+    order = sorted(counts, key=lambda losses: (losses != first.losses, -counts[losses], losses))
+    by_losses = {losses: counts[losses] for losses in order}
+    return SampledOutcomes(by_losses, len(runs), ties.number, ties.deciding, named, start_ns, ties.is_limited)
+
+
+def _leading_seeds(
+    ties: Sequence[Tie], went: frozenset[tuple[str, str]], tried: set[int], aimed: set[tuple[int, TieOutcome]]
+) -> Iterator[int]:
+    """Yield untried seeds that may lead to outcomes which no run had; each outcome is aimed at once."""
+    for index, tie in enumerate(ties):
+        for outcome in tie.outcomes:
+            if (index, outcome) not in aimed and not tie.is_seen(outcome, went):
+                aimed.add((index, outcome))
+                seed = tie.seed_for(outcome)
+                if seed is not None and seed not in tried:
+                    yield seed

@@ -1,0 +1,178 @@
+"""The scenarios of plans as documents: their steps, the nodes and objects in them, and the files that keep them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from podium.api.errors import InputError, escape
+from podium.api.input.codec import Document, Input
+from podium.api.kinds import WORKLOADS
+from podium.api.meta import Kubernetes, Raw
+from podium.api.schemas.suggestion import node_hint
+from podium.api.selectors import parse_label_selector
+from podium.api.snapshot import API_VERSION
+from podium.api.times import format_duration, format_exact_time
+from podium.app.console.output import in_yaml
+from podium.sim.run_options import RunOptions
+
+SCENARIO = "Scenario"
+_MAX_COMMENT = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """The change that a headline names, in words, and the manifests with it.
+
+    They replace the objects of their kind and name, or are added, as with `--override`.
+    """
+
+    text: str
+    objects: tuple[Raw, ...]
+
+
+def scenario_of_spec(read: Input, name: str, settings: Raw, steps: Sequence[Raw] = ()) -> Raw:
+    """Return the input's scenario, named for a plan, with its settings replaced and further steps added."""
+    given = [document.raw for document in read.documents if is_scenario(document)]
+    base: Raw = given[0] if given else {"apiVersion": API_VERSION, "kind": SCENARIO, "metadata": {}, "spec": {}}
+    spec = base.get("spec", {})
+    if not isinstance(spec, dict) or not isinstance(spec.get("steps", []), list):
+        raise InputError("is not a Scenario with a list of steps", path=".spec.steps")
+    return {
+        **base,
+        "metadata": {**base.get("metadata", {}), "name": f"plan-{name}"},
+        "spec": {**spec, **settings, "steps": [*spec.get("steps", []), *steps]},
+    }
+
+
+def with_scenario(read: Input, scenario: Raw) -> Input:
+    """Return the input with this scenario in place of its own."""
+    documents = [document for document in read.documents if not is_scenario(document)]
+    return Input([*documents, Document("the plan", 1, scenario, None)], read.left_out)
+
+
+def is_scenario(document: Document) -> bool:
+    """Return whether a document is a Scenario."""
+    return (
+        document.object is None
+        and document.raw.get("kind") == SCENARIO
+        and document.raw.get("apiVersion") == API_VERSION
+    )
+
+
+def makes_pods(item: Kubernetes) -> bool:
+    """Return whether an object is a pod, or makes pods, and has no controller itself."""
+    name = type(item).__name__
+    return item.metadata.controller is None and (name == "Pod" or name in WORKLOADS)
+
+
+def objects_of(read: Input, kind: str) -> dict[str, Document]:
+    """Return the objects of a kind, by key."""
+    return {
+        document.object.key: document
+        for document in read.documents
+        if document.object is not None and type(document.object).__name__ == kind
+    }
+
+
+def step(name: str, what: Any, at: str = "0s") -> Raw:
+    """Return one step of a scenario."""
+    return {"at": at, name: what}
+
+
+def applied(objects: Sequence[Raw], at: str = "0s") -> Raw:
+    """Return the step that creates or updates objects."""
+    return step("apply", list(objects), at)
+
+
+def chosen_nodes(read: Input, names: Sequence[str], selector: str = "") -> list[str]:
+    """Return the nodes with these names, in their order, then those with the labels, by name; each once.
+
+    A name may be written as `node/NAME`. Raises InputError for an unknown name, and if no node is chosen.
+    """
+    nodes = objects_of(read, "Node")
+    found: dict[str, None] = {}
+    for given in names:
+        name = given.partition("/")[2] if given.partition("/")[0] in ("node", "nodes", "no") else given
+        if name not in nodes:
+            raise InputError(f"there is no node {name} among {len(nodes):,}{node_hint(name, nodes)}")
+        found[name] = None
+    if selector:
+        try:
+            labels = parse_label_selector(selector)
+        except ValueError as error:
+            raise InputError(f"-l {selector}: {error}") from None
+        matching = [
+            name
+            for name, document in sorted(nodes.items())
+            if document.object is not None and labels.matches(document.object.metadata.labels)
+        ]
+        if not matching:
+            raise InputError(f"-l {selector}: no node of {len(nodes):,} has these labels")
+        found |= dict.fromkeys(matching)
+    if not found:
+        raise InputError("no node is named; give names, or labels with -l")
+    return list(found)
+
+
+def nodes_text(nodes: Sequence[str], most: int = 3, labels: str = "") -> str:
+    """Return the nodes in one line; of many only their number, and the labels by which they were chosen, if any."""
+    if len(nodes) <= most:
+        return ", ".join(nodes)
+    return f"{len(nodes):,} nodes" + (f" with {labels}" if labels else "")
+
+
+def save_scenario(file: str, read: Input, scenario: Raw, options: RunOptions) -> None:
+    """Write the cluster and the scenario that was played, for `podium simulate -f FILE`.
+
+    A comment at the beginning has the command's options, such as the seed.
+    """
+    latency = format_duration(options.latency_ns or 0)
+    timed = {**scenario, "spec": {"latency": latency, **scenario["spec"]}}
+    command = f"podium simulate -f {Path(file).name}{_options_text(options)}"
+    _write(file, [command], _documents(read, timed))
+
+
+def save_decided(file: str, read: Input, scenario: Raw, headline: str, remedy: Remedy | None, options: str) -> None:
+    """Write the cluster and the scenario that reproduces an answer, and the remedy's change into a file beside it.
+
+    Comments at the beginning say what to run, with which ``options``, and what that shows.
+    """
+    play = f"podium simulate -f {Path(file).name}{options}"
+    comments = [play, f"  {headline}"]
+    if remedy is not None:
+        change = Path(file).with_name(f"{Path(file).stem}-change{Path(file).suffix}")
+        comments += [f"{play} --override {change.name}", f"  with {remedy.text}"]
+        _write(str(change), [f"{remedy.text}: see {Path(file).name}"], remedy.objects)
+    _write(file, comments, _documents(read, scenario))
+
+
+def _documents(read: Input, scenario: Raw) -> Iterable[Raw]:
+    return (document.raw for document in with_scenario(read, scenario).documents)
+
+
+def _write(file: str, comments: Iterable[str], documents: Iterable[Raw]) -> None:
+    with Path(file).open("w", encoding="utf-8") as stream:
+        stream.writelines(f"# {escape(comment, _MAX_COMMENT)}\n" for comment in comments)
+        for raw in documents:
+            stream.write(f"---\n{in_yaml(raw)}")
+
+
+def _options_text(options: RunOptions) -> str:
+    """Return the options of `podium simulate` that mean the same."""
+    durations = {
+        "until": options.until_ns,
+        "start-delay": options.start_delay_ns or None,
+        "bind-delay": options.bind_delay_ns or None,
+        "termination": options.termination_ns,
+    }
+    found = [f" --{name} {format_duration(value)}" for name, value in durations.items() if value is not None]
+    if options.seed:
+        found.append(f" --seed {options.seed}")
+    if options.start_ns is not None:
+        found.append(f" --start {format_exact_time(options.start_ns)}")
+    if options.configuration is not None:
+        found.append(f" --config {options.configuration.source}")
+    return "".join(found)

@@ -1,1 +1,0 @@
-"""Where an API server is, and how one shows who one is."""

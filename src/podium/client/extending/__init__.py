@@ -1,1 +1,0 @@
-"""Extenders over HTTP."""

@@ -1,1 +1,0 @@
-"""Who of several that run the same leads."""

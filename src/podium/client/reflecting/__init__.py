@@ -1,1 +1,0 @@
-"""How somebody far away knows all objects of a kind."""

@@ -1,0 +1,386 @@
+"""The reflector state machine: which request keeps a cache of a kind's objects current.
+
+It requests the objects and their changes in one watch (WatchList); if the server does not support that, a paginated
+list and then a watch. An interrupted watch resumes at the last seen version; if that is too old, everything is listed
+again, and missing objects are reported as deleted.
+
+This is a state machine without I/O: `ask` returns the next request, and the caller passes in the result.
+
+Source: k8s.io/client-go/tools/cache (reflector.go, reflector_data_consistency_detector.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from random import Random
+
+from podium.api.errors import InputError
+from podium.api.meta import Raw
+from podium.apirequests.http_mapping import error_of
+from podium.apirequests.observations import Seen, arrived, differences, received
+from podium.apirequests.request import Request
+from podium.client.session import Send, Wait
+from podium.store.api_resource import APIResource
+from podium.store.errors import StoreError
+from podium.store.listing import ListOptions
+from podium.store.stored import Stored
+from podium.store.version_conversion import as_stored
+
+_SECOND = 10**9
+_ABSENT_WAIT_NS = 60 * _SECOND
+# The maximum wait, even if a server asks for more.
+_LONGEST_ASKED_WAIT_NS = 300 * _SECOND
+PAGE = 500
+_INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+# The responses of a server that does not support WatchList or these options.
+_NOT_WATCHED_SO = frozenset((400, 405, 415, 422))
+_TOO_OLD = frozenset(("Expired", "Gone"))
+
+
+class ReflectorStage(Enum):
+    """The next request."""
+
+    WATCH_LIST = "the objects, and then what happens to them, in one watch"
+    LIST = "the objects, in pages"
+    WATCH = "what happens to them"
+
+
+@dataclass(slots=True)
+class Counts:
+    """Counters of the deviations from the normal sequence."""
+
+    lists: int = 0
+    watches: int = 0
+    broken: int = 0
+    expired: int = 0
+
+
+class ReflectorState:
+    """The cache of the objects of one kind.
+
+    ``known`` are the objects by key, ``version`` the version that they reflect. ``is_synced``: the initial list was
+    complete. ``is_absent``: the server does not serve the kind; with ``is_hidden``, it does not allow this client to
+    list it. ``problem`` is the current problem, "" for none, and ``reader`` lists the unreadable objects. ``seed``
+    randomizes waits and watch durations, so that clients do not synchronize.
+    """
+
+    def __init__(
+        self,
+        resource: APIResource,
+        *,
+        seed: int = 0,
+        namespace: str = "",
+        field_selector: str = "",
+        is_optional: bool = False,
+    ) -> None:
+        """Start with an empty cache.
+
+        A kind that ``is_optional`` may not be served, or not be listable; if the server only has another version of it,
+        that one is used. ``namespace`` restricts the objects, "" means all namespaces.
+        """
+        self.resource = resource
+        self.known: dict[str, Stored] = {}
+        self.version = 0
+        self.is_synced = False
+        self.is_absent = False
+        self.is_hidden = False
+        self.problem = ""
+        self.counts = Counts()
+        self._namespace = namespace
+        self._field_selector = field_selector
+        self._is_optional = is_optional
+        self.reader = ObjectReader(resource, is_any_version=is_optional)
+        self._random = Random(f"{resource.name} {seed}")  # noqa: S311 - a wait is no secret
+        self._waits = RetryWaits(self._random)
+        self.stage = ReflectorStage.WATCH_LIST
+        self._knows_watch_list = True
+        # The objects so far of a list, or of a watch's initial events, and the start of the next page.
+        self._there: dict[str, Stored] = {}
+        self._continue = ""
+        self._least_version = 0
+        # Whether a new list was requested since the last request: its results are then ignored.
+        self._is_overtaken = False
+
+    def ask(self, now: int) -> Send | Wait:
+        if now < self._waits.until_ns:
+            return Wait(self._waits.until_ns)
+        self._is_overtaken = False
+        if self.stage is ReflectorStage.LIST:
+            if not self._continue:
+                self.reader.unreadable = {}
+            return Send(self._request("list", self._list_options()))
+        timeout_seconds = self._random.randrange(300, 600)
+        if self.stage is ReflectorStage.WATCH:
+            version = str(self.version) if self.version else ""
+            return Send(self._request("watch", self._options(resource_version=version)), timeout_seconds)
+        self._there, self.reader.unreadable = {}, {}
+        version = str(self._least_version) if self._least_version else ""
+        options = self._options(
+            resource_version=version, resource_version_match="NotOlderThan", send_initial_events=True
+        )
+        return Send(self._request("watch", options), timeout_seconds)
+
+    # Results
+
+    def began(self) -> None:
+        self.counts.watches += 1
+
+    def page(self, body: Raw, now: int) -> list[Seen]:
+        """Process a page of a list; return the observations after the last page."""
+        if self._is_overtaken:
+            return []
+        items = body.get("items")
+        self._take_in(item for item in (items if isinstance(items, list) else ()) if isinstance(item, dict))
+        metadata = part_of(body, "metadata")
+        more = metadata.get("continue")
+        self._continue = more if isinstance(more, str) else ""
+        if self._continue:
+            return []
+        return self._listed(_version(metadata.get("resourceVersion")), now)
+
+    def events(self, events: Sequence[Raw], now: int) -> tuple[list[Seen], bool]:
+        """Process watch events; return the observations, and whether the watch continues."""
+        told: list[Seen] = []
+        if self._is_overtaken:
+            return told, False
+        self.problem = ""
+        for event in events:
+            type_, raw = event["type"], event["object"]
+            if type_ == "ERROR":
+                return told + self.refused(_error(raw), now), False
+            if type_ == "BOOKMARK":
+                told += self._bookmark(raw, now)
+            elif self.stage is ReflectorStage.WATCH_LIST:
+                self._take_in((raw,))
+            else:
+                told += self._event(type_, raw)
+        return told, True
+
+    def ended(self, now: int, began_ns: int) -> None:
+        """Record the normal end of a watch; watches that repeatedly end at once cause a backoff."""
+        self.problem = ""
+        if now - began_ns < _SECOND or self.stage is ReflectorStage.WATCH_LIST:
+            self._fail(now)
+
+    def refused(self, error: StoreError, now: int) -> list[Seen]:
+        """Process a refusal; return the resulting observations."""
+        code = error.code
+        if code == 404 and self.reader.try_next_version():
+            # The server may serve the kind in another version, so this is not a problem yet.
+            self._list_anew()
+            return []
+        self.problem = f"{code} {error.reason}: {error.message}"
+        if code == 410 or error.reason in _TOO_OLD:
+            self.counts.expired += 1
+            self._list_anew()
+            self._fail(now)
+            return []
+        if self.stage is ReflectorStage.WATCH_LIST and code in _NOT_WATCHED_SO:
+            self._knows_watch_list = False
+            self._list_anew()
+            return []
+        if code == 404 or (code == 403 and self._is_optional):
+            self.is_hidden = code == 403
+            return self._absent(now)
+        if code == 504 and _is_too_large(error):
+            # This server lags behind the one that answered before.
+            self._fail(now, _SECOND)
+            return []
+        asked_ns = error.details.get("retryAfterSeconds", 0) * _SECOND
+        self._fail(now, min(asked_ns, _LONGEST_ASKED_WAIT_NS))
+        return []
+
+    def broke(self, message: str, now: int) -> None:
+        """Record a lost connection or an unintelligible answer."""
+        self.problem = message
+        self.counts.broken += 1
+        self._fail(now)
+
+    def list_anew(self, least_version: int = 0) -> None:
+        """List everything again, at least as new as a version."""
+        self._least_version = least_version
+        self._list_anew()
+        self._is_overtaken = True
+        self._waits.until_ns = 0
+
+    # Requests
+
+    def _request(self, verb: str, options: ListOptions) -> Request:
+        return Request(
+            verb="list" if verb == "list" else "watch",
+            kind=self.resource.name,
+            namespace=self._namespace,
+            options=options,
+            api_version=self.reader.api_version,
+        )
+
+    def _options(
+        self, *, resource_version: str, resource_version_match: str = "", send_initial_events: bool | None = None
+    ) -> ListOptions:
+        return ListOptions(
+            field_selector=self._field_selector,
+            resource_version=resource_version,
+            resource_version_match=resource_version_match,
+            send_initial_events=send_initial_events,
+        )
+
+    def _list_options(self) -> ListOptions:
+        # Without a version the list is as new as the request.
+        return ListOptions(field_selector=self._field_selector, limit=PAGE, continue_token=self._continue)
+
+    def _list_anew(self) -> None:
+        self.stage = ReflectorStage.WATCH_LIST if self._knows_watch_list else ReflectorStage.LIST
+        self._there, self._continue = {}, ""
+
+    def _take_in(self, items: Iterable[Raw]) -> None:
+        for raw in items:
+            # The items of a list have no type; the list's `kind` implies it.
+            stored = self.reader.read(raw, self.known)
+            if stored is not None:
+                self._there[stored.key] = stored
+
+    def _bookmark(self, raw: Raw, now: int) -> list[Seen]:
+        metadata = part_of(raw, "metadata")
+        version = _version(metadata.get("resourceVersion"))
+        if self.stage is not ReflectorStage.WATCH_LIST:
+            self.version = max(self.version, version)
+            return []
+        return self._listed(version, now) if part_of(metadata, "annotations").get(_INITIAL_EVENTS_END) == "true" else []
+
+    def _listed(self, version: int, now: int) -> list[Seen]:
+        """Process the complete list at a version; return the differences from the known objects."""
+        there, self._there = self._there, {}
+        self.counts.lists += 1
+        for key in self.reader.unreadable:
+            # An unreadable object keeps its last readable state.
+            if key in self.known:
+                there[key] = self.known[key]
+        told = [arrived(self.known, type_, stored) for type_, stored in differences(self.known, there)]
+        self.version, self.stage = version, ReflectorStage.WATCH
+        self.is_synced, self.is_absent, self.is_hidden, self.problem = True, False, False, ""
+        self._least_version = 0
+        return told
+
+    def _event(self, type_: str, raw: Raw) -> list[Seen]:
+        self.version = max(self.version, _version(part_of(raw, "metadata").get("resourceVersion")))
+        if type_ not in ("ADDED", "MODIFIED", "DELETED"):
+            return []
+        stored = self.reader.read(raw, self.known, is_gone=type_ == "DELETED")
+        return [] if stored is None else [arrived(self.known, type_, stored)]
+
+    def _absent(self, now: int) -> list[Seen]:
+        """Record that the server has no version of the kind; report all known objects as deleted."""
+        told = [arrived(self.known, type_, stored) for type_, stored in differences(self.known, {})]
+        self._list_anew()
+        self.is_synced = self.is_absent = True
+        self._waits.until_ns = now + _ABSENT_WAIT_NS
+        return told
+
+    def _fail(self, now: int, least_ns: int = 0) -> None:
+        if self.stage is ReflectorStage.LIST:
+            self._there, self._continue = {}, ""
+        self._waits.fail(now, least_ns)
+
+
+def _version(text: object) -> int:
+    return int(text) if isinstance(text, str) and text.isascii() and text.isdigit() else 0
+
+
+def _error(status: Raw) -> StoreError:
+    """Return the refusal that ends a watch."""
+    code = status.get("code")
+    return error_of(code if isinstance(code, int) else 500, status)
+
+
+def _is_too_large(error: StoreError) -> bool:
+    causes = error.details.get("causes")
+    return isinstance(causes, list) and any(
+        isinstance(cause, dict) and cause.get("reason") == "ResourceVersionTooLarge" for cause in causes
+    )
+
+
+FIRST_WAIT_NS, LONGEST_WAIT_NS = 800_000_000, 30 * _SECOND
+# The backoff is reset after two minutes without a failure.
+_FORGET_NS = 120 * _SECOND
+
+
+class RetryWaits:
+    """An exponential backoff with jitter: each wait is twice the one before, times a random factor of up to two.
+
+    No request is sent before ``until_ns``.
+    """
+
+    def __init__(self, random: Random) -> None:
+        self.until_ns = 0
+        self._random = random
+        self._failures = 0
+        self._failed_ns = 0
+
+    def fail(self, now: int, least_ns: int = 0) -> None:
+        """Wait before the next request, for at least ``least_ns``."""
+        if now - self._failed_ns > _FORGET_NS:
+            self._failures = 0
+        wait_ns = min(FIRST_WAIT_NS << min(self._failures, 10), LONGEST_WAIT_NS)
+        self._failures += 1
+        self._failed_ns = now
+        wait_ns += int(self._random.random() * wait_ns)
+        self.until_ns = now + max(wait_ns, least_ns)
+
+
+class ObjectReader:
+    """A reader of objects of one kind; ``unreadable`` holds the problems of unreadable objects, by key.
+
+    With ``is_any_version``, the kind may be served only in another of its versions (`try_next_version`). ``failed`` is
+    the number of reads that failed.
+    """
+
+    def __init__(self, resource: APIResource, *, is_any_version: bool) -> None:
+        self._resource = resource
+        self._versions = (resource.served_versions if is_any_version else ()) or (resource.api_version,)
+        self._tried = 0
+        self.unreadable: dict[str, str] = {}
+        self.failed = 0
+
+    @property
+    def api_version(self) -> str:
+        """The version to request, "" for the kind's own."""
+        return self._versions[self._tried] if self._tried else ""
+
+    def try_next_version(self) -> bool:
+        """Switch to the next version of the kind; return False after the last one, and start over."""
+        self._tried = (self._tried + 1) % len(self._versions)
+        return bool(self._tried)
+
+    def read(self, raw: Raw, known: Mapping[str, Stored], *, is_gone: bool = False) -> Stored | None:
+        """Return the object; for an unreadable one that is deleted its known state, otherwise None."""
+        resource, version = self._resource, self._versions[self._tried]
+        if "kind" not in raw:
+            raw = {"apiVersion": version, "kind": resource.kind, **raw}
+        # Controllers do not need managed fields, which often are most of an object.
+        part_of(raw, "metadata").pop("managedFields", None)
+        try:
+            stored = received(resource, as_stored(resource, raw, version) if self._tried else raw)
+        except (InputError, ValueError) as error:
+            return self._fail(raw, str(error), known, is_gone=is_gone)
+        if self.unreadable:
+            self.unreadable.pop(stored.key, None)
+        return stored
+
+    def _fail(self, raw: Raw, problem: str, known: Mapping[str, Stored], *, is_gone: bool) -> Stored | None:
+        named = part_of(raw, "metadata")
+        namespace, name = named.get("namespace"), named.get("name")
+        key = f"{namespace}/{name}" if namespace else str(name)
+        self.failed += 1
+        if is_gone:
+            self.unreadable.pop(key, None)
+            return known.get(key)
+        self.unreadable[key] = problem
+        return None
+
+
+def part_of(raw: Raw, name: str) -> Raw:
+    """Return a nested object; {} if it is absent."""
+    part = raw.get(name)
+    return part if isinstance(part, dict) else {}

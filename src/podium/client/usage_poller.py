@@ -1,0 +1,74 @@
+"""A poller of pod and node usage (metrics.k8s.io), which does not support watches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from podium.api.meta import Raw
+from podium.api.use import uses_of_nodes, uses_of_pods
+from podium.client.session import NoAnswerError, Session
+from podium.controllers.observations import Measured
+
+METRICS_GROUP = "metrics.k8s.io"
+"""The API group that a cluster's metrics server serves."""
+
+_PATH = f"/apis/{METRICS_GROUP}/v1beta1"
+
+# The interval for checking whether metrics are wanted.
+_LOOK_S = 1.0
+# The retry interval if the metrics are unavailable or forbidden.
+_PATIENCE_S = 300.0
+
+
+class UsagePoller:
+    """A poller that runs while metrics are ``wanted`` and reports the results; a recurring problem is reported once."""
+
+    def __init__(
+        self,
+        session: Session,
+        wanted: Callable[[], bool],
+        tell: Callable[[Measured], None],
+        on_problem: Callable[[str], None],
+        *,
+        interval_s: float,
+    ) -> None:
+        self._session = session
+        self._wanted = wanted
+        self._tell = tell
+        self._on_problem = on_problem
+        self._interval_s = interval_s
+        self._problem = ""
+
+    async def run(self) -> None:
+        while True:
+            wait_s = _LOOK_S
+            if self._wanted():
+                wait_s = self._interval_s if await self._measure() else max(self._interval_s, _PATIENCE_S)
+            await asyncio.sleep(wait_s)
+
+    async def _measure(self) -> bool:
+        """Poll once; return whether to retry at the normal interval."""
+        try:
+            pods, nodes = await self._read("pods"), await self._read("nodes")
+        except NoAnswerError as error:
+            self._say(str(error))
+            return True
+        if pods is None or nodes is None:
+            return False
+        self._problem = ""
+        self._tell(Measured(uses_of_pods(pods), uses_of_nodes(nodes)))
+        return True
+
+    async def _read(self, what: str) -> Raw | None:
+        """Return a list; None if the server refuses it."""
+        response = await self._session.read(f"{_PATH}/{what}")
+        if response.error is not None:
+            self._say(response.error.message)
+            return None
+        return response.object or {}
+
+    def _say(self, problem: str) -> None:
+        if problem != self._problem:
+            self._problem = problem
+            self._on_problem(problem)

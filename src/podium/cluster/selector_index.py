@@ -1,0 +1,111 @@
+"""Indexes that find the few queries that may match an object, and the few objects that a query may match.
+
+An index key is a property that an object has and a query may require: a label with its value, a namespace, a host port,
+an affinity term. A query's required keys are groups; it matches only objects that have a key of every group. It is
+tested only on the objects that have a key of its rarest group, or on all objects if it requires nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Generic, Protocol, TypeVar, runtime_checkable
+
+from podium.api.selectors import Selector
+
+IndexKey = Hashable
+RequiredKeys = Sequence[Sequence[IndexKey]]
+Key = TypeVar("Key")
+Place = TypeVar("Place")
+
+# Index keys are tuples; these take the place of a label key, and no label key looks like them.
+NAMESPACE = "\0namespace"
+ANTI_AFFINITY, AFFINITY, PREFERENCE = "\0anti-affinity", "\0affinity", "\0preference"
+HOST_PORT, CLAIM, DISK = "\0host port", "\0claim", "\0disk"
+
+
+@runtime_checkable
+class HasRequiredKeys(Protocol):
+    """A query that matches only objects with certain index keys."""
+
+    @property
+    def required_keys(self) -> RequiredKeys: ...
+
+
+def required_keys_of(question: object) -> RequiredKeys:
+    """Return the keys that a query requires; none if it does not say."""
+    return question.required_keys if isinstance(question, HasRequiredKeys) else ()
+
+
+def selector_keys(selector: Selector) -> list[list[IndexKey]]:
+    """Return the label values that a selector requires: a group for each ``In`` requirement."""
+    return [
+        [(requirement.key, value) for value in requirement.values]
+        for requirement in selector.requirements
+        if requirement.operator == "In"
+    ]
+
+
+class ObjectIndex(Generic[Key]):
+    """An index of objects by their index keys."""
+
+    def __init__(self) -> None:
+        self._keys_of: dict[Key, tuple[IndexKey, ...]] = {}
+        self._with_key: dict[IndexKey, dict[Key, None]] = {}
+
+    def put(self, key: Key, index_keys: Iterable[IndexKey]) -> None:
+        """Set the index keys of an object."""
+        self.remove(key)
+        self._keys_of[key] = index_keys = tuple(index_keys)
+        for index_key in index_keys:
+            self._with_key.setdefault(index_key, {})[key] = None
+
+    def remove(self, key: Key) -> None:
+        """Remove an object if it is present."""
+        for index_key in self._keys_of.pop(key, ()):
+            _discard(self._with_key, index_key, key)
+
+    def candidates(self, required_keys: RequiredKeys) -> list[Key]:
+        """Return the objects that may have the required keys, without duplicates, in a deterministic order."""
+        if not required_keys:
+            return list(self._keys_of)
+        with_key = self._with_key
+        rarest = min(required_keys, key=lambda group: sum(len(with_key.get(each, ())) for each in group))
+        return list(dict.fromkeys(key for each in rarest for key in with_key.get(each, ())))
+
+
+class QueryIndex(Generic[Key]):
+    """An index of queries by a key that they require."""
+
+    def __init__(self) -> None:
+        self._places: dict[Key, tuple[IndexKey | None, ...]] = {}
+        # By index key, the queries that require it; under None, those that require nothing.
+        self._requiring: dict[IndexKey | None, dict[Key, None]] = {}
+
+    def put(self, key: Key, required_keys: RequiredKeys) -> None:
+        """Add or replace a query."""
+        self.remove(key)
+        requiring = self._requiring
+        rarest = min(required_keys, key=lambda group: sum(len(requiring.get(each, ())) for each in group), default=None)
+        self._places[key] = places = (None,) if rarest is None else tuple(rarest)
+        for place in places:
+            requiring.setdefault(place, {})[key] = None
+
+    def remove(self, key: Key) -> None:
+        """Remove a query if it is present."""
+        for place in self._places.pop(key, ()):
+            _discard(self._requiring, place, key)
+
+    def candidates(self, index_keys: Iterable[IndexKey]) -> list[Key]:
+        """Return the queries that may match an object with these keys, without duplicates, in a deterministic order."""
+        requiring = self._requiring
+        if not requiring:
+            return []
+        return list(dict.fromkeys(key for place in (None, *index_keys) for key in requiring.get(place, ())))
+
+
+def _discard(places: dict[Place, dict[Key, None]], place: Place, key: Key) -> None:
+    at_place = places.get(place)
+    if at_place is not None:
+        at_place.pop(key, None)
+        if not at_place:
+            del places[place]

@@ -1,0 +1,430 @@
+"""The autoscaler: it adds nodes for unschedulable pods, and removes nodes whose pods fit elsewhere.
+
+Source: autoscaler cluster-autoscaler, in its essence; pod-preemption.md, Interactions with Cluster Autoscaler.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from podium.api.meta import Kubernetes, Raw
+from podium.api.node import Node
+from podium.api.times import format_time, parse_time
+from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.cluster.pods import PodRecord
+from podium.controllers.actions import Action, CreateObject, PatchObject, Record
+from podium.controllers.autoscaling.autoscaler_view import AutoscalerView, GroupNode
+from podium.controllers.autoscaling.node_removals import NodeRemovals, RemovalSettings
+from podium.controllers.controller import PLACEMENT_KINDS
+from podium.controllers.deadlines import Deadline, soonest
+from podium.controllers.disruption.drain import STUCK_AFTER
+from podium.controllers.observations import Answer, Answered, Changed, Gone, Observation, Tick
+from podium.controllers.work_queue import Backoff, WorkQueue
+from podium.decide.autoscaling import (
+    STARTING,
+    STARTUP_TAINT,
+    Expandable,
+    NodeGroup,
+    Option,
+    RemovalTerms,
+    Residents,
+    ScaleDownOptions,
+    ScaleDownPlan,
+    ScaleUpPlan,
+    Shrinkable,
+    add_daemons,
+    plan_scale_down,
+    plan_scale_up,
+    residents,
+    settle_pending,
+    why_kept,
+)
+from podium.decide.transaction import ClusterTransaction
+from podium.framework.runner import Runner
+from podium.framework.settings.configuration import Configuration, default_configuration
+from podium.framework.settings.registry import Registry, build_profiles
+from podium.plugins.registry import IN_TREE
+
+_AUTOSCALER = "autoscaler"
+_SECOND = 10**9
+_MINUTE = 60 * _SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class AutoscalerSettings:
+    """Settings of an autoscaler; times in nanoseconds.
+
+    It scans the cluster ``scan_interval_ns`` after a change. Pods below ``priority_cutoff`` neither cause nor keep
+    nodes. A node is removed that was unneeded for ``unneeded_ns``: requested below ``utilisation_threshold``, and its
+    pods fitted elsewhere; but not within ``delay_after_add_ns`` of the last new node. ``max_drains`` nodes with pods
+    are emptied at a time. See `RemovalSettings` for the rest.
+    """
+
+    scan_interval_ns: int = 10 * _SECOND
+    priority_cutoff: int = 0
+    utilisation_threshold: float = 0.5
+    unneeded_ns: int = 10 * _MINUTE
+    delay_after_add_ns: int = 10 * _MINUTE
+    max_drains: int = 1
+    max_eviction_ns: int = 2 * _MINUTE
+    max_graceful_termination_ns: int = 10 * _MINUTE
+
+
+class Autoscaler:
+    """Adapts node groups to the needs of pods.
+
+    Decisions use an own view of the cluster and the scheduler's filters of ``configuration``. Nominated pods get no
+    node. Starting nodes count as existing. Nodes belong to a group by their label `podium.dev/node-group`.
+    """
+
+    watches = PLACEMENT_KINDS | {"DaemonSet", "Pod"}
+
+    def __init__(
+        self,
+        groups: Sequence[NodeGroup],
+        settings: AutoscalerSettings = AutoscalerSettings(),
+        configuration: Configuration | None = None,
+        *,
+        seed: int = 0,
+        release: Release = DEFAULT_RELEASE,
+    ) -> None:
+        """Create an autoscaler. Raises ValueError for two groups of one name, and as `build_profiles` does."""
+        self._groups = {group.name: group for group in sorted(groups, key=lambda group: group.name)}
+        if len(self._groups) < len(groups):
+            raise ValueError("two node groups have the same name")
+        self._settings = settings
+        self._seed = seed
+        self._picture = AutoscalerView(self._groups, release)
+        profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self._picture.cluster)
+        self._runners = {name: Runner(profile, self._picture.cluster) for name, profile in profiles.items()}
+        options = ScaleDownOptions(settings.utilisation_threshold, settings.priority_cutoff)
+        self._around = RemovalTerms(self._picture.budgets, self._picture.keeps_data, (), options)
+        self._start_ups = NodeStartUps(self._groups, self._picture, _AUTOSCALER)
+        limits = RemovalSettings(settings.max_eviction_ns, settings.max_graceful_termination_ns)
+        self._removals = NodeRemovals(self._picture, limits, _AUTOSCALER, self._residents, self._why_kept)
+        # When to scan the cluster next, and whether that may have a new effect.
+        self._scan_ns: int | None = None
+        self._is_curious = False
+        self._unneeded_since: dict[str, int] = {}
+        self._reports = ScaleUpReports()
+
+    def handle(self, observation: Observation, now: int) -> list[Action]:
+        """Handle an observation at ``now``; return the actions."""
+        match observation:
+            case Changed(object=object_, raw=raw):
+                self._looked_at(self._picture.changed(object_, raw), object_, now)
+            case Gone(object=object_):
+                self._looked_at(self._picture.gone(object_), object_, now)
+            case Answered():
+                self._answered(observation, now)
+            case Tick():
+                actions = self._start_ups.work(now) + self._removals.work(now)
+                if self._scan_ns is not None and self._scan_ns <= now:
+                    actions += self._scan(now)
+                return actions
+        return []
+
+    def deadline(self) -> Deadline:
+        """Return when something is due; repeated failures do not keep a simulation running."""
+        scan = Deadline(self._scan_ns, self._is_curious)
+        return soonest(scan, self._start_ups.deadline(), self._removals.deadline())
+
+    def _looked_at(self, makes_difference: bool, object_: Kubernetes, now: int) -> None:
+        if isinstance(object_, Node):
+            self._removals.seen(object_.metadata.name)
+            self._start_ups.seen(object_.metadata.name)
+        if makes_difference:
+            self._removals.look_again()
+            self._look_soon(now)
+
+    def _answered(self, answered: Answered, now: int) -> None:
+        """Handle an answer; a scan decides again after a failure."""
+        if self._start_ups.answered(answered, now):
+            self._look_soon(now)
+        unmarked = self._removals.answered(answered, now)
+        if unmarked:
+            self._look_soon(now, self._removals.is_hopeless(unmarked))
+
+    def _look_soon(self, now: int, is_hopeless: bool = False) -> None:
+        """Scan the cluster after the scan interval, which covers changes until then."""
+        self._look_at(now + self._settings.scan_interval_ns, is_hopeless)
+
+    def _look_at(self, time_ns: int, is_hopeless: bool) -> None:
+        """Scan the cluster at a time, or earlier; ``is_hopeless``: what will be tried has failed before."""
+        self._scan_ns = time_ns if self._scan_ns is None else min(self._scan_ns, time_ns)
+        self._is_curious |= not is_hopeless
+
+    # Looking at the cluster
+
+    def _scan(self, now: int) -> list[Action]:
+        self._scan_ns, self._is_curious = None, False
+        with self._transaction() as transaction:
+            self._foresee(transaction)
+            pending = self._pending()
+            groups = [self._expandable(group, len(pending), now) for group in self._groups.values()]
+            up = plan_scale_up(transaction, groups, pending, self._daemons())
+            down = plan_scale_down(transaction, self._shrinkable(), self._surroundings())
+        return self._expand(up, now) + self._shrink(down, now)
+
+    def _transaction(self) -> ClusterTransaction:
+        return ClusterTransaction(self._picture.cluster, self._runners, self._seed)
+
+    def _surroundings(self) -> RemovalTerms:
+        closed = self._picture.upcoming.union(self._removals.under_way())
+        return replace(self._around, closed=closed)
+
+    def _foresee(self, transaction: ClusterTransaction, but_for: str = "") -> None:
+        """Add DaemonSets' pods on new nodes, and move pods of nodes that are being removed."""
+        nodes = transaction.cluster.nodes
+        for name in sorted(self._picture.upcoming):
+            owners_on_node = {pod.controller.uid for pod in self._picture.pods_on(name) if pod.controller is not None}
+            add_daemons(
+                transaction, nodes.row_of[name], (pod for pod in self._daemons() if pod.uid not in owners_on_node)
+            )
+        for name in self._removals.under_way():
+            for pod in self._residents(name).moving if name != but_for else ():
+                mark = transaction.savepoint()
+                if transaction.settle(transaction.take_off(pod.uid)) is None:
+                    transaction.roll_back(mark)
+
+    def _pending(self) -> list[PodRecord]:
+        """Return the pods that need capacity and justify a node."""
+        pods = self._picture.unschedulable.values()
+        return [pod for pod in pods if pod.priority >= self._settings.priority_cutoff]
+
+    def _daemons(self) -> list[PodRecord]:
+        return [self._picture.daemons[key] for key in sorted(self._picture.daemons)]
+
+    # More nodes
+
+    def _expandable(self, group: NodeGroup, wanted: int, now: int) -> Expandable:
+        """Return what a group can offer, at most one node per pod."""
+        paused_ns = self._start_ups.paused_until(group.name, now)
+        if paused_ns is not None:
+            return Expandable(group, (), f"its nodes were refused, tried again from {format_time(paused_ns)}")
+        room = max(0, group.maximum - self._size(group.name))
+        return Expandable(group, group.free_names(min(room, wanted), self._picture.cluster.nodes.row_of))
+
+    def _size(self, group: str) -> int:
+        """Return the number of a group's nodes, with those that are starting or leaving."""
+        return len(self._picture.nodes_of[group])
+
+    def _expand(self, plan: ScaleUpPlan, now: int) -> list[Action]:
+        """Create the chosen nodes, and report to pods. If only a pause prevents help, scan again after it."""
+        records = self._reports.report(plan, {name: self._size(name) for name in self._groups})
+        if plan.unhelped:
+            for name in self._groups:
+                paused_ns = self._start_ups.paused_until(name, now)
+                if paused_ns is not None:
+                    self._look_at(paused_ns, self._start_ups.is_hopeless(name))
+        if plan.chosen is None:
+            return [*records]
+        return [*self._start_ups.create(plan.chosen.group, plan.chosen.names), *records]
+
+    # Fewer nodes
+
+    def _shrinkable(self) -> list[Shrinkable]:
+        """Return the started nodes of each group that stay, and how many may be removed."""
+        leaving = set(self._removals.under_way())
+        found = []
+        for name, group in self._groups.items():
+            staying = [node for node in self._picture.nodes_of[name] if node not in leaving]
+            started = tuple(node for node in staying if node not in self._picture.upcoming)
+            found.append(Shrinkable(started, len(staying) - group.minimum))
+        return found
+
+    def _shrink(self, plan: ScaleDownPlan, now: int) -> list[Action]:
+        """Start to remove nodes that were unneeded for long enough; scan again when the next one is due."""
+        since, self._unneeded_since = self._unneeded_since, {}
+        drains = sum(not self._residents(name).is_empty for name in self._removals.under_way())
+        rest_ns = self._last_added_ns(now) + self._settings.delay_after_add_ns
+        actions: list[Action] = []
+        for name in plan.unneeded:
+            since_ns = self._unneeded_since[name] = since.get(name, now)
+            due_ns = max(since_ns + self._settings.unneeded_ns, rest_ns)
+            is_empty = self._residents(name).is_empty
+            if due_ns > now:
+                self._look_at(due_ns, self._removals.is_hopeless(name))
+            elif is_empty or drains < self._settings.max_drains:
+                drains += not is_empty
+                actions.append(self._removals.begin(name, now))
+        return actions
+
+    def _last_added_ns(self, now: int) -> int:
+        """Return when the last node of a group was created, 0 without one."""
+        created = (self._picture.nodes[name] for names in self._picture.nodes_of.values() for name in names)
+        return max(
+            (now if group_node.is_expected else _created_ns(group_node.node) for group_node in created), default=0
+        )
+
+    def _residents(self, name: str) -> Residents:
+        return residents(self._picture.pods_on(name), self._around)
+
+    def _why_kept(self, name: str) -> str:
+        """Return why a marked node cannot be removed any more, or ""."""
+        group = self._groups[self._picture.nodes[name].group]
+        staying = sum(not self._picture.nodes[node].is_leaving for node in self._picture.nodes_of[group.name])
+        if staying < group.minimum:
+            return f"its group would have {staying} nodes, and {group.minimum} are its minimum"
+        with self._transaction() as transaction:
+            self._foresee(transaction, but_for=name)
+            settle_pending(transaction, self._pending())
+            return why_kept(transaction, name, self._surroundings())
+
+
+def _created_ns(node: Node) -> int:
+    created = node.metadata.creation_timestamp
+    return parse_time(created) if created else 0
+
+
+class ScaleUpReports:
+    """Reports scale-ups to pods, each message once.
+
+    Source: autoscaler cluster-autoscaler/processors/status/eventing_scale_up_processor.go, for the reasons and wording.
+    """
+
+    def __init__(self) -> None:
+        self._told: dict[str, str] = {}
+
+    def report(self, plan: ScaleUpPlan, sizes: Mapping[str, int]) -> list[Record]:
+        """Return the events of a plan. ``sizes`` are the group sizes before it."""
+        told, self._told = self._told, {}
+        records = [_not_triggered(plan, pod) for pod in plan.unhelped]
+        if plan.chosen is not None:
+            records += [_triggered(plan, plan.chosen, pod, sizes) for pod in plan.chosen.pods]
+        self._told = {record.uid: record.message for record in records}
+        return [record for record in records if told.get(record.uid) != record.message]
+
+
+def _triggered(plan: ScaleUpPlan, chosen: Option, pod: PodRecord, sizes: Mapping[str, int]) -> Record:
+    group, size = chosen.group, sizes[chosen.group.name]
+    others = dict(plan.refusals[pod.uid])
+    for option in plan.options:
+        if option is not chosen and option.group.name not in others:
+            others[option.group.name] = f"wastes {float(option.waste):.0%} instead of {float(chosen.waste):.0%}"
+    message = f"pod triggered scale-up: {group.name} {size}->{size + len(chosen.names)} (max: {group.maximum})"
+    return Record(pod.key, pod.uid, "Normal", "TriggeredScaleUp", "; ".join([message, *_listed(others)]))
+
+
+def _not_triggered(plan: ScaleUpPlan, pod: PodRecord) -> Record:
+    reasons = "; ".join(_listed(plan.refusals[pod.uid])) or "there is no node group"
+    return Record(pod.key, pod.uid, "Normal", "NotTriggerScaleUp", f"pod didn't trigger scale-up: {reasons}")
+
+
+def _listed(reasons: Mapping[str, str]) -> list[str]:
+    return [f"{group}: {reasons[group]}" for group in sorted(reasons)]
+
+
+_FIRST_PAUSE_NS = 300 * _SECOND
+_LONGEST_PAUSE_NS = 1_800 * _SECOND
+
+
+class NodeStartUps:
+    """Creates the nodes of groups and makes them ready.
+
+    A group whose nodes are refused pauses for 5 minutes, doubled with every failure up to 30 (cluster-autoscaler's node
+    group backoff). An unanswered creation is sent again until it is answered, or the node is observed.
+    """
+
+    def __init__(self, groups: Mapping[str, NodeGroup], picture: AutoscalerView, cause: str) -> None:
+        self._groups = groups
+        self._picture = picture
+        self._cause = cause
+        self._queue: WorkQueue[str] = WorkQueue()
+        # By node name, the failed writes in a row.
+        self._failed: Counter[str] = Counter()
+        # The groups whose nodes were refused.
+        self._pauses: Backoff[str] = Backoff(_FIRST_PAUSE_NS, _LONGEST_PAUSE_NS)
+
+    def create(self, group: NodeGroup, names: Iterable[str]) -> list[Action]:
+        """Create nodes of a group."""
+        actions: list[Action] = []
+        for name in names:
+            raw = group.node(name)
+            self._picture.expect(group.name, raw)
+            actions.append(CreateObject(raw, self._cause))
+        return actions
+
+    def paused_until(self, group: str, now: int) -> int | None:
+        """Return until when the group is paused, or None."""
+        return self._pauses.until(group, now)
+
+    def is_hopeless(self, group: str) -> bool:
+        """Return whether the group's nodes were refused repeatedly."""
+        return self._pauses.failures(group) >= STUCK_AFTER
+
+    def seen(self, name: str) -> None:
+        """Record an observed node."""
+        self._queue.add(name)
+
+    def answered(self, answered: Answered, now: int) -> bool:
+        """Handle an answer; return whether an expected node will not come."""
+        action = answered.action
+        if isinstance(action, CreateObject):
+            return self._created(action.raw["metadata"]["name"], answered, now)
+        if isinstance(action, PatchObject) and answered.problem is not None and action.key in self._picture.nodes:
+            self._failed[action.key] += 1
+            self._queue.answer(action.key, answered, now)
+        return False
+
+    def work(self, now: int) -> list[Action]:
+        """Do what is due."""
+        actions: list[Action] = []
+        while (name := self._queue.take(now)) is not None:
+            group_node = self._picture.nodes.get(name)
+            if group_node is None:
+                self._failed.pop(name, None)
+                self._queue.forget(name)
+            else:
+                actions += self._work_on(name, group_node, now)
+        return actions
+
+    def deadline(self) -> Deadline:
+        """Return when a node is due; upcoming nodes keep a simulation running unless their writes fail repeatedly."""
+        is_stuck = all(self._failed[name] >= STUCK_AFTER for name in self._picture.upcoming)
+        return Deadline(self._queue.deadline().time_ns, not is_stuck)
+
+    def _created(self, name: str, answered: Answered, now: int) -> bool:
+        group_node, answer = self._picture.nodes.get(name), answered.answer
+        if answer is Answer.DONE and group_node is not None:
+            self._pauses.forget(group_node.group)
+        if group_node is None or not group_node.is_expected or answer is Answer.DONE:
+            return False
+        if answer is Answer.UNKNOWN:
+            self._failed[name] += 1
+            self._queue.answer(name, answered, now)
+            return False
+        if answer is not Answer.REPLACED:
+            self._pauses.fail(group_node.group, now)
+        self._picture.give_up(name)
+        return True
+
+    def _work_on(self, name: str, group_node: GroupNode, now: int) -> list[Action]:
+        if group_node.is_expected:
+            return [CreateObject(group_node.raw, self._cause)]
+        if not group_node.is_upcoming:
+            self._failed.pop(name, None)
+            self._queue.succeed(name)
+            return []
+        created = group_node.node.metadata.creation_timestamp
+        ready_ns = (parse_time(created) if created else now) + self._groups[group_node.group].start_up_ns
+        if now < ready_ns:
+            self._queue.add_at(name, ready_ns)
+            return []
+        return [self._started(group_node)]
+
+    def _started(self, group_node: GroupNode) -> PatchObject:
+        """Mark the node as ready, then remove the taint, each on an observed version."""
+        meta = group_node.node.metadata
+        conditions: list[Raw] = group_node.raw.get("status", {}).get("conditions", [])
+        version = {"resourceVersion": meta.resource_version}
+        if any(condition.get("type") == "Ready" and condition.get("reason") == STARTING for condition in conditions):
+            ready = {"type": "Ready", "status": "True", "reason": "NodeStarted"}
+            listed = [ready if condition.get("type") == "Ready" else condition for condition in conditions]
+            patch = {"metadata": version, "status": {"conditions": listed}}
+            return PatchObject("Node", meta.name, meta.uid, patch, self._cause, "status", "ready")
+        taints = [taint for taint in group_node.raw["spec"]["taints"] if taint["key"] != STARTUP_TAINT]
+        patch = {"metadata": version, "spec": {"taints": taints}}
+        return PatchObject("Node", meta.name, meta.uid, patch, self._cause, message="started")

@@ -1,0 +1,231 @@
+"""Node removals: mark, empty and delete nodes, or keep them.
+
+The removal and its start are stored in the node's taint, so that a restarted autoscaler continues. Source: autoscaler
+cluster-autoscaler/core/scaledown/actuation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from podium.api.meta import Raw
+from podium.cluster.pods import PodRecord
+from podium.controllers.actions import Action, DeleteObject, Evict, PatchObject
+from podium.controllers.autoscaling.autoscaler_view import AutoscalerView, GroupNode
+from podium.controllers.deadlines import Deadline
+from podium.controllers.disruption.drain import STUCK_AFTER, EvictionRetries, EvictionSettings
+from podium.controllers.observations import Answered
+from podium.controllers.work_queue import WorkQueue
+from podium.decide.autoscaling import REMOVAL_TAINT, Residents, removal_taint
+
+_SECOND = 10**9
+_RETRY_NS = 10 * _SECOND
+# The time that pods get beyond their grace period.
+_HEADROOM_NS = 30 * _SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class RemovalSettings:
+    """Time limits of a removal, in nanoseconds.
+
+    Refused evictions are retried for ``max_eviction_ns``. Grace periods are limited to ``max_graceful_termination_ns``.
+    """
+
+    max_eviction_ns: int
+    max_graceful_termination_ns: int
+
+
+class NodeRemovals:
+    """Removes nodes of groups.
+
+    ``residents`` returns the pods affected by a removal; ``why_kept`` why they cannot be moved, or "". Both are checked
+    again after the node is marked, and when pods arrive, which may have been bound before the scheduler observed the
+    mark.
+    """
+
+    def __init__(
+        self,
+        picture: AutoscalerView,
+        settings: RemovalSettings,
+        cause: str,
+        residents: Callable[[str], Residents],
+        why_kept: Callable[[str], str],
+    ) -> None:
+        self._picture = picture
+        self._settings = settings
+        self._cause = cause
+        self._residents = residents
+        self._why_kept = why_kept
+        self._queue: WorkQueue[str] = WorkQueue()
+        self._evictions = EvictionRetries(EvictionSettings(cause, _RETRY_NS))
+        # By name: the start of the removal; the pods that can be moved; failed writes in a row.
+        self._began_ns: dict[str, int] = {}
+        self._checked: dict[str, frozenset[str]] = {}
+        self._failed: Counter[str] = Counter()
+        # By name, the version of a write that has not failed.
+        self._written: dict[str, str] = {}
+        # By name, the pods that prevent the removal, and how often it was cancelled.
+        self._kept_for: dict[str, frozenset[str]] = {}
+        self._taken_back: Counter[str] = Counter()
+
+    def under_way(self) -> list[str]:
+        """Return the nodes that are being removed or about to be marked, by name."""
+        return sorted({*self._began_ns, *self._written})
+
+    def begin(self, name: str, now: int) -> Action:
+        """Mark a node, so that no more pods are bound to it."""
+        group_node = self._picture.nodes[name]
+        taint = {"key": REMOVAL_TAINT, "value": str(now // _SECOND), "effect": "NoSchedule"}
+        return self._write_taints(group_node, [*_taints(group_node), taint], "scale-down: it is not needed")
+
+    def seen(self, name: str) -> None:
+        """Record the observed state of a node, or its end."""
+        group_node = self._picture.nodes.get(name)
+        if group_node is not None and not self._is_written(name, group_node):
+            self._written.pop(name, None)
+        if group_node is None:
+            self._forget(name)
+            self._failed.pop(name, None)
+            self._taken_back.pop(name, None)
+            self._kept_for.pop(name, None)
+            self._queue.forget(name)
+        elif group_node.is_leaving:
+            self._queue.add(name)
+        elif name in self._began_ns:
+            self._taken_back[name] += 1
+            self._forget(name)
+
+    def look_again(self) -> None:
+        """Check all removals after a relevant change."""
+        for name in self._began_ns:
+            self._queue.add(name)
+
+    def answered(self, answered: Answered, now: int) -> str:
+        """Handle an answer; return the name of a node that could not be marked, or ""."""
+        action = answered.action
+        if isinstance(action, Evict):
+            self._evictions.answered(answered, now)
+            self.look_again()
+        if not isinstance(action, PatchObject | DeleteObject):
+            return ""
+        name = action.key
+        if answered.problem is None:
+            self._failed.pop(name, None)
+            self._queue.succeed(name)
+            return ""
+        was_written = self._written.pop(name, None) is not None
+        self._failed[name] += was_written
+        if name in self._began_ns:
+            self._queue.answer(name, answered, now)
+            return ""
+        return name if was_written else ""
+
+    def work(self, now: int) -> list[Action]:
+        """Do what is due."""
+        actions: list[Action] = []
+        while (name := self._queue.take(now)) is not None:
+            group_node = self._picture.nodes.get(name)
+            if group_node is not None and group_node.is_leaving and not self._is_written(name, group_node):
+                actions += self._go_on(name, group_node, now)
+        return actions
+
+    def deadline(self) -> Deadline:
+        """Return when a node is due; repeated failures do not keep a simulation running."""
+        time_ns = self._queue.deadline().time_ns
+        is_stuck = time_ns != 0 and all(
+            self._failed[name] >= STUCK_AFTER for names in (self._began_ns, self._written) for name in names
+        )
+        return Deadline(time_ns, not is_stuck)
+
+    def is_hopeless(self, name: str) -> bool:
+        """Return whether the node repeatedly could not be marked, or was kept for the same pods as now."""
+        if self._failed[name] >= STUCK_AFTER:
+            return True
+        return self._taken_back[name] >= STUCK_AFTER and self._kept_for.get(name) == _uids(self._residents(name))
+
+    def _go_on(self, name: str, group_node: GroupNode, now: int) -> list[Action]:
+        """Evict the node's pods; delete it when they are gone; or cancel the removal."""
+        residents = self._residents(name)
+        reason = self._why_not(name, group_node, residents, now)
+        if reason:
+            self._kept_for[name] = _uids(residents)
+            taints = [taint for taint in _taints(group_node) if taint["key"] != REMOVAL_TAINT]
+            return [self._write_taints(group_node, taints, f"scale-down is taken back: {reason}")]
+        if residents.is_empty:
+            self._written[name] = group_node.node.metadata.resource_version
+            message = "scale-down: it is empty"
+            return [DeleteObject("Node", name, group_node.node.metadata.uid, self._cause, message=message)]
+        actions: list[Action] = []
+        for pod in residents.to_evict:
+            actions += self._evictions.ask(pod.key, pod.uid, now, self._grace_seconds(pod))
+        self._plan(name, residents, now)
+        return actions
+
+    def _why_not(self, name: str, group_node: GroupNode, residents: Residents, now: int) -> str:
+        """Return why the removal must be cancelled, or ""."""
+        self._began_ns.setdefault(name, _began_ns(group_node, now))
+        if residents.obstacle:
+            return residents.obstacle
+        uids = _uids(residents)
+        if name not in self._checked or not uids <= self._checked[name]:
+            reason = self._why_kept(name)
+            if reason:
+                return reason
+            self._checked[name] = uids
+        refused = [pod for pod in residents.to_evict if self._evictions.of(pod.uid).next_ns is not None]
+        if refused and now >= self._eviction_end_ns(name):
+            message = self._evictions.of(refused[0].uid).message or "no answer"
+            return f"{refused[0].key} could not be evicted: {message}"
+        return "its pods take too long to end" if not residents.is_empty and now >= self._end_ns(name) else ""
+
+    def _plan(self, name: str, residents: Residents, now: int) -> None:
+        """Check again when an eviction is due, and when time is up."""
+        for pod in residents.to_evict:
+            next_ns = self._evictions.of(pod.uid).next_ns
+            if next_ns is not None:
+                self._queue.add_by(name, next_ns)
+        ends = (self._eviction_end_ns(name), self._end_ns(name))
+        self._queue.add_by(name, next(end for end in ends if end > now))
+
+    def _eviction_end_ns(self, name: str) -> int:
+        return self._began_ns[name] + self._settings.max_eviction_ns
+
+    def _end_ns(self, name: str) -> int:
+        return self._eviction_end_ns(name) + self._settings.max_graceful_termination_ns + _HEADROOM_NS
+
+    def _grace_seconds(self, pod: PodRecord) -> int | None:
+        """Return the limit for a pod with a longer grace period, else None."""
+        longest = self._settings.max_graceful_termination_ns // _SECOND
+        return longest if pod.spec.termination_grace_period_seconds > longest else None
+
+    def _write_taints(self, group_node: GroupNode, taints: list[Raw], message: str) -> PatchObject:
+        meta = group_node.node.metadata
+        self._written[meta.name] = meta.resource_version
+        patch = {"metadata": {"resourceVersion": meta.resource_version}, "spec": {"taints": taints}}
+        return PatchObject("Node", meta.name, meta.uid, patch, self._cause, message=message)
+
+    def _is_written(self, name: str, group_node: GroupNode) -> bool:
+        """Return whether the effect of a write was not observed yet."""
+        return self._written.get(name) == group_node.node.metadata.resource_version
+
+    def _forget(self, name: str) -> None:
+        self._evictions.forget(self._checked.pop(name, ()))
+        self._began_ns.pop(name, None)
+        self._written.pop(name, None)
+
+
+def _taints(group_node: GroupNode) -> list[Raw]:
+    taints: list[Raw] = group_node.raw.get("spec", {}).get("taints", [])
+    return taints
+
+
+def _began_ns(group_node: GroupNode, now: int) -> int:
+    """Return the start of the removal from its taint; now if that cannot be read."""
+    taint = removal_taint(group_node.node)
+    return int(taint.value) * _SECOND if taint is not None and taint.value.isdecimal() else now
+
+
+def _uids(residents: Residents) -> frozenset[str]:
+    return frozenset(pod.uid for pod in residents.to_evict)

@@ -1,0 +1,123 @@
+"""The interface of controllers, and the changes of which an idle controller need not hear at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, get_args
+
+from podium.api.kinds import KEPT_KINDS, KINDS
+from podium.cluster.devices import DeviceObject
+from podium.cluster.storage import StorageObject
+from podium.controllers.actions import Action
+from podium.controllers.deadlines import Deadline
+from podium.controllers.observations import Observation
+
+CUSTOM_KINDS = "*"
+NO_CHANGE: list[Action] = []
+"""The result of `handle` for an observation that has no effect: no actions, and the deadline is as before.
+
+The runtime compares by identity; any other empty list says nothing about the deadline.
+"""
+_KNOWN_KINDS = frozenset(kind.name for kind in (*KINDS.values(), *KEPT_KINDS))
+
+
+class Controller(Protocol):
+    """A component of the cluster without clock or connections.
+
+    The runtime passes it the observations of the kinds that it ``watches``, carries out its actions in their order,
+    passes back an `Answered` for each of them but a `Record`, and a `Tick` when its ``deadline`` has come.
+
+    Optional attributes: ``pod_aspects`` (see `may_concern`), ``idle_deferral`` and ``is_idle`` (see `IdleDeferral`).
+    """
+
+    @property
+    def watches(self) -> frozenset[str]:
+        """The kinds that it is shown and may read; `CUSTOM_KINDS` stands for all kinds of custom resources."""
+        ...
+
+    def handle(self, observation: Observation, now: int) -> list[Action]:
+        """Handle an observation at ``now`` (nanoseconds); return the actions, or `NO_CHANGE`."""
+        ...
+
+    def deadline(self) -> Deadline:
+        """Return when the controller next wants a `Tick`; only `handle` changes it."""
+        ...
+
+
+def watches_kind(controller: Controller, kind: str) -> bool:
+    """Return whether the controller watches the kind."""
+    return is_watched_kind(kind, controller.watches)
+
+
+def is_watched_kind(kind: str, watches: frozenset[str]) -> bool:
+    """Return whether ``watches`` contains the kind, by name or as a custom resource."""
+    return kind in watches or (CUSTOM_KINDS in watches and kind not in _KNOWN_KINDS)
+
+
+# The aspects of a change, as bits.
+EVERY = 1
+"""Set for every change."""
+OWNED = 2
+"""The object has, or had, an owner."""
+PLACED = 4
+"""The pod has a node, or is being deleted."""
+ENDING = 8
+"""The pod is being deleted."""
+DISRUPTED = 16
+"""The pod has, or had, the condition DisruptionTarget."""
+CLAIMING = 32
+"""The pod references ResourceClaims, or has ephemeral volumes."""
+ON_MISSING_NODE = 64
+"""The pod has just been bound to a node that does not exist."""
+ADDED = 128
+"""The object was added."""
+ANY = 127
+"""All aspects of a change whose aspects are unknown."""
+
+_POD = "Pod"
+
+
+@dataclass(frozen=True, slots=True)
+class IdleDeferral:
+    """The changes that can wait while a controller is idle: those of ``kinds``, except pods with one of some aspects.
+
+    The runtime may deliver deferred changes at any time, but before anything else and in their order; of each object,
+    it need only deliver the last change.
+    """
+
+    kinds: frozenset[str]
+    except_pods: int = 0
+
+    def covers(self, kind: str, aspects: int) -> bool:
+        """Return whether a change of an object of that kind can wait."""
+        return is_watched_kind(kind, self.kinds) and not (kind == _POD and self.except_pods & aspects)
+
+
+def may_concern(controller: Controller, kind: str, aspects: int) -> bool:
+    """Return whether a change of a watched kind can concern the controller.
+
+    A controller with ``pod_aspects`` needs only pods that have one of these aspects.
+    """
+    return kind != _POD or bool(aspects & getattr(controller, "pod_aspects", EVERY))
+
+
+def idle_deferral_of(controller: Controller) -> IdleDeferral | None:
+    """Return the changes that can wait while the controller is idle; None for a controller that is never idle."""
+    return getattr(controller, "idle_deferral", None)
+
+
+def is_idle(controller: Controller) -> bool:
+    """Return whether the controller, which has no deadline, is idle: deferrable changes have no effect on it now."""
+    return bool(getattr(controller, "is_idle", False))
+
+
+_OTHERS = (
+    *("DisruptionPolicy", "Namespace", "Node", "PodDisruptionBudget"),
+    # Their pods are spread by default.
+    *("ReplicaSet", "ReplicationController", "Service", "StatefulSet"),
+    # Its pods are placed together.
+    "PodGroup",
+)
+
+PLACEMENT_KINDS = frozenset((*_OTHERS, *(type_.__name__ for type_ in get_args(StorageObject | DeviceObject))))
+"""The kinds on which placement depends besides pods: those that `Cluster.put` accepts."""

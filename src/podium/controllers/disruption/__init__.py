@@ -1,0 +1,1 @@
+"""Disruption budgets, drains and avoid lists."""

@@ -1,0 +1,375 @@
+"""The controller of the nodes' avoid lists: it removes entries that are over, or whose controllers are gone.
+
+Source: controlled-rescheduling.md, "/evict subresource and PreferAvoidPods". In the design each controller removes its
+own entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Set
+
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidEntry, AvoidList, avoid_list, next_expiry_ns, unexpired
+from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy
+from podium.api.disruption_policy import AvoidLists as Limits
+from podium.api.kinds import group_of
+from podium.api.meta import Kubernetes, Raw
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.api.replacements import Replacement, awaited_replacements
+from podium.api.workloads import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
+from podium.cluster.replacements import ControlledPod, Replacements, controlled_pod
+from podium.controllers.actions import Action, PatchObject, Record, versioned_patch
+from podium.controllers.controller import NO_CHANGE, IdleDeferral
+from podium.controllers.deadlines import AT_ONCE, Deadline, earliest
+from podium.controllers.indexes import MultiMap
+from podium.controllers.observations import Answered
+from podium.controllers.reconciler import Reconciler
+
+_CAUSE = "avoid-list-controller"
+_DEFAULT_LIMITS = DisruptionPolicy().spec.avoid_lists
+PUSHED_OUT = "AvoidListFull"
+"""The reason of the event about an entry that a full list lost before its time."""
+# How long an entry about an unobserved controller is kept, because kinds may be observed out of order.
+_UNSEEN_NS = 60 * 10**9
+
+_API_GROUPS: dict[type[Kubernetes], str] = {
+    DaemonSet: "apps",
+    Deployment: "apps",
+    Job: "batch",
+    ReplicaSet: "apps",
+    ReplicationController: "",
+    StatefulSet: "apps",
+}
+_KNOWABLE = {(group, type_.__name__) for type_, group in _API_GROUPS.items()}
+
+
+class AvoidListController(Reconciler[str]):
+    """Removes entries from the avoid lists of nodes (by name) when they are over.
+
+    An entry is over `avoidLists.expireAfter` after the eviction, if it has a time; when its controller is gone, or of
+    an observed kind and unobserved a minute after the eviction; when the pod that it waits for has a node, is gone, or
+    is unobserved a minute after the eviction; and when the replacement that it waits for has a node, its hint is gone,
+    or there was none a minute after the eviction. A hint for a replacement ends with its time, with the replacement's
+    binding, and with its controller.
+    """
+
+    watches = frozenset(("DisruptionPolicy", "Node", "Pod", *(type_.__name__ for type_ in _API_GROUPS)))
+    idle_deferral = IdleDeferral(watches - {"DisruptionPolicy", "Node"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._limits = _DEFAULT_LIMITS
+        # The nodes with a list, and those that name a controller, by its uid.
+        self._nodes: dict[str, Node] = {}
+        self._named: MultiMap[str, str] = MultiMap()
+        # The uids of existing controllers by type and key, and of deleted ones on a list.
+        self._uid_of: dict[tuple[type[Kubernetes], str], str] = {}
+        self._alive: set[str] = set()
+        self._deleted: set[str] = set()
+        self._awaited = AwaitedPods()
+        # By node, the version on which the last write was based, unless that failed.
+        self._written: dict[str, str] = {}
+
+    def deadline(self) -> Deadline:
+        """Return when a list is due; expiries and retries, which move no pod, do not keep a simulation running."""
+        deadline = super().deadline()
+        return deadline if deadline is AT_ONCE else Deadline(deadline.time_ns, False)
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether no node has a list."""
+        return not self._nodes
+
+    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
+        if isinstance(object_, Pod):
+            return self._add(self._awaited.put_pod(object_))
+        if isinstance(object_, Node):
+            return self._node_changed(object_, now)
+        if isinstance(object_, DisruptionPolicy):
+            self._set_limits(object_, object_.spec.avoid_lists)
+        elif type(object_) in _API_GROUPS:
+            self._controller_changed(object_)
+        return []
+
+    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
+        if isinstance(object_, Pod):
+            self._add(self._awaited.drop_pod(object_))
+        elif isinstance(object_, Node):
+            self._awaited.replacements.drop_node(object_.metadata.name)
+            self._forget_list(object_.metadata.name, AvoidList())
+        elif isinstance(object_, DisruptionPolicy):
+            self._set_limits(object_, _DEFAULT_LIMITS)
+        else:
+            self._controller_gone((type(object_), object_.key))
+        return []
+
+    def _node_changed(self, node: Node, now: int) -> list[Action]:
+        """Take in a node; return events about entries that were displaced from its list."""
+        name, uid, here = node.metadata.name, node.metadata.uid, _list_of(node)
+        self._awaited.put_node(node)
+        before = self._nodes.get(name)
+        lost: list[AvoidEntry] = []
+        if before is None or before.metadata.uid != uid or _text(before) != _text(node):
+            if before is not None and before.metadata.uid == uid:
+                lost = self._pushed_out(_list_of(before), here, now)
+            self._forget_list(name, here)
+            if not here:
+                return []
+            for controller_uid in _controllers(here):
+                self._named.add(controller_uid, name)
+        self._nodes[name] = node
+        self._queue.add(name)
+        return [_pushed_out_event(name, uid, entry, self._limits.max_entries) for entry in lost]
+
+    def _pushed_out(self, before: AvoidList, after: AvoidList, now: int) -> list[AvoidEntry]:
+        """Return the entries that left a full list for another controller's entry before their time."""
+        known = {entry.controller.uid for entry in before.entries}
+        listed = {entry.controller.uid for entry in after.entries}
+        if len(after.entries) < self._limits.max_entries or listed <= known:
+            return []
+        return self._current([entry for entry in before.entries if entry.controller.uid not in listed], now)
+
+    def _forget_list(self, name: str, after: AvoidList) -> None:
+        """Forget a node's list, in place of which comes ``after``."""
+        before = self._nodes.pop(name, None)
+        listed = AvoidList() if before is None else _list_of(before)
+        if before is not None:
+            self._written.pop(name, None)
+            self._forget(name)
+        for uid in _controllers(listed):
+            if self._named.discard(uid, name):
+                self._deleted.discard(uid)
+        self._queue.add_all(self._awaited.put_list(name, listed, after))
+
+    def _add(self, names: Iterable[str]) -> list[Action]:
+        names = list(names)
+        self._queue.add_all(names)
+        return [] if names else NO_CHANGE
+
+    def _controller_changed(self, controller: Kubernetes) -> None:
+        key, uid = (type(controller), controller.key), controller.metadata.uid
+        if self._uid_of.get(key) != uid:
+            self._controller_gone(key)
+            self._uid_of[key] = uid
+            self._alive.add(uid)
+            self._deleted.discard(uid)
+
+    def _controller_gone(self, key: tuple[type[Kubernetes], str]) -> None:
+        uid = self._uid_of.pop(key, None)
+        if uid is None:
+            return
+        self._alive.discard(uid)
+        if uid in self._named:
+            self._deleted.add(uid)
+            self._queue.add_all(self._named[uid])
+
+    def _set_limits(self, policy: DisruptionPolicy, limits: Limits) -> None:
+        if policy.metadata.name == POLICY_NAME:
+            before, self._limits = self._limits, limits
+            if limits.expire_after_ns != before.expire_after_ns:
+                self._queue.add_all(self._nodes)
+
+    def _key_of(self, action: Action) -> str | None:
+        is_own = isinstance(action, PatchObject) and action.cause == _CAUSE and action.key in self._nodes
+        return action.key if isinstance(action, PatchObject) and is_own else None
+
+    def _answered(self, answered: Answered, now: int) -> list[Action]:
+        key = self._key_of(answered.action)
+        if key is None or self._written.get(key) != self._nodes[key].metadata.resource_version:
+            return []
+        if answered.problem is not None:
+            del self._written[key]
+        return super()._answered(answered, now)
+
+    def _reconcile(self, key: str, now: int) -> list[Action]:
+        """Return the write that removes entries which are over from a node's list."""
+        node = self._nodes.get(key)
+        if node is None or self._written.get(key) == node.metadata.resource_version:
+            return []
+        here = _list_of(node)
+        left = (left for left in awaited_replacements(here.replacements, now) if not self._is_used_up(key, left, now))
+        kept = AvoidList(tuple(self._current(here.entries, now)), tuple(left))
+        if kept == here:
+            self._queue.add_at(key, self._next_ns(kept), recurs=True)
+            return []
+        self._written[key] = node.metadata.resource_version
+        annotations = {PREFER_AVOID_PODS: kept.written() if kept else None}
+        message = f"taken off the avoid list: {', '.join(_taken_off(here, kept))}"
+        return [versioned_patch(node, {"metadata": {"annotations": annotations}}, _CAUSE, message=message)]
+
+    def _current(self, entries: Iterable[AvoidEntry], now: int) -> list[AvoidEntry]:
+        """Return the entries that are not over."""
+        return [
+            entry
+            for entry in unexpired(entries, self._limits.expire_after_ns, now)
+            if (over_ns := self._over_ns(entry)) is None or over_ns > now
+        ]
+
+    def _over_ns(self, entry: AvoidEntry) -> int | None:
+        """Return when an entry is over, if it does not expire and nothing happens before; 0 if it is."""
+        is_over = self._awaited.is_over(entry)
+        wait_ns = None if is_over is False else 0 if is_over else _unseen_until_ns(entry)
+        return earliest((wait_ns, self._controller_gone_ns(entry)))
+
+    def _controller_gone_ns(self, entry: AvoidEntry | Replacement) -> int | None:
+        """Return when the controller of an entry counts as gone; 0 if it is gone, None if it exists."""
+        controller = entry.controller
+        is_known = (group_of(controller.api_version), controller.kind) in _KNOWABLE
+        if controller.uid in self._alive or not is_known:
+            return None
+        return 0 if controller.uid in self._deleted else _unseen_until_ns(entry)
+
+    def _is_used_up(self, name: str, left: Replacement, now: int) -> bool:
+        gone_ns = self._controller_gone_ns(left)
+        return (gone_ns is not None and gone_ns <= now) or self._awaited.replacements.is_used(name, left)
+
+    def _next_ns(self, kept: AvoidList) -> int | None:
+        """Return when an entry or hint of a list is over, if nothing happens before."""
+        return earliest(
+            (
+                next_expiry_ns(kept.entries, self._limits.expire_after_ns),
+                *(self._over_ns(entry) for entry in kept.entries),
+                *(earliest((left.expiry_ns, self._controller_gone_ns(left))) for left in kept.replacements),
+            )
+        )
+
+
+def _text(node: Node) -> str:
+    return node.metadata.annotations.get(PREFER_AVOID_PODS, "")
+
+
+def _list_of(node: Node) -> AvoidList:
+    return avoid_list(_text(node))
+
+
+def _unseen_until_ns(entry: AvoidEntry | Replacement) -> int | None:
+    """Return when an object of an entry that was never observed counts as gone; None without a time of the eviction."""
+    return None if entry.eviction_ns is None else entry.eviction_ns + _UNSEEN_NS
+
+
+def _pushed_out_event(name: str, uid: str, entry: AvoidEntry, max_entries: int) -> Record:
+    message = (
+        f"the avoid list is full with {max_entries} entries: {entry.controller.kind} {entry.controller.name} "
+        f"is no longer avoided here, listed since {entry.eviction_time or 'an unknown time'}"
+    )
+    return Record("", uid, "Warning", PUSHED_OUT, message, workload=f"Node {name}")
+
+
+def _controllers(here: AvoidList) -> set[str]:
+    """Return the uids of the controllers that a list names."""
+    entries = {entry.controller.uid for entry in here.entries}
+    return entries | {left.controller.uid for left in here.replacements}
+
+
+def _taken_off(before: AvoidList, kept: AvoidList) -> list[str]:
+    """Return what was removed from a list, in words."""
+    entries = [
+        f"{entry.controller.kind} {entry.controller.name}" for entry in before.entries if entry not in kept.entries
+    ]
+    return entries + [
+        f"what was left for the replacement of pod {left.evicted_pod.name}"
+        for left in before.replacements
+        if left not in kept.replacements
+    ]
+
+
+class AwaitedPods:
+    """The pods that the nodes' lists wait for. Methods return the nodes whose lists must be checked."""
+
+    def __init__(self) -> None:
+        self.replacements = Replacements()
+        # The nodes that wait for a pod, and for the replacement of an evicted pod, by its uid.
+        self._scheduled = _Waiting()
+        self._replaced = _Waiting()
+        self._pending: dict[str, Pod] = {}
+
+    def put_node(self, node: Node) -> None:
+        """Take in a node with its hints for replacements."""
+        self.replacements.put_node(node, self._pending_of)
+
+    def put_list(self, name: str, before: AvoidList, here: AvoidList) -> Iterable[str]:
+        """Replace a node's list, after `put_node`."""
+        for waiting, uids in ((self._scheduled, _scheduled_uids), (self._replaced, _replaced_uids)):
+            waiting.replace(name, uids(before) - uids(here), uids(here) - uids(before))
+        # A replacement that is not awaited any more is not awaited again.
+        left = (left.evicted_pod.uid for left in before.replacements)
+        return [node for uid in left if not self.replacements.is_awaited(uid) for node in self._replaced.end(uid)]
+
+    def put_pod(self, pod: Pod) -> Iterable[str]:
+        """Take in a pod."""
+        uid, node_name = pod.metadata.uid, pod.spec.node_name
+        if pod.is_terminal and not node_name:
+            return self.drop_pod(pod)
+        found = controlled_pod(pod) if self.replacements.awaited else None
+        if not node_name:
+            self._pending[uid] = pod
+            if found is not None:
+                self.replacements.put_pod(found, is_settled=False)
+            return ()
+        self._pending.pop(uid, None)
+        nodes = self._scheduled.end(uid)
+        if found is None or found.controller_uid not in self.replacements.awaited:
+            return nodes
+        self.replacements.put_pod(found, is_settled=True)
+        of_controller = self.replacements.nodes_of(found.controller_uid)
+        left = self.replacements.by_pod.get(found.uid)
+        return [*nodes, *of_controller, *(() if left is None else self._replaced.end(left.evicted_pod.uid))]
+
+    def drop_pod(self, pod: Pod) -> Iterable[str]:
+        """Forget a pod that is gone, or ended without a node."""
+        found = controlled_pod(pod) if self.replacements.awaited else None
+        if found is not None:
+            self.replacements.drop_pod(found.controller_uid, found.uid, is_settled=bool(pod.spec.node_name))
+        self._pending.pop(pod.metadata.uid, None)
+        return self._scheduled.end(pod.metadata.uid)
+
+    def is_over(self, entry: AvoidEntry) -> bool | None:
+        """Return whether the pod that an entry waits for has its room, or will not get it; None if unobserved."""
+        if entry.until_replaced is not None:
+            uid, waiting = entry.until_replaced.uid, self._replaced
+            is_awaited = self.replacements.is_awaited(uid)
+        elif entry.until_scheduled is not None:
+            uid, waiting = entry.until_scheduled.uid, self._scheduled
+            is_awaited = uid in self._pending
+        else:
+            return False
+        return False if is_awaited else True if uid in waiting.over else None
+
+    def _pending_of(self, since: Mapping[str, int]) -> Iterator[ControlledPod]:
+        """Yield the pending pods of some controllers that were created at a time or later."""
+        for pod in self._pending.values():
+            found = controlled_pod(pod)
+            if found is not None and found.created_ns >= since.get(found.controller_uid, found.created_ns + 1):
+                yield found
+
+
+class _Waiting(MultiMap[str, str]):
+    """The nodes whose entries wait for a pod, by its uid; ``over`` are pods that are no longer awaited."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.over: set[str] = set()
+
+    def discard(self, key: str, item: str) -> bool:
+        """Remove a node from those that wait for a pod; return whether none waits now."""
+        is_last = super().discard(key, item)
+        if is_last:
+            self.over.discard(key)
+        return is_last
+
+    def end(self, uid: str) -> list[str]:
+        """Record that a pod is no longer awaited; return the nodes that waited for it."""
+        if uid not in self or uid in self.over:
+            return []
+        self.over.add(uid)
+        return list(self[uid])
+
+
+def _scheduled_uids(here: AvoidList) -> Set[str]:
+    """Return the uids of the pods that entries wait for."""
+    return {entry.until_scheduled.uid for entry in here.entries if entry.until_scheduled is not None}
+
+
+def _replaced_uids(here: AvoidList) -> Set[str]:
+    """Return the uids of the evicted pods whose replacements entries wait for."""
+    return {entry.until_replaced.uid for entry in here.entries if entry.until_replaced is not None}

@@ -1,0 +1,218 @@
+"""A PodDisruptionBudget, its pods, and the status that follows from them.
+
+Source: pkg/controller/disruption/disruption.go.
+"""
+
+from __future__ import annotations
+
+from podium.api.budget_limits import bound_rate, bounded_desired, pods_of_share, rate_recheck_ns, rate_status
+from podium.api.disruption_policy import DisruptionPolicySpec
+from podium.api.meta import Raw
+from podium.api.pod import Pod, deletion_ns
+from podium.api.policy import PodDisruptionBudget
+from podium.api.selectors import NOTHING, compile_label_selector
+from podium.api.times import parse_time
+from podium.controllers.actions import Record
+from podium.controllers.deadlines import earliest
+from podium.controllers.disruption.covered_pods import CoveredPods, Scales, is_healthy
+from podium.store.conditions import with_condition
+
+DELETION_TIMEOUT_NS = 120 * 10**9
+"""How long an accepted disruption counts against a pod that is not deleted."""
+
+STRICTER = "the budget is stricter than the DisruptionPolicy allows"
+"""The start of the condition's message about a budget that the DisruptionPolicy bounds."""
+
+DISRUPTION_ALLOWED = "DisruptionAllowed"
+"""The condition that says whether a pod of the budget may be disrupted, and if not, why."""
+
+_SYNC_FAILED = "SyncFailed"
+_UNMANAGED = "pods without a controller are not expected ones; to have them counted, write minAvailable as a number"
+_NO_POLICY = DisruptionPolicySpec()
+_NUMBERS = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods")
+
+
+class TrackedBudget:
+    """A version of a budget, and its pods, which `put`, `lose` and `pods.remove` keep counted.
+
+    The API server records an accepted disruption in the status by the pod's name (a debit), and deletes the pod. A
+    debited pod does not count as healthy. The debit ends when the pod is terminating or gone, or after two minutes. It
+    belongs to an earlier pod if this one was created after it, and to the replacement if this one's deletion began
+    before it. Debits of unobserved pods stay.
+
+    The rate (`podium.dev/max-disruptions`) is a separate limit of the API server: `disruptionsAllowed` ignores it.
+    """
+
+    def __init__(self, object_: PodDisruptionBudget, raw: Raw) -> None:
+        self.object = object_
+        self.raw = raw
+        self.selector = compile_label_selector(object_.spec.selector)
+        self.pods = CoveredPods()
+        # The pods whose debits in this version are over.
+        self._over: dict[str, None] = {}
+
+    @property
+    def is_relative(self) -> bool:
+        """Return whether the expected pods are those that their controllers want, not the existing ones."""
+        spec = self.object.spec
+        return spec.max_unavailable is not None or isinstance(spec.min_available, str)
+
+    def replace(self, object_: PodDisruptionBudget, raw: Raw) -> None:
+        """Take in another version with the same selector."""
+        self._over.clear()
+        self.object, self.raw = object_, raw
+
+    def put(self, pod: Pod) -> None:
+        """Count a covered pod."""
+        old = self.pods.by_name.get(pod.metadata.name)
+        if old is not None and old.metadata.uid != pod.metadata.uid:
+            self._end(old)
+        self.pods.put(pod)
+
+    def lose(self, pod: Pod) -> None:
+        """Stop counting a pod that is gone; ``pod`` is its last state."""
+        self.pods.remove(pod.metadata.name)
+        self._end(pod)
+
+    def status(self, scales: Scales, now: int, policy: DisruptionPolicySpec = _NO_POLICY) -> Raw:
+        """Return the current status.
+
+        The policy's bound replaces a stricter budget, which the status reports. If the status cannot be computed, no
+        disruption is allowed, and the rest stays.
+        """
+        priority = min(self.pods.priorities, default=None)
+        bound = None if priority is None else policy.budget_bound(priority)
+        try:
+            expected, wanted = self._numbers(scales)
+            desired = bounded_desired(wanted, expected, bound)
+            rate = rate_status(self.object, now, bound_rate(bound))
+        except ValueError as error:
+            return self._failed(str(error), now)
+        disrupted = self._disrupted(now)
+        healthy = self.pods.healthy - sum(map(self._is_healthy, disrupted))
+        allowed = max(0, healthy - desired) if expected > 0 else 0
+        generation = self.object.metadata.generation
+        message = _UNMANAGED if self.is_relative and self.pods.unmanaged else ""
+        if desired < wanted or (rate or {}).get("atLeast"):
+            message = "; ".join(filter(None, (message, _bounded(wanted, desired, rate))))
+        status: Raw = {
+            "observedGeneration": generation,
+            "currentHealthy": healthy,
+            "desiredHealthy": desired,
+            "expectedPods": expected,
+            "disruptionsAllowed": allowed,
+            "disruptedPods": disrupted,
+            "disruptionRate": rate,
+            "conditions": self._conditions(
+                "SufficientPods" if allowed else "InsufficientPods", message, generation, now
+            ),
+        }
+        return {field: value for field, value in status.items() if value or isinstance(value, int)}
+
+    def next_expiry_ns(self, now: int, *, counts: bool) -> int | None:
+        """Return when the next debit expires, or None; ``counts``: of healthy pods, or of others."""
+        noted = self._disrupted(now).items()
+        times = (parse_time(text) for name, text in noted if self._is_healthy(name) is counts)
+        return min((time + DELETION_TIMEOUT_NS for time in times), default=None)
+
+    def next_upkeep_ns(self, now: int) -> int | None:
+        """Return when the status changes by itself without an effect on limits: by a debit's end, or the rate."""
+        try:
+            token_ns = rate_recheck_ns(self.object, now)
+        except ValueError:
+            # The status reports the error.
+            token_ns = None
+        return earliest((self.next_expiry_ns(now, counts=False), token_ns))
+
+    def warning(self, status: Raw, scales: Scales) -> Record | None:
+        """Return the event about a pod, if ``status`` is the first to report a problem."""
+        condition = _condition(status)
+        message = condition["message"]
+        if not message or message == _condition(self.raw.get("status", {})).get("message"):
+            return None
+        if condition["reason"] == _SYNC_FAILED:
+            unknown = self.pods.expected(scales).unknown
+            pod = None if unknown is None else self.pods.first(unknown.uid)
+            reason = "CalculateExpectedPodCountFailed"
+        elif STRICTER in message:
+            pod, reason = self.pods.first(), "BudgetBounded"
+        else:
+            pod, reason = self.pods.first(""), "UnmanagedPods"
+        if pod is None:
+            return None
+        message = f"PodDisruptionBudget {self.object.key}: {message}"
+        return Record(pod.key, pod.metadata.uid, "Warning", reason, message)
+
+    def _numbers(self, scales: Scales) -> tuple[int, int]:
+        """Return the numbers of expected and of required healthy pods. Raises ValueError if unknown."""
+        spec = self.object.spec
+        if spec.selector is not None and self.selector == NOTHING:
+            raise ValueError("spec.selector is not a valid label selector, and selects nothing")
+        if not self.is_relative:
+            least = spec.min_available
+            return (len(self.pods.by_name), least) if isinstance(least, int) else (0, 0)
+        expected = self.pods.expected(scales)
+        if expected.unknown is not None:
+            owner = expected.unknown
+            label = f"{owner.kind} {self.object.metadata.namespace}/{owner.name}"
+            raise ValueError(f"the scale of {label}, which controls covered pods, is unknown: it has none, or is gone")
+        if spec.max_unavailable is not None:
+            return expected.pods, max(0, expected.pods - pods_of_share(spec.max_unavailable, expected.pods))
+        return expected.pods, pods_of_share(spec.min_available or 0, expected.pods)
+
+    def _disrupted(self, now: int) -> dict[str, str]:
+        """Return the debits that count."""
+        return {
+            name: text
+            for name, text in sorted(self.object.status.disrupted_pods.items())
+            if not self._is_over(name, parse_time(text)) and parse_time(text) + DELETION_TIMEOUT_NS > now
+        }
+
+    def _is_over(self, name: str, accepted_ns: int) -> bool:
+        """Return whether a debit is over."""
+        pod = self.pods.by_name.get(name)
+        if name in self._over or pod is None:
+            return name in self._over
+        created = pod.metadata.creation_timestamp
+        return _was_deleted_for(pod, accepted_ns) or (created is not None and parse_time(created) > accepted_ns)
+
+    def _end(self, pod: Pod) -> None:
+        """End the debit of a pod that is gone, unless a replacement of the same second has it."""
+        accepted = self.object.status.disrupted_pods.get(pod.metadata.name)
+        if accepted is not None and _was_deleted_for(pod, parse_time(accepted)):
+            self._over[pod.metadata.name] = None
+
+    def _is_healthy(self, name: str) -> bool:
+        pod = self.pods.by_name.get(name)
+        return pod is not None and is_healthy(pod)
+
+    def _failed(self, problem: str, now: int) -> Raw:
+        status = {**dict.fromkeys(_NUMBERS, 0), **self.raw.get("status", {}), "disruptionsAllowed": 0}
+        conditions = self._conditions(_SYNC_FAILED, problem, status.get("observedGeneration", 0), now)
+        return {**status, "conditions": conditions}
+
+    def _conditions(self, reason: str, message: str, generation: int, now: int) -> list[Raw]:
+        status = "True" if reason == "SufficientPods" else "False"
+        condition: Raw = {"type": DISRUPTION_ALLOWED, "status": status, "reason": reason, "message": message}
+        if generation:
+            condition["observedGeneration"] = generation
+        return with_condition(self.raw.get("status", {}).get("conditions", []), condition, now)
+
+
+def _bounded(wanted: int, desired: int, rate: Raw | None) -> str:
+    """Return how the policy bounds a budget."""
+    parts = [f"{desired} pods must be up, not {wanted}"] if desired < wanted else []
+    if rate is not None and "atLeast" in rate:
+        parts.append(f"the rate is {rate['max']}")
+    return f"{STRICTER}: {', and '.join(parts)}"
+
+
+def _was_deleted_for(pod: Pod, accepted_ns: int) -> bool:
+    """Return whether a pod's deletion began when a disruption was accepted, or later."""
+    deleted_ns = deletion_ns(pod)
+    return deleted_ns is not None and deleted_ns >= accepted_ns
+
+
+def _condition(status: Raw) -> Raw:
+    conditions: list[Raw] = status.get("conditions", [])
+    return next((condition for condition in conditions if condition["type"] == DISRUPTION_ALLOWED), {})

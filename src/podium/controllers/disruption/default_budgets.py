@@ -1,0 +1,393 @@
+"""The controller that creates default PodDisruptionBudgets for workloads without one.
+
+Source: controlled-rescheduling.md, Disruption budget (a default budget by priority, more liberal as it decreases).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import count
+
+import msgspec
+
+from podium.api.disruption_policy import POLICY_NAME, DefaultBudget, DisruptionPolicy
+from podium.api.meta import Kubernetes, Raw
+from podium.api.node import Namespace
+from podium.api.policy import PodDisruptionBudget, PriorityClass
+from podium.api.selectors import LabelSelector, Selector, compile_label_selector
+from podium.api.workloads import Deployment, PodTemplate, ReplicaSet, ReplicationController, StatefulSet
+from podium.controllers.actions import (
+    Action,
+    CreateObject,
+    DeleteObject,
+    PatchObject,
+    deletion_of,
+    owner_reference,
+    versioned_patch,
+)
+from podium.controllers.indexes import LabelIndex, MultiMap, SelectorIndex
+from podium.controllers.reconciler import Reconciler
+from podium.store.admission.priorities import NO_RULES, PriorityRules
+
+DEFAULT_BUDGET = "podium.dev/default-budget"
+"""Label with value "true" on default budgets."""
+
+WorkloadKey = tuple[str, str]
+"""Name and kind of a workload; the order decides between overlapping ones."""
+
+Keeper = Deployment | StatefulSet | ReplicaSet | ReplicationController
+"""The workloads that maintain pods."""
+
+_MOST_OF_NAME = 230
+
+
+@dataclass(frozen=True, slots=True)
+class ProtectedWorkload:
+    """The pods of a workload; ``unfit`` is why they get no budget, or ""."""
+
+    workload: Keeper
+    written_selector: LabelSelector
+    selector: Selector
+    unfit: str
+
+    @property
+    def template(self) -> PodTemplate:
+        """Return the pod template."""
+        return self.workload.spec.template
+
+    @property
+    def key(self) -> WorkloadKey:
+        """Return the workload's name and kind."""
+        return workload_key(self.workload)
+
+    @property
+    def label(self) -> str:
+        """Return the workload's name for users, as in `Deployment default/web`."""
+        return f"{self.key[1]} {self.workload.key}"
+
+    @property
+    def what_counts(self) -> tuple[object, ...]:
+        """Return the properties on which budgets depend."""
+        spec = self.template.spec
+        pods = self.template.metadata.labels, spec.priority_class_name, spec.priority
+        return self.workload.metadata.uid, self.selector, self.unfit, *pods
+
+
+class NamespaceProtection:
+    """The workloads and budgets of one namespace. Methods that change them return the affected workloads."""
+
+    def __init__(self) -> None:
+        self.workloads: dict[WorkloadKey, ProtectedWorkload] = {}
+        self._labels: LabelIndex[WorkloadKey] = LabelIndex()
+        self._selectors: SelectorIndex[WorkloadKey] = SelectorIndex()
+        self._keys: dict[str, WorkloadKey] = {}
+        self._budgets: dict[str, PodDisruptionBudget] = {}
+        self._budget_selectors: SelectorIndex[str] = SelectorIndex()
+        # The names of default budgets by the uid of their owner, which may be gone or unknown.
+        self._owned: MultiMap[str, str] = MultiMap()
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether there are neither workloads nor budgets."""
+        return not self.workloads and not self._budgets
+
+    def put(self, object_: PodDisruptionBudget | Keeper) -> list[WorkloadKey]:
+        """Take in a budget, or a workload."""
+        return self._put_budget(object_) if isinstance(object_, PodDisruptionBudget) else self._put_workload(object_)
+
+    def remove(self, object_: PodDisruptionBudget | Keeper) -> list[WorkloadKey]:
+        """Forget a budget or a workload that is gone."""
+        if isinstance(object_, PodDisruptionBudget):
+            budget = self._budgets.get(object_.metadata.name)
+            is_known = budget is not None and budget.metadata.uid == object_.metadata.uid
+            return self._drop_budget(budget) if budget is not None and is_known else []
+        kept = self.workloads.get(workload_key(object_))
+        is_known = kept is not None and kept.workload.metadata.uid == object_.metadata.uid
+        return self._drop(kept) if kept is not None and is_known else []
+
+    def _put_workload(self, workload: Keeper) -> list[WorkloadKey]:
+        kept = _kept_pods(workload)
+        if kept is None:
+            return self.remove(workload)
+        old = self.workloads.get(kept.key)
+        if old is not None and old.what_counts == kept.what_counts:
+            self.workloads[kept.key] = kept
+            return []
+        before = [] if old is None else self._drop(old)
+        self.workloads[kept.key] = kept
+        self._keys[workload.metadata.uid] = kept.key
+        if not kept.unfit:
+            self._labels.put(kept.key, kept.template.metadata.labels)
+            self._selectors.put(kept.key, kept.selector)
+        return [*before, kept.key, *self.overlapping(kept)]
+
+    def _put_budget(self, budget: PodDisruptionBudget) -> list[WorkloadKey]:
+        """Take in a budget; a change of its status alone affects nothing."""
+        name, old = budget.metadata.name, self._budgets.get(budget.metadata.name)
+        if old is not None and _written(old) == _written(budget):
+            self._budgets[name] = budget
+            return []
+        before = [] if old is None else self._drop_budget(old)
+        self._budgets[name] = budget
+        self._budget_selectors.put(name, compile_label_selector(budget.spec.selector))
+        owner = _default_for(budget)
+        if owner:
+            self._owned.add(owner, name)
+        return before + self._under(budget)
+
+    def overlapping(self, kept: ProtectedWorkload) -> list[WorkloadKey]:
+        """Return the workloads whose budget would cover pods of this one, or the reverse."""
+        labels = kept.template.metadata.labels
+        return [*self._selectors.matching(labels), *self._labels.matching(kept.selector)]
+
+    def made_budget(self, kept: ProtectedWorkload) -> PodDisruptionBudget | None:
+        """Return the first non-default budget by name that covers the workload's pods, or None."""
+        names = sorted(self._budget_selectors.matching(kept.template.metadata.labels))
+        return next((self._budgets[name] for name in names if self.owner(name) is None), None)
+
+    def default_budgets(self, kept: ProtectedWorkload) -> list[PodDisruptionBudget]:
+        """Return the workload's default budgets, by name."""
+        return [self._budgets[name] for name in sorted(self._owned.get(kept.workload.metadata.uid, ()))]
+
+    def owner(self, budget: str) -> WorkloadKey | None:
+        """Return the workload of a default budget; None for other budgets."""
+        found = self._budgets.get(budget)
+        return None if found is None else self._keys.get(_default_for(found))
+
+    def free_name(self, kept: ProtectedWorkload) -> str:
+        """Return an unused name for the workload's default budget."""
+        base = kept.key[0][:_MOST_OF_NAME].rstrip("-.") + "-default"
+        names = (base if number == 1 else f"{base}-{number}" for number in count(1))
+        return next(name for name in names if name not in self._budgets)
+
+    def _drop(self, kept: ProtectedWorkload) -> list[WorkloadKey]:
+        concerned = self.overlapping(kept)
+        del self.workloads[kept.key]
+        del self._keys[kept.workload.metadata.uid]
+        self._labels.remove(kept.key)
+        self._selectors.remove(kept.key)
+        return concerned
+
+    def _drop_budget(self, budget: PodDisruptionBudget) -> list[WorkloadKey]:
+        concerned = self._under(budget)
+        del self._budgets[budget.metadata.name]
+        self._budget_selectors.remove(budget.metadata.name)
+        self._owned.discard(_default_for(budget), budget.metadata.name)
+        return concerned
+
+    def _under(self, budget: PodDisruptionBudget) -> list[WorkloadKey]:
+        """Return the workloads whose pods a budget covers, and those that overlap with them."""
+        covered = self._labels.matching(compile_label_selector(budget.spec.selector))
+        return [key for workload in covered for key in self.overlapping(self.workloads[workload])]
+
+
+def workload_key(workload: Keeper) -> WorkloadKey:
+    """Return the name and kind of a workload."""
+    return workload.metadata.name, type(workload).__name__
+
+
+def _kept_pods(workload: Keeper) -> ProtectedWorkload | None:
+    """Return the pods of a workload; None for a deleted one."""
+    if workload.metadata.deletion_timestamp is not None:
+        return None
+    labels = workload.spec.template.metadata.labels
+    if isinstance(workload, ReplicationController):
+        written = LabelSelector(match_labels=workload.spec.selector or labels)
+    else:
+        written = workload.spec.selector or LabelSelector()
+    selector, unfit = compile_label_selector(written), ""
+    if isinstance(workload, ReplicaSet) and workload.metadata.controller is not None:
+        unfit = "is part of another workload"
+    elif not selector.requirements or not selector.matches(labels):
+        unfit = "does not select the pods that it makes"
+    return ProtectedWorkload(workload, written, selector, unfit)
+
+
+def _default_for(budget: PodDisruptionBudget) -> str:
+    """Return the uid of the workload of a default budget, "" for other budgets."""
+    controller = budget.metadata.controller
+    is_default = budget.metadata.labels.get(DEFAULT_BUDGET) == "true"
+    return controller.uid if is_default and controller is not None else ""
+
+
+def _written(budget: PodDisruptionBudget) -> tuple[object, ...]:
+    """Return what a budget consists of besides its status."""
+    return budget.metadata.labels, budget.metadata.owner_references, budget.spec
+
+
+_CAUSE = "default-budget-controller"
+_KIND = "PodDisruptionBudget"
+_NO_POLICY = DisruptionPolicy()
+
+_Key = tuple[str, WorkloadKey]
+
+
+class DefaultBudgets(Reconciler[_Key]):
+    """Maintains a PodDisruptionBudget for each workload to which the DisruptionPolicy gives one.
+
+    Workloads are Deployments, StatefulSets, ReplicationControllers, and ReplicaSets without owner. The policy's first
+    entry for the pods' priority has the numbers. A user's budget that covers the pods replaces the default one. No pod
+    gets two budgets, which could make it unevictable: a workload that selects pods with another budget gets none; of
+    several overlapping ones without, the first by name gets one.
+    """
+
+    watches = frozenset(
+        (
+            *("DisruptionPolicy", "Namespace", "PodDisruptionBudget", "PriorityClass"),
+            *("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"),
+        )
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._policy = _NO_POLICY.spec
+        self._rules = NO_RULES
+        self._labels: dict[str, dict[str, str]] = {}
+        self._classes: dict[str, PriorityClass] = {}
+        self._namespaces: dict[str, NamespaceProtection] = {}
+
+    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
+        name = object_.metadata.name
+        if isinstance(object_, PodDisruptionBudget | Keeper):
+            place = self._namespaces.setdefault(object_.metadata.namespace, NamespaceProtection())
+            self._touch(object_, place.put(object_))
+        elif isinstance(object_, Namespace):
+            self._see_namespace(name, object_.metadata.labels)
+        elif isinstance(object_, DisruptionPolicy) and name == POLICY_NAME:
+            self._see_policy(object_)
+        elif isinstance(object_, PriorityClass):
+            before, self._classes[name] = self._classes.get(name), object_
+            if before is None or (before.value, before.global_default) != (object_.value, object_.global_default):
+                self._touch_all()
+        return []
+
+    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
+        name, place = object_.metadata.name, self._namespaces.get(object_.metadata.namespace)
+        if isinstance(object_, PodDisruptionBudget | Keeper):
+            if place is not None:
+                self._touch(object_, place.remove(object_))
+        elif isinstance(object_, Namespace):
+            self._see_namespace(name, {})
+        elif isinstance(object_, DisruptionPolicy) and name == POLICY_NAME:
+            self._see_policy(_NO_POLICY)
+        elif isinstance(object_, PriorityClass):
+            self._classes.pop(name, None)
+            self._touch_all()
+        return []
+
+    def _touch(self, object_: Kubernetes, workloads: Iterable[WorkloadKey]) -> None:
+        """Check the workloads that a change of an object affects; forget its namespace if nothing is left there."""
+        namespace = object_.metadata.namespace
+        self._queue.add_all((namespace, key) for key in workloads)
+        if self._namespaces[namespace].is_empty:
+            del self._namespaces[namespace]
+
+    def _touch_all(self) -> None:
+        self._queue.add_all((name, key) for name, place in self._namespaces.items() for key in place.workloads)
+
+    def _see_policy(self, policy: DisruptionPolicy) -> None:
+        before, self._policy = self._policy, policy.spec
+        if before.priority_rules != policy.spec.priority_rules:
+            self._rules = PriorityRules(policy.spec.priority_rules, lambda namespace: self._labels.get(namespace, {}))
+            self._touch_all()
+        elif before.default_budgets != policy.spec.default_budgets:
+            self._touch_all()
+
+    def _see_namespace(self, name: str, labels: dict[str, str]) -> None:
+        """Record the labels of a namespace, which priority rules may select."""
+        before = self._labels.pop(name, {})
+        if labels:
+            self._labels[name] = labels
+        if self._rules and before != labels and name in self._namespaces:
+            self._queue.add_all((name, key) for key in self._namespaces[name].workloads)
+
+    def _key_of(self, action: Action) -> _Key | None:
+        if isinstance(action, CreateObject):
+            metadata = action.raw["metadata"]
+            owner = metadata["ownerReferences"][0]
+            return metadata["namespace"], (owner["name"], owner["kind"])
+        if not isinstance(action, PatchObject | DeleteObject):
+            return None
+        namespace, _, name = action.key.partition("/")
+        place = self._namespaces.get(namespace)
+        key = None if place is None else place.owner(name)
+        return None if key is None else (namespace, key)
+
+    def _reconcile(self, key: _Key, now: int) -> list[Action]:
+        namespace, workload = key
+        place = self._namespaces.get(namespace)
+        kept = None if place is None else place.workloads.get(workload)
+        wanted = [] if place is None or kept is None else self._sync(place, kept)
+        if not wanted:
+            self._forget(key)
+        return wanted
+
+    def _sync(self, place: NamespaceProtection, kept: ProtectedWorkload) -> list[Action]:
+        """Return the writes that give the workload its default budget, or none."""
+        existing, entry = place.default_budgets(kept), self._entry(kept)
+        why_none = f"{kept.label} {kept.unfit}" if kept.unfit else ""
+        if entry is None:
+            why_none = why_none or f"the DisruptionPolicy gives {kept.label} none"
+        if not why_none and (protector := self._protector(place, kept)):
+            why_none = f"{protector} covers pods that {kept.label} selects"
+        if why_none or entry is None:
+            return [deletion_of(budget, _CAUSE, message=why_none) for budget in existing]
+        if not existing:
+            return [CreateObject(_new(kept, place.free_name(kept), entry), _CAUSE)]
+        surplus = [deletion_of(budget, _CAUSE, message=f"{kept.label} has another") for budget in existing[1:]]
+        return [*_changes(existing[0], kept, entry), *surplus]
+
+    def _entry(self, kept: ProtectedWorkload) -> DefaultBudget | None:
+        namespace = kept.workload.metadata.namespace
+        return self._policy.default_budget(self._rules.template_priority(kept.template, namespace, self._classes))
+
+    def _protector(self, place: NamespaceProtection, kept: ProtectedWorkload) -> str:
+        """Return what covers pods that the workload selects, in words; "" for nothing."""
+        made = place.made_budget(kept)
+        if made is not None:
+            return f"{_KIND} {made.key}"
+        others = sorted(key for key in place.overlapping(kept) if key != kept.key)
+        for other in (place.workloads[key] for key in others):
+            made = place.made_budget(other)
+            if made is not None and kept.selector.matches(other.template.metadata.labels):
+                return f"{_KIND} {made.key}"
+            if made is None and other.key < kept.key and self._entry(other) is not None:
+                return f"the default budget of {other.label}"
+        return ""
+
+
+def _new(kept: ProtectedWorkload, name: str, entry: DefaultBudget) -> Raw:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": _KIND,
+        "metadata": {
+            "name": name,
+            "namespace": kept.workload.metadata.namespace,
+            "labels": {DEFAULT_BUDGET: "true"},
+            "ownerReferences": [owner_reference(kept.workload)],
+        },
+        "spec": {
+            "selector": msgspec.to_builtins(kept.written_selector),
+            **{field: value for field, value in _numbers(entry).items() if value is not None},
+        },
+    }
+
+
+def _changes(budget: PodDisruptionBudget, kept: ProtectedWorkload, entry: DefaultBudget) -> list[PatchObject]:
+    """Return the write that updates a default budget."""
+    spec: Raw = {}
+    if (budget.spec.min_available, budget.spec.max_unavailable) != (entry.min_available, entry.max_unavailable):
+        spec |= _numbers(entry)
+    if compile_label_selector(budget.spec.selector) != kept.selector:
+        old = budget.spec.selector
+        labels = {**dict.fromkeys(old.match_labels if old else ()), **kept.written_selector.match_labels}
+        expressions = msgspec.to_builtins(kept.written_selector.match_expressions)
+        spec["selector"] = {"matchLabels": labels, "matchExpressions": expressions or None}
+    if not spec:
+        return []
+    return [versioned_patch(budget, {"spec": spec}, _CAUSE)]
+
+
+def _numbers(entry: DefaultBudget) -> Raw:
+    return {"minAvailable": entry.min_available, "maxUnavailable": entry.max_unavailable}

@@ -1,0 +1,350 @@
+"""The disruption controller: the status of PodDisruptionBudgets, and disruptions that do not happen.
+
+Source: pkg/controller/disruption/disruption.go; controlled-rescheduling.md, Disruption budget (the rate limit).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from podium.api.disruption_policy import DisruptionPolicy, DisruptionPolicySpec
+from podium.api.meta import Kubernetes, Raw
+from podium.api.pod import Pod
+from podium.api.policy import PodDisruptionBudget
+from podium.api.times import parse_time
+from podium.controllers.actions import Action, Record, ReplaceStatus
+from podium.controllers.controller import CUSTOM_KINDS, DISRUPTED, NO_CHANGE, IdleDeferral
+from podium.controllers.deadlines import earliest
+from podium.controllers.disruption.budget import TrackedBudget
+from podium.controllers.disruption.covered_pods import Scales, controller_uid
+from podium.controllers.indexes import LabelIndex, MultiMap, SelectorIndex
+from podium.controllers.observations import Answered
+from podium.controllers.reconciler import Reconciler
+from podium.store.conditions import with_condition
+
+_CAUSE = "disruption-controller"
+RATE_USED_UP = "DisruptionRateUsedUp"
+"""The reason of the event about a budget whose rate is exhausted."""
+
+STALE_AFTER_NS = 120 * 10**9
+"""How long a pod may be a disruption target without being deleted."""
+
+_BUDGET, _POD = "PodDisruptionBudget", "Pod"
+_TARGET = "DisruptionTarget"
+
+_Key = tuple[str, str, str]
+"""The kind, the namespace and the name of an object."""
+
+
+class DisruptionController(Reconciler[_Key]):
+    """Writes the status of each budget that a change affects, and ends disruptions that do not happen.
+
+    The API server debits a budget in its status when it accepts an eviction. The status is computed from the newest
+    known version, and written on condition of that version: after newer debits the write fails, and is repeated from a
+    version with them. Each version is the base of one successful write. Debits in a newer budget outweigh older states
+    of pods: see `TrackedBudget`.
+
+    The condition DisruptionTarget of pods that are not deleted for `STALE_AFTER_NS` becomes False. Kubelets' own
+    disruptions are never stale: such a pod may take any time, and is not deleted.
+    """
+
+    # Pods, budgets, the policy, and everything with a scale.
+    watches = frozenset(
+        (
+            *("DisruptionPolicy", _POD, _BUDGET),
+            *("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", CUSTOM_KINDS),
+        )
+    )
+    idle_deferral = IdleDeferral(watches - {"DisruptionPolicy", _BUDGET}, except_pods=DISRUPTED)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._coverage: dict[str, NamespaceCoverage] = {}
+        # The namespaces with budgets.
+        self._budgeted: set[str] = set()
+        self._scales = Scales()
+        self._policy = DisruptionPolicySpec()
+        # The pods that are disruption targets, with their wire form.
+        self._targets: dict[_Key, tuple[Pod, Raw]] = {}
+        # The version on which the last write of an object was based, unless that failed.
+        self._written: dict[_Key, str] = {}
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether there are no budgets and no disruption targets."""
+        return not self._budgeted and not self._targets
+
+    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
+        if isinstance(object_, Pod):
+            budgets = self._in(object_).put_pod(object_)
+            if budgets:
+                self._touch(object_, budgets)
+            return [] if self._target_changed(object_, raw) or budgets else NO_CHANGE
+        if isinstance(object_, PodDisruptionBudget):
+            name, coverage = object_.metadata.name, self._in(object_)
+            known = coverage.budgets.get(name)
+            events = [] if known is None else _used_up(known.object, object_)
+            coverage.put_budget(object_, raw)
+            self._budgeted.add(object_.metadata.namespace)
+            self._touch(object_, [name])
+            return events
+        if isinstance(object_, DisruptionPolicy):
+            self._see_policy(object_.spec)
+        else:
+            self._scales_changed(object_, self._scales.put(object_, raw))
+        return []
+
+    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
+        if isinstance(object_, Pod):
+            self._touch(object_, self._in(object_).remove_pod(object_))
+            self._drop_empty(object_)
+            key = _key(object_)
+            if key in self._targets and self._targets[key][0].metadata.uid == object_.metadata.uid:
+                self._forget(key)
+        elif isinstance(object_, PodDisruptionBudget):
+            self._in(object_).remove_budget(object_)
+            self._touch(object_, [object_.metadata.name])
+            self._drop_empty(object_)
+        elif isinstance(object_, DisruptionPolicy):
+            self._see_policy(DisruptionPolicySpec())
+        else:
+            self._scales_changed(object_, self._scales.remove(object_))
+        return []
+
+    def _in(self, object_: Kubernetes) -> NamespaceCoverage:
+        namespace = object_.metadata.namespace
+        found = self._coverage.get(namespace)
+        if found is None:
+            found = self._coverage[namespace] = NamespaceCoverage()
+        return found
+
+    def _drop_empty(self, object_: Kubernetes) -> None:
+        namespace = object_.metadata.namespace
+        coverage = self._coverage[namespace]
+        if not coverage.budgets:
+            self._budgeted.discard(namespace)
+        if not coverage.budgets and not coverage.pods:
+            del self._coverage[namespace]
+
+    def _touch(self, object_: Kubernetes, budgets: Iterable[str]) -> None:
+        """Check budgets in the namespace of an object."""
+        namespace = object_.metadata.namespace
+        self._queue.add_all((_BUDGET, namespace, name) for name in budgets)
+
+    def _see_policy(self, policy: DisruptionPolicySpec) -> None:
+        """Take in the policy; new bounds affect all budgets."""
+        before, self._policy = self._policy, policy
+        if before.budget_bounds != policy.budget_bounds:
+            for namespace, coverage in self._coverage.items():
+                self._queue.add_all((_BUDGET, namespace, name) for name in coverage.budgets)
+
+    def _scales_changed(self, object_: Kubernetes, uids: list[str]) -> None:
+        coverage = self._coverage.get(object_.metadata.namespace)
+        if coverage is not None:
+            # By name, because workloads and pods may have come in any order.
+            self._touch(object_, sorted({name for uid in uids for name in coverage.change_scale(uid)}))
+
+    def _target_changed(self, pod: Pod, raw: Raw) -> bool:
+        """Take in a pod; return whether it is or was a disruption target."""
+        if not _is_target(pod):
+            if not self._targets or _key(pod) not in self._targets:
+                return False
+            self._forget(_key(pod))
+            return True
+        key = _key(pod)
+        self._targets[key] = pod, raw
+        self._queue.add_at(key, _since_ns(raw) + STALE_AFTER_NS)
+        return True
+
+    def _key_of(self, action: Action) -> _Key | None:
+        if not isinstance(action, ReplaceStatus):
+            return None
+        metadata = action.raw["metadata"]
+        key = action.raw["kind"], metadata["namespace"], metadata["name"]
+        return key if self._written.get(key) == metadata["resourceVersion"] else None
+
+    def _answered(self, answered: Answered, now: int) -> list[Action]:
+        key = self._key_of(answered.action)
+        super()._answered(answered, now)
+        if key is not None and answered.problem is not None:
+            del self._written[key]
+        return []
+
+    def _forget(self, key: _Key) -> None:
+        super()._forget(key)
+        self._targets.pop(key, None)
+        self._written.pop(key, None)
+
+    def _reconcile(self, key: _Key, now: int) -> list[Action]:
+        kind, namespace, name = key
+        if kind == _POD:
+            return self._end_disruption(key, now)
+        coverage = self._coverage.get(namespace)
+        budget = None if coverage is None else coverage.budgets.get(name)
+        if budget is None:
+            self._forget(key)
+            return []
+        status = budget.status(self._scales, now, self._policy)
+        is_current = status == budget.raw.get("status")
+        if is_current:
+            self._queue.forget(key)
+        expiry_ns, upkeep_ns = budget.next_expiry_ns(now, counts=True), budget.next_upkeep_ns(now)
+        # Only changes of limits keep a simulation running.
+        self._queue.add_at(key, earliest((expiry_ns, upkeep_ns)), recurs=expiry_ns is None)
+        if is_current or self._is_written(key, budget.object):
+            return []
+        write = ReplaceStatus({**budget.raw, "status": status}, _CAUSE)
+        warning = budget.warning(status, self._scales)
+        return [write] if warning is None else [write, warning]
+
+    def _end_disruption(self, key: _Key, now: int) -> list[Action]:
+        """Set the condition DisruptionTarget of a pod that is not deleted to False."""
+        if key not in self._targets:
+            return []
+        pod, raw = self._targets[key]
+        if _since_ns(raw) + STALE_AFTER_NS > now or self._is_written(key, pod):
+            return []
+        status = raw["status"]
+        conditions = with_condition(status["conditions"], {"type": _TARGET, "status": "False"}, now)
+        return [ReplaceStatus({**raw, "status": {**status, "conditions": conditions}}, _CAUSE)]
+
+    def _is_written(self, key: _Key, object_: Kubernetes) -> bool:
+        """Return whether a version of an object was written already; if not, it is about to be."""
+        version = object_.metadata.resource_version
+        before, self._written[key] = self._written.get(key), version
+        return before == version
+
+
+def _key(pod: Pod) -> _Key:
+    return _POD, pod.metadata.namespace, pod.metadata.name
+
+
+def _used_up(before: PodDisruptionBudget, after: PodDisruptionBudget) -> list[Action]:
+    """Return the event about a rate that has just been exhausted, with the pods that used it."""
+    earlier, rate = before.status.disruption_rate, after.status.disruption_rate
+    if earlier is None or rate is None or not earlier.available or rate.available:
+        return []
+    used = f": {'; '.join(rate.last_disruptions)}" if rate.last_disruptions else ""
+    message = f"the rate of {rate.max} disruptions is used up{used}; evictions are refused until one comes back"
+    about = f"PodDisruptionBudget {after.key}"
+    return [Record("", after.metadata.uid, "Normal", RATE_USED_UP, message, workload=about)]
+
+
+def _is_target(pod: Pod) -> bool:
+    condition = pod.status.condition(_TARGET)
+    if condition is None or pod.is_terminating or pod.is_terminal:
+        return False
+    return condition.status == "True" and condition.reason != "TerminationByKubelet"
+
+
+def _since_ns(raw: Raw) -> int:
+    """Return since when the pod is a target, 0 if that cannot be read."""
+    condition = next(listed for listed in raw["status"]["conditions"] if listed["type"] == _TARGET)
+    try:
+        return parse_time(condition.get("lastTransitionTime") or "")
+    except (TypeError, ValueError):
+        return 0
+
+
+class NamespaceCoverage:
+    """The budgets and pods of one namespace by name; each budget counts its covered pods."""
+
+    def __init__(self) -> None:
+        self.budgets: dict[str, TrackedBudget] = {}
+        self.pods: dict[str, Pod] = {}
+        self._selectors: SelectorIndex[str] = SelectorIndex()
+        # The index of pods, created with the first budget.
+        self._labels: LabelIndex[str] | None = None
+        # The names of the budgets of each pod, and of the pods of each controller.
+        self._covering: dict[str, list[str]] = {}
+        self._of_controller: MultiMap[str, str] = MultiMap()
+
+    def put_pod(self, pod: Pod) -> list[str]:
+        """Take in a pod; return the names of the affected budgets."""
+        name, labels = pod.metadata.name, pod.metadata.labels
+        old = self.pods.get(name)
+        self.pods[name] = pod
+        if pod.metadata.owner_references or (old is not None and old.metadata.owner_references):
+            self._note_controller(name, old, pod)
+        is_labelled_anew = old is None or old.metadata.labels != labels
+        if is_labelled_anew and self._labels is not None:
+            self._labels.put(name, labels)
+        if not self.budgets:
+            return []
+        before = after = self._covering.get(name, [])
+        if is_labelled_anew:
+            after = sorted(self._selectors.matching(labels))
+            self._cover(name, after)
+        if not before and not after:
+            return []
+        left = [budget for budget in before if budget not in after]
+        for budget in left:
+            self.budgets[budget].pods.remove(name)
+        for budget in after:
+            self.budgets[budget].put(pod)
+        return left + after
+
+    def remove_pod(self, pod: Pod) -> list[str]:
+        """Forget a pod; return the names of the affected budgets."""
+        name = pod.metadata.name
+        known = self.pods.get(name)
+        if known is None or known.metadata.uid != pod.metadata.uid:
+            return []
+        del self.pods[name]
+        self._note_controller(name, known, None)
+        if self._labels is not None:
+            self._labels.remove(name)
+        covering = self._covering.pop(name, [])
+        for budget in covering:
+            self.budgets[budget].lose(pod)
+        return covering
+
+    def put_budget(self, object_: PodDisruptionBudget, raw: Raw) -> None:
+        """Take in a budget."""
+        name = object_.metadata.name
+        known = self.budgets.get(name)
+        if known is not None and known.object.spec.selector == object_.spec.selector:
+            known.replace(object_, raw)
+            return
+        self._remove(name)
+        budget = self.budgets[name] = TrackedBudget(object_, raw)
+        self._selectors.put(name, budget.selector)
+        if self._labels is None:
+            self._labels = LabelIndex()
+            for pod in self.pods.values():
+                self._labels.put(pod.metadata.name, pod.metadata.labels)
+        for covered in self._labels.matching(budget.selector):
+            self._cover(covered, sorted((*self._covering.get(covered, ()), name)))
+            budget.put(self.pods[covered])
+
+    def remove_budget(self, object_: PodDisruptionBudget) -> None:
+        """Forget a budget."""
+        known = self.budgets.get(object_.metadata.name)
+        if known is not None and known.object.metadata.uid == object_.metadata.uid:
+            self._remove(object_.metadata.name)
+
+    def change_scale(self, uid: str) -> list[str]:
+        """Record the changed scale of a controller; return the names of the affected budgets."""
+        pods = self._of_controller.get(uid, ())
+        names = dict.fromkeys(name for pod in pods for name in self._covering.get(pod, ()))
+        for name in names:
+            self.budgets[name].pods.forget_scale()
+        return [name for name in names if self.budgets[name].is_relative]
+
+    def _remove(self, name: str) -> None:
+        budget = self.budgets.pop(name, None)
+        self._selectors.remove(name)
+        for pod in budget.pods.by_name if budget is not None else ():
+            self._cover(pod, [other for other in self._covering[pod] if other != name])
+
+    def _note_controller(self, name: str, old: Pod | None, new: Pod | None) -> None:
+        before = "" if old is None else controller_uid(old)
+        after = "" if new is None else controller_uid(new)
+        if before != after:
+            self._of_controller.replace(name, [before] if before else (), [after] if after else ())
+
+    def _cover(self, pod: str, budgets: list[str]) -> None:
+        if budgets:
+            self._covering[pod] = budgets
+        else:
+            self._covering.pop(pod, None)

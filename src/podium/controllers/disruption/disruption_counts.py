@@ -1,0 +1,168 @@
+"""Counts disruptions for API servers that do not: rates of budgets, and the caps on components.
+
+Podium's own API server debits them when it disrupts a pod. With others, this controller counts each pod that begins to
+terminate. The counts are stored for the next leader: rates in an annotation of the budget, whose status belongs to the
+cluster's disruption controller, and caps in the status of the DisruptionPolicy. Source: controlled-rescheduling.md,
+Disruption budget; `podium.store.verbs.disruptions` for what counts.
+"""
+
+from __future__ import annotations
+
+from podium.api.budget_limits import full_ns, rate_annotation, rate_of
+from podium.api.disruption_policy import POLICY_NAME, SCHEDULER, DisruptionPolicy
+from podium.api.disruption_rate import DISRUPTION_RATE, CapBucket, Rate, full_times
+from podium.api.left_behind import EVICTED
+from podium.api.meta import Kubernetes, Raw
+from podium.api.pod import Pod
+from podium.api.policy import PodDisruptionBudget
+from podium.api.selectors import compile_label_selector
+from podium.cluster.pods import PREEMPTED
+from podium.controllers.actions import Action, PatchObject
+from podium.controllers.controller import NO_CHANGE
+from podium.controllers.indexes import SelectorIndex
+from podium.controllers.reconciler import Reconciler
+from podium.store.verbs.eviction import is_protected, is_ready
+
+_CAUSE = "disruption-counts"
+_BUDGET, _POLICY = "PodDisruptionBudget", "DisruptionPolicy"
+# The disrupting component by the reason of DisruptionTarget; "" for evictions by an unknown one.
+_COMPONENTS = {PREEMPTED: SCHEDULER, EVICTED: ""}
+
+
+class DisruptionCounter(Reconciler[str]):
+    """Counts disruptions of pods that were healthy when last observed alive.
+
+    The previous leader has counted pods that terminate when first observed. Keys are those of budgets, and
+    `POLICY_NAME`.
+    """
+
+    watches = frozenset(("Pod", _BUDGET, _POLICY))
+
+    def __init__(self) -> None:
+        super().__init__()
+        # The uids of the pods whose disruption would count.
+        self._healthy: set[str] = set()
+        self._budgets: dict[str, PodDisruptionBudget] = {}
+        self._selectors: dict[str, SelectorIndex[str]] = {}
+        self._policy: DisruptionPolicy | None = None
+        # Counts that the API may not show yet: when the bucket of a rate is full again.
+        self._full: dict[str, tuple[Rate, int]] = {}
+        self._caps: dict[CapBucket, tuple[Rate, int]] = {}
+
+    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
+        if isinstance(object_, Pod):
+            return self._pod_changed(object_, now)
+        if isinstance(object_, PodDisruptionBudget):
+            key, before = object_.key, self._budgets.get(object_.key)
+            if before is not None and before.metadata.uid != object_.metadata.uid:
+                self._budget_gone(before)
+            self._budgets[key] = object_
+            index = self._selectors.setdefault(object_.metadata.namespace, SelectorIndex())
+            index.put(key, compile_label_selector(object_.spec.selector))
+        elif isinstance(object_, DisruptionPolicy) and object_.metadata.name == POLICY_NAME:
+            self._policy = object_
+        return []
+
+    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
+        if isinstance(object_, Pod):
+            self._healthy.discard(object_.metadata.uid)
+            return NO_CHANGE
+        if isinstance(object_, PodDisruptionBudget):
+            self._budget_gone(object_)
+        elif isinstance(object_, DisruptionPolicy) and object_.metadata.name == POLICY_NAME:
+            self._policy, self._caps = None, {}
+            self._forget(POLICY_NAME)
+        return []
+
+    def _pod_changed(self, pod: Pod, now: int) -> list[Action]:
+        uid = pod.metadata.uid
+        if pod.is_terminating and uid in self._healthy:
+            self._healthy.discard(uid)
+            self._count(pod, now)
+            return []
+        if is_protected(pod) and is_ready(pod):
+            self._healthy.add(uid)
+        else:
+            self._healthy.discard(uid)
+        return NO_CHANGE
+
+    def _budget_gone(self, budget: PodDisruptionBudget) -> None:
+        key = budget.key
+        self._forget(key)
+        self._full.pop(key, None)
+        if self._budgets.pop(key, None) is not None:
+            self._selectors[budget.metadata.namespace].remove(key)
+
+    def _key_of(self, action: Action) -> str | None:
+        return action.key if isinstance(action, PatchObject) else None
+
+    def _count(self, pod: Pod, now: int) -> None:
+        """Take a token of each rate, and of the caps of the disrupting component if known."""
+        index = self._selectors.get(pod.metadata.namespace)
+        keys = [] if index is None else sorted(index.matching(pod.metadata.labels))
+        for key in keys:
+            known = self._known(key)
+            if known is not None and known[0].tokens(known[1], now) > 0:
+                self._full[key] = known[0], known[0].taken(known[1], now)
+                self._queue.add(key)
+        target = pod.status.condition("DisruptionTarget")
+        if keys and target is not None and target.status == "True" and target.reason in _COMPONENTS:
+            self._take_caps(_COMPONENTS[target.reason], pod.metadata.namespace, now)
+
+    def _take_caps(self, component: str, namespace: str, now: int) -> None:
+        for bucket, (rate, full_time) in self._known_caps(component, namespace).items():
+            if rate.tokens(full_time, now) > 0:
+                self._caps[bucket] = rate, rate.taken(full_time, now)
+                self._queue.add(POLICY_NAME)
+
+    def _known(self, key: str) -> tuple[Rate, int] | None:
+        """Return a budget's rate, and when its bucket is full again; None without a valid rate."""
+        try:
+            rate = rate_of(self._budgets[key])
+        except ValueError:
+            return None
+        if rate is None:
+            return None
+        shown = full_ns(self._budgets[key], rate)
+        own = self._full.get(key)
+        return rate, shown if own is None or own[0] != rate else max(shown, own[1])
+
+    def _known_caps(self, component: str, namespace: str) -> dict[CapBucket, tuple[Rate, int]]:
+        """Return the buckets of a disruption's caps, with rates and when they are full again."""
+        if self._policy is None:
+            return {}
+        shown = full_times(self._policy.status.caps)
+        known = {}
+        for bucket, rate in self._policy.caps_on(component, namespace).items():
+            own = self._caps.get(bucket)
+            counted = own[1] if own is not None and own[0] == rate else 0
+            known[bucket] = rate, max(shown.get(bucket, 0), counted)
+        return known
+
+    def _reconcile(self, key: str, now: int) -> list[Action]:
+        if key == POLICY_NAME:
+            return self._write_caps(now)
+        budget = self._budgets.get(key)
+        known = None if budget is None else self._known(key)
+        if budget is None or known is None:
+            return []
+        patch = {"metadata": {"annotations": {DISRUPTION_RATE: rate_annotation(*known, now)}}}
+        return [PatchObject(_BUDGET, key, budget.metadata.uid, patch, _CAUSE)]
+
+    def _write_caps(self, now: int) -> list[Action]:
+        """Return the write of the counts of unchanged caps; full buckets are dropped."""
+        policy = self._policy
+        if policy is None:
+            return []
+        rates = {cap.scope: cap.rate for cap in policy.spec.caps}
+        self._caps = {
+            bucket: (rate, full_time)
+            for bucket, (rate, full_time) in self._caps.items()
+            if full_time > now and rates.get(bucket.scope) == rate
+        }
+        shown = full_times(policy.status.caps)
+        full = {bucket: max(shown.get(bucket, 0), full_time) for bucket, (_, full_time) in self._caps.items()}
+        if not full:
+            return []
+        patch = {"status": policy.status_with(full, now)}
+        return [PatchObject(_POLICY, POLICY_NAME, policy.metadata.uid, patch, _CAUSE, "status")]

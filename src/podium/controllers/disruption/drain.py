@@ -1,0 +1,388 @@
+"""The drain of a node: cordon, evictions within budgets, and the end of the pods.
+
+Source: kubectl pkg/drain; controlled-rescheduling.md, Node drain.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from podium.api.meta import Kubernetes, Raw
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.api.policy import PodDisruptionBudget
+from podium.api.workloads import DaemonSet
+from podium.controllers.actions import Action, DeleteObject, Evict, PatchObject
+from podium.controllers.deadlines import NEVER, Deadline, earliest
+from podium.controllers.observations import Answer, Answered, Changed, Gone, Observation, Tick
+from podium.controllers.work_queue import Backoff
+from podium.decide.evictions import DrainAction, DrainOptions, DrainPlan, PodDrainAction, PodOnNode, plan_drain
+from podium.decide.kubelet import has_empty_dir
+
+_DRAIN = "drain"
+_SECOND = 10**9
+_CORDON: Raw = {"spec": {"unschedulable": True}}
+
+DrainState = Literal["running", "blocked", "drained", "refused", "timed-out", "withdrawn"]
+PodState = Literal["waiting", "terminating", "gone", "left", "refused"]
+
+_STATES: dict[DrainAction, PodState] = {"evict": "waiting", "wait": "terminating", "leave": "left", "refuse": "refused"}
+
+
+@dataclass(frozen=True, slots=True)
+class DrainSettings(DrainOptions):
+    """Settings of a drain.
+
+    ``grace_seconds`` replaces the pods' grace periods. ``disable_eviction`` deletes pods regardless of budgets. The
+    drain ends after ``timeout_ns``; None: never. A refused eviction is retried after ``retry_ns``.
+    """
+
+    grace_seconds: int | None = None
+    disable_eviction: bool = False
+    timeout_ns: int | None = None
+    retry_ns: int = 5 * _SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class PodReport:
+    """The progress with a pod: why it stays or the last answer, and the number of requests."""
+
+    pod: str
+    uid: str
+    state: PodState
+    reason: str
+    tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class DrainReport:
+    """The progress of a drain. ``pods`` are by key, those that are gone last; ``message`` says why it ended."""
+
+    node: str
+    state: DrainState
+    message: str
+    pods: tuple[PodReport, ...]
+
+
+class Drain:
+    """Drains one node, once.
+
+    Its state is in the API, so that it continues after a restart. It ends when no pod to evict is left, when a pod must
+    not be evicted (then none is), or after its timeout; the node stays cordoned. It also ends when the node is
+    uncordoned by another client. It is blocked while every remaining pod was refused several times; it continues to
+    retry.
+    """
+
+    watches = frozenset(("DaemonSet", "Node", "Pod", "PodDisruptionBudget"))
+
+    def __init__(self, node: str, settings: DrainSettings = DrainSettings()) -> None:
+        self._name = node
+        self._settings = settings
+        self._node: Node | None = None
+        self._uid = ""
+        self._was_seen = False
+        self._is_cordoned = False
+        # Whether the API has shown the cordon, and then its end.
+        self._was_cordoned = False
+        self._is_withdrawn = False
+        self._cordon_ns: int | None = 0
+        self._cordon_failures = 0
+        self._pods: dict[str, PodOnNode] = {}
+        self._daemon_sets: set[str] = set()
+        # The number of the node's pods by namespace, whose budgets matter.
+        self._namespaces: Counter[str] = Counter()
+        self._gone: list[PodReport] = []
+        self._plan = DrainPlan(())
+        self._evictions = EvictionRetries(
+            EvictionSettings(_DRAIN, settings.retry_ns, settings.grace_seconds, settings.disable_eviction)
+        )
+        # The final report.
+        self._end: DrainReport | None = None
+        self._give_up_ns: int | None = None
+        self._next_ns: int | None = 0
+        # Whether the remaining work was not refused repeatedly.
+        self._expects_progress = True
+
+    def handle(self, observation: Observation, now: int) -> list[Action]:
+        """Handle an observation at ``now``; return the actions."""
+        match observation:
+            case Changed(object=object_, raw=raw):
+                self._changed(object_, raw)
+            case Gone(object=object_):
+                self._vanished(object_)
+            case Answered():
+                self._answered(observation, now)
+            case Tick() if self._end is None:
+                return self._work(now)
+        return []
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether it has ended."""
+        return self._end is not None
+
+    def deadline(self) -> Deadline:
+        """Return when something is due; repeated refusals do not keep a simulation running."""
+        return NEVER if self._end else Deadline(self._next_ns, self._next_ns == 0 or self._expects_progress)
+
+    def report(self) -> DrainReport:
+        """Return the progress, or the final report."""
+        return self._end or self._report("blocked" if self._is_blocked() else "running", "")
+
+    # What the API shows
+
+    def _changed(self, object_: Kubernetes, raw: Raw) -> None:
+        match object_:
+            case Node() if object_.metadata.name == self._name:
+                self._node_changed(object_)
+            case Pod():
+                self._pod_changed(object_, raw)
+            case PodDisruptionBudget():
+                self._budget_changed(object_)
+            case DaemonSet() if object_.key not in self._daemon_sets:
+                self._daemon_sets.add(object_.key)
+                self._next_ns = 0
+
+    def _vanished(self, object_: Kubernetes) -> None:
+        match object_:
+            case Node() if self._node is not None and object_.metadata.uid == self._node.metadata.uid:
+                self._node = None
+                self._next_ns = 0
+            case Pod():
+                self._pod_left(object_.key, object_.metadata.uid)
+            case PodDisruptionBudget():
+                self._budget_changed(object_)
+            case DaemonSet():
+                self._daemon_sets.discard(object_.key)
+                self._next_ns = 0
+
+    def _node_changed(self, node: Node) -> None:
+        if node.metadata.uid != self._uid:
+            # Another node has the name: it is not cordoned yet.
+            self._uid, self._cordon_ns = node.metadata.uid, 0
+            self._is_cordoned = self._was_cordoned = False
+        self._node, self._was_seen = node, True
+        if node.spec.unschedulable:
+            self._is_cordoned = self._was_cordoned = True
+        elif self._was_cordoned:
+            self._is_withdrawn = True
+        self._next_ns = 0
+
+    def _pod_changed(self, pod: Pod, raw: Raw) -> None:
+        before = self._pods.get(pod.key)
+        if before is not None and before.pod.metadata.uid != pod.metadata.uid:
+            # Another pod has the name.
+            self._pod_left(pod.key, before.pod.metadata.uid)
+            before = None
+        if pod.spec.node_name != self._name:
+            return
+        came_late = self._is_cordoned if before is None else before.came_late
+        self._pods[pod.key] = PodOnNode(pod, has_empty_dir(raw), came_late)
+        self._namespaces[pod.metadata.namespace] += before is None
+        self._next_ns = 0
+
+    def _pod_left(self, key: str, uid: str) -> None:
+        bound = self._pods.get(key)
+        if bound is None or bound.pod.metadata.uid != uid:
+            return
+        del self._pods[key]
+        self._namespaces[bound.pod.metadata.namespace] -= 1
+        self._gone.append(PodReport(key, uid, "gone", "", self._evictions.of(uid).tries))
+        self._evictions.forget([uid])
+        self._evictions.forget_refusals()
+        self._next_ns = 0
+
+    def _budget_changed(self, budget: PodDisruptionBudget) -> None:
+        if self._namespaces[budget.metadata.namespace]:
+            self._evictions.forget_refusals()
+            self._expects_progress = not self._is_stuck()
+
+    def _answered(self, answered: Answered, now: int) -> None:
+        if isinstance(answered.action, PatchObject):
+            if answered.problem is None:
+                self._is_cordoned = True
+            else:
+                self._cordon_ns = now + self._settings.retry_ns
+                self._cordon_failures += 1
+        self._evictions.answered(answered, now)
+        self._next_ns = 0
+
+    # What follows from it
+
+    def _work(self, now: int) -> list[Action]:
+        """Do what is due and compute the next deadline; or end the drain."""
+        if self._give_up_ns is None and self._settings.timeout_ns is not None:
+            self._give_up_ns = now + self._settings.timeout_ns
+        self._plan = plan_drain(self._pods.values(), self._daemon_sets, self._settings, now)
+        end = None if self._needs_cordon() else self._found_end()
+        if end is None and self._give_up_ns is not None and self._give_up_ns <= now:
+            end = ("timed-out", "the time for the drain is up")
+        if end is not None:
+            self._end = self._report(*end)
+            return []
+        actions = self._cordon(now) if self._needs_cordon() else self._evict(now)
+        self._next_ns = self._next()
+        self._expects_progress = not self._is_stuck()
+        return actions
+
+    def _needs_cordon(self) -> bool:
+        return self._node is not None and not self._is_cordoned
+
+    def _found_end(self) -> tuple[DrainState, str] | None:
+        if not self._was_seen:
+            return "refused", f"there is no node {self._name}"
+        if self._is_withdrawn:
+            return "withdrawn", "the node was uncordoned; drain it again to go on"
+        if self._plan.is_refused:
+            return "refused", "some pods may not be evicted"
+        if not self._plan.of("evict") and not self._plan.of("wait"):
+            return "drained", ""
+        return None
+
+    def _cordon(self, now: int) -> list[Action]:
+        """Cordon the node; its pods are evicted only after that."""
+        if self._node is None or self._cordon_ns is None or self._cordon_ns > now:
+            return []
+        self._cordon_ns = None
+        return [PatchObject("Node", self._name, self._node.metadata.uid, _CORDON, _DRAIN, message="cordoned")]
+
+    def _evict(self, now: int) -> list[Action]:
+        found = (self._evictions.ask(fate.pod.key, fate.pod.metadata.uid, now) for fate in self._plan.of("evict"))
+        return [action for actions in found for action in actions]
+
+    def _next(self) -> int | None:
+        times = [self._give_up_ns, *(fate.recheck_ns for fate in self._plan.fates)]
+        if self._needs_cordon():
+            times.append(self._cordon_ns)
+        else:
+            times += [self._evictions.of(fate.pod.metadata.uid).next_ns for fate in self._plan.of("evict")]
+        return earliest(times)
+
+    def _is_stuck(self) -> bool:
+        """Return whether everything left was refused repeatedly."""
+        if self._give_up_ns is not None:
+            return False
+        if not self._is_cordoned:
+            return self._cordon_failures >= STUCK_AFTER
+        return all(
+            self._evictions.of(fate.pod.metadata.uid).is_stuck or self._was_let_go(fate)
+            for fate in self._plan.of("evict")
+        )
+
+    def _was_let_go(self, pod_fate: PodDrainAction) -> bool:
+        """Return whether an eviction is pending or granted."""
+        return self._evictions.of(pod_fate.pod.metadata.uid).next_ns is None
+
+    def _is_blocked(self) -> bool:
+        left = self._plan.of("evict")
+        return bool(left) and all(self._evictions.of(fate.pod.metadata.uid).is_stuck for fate in left)
+
+    def _report(self, state: DrainState, message: str) -> DrainReport:
+        staying = tuple(self._pod_report(fate) for fate in self._plan.fates if fate.pod.key in self._pods)
+        return DrainReport(self._name, state, message, (*staying, *self._gone))
+
+    def _pod_report(self, pod_fate: PodDrainAction) -> PodReport:
+        uid = pod_fate.pod.metadata.uid
+        attempts = self._evictions.of(uid)
+        return PodReport(
+            pod_fate.pod.key, uid, _STATES[pod_fate.fate], attempts.message or pod_fate.reason, attempts.tries
+        )
+
+
+_FIRST_BACKOFF_NS = _SECOND
+_LONGEST_BACKOFF_NS = 60 * _SECOND
+# After so many refusals without changes, a retry is not expected to succeed.
+STUCK_AFTER = 2
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionSettings:
+    """Settings of evictions. ``component`` is the cause, and its cap counts.
+
+    An eviction that a budget refuses is retried after ``retry_ns``, unless the answer names a time. ``grace_seconds``
+    None is the pod's own period. ``deletes`` deletes pods instead, regardless of budgets.
+    """
+
+    component: str
+    retry_ns: int
+    grace_seconds: int | None = None
+    deletes: bool = False
+
+
+@dataclass(slots=True)
+class EvictionAttempts:
+    """The eviction attempts for a pod. ``refusals`` counts those in a row since something changed.
+
+    ``next_ns`` is the next attempt; None while an answer is pending and after success.
+    """
+
+    tries: int = 0
+    refusals: int = 0
+    message: str = ""
+    next_ns: int | None = 0
+
+    @property
+    def is_stuck(self) -> bool:
+        """Return whether the eviction was refused repeatedly."""
+        return self.refusals >= STUCK_AFTER
+
+
+class EvictionRetries:
+    """The pods that a component evicts, by uid."""
+
+    def __init__(self, settings: EvictionSettings) -> None:
+        self._settings = settings
+        self._attempts: dict[str, EvictionAttempts] = {}
+        self._backoff: Backoff[str] = Backoff(_FIRST_BACKOFF_NS, _LONGEST_BACKOFF_NS)
+
+    def ask(self, pod: str, uid: str, now: int, grace_seconds: int | None = None) -> list[Action]:
+        """Evict the pod if it is due; ``grace_seconds`` applies if the settings have none."""
+        attempts = self._attempts.setdefault(uid, EvictionAttempts())
+        if attempts.next_ns is None or attempts.next_ns > now:
+            return []
+        attempts.tries += 1
+        attempts.next_ns = None
+        settings = self._settings
+        grace = grace_seconds if settings.grace_seconds is None else settings.grace_seconds
+        if settings.deletes:
+            return [DeleteObject("Pod", pod, uid, settings.component, grace)]
+        return [Evict(pod, uid, settings.component, settings.component, grace)]
+
+    def answered(self, answered: Answered, now: int) -> None:
+        """Handle the answer to an action of this component.
+
+        A pod that is not found or replaced is retried until the API shows that.
+        """
+        action, problem = answered.action, answered.problem
+        if not isinstance(action, Evict | DeleteObject):
+            return
+        attempts = self._attempts.get(action.uid)
+        if attempts is None or problem is None or action.cause != self._settings.component:
+            return
+        attempts.refusals += 1
+        attempts.message = problem.message
+        if answered.answer is Answer.FULL:
+            # Without a time in the answer, the server would be asked without end.
+            attempts.next_ns = now + (answered.wait_ns or self._settings.retry_ns)
+        else:
+            self._backoff.fail(action.uid, now)
+            attempts.next_ns = now + answered.wait_ns if answered.wait_ns else self._backoff.until(action.uid, now)
+
+    def of(self, uid: str) -> EvictionAttempts:
+        """Return the attempts for a pod."""
+        return self._attempts.get(uid) or EvictionAttempts()
+
+    def forget_refusals(self) -> None:
+        """Forget refusals after a change that may affect the answers."""
+        for attempts in self._attempts.values():
+            attempts.refusals = 0
+        self._backoff.clear()
+
+    def forget(self, uids: Iterable[str]) -> None:
+        """Forget pods that are gone, or need not be evicted."""
+        for uid in uids:
+            self._attempts.pop(uid, None)
+            self._backoff.forget(uid)

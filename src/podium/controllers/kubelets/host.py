@@ -1,0 +1,181 @@
+"""The settings of kubelets, and what they report about machines and addresses.
+
+Source: pkg/kubelet/nodestatus/setters.go, pkg/kubelet/kubelet_node_status.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from ipaddress import IPv4Address, IPv4Network
+
+from podium.api.meta import Raw
+from podium.api.pod import Pod, PodCondition
+from podium.api.times import format_time
+from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.decide.kubelet import EvictionOrder
+
+NODES = IPv4Network("172.16.0.0/12")
+PODS = IPv4Network("10.0.0.0/8")
+
+
+class Addresses:
+    """A network's addresses by holder (uid); each is held once."""
+
+    def __init__(self, network: IPv4Network) -> None:
+        self._first = int(network.network_address)
+        self._size = network.num_addresses
+        self._last_given = 0
+        self._of: dict[str, str] = {}
+        self._holders: dict[str, str] = {}
+
+    def of(self, uid: str) -> str:
+        """Return the holder's address, by default the next free one; "" if all are held."""
+        found = self._of.get(uid)
+        if found is not None:
+            return found
+        # The first and the last address of a network are reserved.
+        for _ in range(self._size - 2):
+            self._last_given = self._last_given % (self._size - 2) + 1
+            address = str(IPv4Address(self._first + self._last_given))
+            if address not in self._holders:
+                self.note(uid, address)
+                return address
+        return ""
+
+    def note(self, uid: str, address: str) -> None:
+        """Record an observed address of a holder."""
+        if address and self._of.get(uid) != address:
+            self.free(uid)
+            self._of[uid] = address
+            self._holders[address] = uid
+
+    def free(self, uid: str) -> None:
+        """Release a holder's address."""
+        address = self._of.pop(uid, None)
+        if address is not None and self._holders.get(address) == uid:
+            del self._holders[address]
+
+
+KUBERNETES_VERSION = "v1.36.2"
+CAPACITY: Mapping[str, str] = {"cpu": "4", "ephemeral-storage": "100Gi", "memory": "16Gi", "pods": "110"}
+"""The default capacity of a machine."""
+
+_KUBELET_PORT = 10_250
+
+
+@dataclass(frozen=True, slots=True)
+class PodAddresses:
+    """The addresses of a pod and of its machine; "" if unknown."""
+
+    pod_ip: str
+    host_ip: str
+
+
+@dataclass(slots=True)
+class Hosts:
+    """The addresses of all nodes and pods."""
+
+    nodes: Addresses = field(default_factory=lambda: Addresses(NODES))
+    pods: Addresses = field(default_factory=lambda: Addresses(PODS))
+
+    def show_node(self, uid: str, raw: Raw) -> None:
+        """Record an observed node."""
+        self.nodes.note(uid, _internal_address(raw.get("status", {})))
+
+    def show_pod(self, uid: str, raw: Raw) -> None:
+        """Record an observed pod."""
+        if not raw.get("spec", {}).get("hostNetwork"):
+            self.pods.note(uid, str(raw.get("status", {}).get("podIP") or ""))
+
+    def addresses_of(self, pod: Pod, raw: Raw, node_uid: str) -> PodAddresses:
+        """Return the addresses of a pod on a node; a pod in the host's network has the host's."""
+        host_ip = self.nodes.of(node_uid)
+        shares = raw.get("spec", {}).get("hostNetwork")
+        return PodAddresses(host_ip if shares else self.pods.of(pod.metadata.uid), host_ip)
+
+    def missing_of(self, name: str, uid: str, raw: Raw, conditions: Iterable[PodCondition], now: int) -> Raw:
+        """Return the fields that a node's status lacks, as the kubelet reports them."""
+        status: Raw = raw.get("status", {})
+        fields: Raw = {}
+        if not any(condition.get("type") == "Ready" for condition in status.get("conditions", ())):
+            fields["conditions"] = [*status.get("conditions", ()), *_told(conditions, now)]
+        if not status.get("addresses"):
+            addresses = {"InternalIP": self.nodes.of(uid), "Hostname": name}
+            fields["addresses"] = [{"type": type_, "address": address} for type_, address in addresses.items()]
+        if not status.get("nodeInfo"):
+            fields["nodeInfo"] = node_info(raw)
+        if not status.get("daemonEndpoints"):
+            fields["daemonEndpoints"] = {"kubeletEndpoint": {"Port": _KUBELET_PORT}}
+        capacity, allocatable = status.get("capacity"), status.get("allocatable")
+        if not capacity:
+            fields["capacity"] = allocatable or dict(CAPACITY)
+        if not allocatable:
+            fields["allocatable"] = capacity or dict(CAPACITY)
+        return fields
+
+
+def node_info(raw: Raw) -> Raw:
+    """Return the node's `status.nodeInfo`, derived from its name and labels."""
+    metadata = raw["metadata"]
+    labels = metadata.get("labels", {})
+    identity = blake2b(metadata["name"].encode(), digest_size=16).hexdigest()
+    return {
+        "architecture": labels.get("kubernetes.io/arch", "amd64"),
+        "bootID": identity,
+        "containerRuntimeVersion": "podium://simulated",
+        "kernelVersion": "simulated",
+        "kubeProxyVersion": "",
+        "kubeletVersion": KUBERNETES_VERSION,
+        "machineID": identity,
+        "operatingSystem": labels.get("kubernetes.io/os", "linux"),
+        "osImage": "Podium (simulated)",
+        "systemUUID": identity,
+    }
+
+
+def _internal_address(status: Raw) -> str:
+    listed: list[Raw] = status.get("addresses", [])
+    found = (address for address in listed if address.get("type") == "InternalIP")
+    return str(next(found, {}).get("address", ""))
+
+
+def _told(conditions: Iterable[PodCondition], now: int) -> list[Raw]:
+    time = format_time(now)
+    return [
+        {
+            "type": condition.type,
+            "status": condition.status,
+            "reason": condition.reason,
+            "message": condition.message,
+            "lastHeartbeatTime": time,
+            "lastTransitionTime": time,
+        }
+        for condition in conditions
+    ]
+
+
+_SECOND = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class KubeletSettings:
+    """Settings of kubelets; times in nanoseconds.
+
+    A pod starts ``start_delay_ns`` after its admission. A node has memory pressure when its pods leave less than
+    ``memory_threshold_bytes``, and reports it until ``pressure_transition_ns`` later. With ``waits_for_victims``, a pod
+    that fits after the end of terminating pods waits for them. ``eviction_order`` chooses the pod to evict among equal
+    priorities. ``release`` is the kubelets' version. With ``reports_all``,
+    status has everything that clients read, such as addresses and container states. A deleted pod takes
+    ``termination_ns`` to end by default, at most its grace period; None: all of it.
+    """
+
+    start_delay_ns: int = 0
+    memory_threshold_bytes: int = 0
+    pressure_transition_ns: int = 300 * _SECOND
+    waits_for_victims: bool = False
+    eviction_order: EvictionOrder = "BytesOverRequest"
+    release: Release = DEFAULT_RELEASE
+    reports_all: bool = False
+    termination_ns: int | None = None

@@ -1,0 +1,222 @@
+"""The kubelets of all nodes: they admit, start, end and evict pods.
+
+Source: pkg/kubelet; controlled-rescheduling.md for pods that wait for others to end.
+"""
+
+from __future__ import annotations
+
+from podium.api.meta import Raw
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.controllers.actions import Action, DeleteObject, ReportStatus
+from podium.controllers.controller import NO_CHANGE, PLACED
+from podium.controllers.deadlines import Deadline, Deadlines, soonest
+from podium.controllers.kubelets import kubelet_reports as reports
+from podium.controllers.kubelets.host import Hosts, KubeletSettings
+from podium.controllers.kubelets.node_kubelet import NodeKubelet
+from podium.controllers.observations import (
+    Answered,
+    Changed,
+    ContainersExited,
+    Gone,
+    NodeStarted,
+    NodeStopped,
+    Observation,
+    Tick,
+)
+from podium.controllers.work_queue import WorkQueue
+
+_SECOND = 10**9
+# The wait before a failed write is sent again: 1 s, doubled up to the kubelets' sync period.
+_FIRST_RETRY_NS = _SECOND
+_LONGEST_RETRY_NS = 10 * _SECOND
+
+_REPORTS = (ReportStatus, DeleteObject)
+_NOWHERE = "", ""
+
+_Report = ReportStatus | DeleteObject
+_Subject = tuple[str, str]
+"""What a report is about: a pod's uid; or a node's name and the type of its condition."""
+
+
+class Kubelet:
+    """The kubelets of a cluster as one controller, with separate state for each node.
+
+    One controller for all, because the runtime visits every controller at every step. A pod's end is reported after its
+    containers are gone, so that its capacity is free. Pods on an unknown node wait for it. Containers survive a restart
+    of this controller, except their restart backoff; stopped machines must be reported again (`NodeStopped`) before
+    anything else.
+    """
+
+    watches = frozenset(("Node", "Pod"))
+    pod_aspects = PLACED
+
+    def __init__(self, settings: KubeletSettings = KubeletSettings()) -> None:  # noqa: B008 - an immutable value
+        self._settings = settings
+        self._hosts = Hosts() if settings.reports_all else None
+        self._nodes: dict[str, NodeKubelet] = {}
+        # By key, the uid and the node of each bound pod.
+        self._pods: dict[str, tuple[str, str]] = {}
+        self._deadlines: Deadlines[str] = Deadlines()
+        # The subjects of failed reports, and the last report of each with its node.
+        self._retries: WorkQueue[_Subject] = WorkQueue(_FIRST_RETRY_NS, _LONGEST_RETRY_NS)
+        self._failed: dict[_Subject, tuple[str, _Report]] = {}
+        # Whether any report has failed and not succeeded since.
+        self._has_failed = False
+        self._actions: list[Action] = []
+
+    def handle(self, observation: Observation, now: int) -> list[Action]:
+        """Handle an observation at ``now``; return the writes."""
+        # Most observations are pods and answers about them.
+        if type(observation) is Changed and type(pod := observation.object) is Pod:
+            if not self._pod_changed(pod, observation.raw, now):
+                return NO_CHANGE
+        elif type(observation) is Answered:
+            if not self._answered(observation.action, observation, now):
+                return NO_CHANGE
+        elif type(observation) is Tick:
+            self._tick(now)
+        else:
+            self._happened(observation, now)
+        if not self._actions:
+            return []
+        actions = self._actions[:]
+        self._actions.clear()
+        return actions
+
+    def _happened(self, observation: Observation, now: int) -> None:
+        match observation:
+            case Changed(object=Node() as node, raw=raw):
+                self._node(node.metadata.name).show_node(node, raw, now)
+                self._look_at(node.metadata.name)
+            case Gone(object=Node() as node):
+                self._node_gone(node)
+            case Gone(object=Pod() as pod):
+                self._hide(pod.key)
+            case NodeStopped(node=name):
+                self._node(name).fail()
+                self._look_at(name)
+            case NodeStarted(node=name):
+                self._node(name).recover(now)
+                self._look_at(name)
+            case ContainersExited(node=name, uid=uid) if name in self._nodes:
+                self._nodes[name].finish(uid, now)
+                self._look_at(name)
+
+    def deadline(self) -> Deadline:
+        """Return when something is due on a node; repeated failures do not keep a simulation running."""
+        deadline = self._deadlines.deadline()
+        return soonest(deadline, self._retries.deadline()) if self._failed else deadline
+
+    def is_running(self, pod: Pod) -> bool:
+        """Return whether a pod's containers run."""
+        node = self._nodes.get(pod.spec.node_name)
+        return node is not None and node.is_running(pod.metadata.uid)
+
+    def _node_gone(self, node: Node) -> None:
+        if self._hosts is not None:
+            self._hosts.nodes.free(node.metadata.uid)
+        self._node(node.metadata.name).hide_node()
+        self._look_at(node.metadata.name)
+
+    def _pod_changed(self, pod: Pod, raw: Raw, now: int) -> bool:
+        """Take in a pod; return whether that concerns any node."""
+        key, uid, name = pod.key, pod.metadata.uid, pod.spec.node_name
+        known, is_replaced = self._pods.get(key), False
+        if known is None or known[0] != uid or known[1] != name:
+            if known is None and not name:
+                return False
+            is_replaced = known is not None and known[0] != uid
+            if is_replaced:
+                self._hide(key)
+            if not name:
+                return True
+            self._pods[key] = uid, name
+        if self._hosts is not None:
+            self._hosts.show_pod(uid, raw)
+        node = self._nodes.get(name) or self._node(name)
+        return (node.show_pod(pod, raw, now) and self._plan(name, node, node.deadline())) or is_replaced
+
+    def _hide(self, key: str) -> None:
+        """Forget the pod with that key."""
+        if key in self._pods:
+            uid, name = self._pods.pop(key)
+            if self._hosts is not None:
+                self._hosts.pods.free(uid)
+            if name in self._nodes:
+                self._nodes[name].hide_pod(uid)
+                self._look_at(name)
+
+    def _answered(self, action: Action, answered: Answered, now: int) -> bool:
+        """Handle the answer to a report; return whether it has an effect."""
+        if not isinstance(action, _REPORTS):
+            raise TypeError(f"kubelets do not ask for {action}")
+        name = action.key if action.kind == "Node" else self._pods.get(action.key, _NOWHERE)[1]
+        if answered.problem is None or answered.answer.is_over:
+            if self._has_failed:
+                self._succeed(name, action)
+            node = self._nodes.get(name)
+            return node is not None and node.written(action) and self._plan(name, node, node.deadline())
+        if self._is_wanted(name, action):
+            subject = _subject(name, action)
+            self._retries.answer(subject, answered, now)
+            self._failed[subject] = name, action
+            self._has_failed = True
+        return True
+
+    def _succeed(self, name: str, action: _Report) -> None:
+        """Handle a report that was written or is not needed."""
+        subject = _subject(name, action)
+        # An answer may be late: a newer failed report is still sent again.
+        if self._failed.get(subject, (name, action))[1] is action:
+            self._failed.pop(subject, None)
+            self._retries.forget(subject)
+        self._has_failed = self._retries.has_failures
+
+    def _is_wanted(self, name: str, action: _Report) -> bool:
+        return name in self._nodes and self._nodes[name].is_wanted(action)
+
+    def _try_again(self, now: int) -> None:
+        """Send due failed reports again, if they are still current."""
+        while (subject := self._retries.take(now)) is not None:
+            name, action = self._failed.pop(subject)
+            if self._is_wanted(name, action):
+                self._actions.append(action)
+            else:
+                self._retries.forget(subject)
+
+    def _tick(self, now: int) -> None:
+        if self._failed:
+            self._try_again(now)
+        while (due := self._deadlines.take_due(now)) is not None:
+            node = self._nodes[due]
+            node.told = None
+            self._plan(due, node, node.tick(now))
+
+    def _node(self, name: str) -> NodeKubelet:
+        if name not in self._nodes:
+            self._nodes[name] = NodeKubelet(self._settings, self._actions, self._hosts)
+        return self._nodes[name]
+
+    def _look_at(self, name: str) -> None:
+        """Update a node's deadline; forget a deleted node without pods."""
+        node = self._nodes[name]
+        self._plan(name, node, node.deadline())
+        if node.is_idle:
+            del self._nodes[name]
+
+    def _plan(self, name: str, node: NodeKubelet, deadline: Deadline) -> bool:
+        """Set a node's deadline; return whether it or the actions have changed."""
+        told = node.told
+        node.told = deadline
+        if node.gives_way:
+            # Among nodes that are due at the same time, it moves behind the others.
+            node.gives_way = False
+            self._deadlines.set_last(name, deadline.time_ns, recurs=not deadline.keeps_alive)
+        elif deadline is not told:
+            self._deadlines.set(name, deadline.time_ns, recurs=not deadline.keeps_alive)
+        return deadline is not told or bool(self._actions)
+
+
+def _subject(name: str, action: _Report) -> _Subject:
+    return (name, reports.reported(action)) if action.kind == "Node" else ("", action.uid)

@@ -1,0 +1,343 @@
+"""The reports of kubelets about pods and nodes.
+
+Source: pkg/kubelet (status, eviction, preemption, nodestatus/setters.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import msgspec
+
+from podium.api.meta import Int32, Narrow, Raw
+from podium.api.node import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE, READY, Node
+from podium.api.pod import Pod, PodCondition
+from podium.api.pod_health import CRASH_LOOP, OUT_OF_MEMORY
+from podium.api.times import format_time, parse_time
+from podium.controllers.actions import DeleteObject, Record, ReportStatus
+from podium.controllers.kubelets.host import PodAddresses
+from podium.controllers.kubelets.pod_run import PodRun
+from podium.decide.kubelet import Refusal
+
+KUBELET = "kubelet"
+
+_READY = PodCondition(type=READY, status="True")
+_NOT_READY = PodCondition(type=READY, status="False", reason="ContainersNotReady")
+_COMPLETED = PodCondition(type=READY, status="False", reason="PodCompleted")
+_PREEMPTED = "Preempted in order to admit critical pod"
+
+
+def started(run: PodRun, now: int) -> ReportStatus:
+    """Report that the containers run; after a restart also how they ended before."""
+    ready = _READY if run.is_ready else _NOT_READY
+    if run.last_exit is None:
+        statuses = _running(run, now) if run.addresses is not None else ()
+        return _report(run, "Running", ready, start_time_ns=now, statuses=statuses)
+    return _report(run, "Running", ready, statuses=_running(run, now))
+
+
+def ready(run: PodRun) -> ReportStatus:
+    """Report that the containers are ready."""
+    if run.started_ns is None or not (run.restarts or run.addresses):
+        return _report(run, "Running", _READY)
+    return _report(run, "Running", _READY, statuses=_running(run, run.started_ns))
+
+
+def backing_off(run: PodRun, wait_ns: int) -> ReportStatus:
+    """Report that the containers have failed and wait for a restart."""
+    statuses = container_statuses(run.pod, run.raw, run.restarts, waiting(run.pod, wait_ns), run.last_exit)
+    return _report(run, "Running", _NOT_READY, statuses=statuses)
+
+
+def stops(run: PodRun) -> list[Record]:
+    """Return the events about stopped containers (pkg/kubelet/kuberuntime, killContainer)."""
+    names = [container.name for container in run.pod.spec.containers]
+    return [Record(run.pod.key, run.uid, "Normal", "Killing", f"Stopping container {name}") for name in names]
+
+
+def succeeded(run: PodRun, now: int) -> ReportStatus:
+    """Report that the containers have exited with success."""
+    # This is the most frequent end: unreported states are not built.
+    statuses = container_statuses(run.pod, run.raw, run.restarts, terminated(COMPLETED, now)) if _are_told(run) else ()
+    return _report(run, "Succeeded", _COMPLETED, statuses=statuses)
+
+
+def failed(run: PodRun, exit_: Raw) -> ReportStatus:
+    """Report that the containers have failed and are not restarted."""
+    ended = exit_["terminated"]
+    message = f"containers ended with code {ended['exitCode']} ({ended['reason']})"
+    not_ready = PodCondition(type=READY, status="False", reason="PodFailed")
+    statuses = container_statuses(run.pod, run.raw, run.restarts, exit_)
+    return _report(run, "Failed", not_ready, message=message, statuses=statuses)
+
+
+def killed(run: PodRun) -> ReportStatus:
+    """Report that the containers were killed by the pod's deletion."""
+    not_ready = PodCondition(type=READY, status="False", reason="PodFailed")
+    return _report(run, "Failed", not_ready, statuses=_restarted(run, terminated(KILLED)))
+
+
+def rejected(run: PodRun, refusal: Refusal) -> ReportStatus:
+    """Report that the node rejects the pod."""
+    return _failed(run, refusal.reason, refusal.message)
+
+
+def preempted(run: PodRun) -> ReportStatus:
+    """Report that the pod ends for a critical pod."""
+    return _failed(run, "Preempting", _PREEMPTED, _disruption(_PREEMPTED))
+
+
+def evicted(run: PodRun, message: str) -> ReportStatus:
+    """Report an eviction because of memory pressure."""
+    return _failed(run, "Evicted", message, _disruption(message))
+
+
+def node_conditions(*, is_short: bool) -> tuple[PodCondition, ...]:
+    """Return the conditions of a healthy node; ``is_short``: it has memory pressure."""
+    return (
+        memory_pressure(is_short=is_short),
+        PodCondition(type=DISK_PRESSURE, status="False", reason="KubeletHasNoDiskPressure"),
+        PodCondition(type=PID_PRESSURE, status="False", reason="KubeletHasSufficientPID"),
+        PodCondition(type=READY, status="True", reason="KubeletReady", message="kubelet is posting ready status"),
+    )
+
+
+def memory_pressure(*, is_short: bool) -> PodCondition:
+    """Return the condition MemoryPressure."""
+    if is_short:
+        return PodCondition(type=MEMORY_PRESSURE, status="True", reason="KubeletHasInsufficientMemory")
+    return PodCondition(type=MEMORY_PRESSURE, status="False", reason="KubeletHasSufficientMemory")
+
+
+def of_node(node: Node, condition: PodCondition) -> ReportStatus:
+    """Report a condition of the node."""
+    message = f"{condition.type} is {condition.status}"
+    return ReportStatus("Node", node.metadata.name, node.metadata.uid, KUBELET, (condition,), message=message)
+
+
+def registered(node: Node, fields: Raw) -> ReportStatus:
+    """Report the fields that the node's status lacks."""
+    return ReportStatus("Node", node.metadata.name, node.metadata.uid, KUBELET, fields=fields, message="registered")
+
+
+def reported(action: ReportStatus | DeleteObject) -> str:
+    """Return the type of the condition in a report about a node, "" for the registration."""
+    if not isinstance(action, ReportStatus):
+        raise TypeError(f"{action} is no report")
+    return action.conditions[0].type if action.conditions else ""
+
+
+def _failed(run: PodRun, reason: str, message: str, *conditions: PodCondition) -> ReportStatus:
+    not_ready = PodCondition(type=READY, status="False", reason=reason)
+    statuses = _restarted(run, terminated(KILLED))
+    return _report(run, "Failed", not_ready, *conditions, reason=reason, message=message, statuses=statuses)
+
+
+def _disruption(message: str) -> PodCondition:
+    return PodCondition(type="DisruptionTarget", status="True", reason="TerminationByKubelet", message=message)
+
+
+def _running(run: PodRun, started_ns: int) -> tuple[Raw, ...]:
+    state = running(started_ns)
+    return container_statuses(run.pod, run.raw, run.restarts, state, run.last_exit, is_ready=run.is_ready)
+
+
+def _restarted(run: PodRun, state: Raw) -> tuple[Raw, ...]:
+    """Return the container statuses, if they are reported for this pod."""
+    return container_statuses(run.pod, run.raw, run.restarts, state) if _are_told(run) else ()
+
+
+def _are_told(run: PodRun) -> bool:
+    return bool(run.restarts) or (run.addresses is not None and run.started_ns is not None)
+
+
+def _report(
+    run: PodRun,
+    phase: str,
+    *conditions: PodCondition,
+    reason: str = "",
+    message: str = "",
+    start_time_ns: int | None = None,
+    statuses: tuple[Raw, ...] = (),
+) -> ReportStatus:
+    fields: Raw = {"phase": phase}
+    if reason:
+        fields["reason"] = reason
+    if message:
+        fields["message"] = message
+    if start_time_ns is not None:
+        fields["startTime"] = format_time(start_time_ns)
+    if statuses:
+        fields["containerStatuses"] = list(statuses)
+    if run.addresses is not None:
+        conditions = all_conditions(phase, conditions)
+        fields |= _further(run, run.addresses, statuses, start_time_ns)
+    return ReportStatus("Pod", run.pod.key, run.uid, KUBELET, conditions, fields)
+
+
+def _further(run: PodRun, addresses: PodAddresses, statuses: tuple[Raw, ...], start_time_ns: int | None) -> Raw:
+    """Return the fields of a complete report."""
+    fields = address_fields(addresses, is_placed=run.started_ns is not None)
+    if statuses:
+        fields["containerStatuses"] = told_containers(run, statuses)
+    if start_time_ns is not None and run.pod.spec.init_containers:
+        fields["initContainerStatuses"] = init_containers(run, start_time_ns)
+    return fields
+
+
+_STARTED = "PodReadyToStartContainers"
+
+
+def all_conditions(phase: str, conditions: Sequence[PodCondition]) -> tuple[PodCondition, ...]:
+    """Return the conditions of a pod that follow from its phase and Ready, which is the first given one."""
+    ready = conditions[0]
+    containers = PodCondition(type="ContainersReady", status=ready.status, reason=ready.reason, message=ready.message)
+    initialized = PodCondition(type="Initialized", status="True", reason="PodCompleted" if phase == "Succeeded" else "")
+    can_start = PodCondition(type=_STARTED, status="True" if phase == "Running" else "False")
+    return (can_start, initialized, ready, containers, *conditions[1:])
+
+
+def address_fields(addresses: PodAddresses, *, is_placed: bool) -> Raw:
+    """Return the addresses in a pod's status; without a start only the host's."""
+    fields: Raw = {}
+    if addresses.host_ip:
+        fields |= {"hostIP": addresses.host_ip, "hostIPs": [{"ip": addresses.host_ip}]}
+    if addresses.pod_ip and is_placed:
+        fields |= {"podIP": addresses.pod_ip, "podIPs": [{"ip": addresses.pod_ip}]}
+    return fields
+
+
+def told_containers(run: PodRun, statuses: Sequence[Raw]) -> list[Raw]:
+    """Return container statuses with ids and whether each has started."""
+    return [
+        {
+            **status,
+            "imageID": status.get("imageID") or status["image"],
+            "containerID": f"podium://{_identity(run.uid, status['name'], run.restarts)}",
+            "started": "running" in status["state"],
+        }
+        for status in statuses
+    ]
+
+
+def init_containers(run: PodRun, started_ns: int) -> list[Raw]:
+    """Return the statuses of init containers, which have ended when the others start."""
+    time = format_time(started_ns)
+    ended = {"exitCode": 0, "reason": "Completed", "startedAt": time, "finishedAt": time}
+    return [
+        {
+            "name": container["name"],
+            "image": container.get("image", ""),
+            "imageID": container.get("image", ""),
+            "containerID": f"podium://{_identity(run.uid, container['name'], 0)}",
+            "ready": True,
+            "restartCount": 0,
+            "started": container.get("restartPolicy") == "Always",
+            "state": {"running": {"startedAt": time}}
+            if container.get("restartPolicy") == "Always"
+            else {"terminated": ended},
+        }
+        for container in run.raw.get("spec", {}).get("initContainers", ())
+    ]
+
+
+def _identity(uid: str, name: str, restarts: int) -> str:
+    return blake2b(f"{uid}/{name}/{restarts}".encode(), digest_size=32).hexdigest()
+
+
+CRASHED: Raw = {"exitCode": 1, "reason": "Error"}
+"""The exit of failed containers."""
+
+OUT_OF_MEMORY_KILLED: Raw = {"exitCode": 137, "reason": OUT_OF_MEMORY}
+"""The exit of containers that exceeded their memory limit."""
+
+COMPLETED: Raw = {"exitCode": 0, "reason": "Completed"}
+"""The exit of successful containers."""
+
+KILLED: Raw = {"exitCode": 137, "reason": "Error"}
+"""The exit of killed containers."""
+
+LOST: Raw = {"exitCode": 255, "reason": "Unknown"}
+"""The exit of containers whose machine stopped."""
+
+
+class _Running(Narrow, frozen=True, kw_only=True):
+    started_at: str | None = None
+
+
+class _State(Narrow, frozen=True, kw_only=True):
+    running: _Running | None = None
+
+
+class _ContainerStatus(Narrow, frozen=True, kw_only=True):
+    restart_count: Int32 = 0
+    state: _State = _State()
+
+
+@dataclass(frozen=True, slots=True)
+class Restarts:
+    """How often a pod's containers were restarted, and when last; None while they do not run."""
+
+    count: int = 0
+    started_ns: int | None = None
+
+
+_NO_RESTARTS = Restarts()
+
+
+def read_restarts(raw: Raw) -> Restarts:
+    """Return the restarts in a pod's status; none if it cannot be read."""
+    listed = _listed(raw)
+    if not listed:
+        return _NO_RESTARTS
+    try:
+        statuses = msgspec.convert(listed, list[_ContainerStatus])
+        started = [parse_time(status.state.running.started_at or "") for status in statuses if status.state.running]
+    except (msgspec.ValidationError, ValueError):
+        return _NO_RESTARTS
+    count = max((status.restart_count for status in statuses), default=0)
+    return Restarts(count, max(started, default=None) if count else None)
+
+
+def running(started_ns: int) -> Raw:
+    """Return the state of containers that run since ``started_ns``."""
+    return {"running": {"startedAt": format_time(started_ns)}}
+
+
+def waiting(pod: Pod, wait_ns: int) -> Raw:
+    """Return the state of containers that wait for a restart."""
+    message = f"back-off {wait_ns // 10**9}s restarting failed containers of pod {pod.key}"
+    return {"waiting": {"reason": CRASH_LOOP, "message": message}}
+
+
+def terminated(exit_: Raw, now: int | None = None) -> Raw:
+    """Return the state of ended containers, with the time if known."""
+    return {"terminated": exit_ if now is None else {**exit_, "finishedAt": format_time(now)}}
+
+
+def container_statuses(
+    pod: Pod, raw: Raw, restarts: int, state: Raw, last_state: Raw | None = None, *, is_ready: bool = False
+) -> tuple[Raw, ...]:
+    """Return the statuses of all containers, with other known fields of the pod ``raw``."""
+    last = {} if last_state is None else {"lastState": last_state}
+    known = {str(status.get("name")): status for status in _listed(raw)}
+    return tuple(
+        {
+            "image": container.image,
+            "imageID": "",
+            **known.get(container.name, {}),
+            "name": container.name,
+            "ready": is_ready,
+            "restartCount": restarts,
+            "state": state,
+            **last,
+        }
+        for container in pod.spec.containers
+    )
+
+
+def _listed(raw: Raw) -> Sequence[Raw]:
+    found = raw.get("status", {}).get("containerStatuses")
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []

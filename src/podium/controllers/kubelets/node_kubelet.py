@@ -1,0 +1,421 @@
+"""The kubelet of one node, and its machine.
+
+Source: pkg/kubelet (lifecycle, preemption, status, eviction).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from podium.api.meta import Raw
+from podium.api.node import MEMORY_PRESSURE, Node, condition_status
+from podium.api.pod import Pod, deletion_ns
+from podium.api.versions.behaviors import Behavior
+from podium.api.versions.gates import Gate
+from podium.controllers.actions import Action, DeleteObject, ReportStatus
+from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, soonest
+from podium.controllers.kubelets import kubelet_reports as reports
+from podium.controllers.kubelets.host import Hosts, KubeletSettings
+from podium.controllers.kubelets.pod_run import PodRun
+from podium.controllers.kubelets.pod_workers import NodePods, PodWorkers
+from podium.decide.kubelet import UNEXPECTED, EvictionOrder, Refusal, eviction_message, memory_ranking
+
+
+class Arrival(msgspec.Struct, eq=False):
+    """A pod that was not processed yet.
+
+    ``has_run``: its containers were started, and ``restarts`` times again; ``is_lost``: they ended with the machine.
+    """
+
+    pod: Pod
+    raw: Raw
+    has_run: bool = False
+    restarts: int = 0
+    is_lost: bool = False
+
+
+class NodeKubelet:
+    """Tracks a node and its pods, and acts in `tick`.
+
+    It runs while the API shows the node and the machine is up. When the machine stops or the node is deleted, its
+    containers are gone. Requests go to ``actions``. With ``hosts``, reports are complete; otherwise they have what
+    schedulers and controllers need.
+    """
+
+    def __init__(self, settings: KubeletSettings, actions: list[Action], hosts: Hosts | None = None) -> None:
+        self._settings = settings
+        self._actions = actions
+        self._hosts = hosts
+        release = settings.release
+        self._there = NodePods(
+            honors_policy=release.enabled(Gate.NON_PREEMPTING_PRIORITY),
+            checks_groups=release.has(Behavior.GROUPS_POLICY_CHECKED),
+        )
+        self._workers = PodWorkers(self._there, actions, settings.start_delay_ns, records_stops=hosts is not None)
+        self._evictions = EvictionManager(settings, self._there, self._workers)
+        # The pods that were not processed yet, by uid.
+        self._arrivals: dict[str, Arrival] = {}
+        # The last report about the node by type of condition; under "" the registration.
+        self._reported: dict[str, ReportStatus] = {}
+        self._is_down = False
+        self.told: Deadline | None = None
+        """The last deadline, None once it has come."""
+        self.gives_way = False
+        """Whether other nodes that are due at the same time come first."""
+        self._has_news = False
+
+    def deadline(self) -> Deadline:
+        """Return when to `tick`; repeated container failures do not keep a simulation running."""
+        workers = self._workers
+        if self._is_down or self._there.node is None:
+            return NEVER
+        if self._has_news or (workers.has_freed and self._is_room_wanted()):
+            return AT_ONCE
+        deadline, evictions_ns = workers.deadlines.deadline(), self._evictions.due_ns
+        return deadline if evictions_ns is None else soonest(deadline, Deadline(evictions_ns, True))
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether the node is gone and has no state."""
+        if self._there.node is not None or self._is_down:
+            return False
+        return not (self._arrivals or self._there.runs or self._workers.ended)
+
+    def tick(self, now: int) -> Deadline:
+        """Do what is due; return the next deadline."""
+        while True:
+            if self._arrivals:
+                self._take_in_arrivals(now)
+            self._workers.move_on(now)
+            self._has_news = self._workers.has_freed = False
+            if self._there.may_wait:
+                self._start_waiting(now)
+            if self._evictions.synchronize(now) and self._there.node is not None:
+                condition = reports.memory_pressure(is_short=self._evictions.is_short)
+                self._report(reports.of_node(self._there.node, condition))
+            deadline = self.deadline()
+            if deadline.time_ns is None or deadline.time_ns > now:
+                return deadline
+
+    def is_running(self, uid: str) -> bool:
+        """Return whether a pod's containers run."""
+        run = self._there.runs.get(uid)
+        return run is not None and run.is_running
+
+    def finish(self, uid: str, now: int) -> None:
+        """Let a running pod's containers exit with success."""
+        if self.is_running(uid):
+            self._workers.finish(self._there.runs[uid], now)
+
+    def written(self, action: ReportStatus | DeleteObject) -> bool:
+        """Handle a report that was written or is not needed; return whether that has an effect."""
+        run = self._there.runs.get(action.uid)
+        if run is None or run.wanted is not action:
+            return False
+        if not run.is_ended:
+            # It is not needed any more; there are many pods.
+            run.wanted = None
+            return False
+        self._workers.release(run)
+        self.gives_way = True
+        return True
+
+    def is_wanted(self, action: ReportStatus | DeleteObject) -> bool:
+        """Return whether a failed report is still current."""
+        if not self._is_up:
+            return False
+        if action.kind == "Node":
+            return self._reported.get(reports.reported(action)) is action
+        run = self._there.runs.get(action.uid) or self._workers.ended.get(action.uid)
+        return run is not None and run.wanted is action
+
+    def _report(self, report: ReportStatus) -> None:
+        """Send a report about the node, in place of the last one of its type."""
+        self._reported[reports.reported(report)] = report
+        self._actions.append(report)
+
+    # The machine
+
+    @property
+    def _is_up(self) -> bool:
+        return self._there.node is not None and not self._is_down
+
+    def fail(self) -> None:
+        """Stop the machine."""
+        self._is_down = True
+        self._lose_containers()
+
+    def recover(self, now: int) -> None:
+        """Start the machine again."""
+        if self._is_down:
+            self._is_down = False
+            self._boot(now)
+
+    def _lose_containers(self) -> None:
+        """Queue all pods for admission again; no containers are left."""
+        for run in self._workers.lose():
+            has_run = run.started_ns is not None or run.last_exit is not None
+            self._arrivals[run.uid] = Arrival(run.pod, run.raw, has_run, run.restarts)
+        for arrival in self._arrivals.values():
+            arrival.is_lost = True
+        self._reported.clear()
+
+    def _boot(self, now: int) -> None:
+        node = self._there.node
+        if node is not None:
+            self._evictions.begin(now, is_short=condition_status(node, MEMORY_PRESSURE) == "True")
+            self._assert_known(node)
+            self._workers.report_ends()
+            self._has_news = True
+
+    def _assert_known(self, node: Node) -> None:
+        """Report the conditions that the API shows as Unknown."""
+        for condition in reports.node_conditions(is_short=self._evictions.is_short):
+            if condition_status(node, condition.type) == "Unknown":
+                self._report(reports.of_node(node, condition))
+
+    # What the API shows
+
+    def show_node(self, node: Node, raw: Raw, now: int) -> None:
+        """Take in the node; another uid is another machine."""
+        before, uid = self._there.node, node.metadata.uid
+        if before is not None and before.metadata.uid != uid:
+            self._lose_containers()
+            before = None
+        self._there.read(node)
+        if self._is_down:
+            return
+        if before is None:
+            self._boot(now)
+        else:
+            self._assert_known(node)
+            for run in list(self._there.runs.values()):
+                self._workers.suffer(run, self._there.trouble_ns(run.pod), now)
+                self._workers.assert_ready(run)
+            self._has_news = True
+        if self._hosts is not None:
+            self._hosts.show_node(uid, raw)
+            conditions = reports.node_conditions(is_short=self._evictions.is_short)
+            missing = self._hosts.missing_of(node.metadata.name, uid, raw, conditions, now)
+            if missing:
+                self._report(reports.registered(node, missing))
+
+    def hide_node(self) -> None:
+        """Handle the deletion of the node, which ends its machine."""
+        self._there.node = None
+        self._lose_containers()
+
+    def show_pod(self, pod: Pod, raw: Raw, now: int) -> bool:
+        """Take in a pod on the node; return whether that has an effect."""
+        uid = pod.metadata.uid
+        run = self._there.runs.get(uid) or self._workers.ended.get(uid)
+        if run is not None:
+            return self._pod_changed(run, pod, raw, now)
+        arrival, has_run = self._arrivals.get(uid), pod.status.phase == "Running"
+        if arrival is None:
+            self._arrivals[uid] = Arrival(pod, raw, has_run, is_lost=self._is_down)
+        else:
+            arrival.pod, arrival.raw, arrival.has_run = pod, raw, arrival.has_run or has_run
+        self._has_news = True
+        return True
+
+    def hide_pod(self, uid: str) -> None:
+        """Forget a pod that is gone from the API."""
+        self._arrivals.pop(uid, None)
+        if uid in self._there.runs:
+            self._workers.release(self._there.runs[uid])
+            self.gives_way = True
+        self._workers.ended.pop(uid, None)
+
+    def _pod_changed(self, run: PodRun, pod: Pod, raw: Raw, now: int) -> bool:
+        """Take in a change of a known pod; return whether that has an effect.
+
+        A status change of a living pod does not affect others; its end concerns only those that wait for its resources.
+        """
+        before, was, metadata = run.pod, run.pod.metadata, pod.metadata
+        if pod.spec is before.spec and metadata.annotations is was.annotations and metadata.labels is was.labels:
+            run.pod, run.raw, has_effect = pod, raw, False
+        else:
+            has_effect = self._reread(run, pod, raw, now)
+        is_terminal = pod.is_terminal
+        if not is_terminal and metadata.deletion_timestamp is None:
+            return self._workers.assert_ready(run) or has_effect
+        self.gives_way = True
+        if self._is_room_wanted():
+            self._has_news = True
+        if not is_terminal:
+            self._workers.stop_deleted(run, now)
+        else:
+            if run.uid in self._there.runs:
+                self._workers.release(run)
+            if metadata.deletion_timestamp is not None and self._is_up:
+                self._workers.finish_ended(run)
+        return True
+
+    def _reread(self, run: PodRun, pod: Pod, raw: Raw, now: int) -> bool:
+        """Take in a change of more than the status; return whether that has an effect."""
+        before, was, metadata = run.pod, run.pod.metadata, pod.metadata
+        is_another = (metadata.annotations, metadata.labels, pod.spec) != (was.annotations, was.labels, before.spec)
+        was_over_limit = run.is_over_limit
+        run.read(pod, raw)
+        self._there.reread(run)
+        exceeds = run.is_over_limit and not was_over_limit and run.is_running
+        if exceeds:
+            self._workers.exceed(run, now)
+        self._has_news = self._has_news or is_another
+        return exceeds or is_another
+
+    def _is_room_wanted(self) -> bool:
+        """Return whether freed resources matter: a pod waits for them, or memory is short."""
+        return not self._evictions.is_at_rest or self._there.has_waiting()
+
+    # Admission
+
+    def _take_in_arrivals(self, now: int) -> None:
+        """Process the new pods.
+
+        Running ones keep their places. Others are processed after due ends, the oldest first.
+        """
+        arrivals = list(self._arrivals.values())
+        if len(arrivals) > 1:
+            arrivals.sort(key=lambda arrival: arrival.pod.metadata.creation_timestamp or "")
+        self._arrivals.clear()
+        for arrival in arrivals:
+            if arrival.has_run:
+                self._take_in(arrival, now, is_alone=False)
+        self._workers.move_on(now)
+        for arrival in arrivals:
+            if not arrival.has_run:
+                self._take_in(arrival, now, is_alone=len(arrivals) == 1)
+
+    def _take_in(self, arrival: Arrival, now: int, *, is_alone: bool) -> None:
+        """Process a new pod; ``is_alone``: no other has come with it."""
+        pod, there = arrival.pod, self._there
+        run = PodRun.of(pod, arrival.raw)
+        run.restarts, run.termination_ns = arrival.restarts, self._settings.termination_ns
+        if there.trouble is not None:
+            run.trouble_ns = there.trouble_ns(pod)
+        if self._hosts is not None and there.node is not None:
+            run.addresses = self._hosts.addresses_of(pod, run.raw, there.node.metadata.uid)
+        if arrival.has_run or pod.metadata.deletion_timestamp is not None or pod.is_terminal:
+            run.deleted_ns, run.is_admitted = deletion_ns(pod), arrival.has_run
+            there.put(run)
+            self._go_on(run, arrival, now)
+        else:
+            there.put(run)
+            self._admit(run, now, is_alone=is_alone)
+
+    def _go_on(self, run: PodRun, arrival: Arrival, now: int) -> None:
+        """Process a pod that has run already, or must not run any more."""
+        pod = run.pod
+        if pod.is_terminal:
+            self._workers.release(run)
+            self._workers.finish_ended(run)
+            return
+        if arrival.has_run and not arrival.is_lost:
+            self._workers.resume(run, now)
+        if pod.is_terminating:
+            self._workers.stop_deleted(run, now)
+        elif not arrival.is_lost:
+            self._workers.assert_ready(run)
+        elif (refusal := self._there.judge_again(run)) is not None:
+            self._turn_away(run, refusal)
+        else:
+            self._workers.restart(run, now)
+
+    def _admit(self, run: PodRun, now: int, *, is_alone: bool) -> None:
+        """Admit or reject a new pod."""
+        there, settings = self._there, self._settings
+        verdict = there.judge(run, is_short=self._evictions.is_short, waits_for_victims=settings.waits_for_victims)
+        if verdict.refusal is not None:
+            self._turn_away(run, verdict.refusal)
+            return
+        reject_ns = None if there.trouble is None else there.reject_ns(run.pod)
+        if reject_ns is not None:
+            self._workers.give_up(run, reports.rejected(run, UNEXPECTED), now + reject_ns)
+            return
+        there.admit(run, must_wait=verdict.must_wait)
+        if not verdict.must_wait:
+            self._workers.start(run, now, is_alone=is_alone)
+        for victim in verdict.victims:
+            victim.outcome = reports.preempted(victim)
+            self._workers.stop(victim, now, max(victim.pod.spec.termination_grace_period_seconds, 0))
+
+    def _start_waiting(self, now: int) -> None:
+        """Start the waiting pods that fit now; reject those that will not fit."""
+        waiting = self._there.waiting()
+        self._there.may_wait = bool(waiting)
+        for run in waiting:
+            here = [holder for holder in self._there.holders() if not holder.is_waiting]
+            if not self._there.refusals(run, here):
+                self._workers.start(run, now)
+            elif left := self._there.refusals(run, self._there.staying()):
+                self._turn_away(run, left[0])
+
+    def _turn_away(self, run: PodRun, refusal: Refusal) -> None:
+        self._workers.end(run, reports.rejected(run, refusal))
+
+
+_SECOND = 10**9
+# The eviction interval (upstream's housekeeping interval).
+_CYCLE_NS = 10 * _SECOND
+# The grace period of evictions by hard thresholds (immediateEvictionGracePeriodSeconds).
+_GRACE_SECONDS = 1
+
+
+class EvictionManager:
+    """Watches the memory of one node, which is under pressure below a threshold and for a transition period after it.
+
+    ``is_short`` is the node's condition. ``is_at_rest``: there was no pressure at the last check, so that more memory
+    has no effect. ``due_ns`` is when to check again without changes.
+    """
+
+    def __init__(self, settings: KubeletSettings, there: NodePods, workers: PodWorkers) -> None:
+        self._threshold_bytes = settings.memory_threshold_bytes
+        self._transition_ns = settings.pressure_transition_ns
+        self._order: EvictionOrder = settings.eviction_order
+        self._there = there
+        self._workers = workers
+        self.is_short = False
+        self.is_at_rest = True
+        self.due_ns: int | None = None
+        self._is_below = False
+        self._short_ns = 0
+        self._next_cycle_ns = 0
+
+    def begin(self, now: int, *, is_short: bool) -> None:
+        """Start with the condition that the API shows."""
+        self.is_short, self._short_ns = is_short, now
+        self.is_at_rest = not (is_short or self._is_below)
+        self._next_cycle_ns = now + _CYCLE_NS if is_short else now
+
+    def synchronize(self, now: int) -> bool:
+        """Evict the next pod if it is time; return whether the node's condition has changed."""
+        available, threshold = self._there.available_bytes(), self._threshold_bytes
+        if self.is_at_rest and available >= threshold:
+            self.due_ns = None
+            return False
+        was_short, was_below = self.is_short, self._is_below
+        self._is_below = available < threshold
+        if self._is_below or was_below:
+            self._short_ns = now
+        self.is_short = self._is_below or (was_short and now < self._short_ns + self._transition_ns)
+        self.is_at_rest = not self.is_short
+        if self._is_below and self._next_cycle_ns <= now:
+            self._evict(available, now)
+        if self._is_below:
+            self.due_ns = self._next_cycle_ns if self._next_cycle_ns > now else None
+        else:
+            self.due_ns = self._short_ns + self._transition_ns if self.is_short else None
+        return self.is_short != was_short
+
+    def _evict(self, available: int, now: int) -> None:
+        """Evict a pod; the next eviction comes a cycle later, when its memory is free."""
+        ranking = memory_ranking(self._there.memory_uses(), self._order)
+        if not ranking:
+            return
+        self._next_cycle_ns = now + _CYCLE_NS
+        run = self._there.runs[ranking[0].pod.metadata.uid]
+        message = eviction_message(ranking[0], self._threshold_bytes, max(0, available))
+        run.outcome = reports.evicted(run, message)
+        self._workers.stop(run, now, _GRACE_SECONDS)

@@ -1,0 +1,199 @@
+"""The annotations of pods that define their simulated behavior, and their resulting use of memory and cpu."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from podium.api.node import Node
+from podium.api.pod import Pod, Quantity
+from podium.api.quantity import CPU, MEMORY, milli_value, whole_value
+from podium.api.resource_requests import node_allocatable, pod_requests, requests_of
+from podium.api.times import parse_duration
+from podium.api.use import Use
+from podium.decide.kubelet import CPUWant, cpu_pressure, shared_cpu
+
+DURATION = "podium.dev/duration"
+"""How long after the start the containers exit with success, whatever the restart policy."""
+
+CRASH_AFTER = "podium.dev/crash-after"
+"""How long after each start the containers fail. With restart policy Never the pod fails."""
+
+TERMINATION = "podium.dev/termination"
+"""How long a deleted pod takes to end, at most its grace period; or `never`.
+
+With `never`, a pod ends only by forced deletion, or when its node's machine stops.
+"""
+
+READY_AFTER = "podium.dev/ready-after"
+"""How long after each start the pod becomes ready; by default at once."""
+
+MEMORY_USAGE = "podium.dev/memory-usage"
+"""The memory that the pod uses while it runs, as a quantity."""
+
+CPU_USAGE = "podium.dev/cpu-usage"
+"""The cpu that the pod would use if it were alone, as a quantity; by default its request."""
+
+READ = (DURATION, CRASH_AFTER, TERMINATION, READY_AFTER, MEMORY_USAGE, CPU_USAGE)
+"""All of these annotations."""
+
+_NAMES = frozenset(READ)
+_NEVER = "never"
+
+
+def pod_problems(annotations: Mapping[str, str]) -> list[str]:
+    """Return what is wrong with the annotations of a pod; invalid ones are ignored."""
+    found = []
+    for name in READ:
+        if name not in annotations:
+            continue
+        try:
+            _read_strictly(annotations, name)
+        except ValueError as error:
+            found.append(f"metadata.annotations[{name}]: {error}")
+    return found
+
+
+def _read_strictly(annotations: Mapping[str, str], name: str) -> None:
+    if name == MEMORY_USAGE:
+        memory_usage(annotations)
+    elif name == CPU_USAGE:
+        cpu_usage(annotations)
+    elif name == TERMINATION:
+        termination_ns(annotations)
+    else:
+        duration_ns(annotations, name)
+
+
+def readable(annotations: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the annotations without invalid ones of these."""
+    if _NAMES.isdisjoint(annotations) or not pod_problems(annotations):
+        return annotations
+    wrong = {name for name in READ if name in annotations and pod_problems({name: annotations[name]})}
+    return {name: value for name, value in annotations.items() if name not in wrong}
+
+
+def duration_ns(annotations: Mapping[str, str], name: str) -> int | None:
+    """Return the annotation's duration; None without it. Raises ValueError if it is invalid."""
+    text = annotations.get(name)
+    if text is None:
+        return None
+    duration = parse_duration(text)
+    if duration < 0:
+        raise ValueError(f'"{text}" is negative; a duration is 0s or more')
+    return duration
+
+
+def never_terminates(annotations: Mapping[str, str]) -> bool:
+    """Return whether the pod's containers cannot be killed."""
+    return annotations.get(TERMINATION) == _NEVER
+
+
+def termination_ns(annotations: Mapping[str, str], default_ns: int | None = None) -> int | None:
+    """Return how long the pod takes to end. Raises ValueError if the annotation is invalid.
+
+    None is its grace period, or forever.
+    """
+    if never_terminates(annotations):
+        return None
+    return default_ns if TERMINATION not in annotations else duration_ns(annotations, TERMINATION)
+
+
+def memory_usage(annotations: Mapping[str, str]) -> int:
+    """Return the used bytes; 0 without the annotation. Raises ValueError if it is invalid."""
+    return _annotated_amount(annotations, MEMORY_USAGE, whole_value, "memory") or 0
+
+
+def cpu_usage(annotations: Mapping[str, str]) -> int | None:
+    """Return the wanted cpu in milli; None without the annotation. Raises ValueError if it is invalid."""
+    return _annotated_amount(annotations, CPU_USAGE, milli_value, "cpu")
+
+
+def _annotated_amount(annotations: Mapping[str, str], name: str, read: Callable[[str], int], noun: str) -> int | None:
+    text = annotations.get(name)
+    amount = None if text is None else read(text)
+    if amount is not None and amount < 0:
+        raise ValueError(f'"{text}" is negative; an amount of {noun} is 0 or more')
+    return amount
+
+
+def memory_limit_bytes(pod: Pod) -> int | None:
+    """Return the memory limit of a pod; None without one.
+
+    All memory is used by its first container. The limit of the whole pod applies, too.
+    """
+    limits = [container.resources.limits for container in pod.spec.containers[:1]]
+    if pod.spec.resources is not None:
+        limits.append(pod.spec.resources.limits)
+    return min(
+        (whole_value(limit.get(MEMORY, 0)) for limit in limits if whole_value(limit.get(MEMORY, 0))), default=None
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PodUse:
+    """The use of a pod, and the share of time in which it lacks cpu."""
+
+    use: Use
+    cpu_pressure: float
+
+
+def says_use(pod: Pod) -> bool:
+    """Return whether the pod has annotations about its use."""
+    annotations = pod.metadata.annotations
+    return CPU_USAGE in annotations or MEMORY_USAGE in annotations
+
+
+def is_running(pod: Pod) -> bool:
+    """Return whether the pod runs on a node, and so uses resources."""
+    return pod.status.phase == "Running" and bool(pod.spec.node_name)
+
+
+def pod_uses(node: Node | None, pods: Iterable[Pod]) -> dict[str, PodUse]:
+    """Return the use of the running pods by uid; ``pods`` are all on the node. Without a node, cpu is unlimited."""
+    running = [pod for pod in pods if is_running(pod)]
+    wants = [cpu_want(pod) for pod in running]
+    usable = [want.usable_milli for want in wants]
+    got = usable if node is None else shared_cpu(wants, node_allocatable(node.status).get(CPU, 0))
+    return {
+        uid_of(pod): PodUse(Use(cpu, memory_used(pod)), cpu_pressure(want, cpu))
+        for pod, want, cpu in zip(running, wants, got, strict=True)
+    }
+
+
+def uid_of(pod: Pod) -> str:
+    """Return the uid of a pod, or its key without one."""
+    return pod.metadata.uid or pod.key
+
+
+def cpu_want(pod: Pod) -> CPUWant:
+    """Return the cpu that a pod would use if it were alone."""
+    said = cpu_usage(readable(pod.metadata.annotations))
+    if said is None:
+        said = sum(_cpu_milli(requests_of(container.resources)) for container in pod.spec.containers)
+    return CPUWant(said, pod_requests(pod.spec).get(CPU, 0), limit_milli(pod))
+
+
+def memory_used(pod: Pod) -> int:
+    """Return the bytes that a pod uses."""
+    annotations = readable(pod.metadata.annotations)
+    if MEMORY_USAGE in annotations:
+        return memory_usage(annotations)
+    return sum(_memory_bytes(requests_of(container.resources)) for container in pod.spec.containers)
+
+
+def limit_milli(pod: Pod) -> int | None:
+    """Return the cpu limit of a pod; None if it or a container has none."""
+    limits = [container.resources.limits for container in pod.spec.containers]
+    if pod.spec.resources is not None and CPU in pod.spec.resources.limits:
+        limits = [pod.spec.resources.limits]
+    amounts = [_cpu_milli(limit) for limit in limits]
+    return sum(amounts) if amounts and all(amounts) else None
+
+
+def _cpu_milli(amounts: Mapping[str, Quantity]) -> int:
+    return milli_value(amounts.get(CPU, 0))
+
+
+def _memory_bytes(amounts: Mapping[str, Quantity]) -> int:
+    return whole_value(amounts.get(MEMORY, 0))

@@ -1,0 +1,408 @@
+"""The lifecycle of pods on a node: admission, start, restarts and end.
+
+Source: pkg/kubelet (pod_workers.go, kuberuntime, status).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from podium.api.meta import Raw
+from podium.api.node import (
+    DISK_PRESSURE,
+    MEMORY_PRESSURE,
+    NODE_NOT_READY,
+    PID_PRESSURE,
+    Node,
+    condition_status,
+    is_ready,
+)
+from podium.api.pod import Pod
+from podium.api.quantity import MEMORY
+from podium.api.resource_requests import node_allocatable
+from podium.api.times import parse_time
+from podium.controllers.actions import Action, DeleteObject, ReportStatus
+from podium.controllers.deadlines import Deadlines
+from podium.controllers.kubelets import kubelet_reports as reports
+from podium.controllers.kubelets.kubelet_reports import CRASHED, LOST, OUT_OF_MEMORY_KILLED, read_restarts, terminated
+from podium.controllers.kubelets.node_annotations import TROUBLE, crash_after_ns, reject_after_ns
+from podium.controllers.kubelets.pod_run import CrashBackOff, PodRun
+from podium.decide.kubelet import (
+    HeldResources,
+    Holder,
+    MemoryUse,
+    Refusal,
+    is_critical,
+    make_room,
+    pressure_refusal,
+    refusals,
+)
+
+
+class PodWorkers:
+    """Advances pods when they are due.
+
+    ``there`` are the pods that hold resources, ``ended`` (by uid) those that the API knows to have ended. Reports go to
+    ``actions``. ``has_freed``: a pod has ended since it was cleared. ``records_stops``: stopped containers get events.
+    """
+
+    def __init__(
+        self, there: NodePods, actions: list[Action], start_delay_ns: int, *, records_stops: bool = False
+    ) -> None:
+        self._there = there
+        self._actions = actions
+        self._start_delay_ns = start_delay_ns
+        self._records_stops = records_stops
+        self.deadlines: Deadlines[PodRun] = Deadlines()
+        self.ended: dict[str, PodRun] = {}
+        self.has_freed = False
+
+    def lose(self) -> list[PodRun]:
+        """Drop the pods whose containers end with the machine, and return them. Ended pods are kept."""
+        lost = [run for run in self._there.runs.values() if not run.is_ended]
+        for run in lost:
+            self._there.drop(run)
+        self.deadlines = Deadlines()
+        return lost
+
+    def report_ends(self) -> None:
+        """Report the ends that the API may not know, after the machine has started again."""
+        self._actions += [run.wanted for run in self._there.runs.values() if run.wanted is not None]
+        for run in self.ended.values():
+            # Failed reports were dropped when the machine stopped.
+            run.wanted = None
+            self.finish_ended(run)
+
+    def move_on(self, now: int) -> None:
+        """Advance the pods that are due."""
+        while (run := self.deadlines.take_due(now)) is not None:
+            if run.stopped_ns is not None and run.stopped_ns <= now:
+                self._stopped(run)
+            elif run.started_ns is None:
+                self._start(run, now)
+            elif run.exit_ns is not None and run.exit_ns <= now:
+                self.end(run, reports.succeeded(run, now))
+            elif run.crash_ns is not None and run.crash_ns <= now:
+                self._crash(run, now)
+            else:
+                run.is_ready, run.ready_ns = True, None
+                self.report(run, reports.ready(run))
+            if not run.is_ended:
+                self._plan(run)
+
+    # Beginnings
+
+    def start(self, run: PodRun, now: int, *, is_alone: bool = False) -> None:
+        """Start an admitted pod; one that ``is_alone`` starts at once without a delay."""
+        run.is_waiting = False
+        if is_alone and not self._start_delay_ns:
+            self._start(run, now)
+        else:
+            run.start_ns = now + self._start_delay_ns
+        self._plan(run)
+
+    def resume(self, run: PodRun, now: int) -> None:
+        """Continue a pod that ran before the kubelet started."""
+        status, restarts = run.pod.status, read_restarts(run.raw)
+        run.restarts = restarts.count
+        if restarts.count and restarts.started_ns is None and run.is_failing:
+            run.fail(_failure(run, now), now)
+        else:
+            run.begin(restarts.started_ns or (parse_time(status.start_time) if status.start_time else now))
+            ready = status.condition("Ready")
+            if ready is not None and (ready.status == "True" or ready.reason == NODE_NOT_READY):
+                run.is_ready, run.ready_ns = True, None
+            elif ready is not None and run.ready_ns is None:
+                run.is_ready = False
+        self._plan(run)
+
+    def restart(self, run: PodRun, now: int) -> None:
+        """Restart a pod that ran until its machine stopped, or fail it by its restart policy."""
+        run.restarts = max(run.restarts, read_restarts(run.raw).count)
+        exit_ = terminated(LOST, now)
+        if run.pod.spec.restart_policy == "Never":
+            self.end(run, reports.failed(run, exit_))
+        else:
+            run.fail(exit_, now)
+            self._plan(run)
+
+    def _start(self, run: PodRun, now: int) -> None:
+        run.restarts += run.last_exit is not None
+        run.begin(now)
+        self.report(run, reports.started(run, now))
+
+    def _crash(self, run: PodRun, now: int) -> None:
+        """Handle containers that fail."""
+        exit_ = _failure(run, now)
+        if run.is_stopping or run.pod.spec.restart_policy == "Never":
+            self.end(run, run.outcome or reports.failed(run, exit_))
+            return
+        run.backoff = run.backoff or CrashBackOff()
+        start_ns = run.backoff.next_start_ns(now)
+        run.fail(exit_, start_ns)
+        if start_ns > now:
+            self.report(run, reports.backing_off(run, start_ns - now))
+
+    def suffer(self, run: PodRun, trouble_ns: int | None, now: int) -> None:
+        """Set how the node makes a pod fail, None to end that."""
+        if trouble_ns != run.trouble_ns:
+            run.suffer(trouble_ns, now)
+            self._plan(run)
+
+    def exceed(self, run: PodRun, now: int) -> None:
+        """Fail a running pod that exceeds its memory limit."""
+        run.crash_ns = now
+        self._plan(run)
+
+    # Ends
+
+    def finish(self, run: PodRun, now: int) -> None:
+        """Let a pod's containers exit with success."""
+        run.exit_ns = now
+        self._plan(run)
+
+    def stop(self, run: PodRun, asked_ns: int, grace_seconds: int, *, is_forced: bool = False) -> None:
+        """End a pod within a grace period; a shorter one brings the end forward."""
+        if self._records_stops and run.is_running and not run.is_stopping:
+            self._actions += reports.stops(run)
+        run.stop(asked_ns, grace_seconds, is_forced=is_forced)
+        self._plan(run)
+
+    def give_up(self, run: PodRun, report: ReportStatus, end_ns: int) -> None:
+        """Report the end of a pod that will not start at a time, or at its deletion."""
+        run.outcome, run.stopped_ns = report, end_ns
+        self._plan(run)
+
+    def stop_deleted(self, run: PodRun, now: int) -> None:
+        """End a deleted pod."""
+        grace_seconds = run.pod.metadata.deletion_grace_period_seconds or 0
+        asked_ns = run.asked_to_end_ns(now)
+        self.stop(run, asked_ns if run.is_running else now, grace_seconds, is_forced=not grace_seconds)
+
+    def end(self, run: PodRun, report: ReportStatus) -> None:
+        """Report the end of a pod whose containers are gone."""
+        self._gone(run)
+        run.wanted = report
+        self._actions.append(report)
+
+    def release(self, run: PodRun) -> None:
+        """Free the resources of a pod that the API knows to have ended."""
+        self._gone(run)
+        self._there.drop(run)
+        self.ended[run.uid] = run
+
+    def finish_ended(self, run: PodRun) -> None:
+        """End the deletion of an ended pod."""
+        if run.pod.is_terminating and run.pod.is_terminal and not isinstance(run.wanted, DeleteObject):
+            self._finish_deletion(run, "its containers had ended")
+
+    def report(self, run: PodRun, report: ReportStatus) -> None:
+        """Send a report, in place of the last one."""
+        run.wanted = report
+        self._actions.append(report)
+
+    def assert_ready(self, run: PodRun) -> bool:
+        """Report a ready pod if the API shows the contrary on a ready node; return whether it was reported."""
+        if not (run.is_ready and run.is_running):
+            return False
+        node, ready = self._there.node, run.pod.status.condition("Ready")
+        is_denied = ready is not None and ready.status == "False" and run.pod.status.phase == "Running"
+        if not (is_denied and node and is_ready(node)):
+            return False
+        self.report(run, reports.ready(run))
+        return True
+
+    def _stopped(self, run: PodRun) -> None:
+        if run.outcome is not None:
+            self.end(run, run.outcome)
+        elif run.pod.metadata.finalizers:
+            # It stays in the API because of finalizers, and must not look as if it still ran.
+            self.end(run, reports.killed(run))
+        else:
+            self._gone(run)
+            self._finish_deletion(run, "")
+
+    def _gone(self, run: PodRun) -> None:
+        self.has_freed = True
+        if not run.is_ended:
+            run.is_ended, run.is_waiting = True, False
+            self.deadlines.set(run, None)
+
+    def _finish_deletion(self, run: PodRun, message: str) -> None:
+        run.wanted = DeleteObject("Pod", run.pod.key, run.uid, reports.KUBELET, 0, message)
+        self._actions.append(run.wanted)
+
+    def _plan(self, run: PodRun) -> None:
+        self.deadlines.set(run, run.due_ns(), recurs=run.is_in_crash_loop)
+
+
+def _failure(run: PodRun, now: int) -> Raw:
+    """Return the exit of failed containers."""
+    return terminated(OUT_OF_MEMORY_KILLED if run.is_over_limit else CRASHED, now)
+
+
+# Running pods are not rejected for these (feature gate NotEvictPodOnKubeletRestart).
+_NOT_FOR_RUNNING = ("NodeAffinity", "TaintToleration")
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionVerdict:
+    """The result of admission: rejected for the ``refusal``, or admitted.
+
+    With ``must_wait`` the pod starts when others have ended; ``victims`` end for it.
+    """
+
+    refusal: Refusal | None = None
+    must_wait: bool = False
+    victims: tuple[PodRun, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class NodePods:
+    """The pods on one node. ``node`` is None if the API shows no such node; ``runs`` are by uid, in order of arrival.
+
+    An ended pod stays until the API knows its end; its resources are free only then, so that a restarted kubelet never
+    finds too many pods. With ``honors_policy``, non-preemptible pods end for no other. With ``checks_groups``, pods
+    need the node's support for their supplementalGroupsPolicy. ``trouble`` are the node's annotations if they define
+    faults. ``may_wait``: some pod may be waiting.
+    """
+
+    node: Node | None = None
+    allocatable: Mapping[str, int] = field(default_factory=dict)
+    runs: dict[str, PodRun] = field(default_factory=dict)
+    honors_policy: bool = True
+    checks_groups: bool = True
+    trouble: Mapping[str, str] | None = None
+    may_wait: bool = False
+    # The other pressures of the node.
+    _pressures: list[str] = field(default_factory=list, init=False)
+    # The sum of the held resources.
+    _held: HeldResources = field(default_factory=HeldResources, init=False)
+    # By uid, the pods that state their memory use.
+    _users: dict[str, PodRun] = field(default_factory=dict, init=False)
+
+    def read(self, node: Node) -> None:
+        """Take in a newer state of the node."""
+        self.node = node
+        self.allocatable = node_allocatable(node.status)
+        annotations = node.metadata.annotations
+        self.trouble = annotations if TROUBLE in annotations else None
+        self._pressures = [type_ for type_ in (DISK_PRESSURE, PID_PRESSURE) if condition_status(node, type_) == "True"]
+
+    def put(self, run: PodRun) -> None:
+        """Add a pod."""
+        self.runs[run.uid] = run
+        if run.behaviour.memory_bytes:
+            self._users[run.uid] = run
+        if run.is_admitted:
+            self._held.add(run.holding)
+
+    def reread(self, run: PodRun) -> None:
+        """Update a pod whose annotations may have changed."""
+        if run.uid in self.runs and run.behaviour.memory_bytes:
+            self._users[run.uid] = run
+        else:
+            self._users.pop(run.uid, None)
+
+    def admit(self, run: PodRun, *, must_wait: bool) -> None:
+        """Admit a pod; it holds its resources even if it has to wait."""
+        run.is_admitted, run.is_waiting = True, must_wait
+        self.may_wait = self.may_wait or must_wait
+        self._held.add(run.holding)
+
+    def drop(self, run: PodRun) -> None:
+        """Remove a pod."""
+        del self.runs[run.uid]
+        if run.behaviour.memory_bytes:
+            self._users.pop(run.uid, None)
+        if run.is_admitted:
+            self._held.remove(run.holding)
+
+    def trouble_ns(self, pod: Pod) -> int | None:
+        """Return how long after its start the node makes a pod fail, or None."""
+        return None if self.trouble is None or self.node is None else crash_after_ns(self.trouble, pod)
+
+    def reject_ns(self, pod: Pod) -> int | None:
+        """Return how long after its arrival the node rejects a pod, or None."""
+        return None if self.trouble is None or self.node is None else reject_after_ns(self.trouble, pod)
+
+    def judge(self, run: PodRun, *, is_short: bool, waits_for_victims: bool) -> AdmissionVerdict:
+        """Return whether a pod is admitted; ``is_short``: the node has memory pressure.
+
+        A pod that fits beside running ones waits until the API knows the end of the others. With ``waits_for_victims``
+        it also waits for terminating pods; for a critical pod, others are killed.
+        """
+        # The conditions under which the node rejects some pods.
+        pressures = [MEMORY_PRESSURE, *self._pressures] if is_short else self._pressures
+        refused = pressure_refusal(run.pod, pressures) if pressures else None
+        if refused is not None:
+            return AdmissionVerdict(refused)
+        if not self._refusals(run, self._held):
+            return AdmissionVerdict()
+        found = self.refusals(run, [holder for holder in self.holders() if not holder.is_ended])
+        if not found:
+            return AdmissionVerdict(must_wait=True)
+        if is_critical(run.pod):
+            return self._make_room(run, found[0])
+        waits = waits_for_victims and not self.refusals(run, self.staying())
+        return AdmissionVerdict(must_wait=True) if waits else AdmissionVerdict(found[0])
+
+    def judge_again(self, run: PodRun) -> Refusal | None:
+        """Return why a pod may not continue after a restart of the machine, or None."""
+        others = [holder for holder in self.holders() if not holder.is_ended]
+        return next((each for each in self.refusals(run, others) if each.reason not in _NOT_FOR_RUNNING), None)
+
+    def refusals(self, run: PodRun, others: Iterable[PodRun]) -> list[Refusal]:
+        """Return why a pod may not run beside others."""
+        return self._refusals(run, HeldResources(other.holding for other in others if other is not run))
+
+    def _refusals(self, run: PodRun, beside: HeldResources) -> list[Refusal]:
+        if self.node is None:
+            raise ValueError(f"pod {run.pod.key}: its node is not known")
+        found = (run.pod, run.holding, self.node, self.allocatable, beside)
+        return refusals(*found, checks_groups=self.checks_groups)
+
+    def holders(self) -> list[PodRun]:
+        """Return the pods that hold resources, including waiting ones."""
+        return [run for run in self.runs.values() if run.is_admitted]
+
+    def staying(self) -> list[PodRun]:
+        """Return the holders that are neither being killed nor ended."""
+        return [run for run in self.holders() if not run.is_stopping and not run.is_ended]
+
+    def has_waiting(self) -> bool:
+        """Return whether any pod waits for others to end."""
+        return self.may_wait and any(run.is_waiting for run in self.runs.values())
+
+    def waiting(self) -> list[PodRun]:
+        """Return the waiting pods by priority, then arrival."""
+        return sorted([run for run in self.runs.values() if run.is_waiting], key=lambda run: -run.pod.priority)
+
+    def available_bytes(self) -> int:
+        """Return the memory that running pods leave; negative if they use too much."""
+        available = self.allocatable.get(MEMORY, 0)
+        if self._users:
+            available -= sum(run.behaviour.memory_bytes for run in self._users.values() if run.is_running)
+        return available
+
+    def memory_uses(self) -> list[MemoryUse]:
+        """Return the memory use of running pods that are not being killed."""
+        return [
+            MemoryUse(run.pod, run.behaviour.memory_bytes, run.holding.amounts.get(MEMORY, 0))
+            for run in self.staying()
+            if run.is_running
+        ]
+
+    def _make_room(self, run: PodRun, refusal: Refusal) -> AdmissionVerdict:
+        """Return whether a critical pod fits after the end of less important ones."""
+        staying = self.staying()
+        left = self.refusals(run, staying)
+        lacking = [run.lacking for run in left if run.lacking is not None]
+        if len(lacking) < len(left):
+            return AdmissionVerdict(refusal)
+        holders = [Holder(pod_run.pod, pod_run.holding.amounts) for pod_run in staying if pod_run is not run]
+        victims = make_room(run.pod, holders, dict(lacking), honors_policy=self.honors_policy)
+        if victims is None:
+            return AdmissionVerdict(refusal)
+        return AdmissionVerdict(must_wait=True, victims=tuple(self.runs[victim.metadata.uid] for victim in victims))

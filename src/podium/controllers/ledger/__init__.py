@@ -1,0 +1,1 @@
+"""The ledger of disruptions: victims, causes, costs and outcomes."""

@@ -1,0 +1,229 @@
+"""The record of a disruption."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from podium.api.meta import Raw, plain
+from podium.api.times import parse_time
+
+Cause = Literal[
+    "preemption",
+    "eviction",
+    "drain",
+    "autoscaler",
+    "rescheduler",
+    "gang-release",
+    "pressure",
+    "taint",
+    "node-gone",
+    "deletion",
+]
+"""The cause of a disruption.
+
+An eviction is by a client, a gang release by an incomplete gang; pressure is a node's, as its kubelet observed it.
+"""
+
+Outcome = Literal["waiting", "placed", "elsewhere", "gone", "again"]
+
+Seconds = int | float
+
+_SECOND = 10**9
+
+
+def seconds(ns: int) -> Seconds:
+    """Return seconds, as an integer if possible."""
+    return ns // _SECOND if ns % _SECOND == 0 else ns / _SECOND
+
+
+class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The base of records; the JSON has the fields in camelCase."""
+
+
+class Beneficiary(LedgerEntry, frozen=True, kw_only=True):
+    """The pod for which another one was disrupted. ``room`` is the node where it was to run.
+
+    ``outcome``: it still waits, was placed there, was placed elsewhere, is gone without having run, or needed further
+    victims. ``placed_after`` is in seconds since the disruption.
+    """
+
+    pod: str
+    uid: str = ""
+    owner: str = ""
+    priority: int = 0
+    room: str = ""
+    outcome: Outcome = "waiting"
+    node: str | None = None
+    placed_after: Seconds | None = None
+
+
+class ReplacementPod(LedgerEntry, frozen=True, kw_only=True):
+    """The replacement of a victim; times in seconds since the disruption, None if not reached."""
+
+    pod: str
+    uid: str
+    node: str | None = None
+    placed_after: Seconds | None = None
+    ready_after: Seconds | None = None
+
+
+class Loss(LedgerEntry, frozen=True, kw_only=True):
+    """The cost of a disruption.
+
+    ``ran`` is how long the pod had run, in seconds; ``lost`` is the lost part: all, or since its last checkpoint
+    (annotation podium.dev/checkpoint-time or -interval). ``requests`` are in cores and units; ``work`` is both
+    multiplied, such as core-seconds. ``grace`` is the grace period, ``ended_after`` the time it took to end, or None.
+    """
+
+    ran: Seconds = 0
+    lost: Seconds = 0
+    requests: dict[str, int | float] = {}
+    work: dict[str, int | float] = {}
+    grace: Seconds | None = None
+    ended_after: Seconds | None = None
+
+
+class Alternatives(LedgerEntry, frozen=True, kw_only=True):
+    """The number of candidates with the chosen one, and the first other nodes of equal cost."""
+
+    candidates: int
+    equals: tuple[str, ...] = ()
+
+
+class Disruption(LedgerEntry, frozen=True, kw_only=True):
+    """A pod that was made to end.
+
+    ``time`` is in seconds since the start of a simulation, or since 1970. ``id`` is its number in the ledger. ``owner``
+    is the workload as in `Deployment default/web`, "" for a pod without one. ``by`` is the responsible component,
+    ``rule`` why it chose this pod, and ``plan`` the plan; "" if unknown.
+    """
+
+    id: int
+    time: Seconds
+    pod: str
+    uid: str
+    node: str
+    cause: Cause
+    priority: int = 0
+    owner: str = ""
+    by: str = ""
+    rule: str = ""
+    plan: str = ""
+    alternatives: Alternatives | None = None
+    beneficiary: Beneficiary | None = None
+    loss: Loss = Loss()
+    replacement: ReplacementPod | None = None
+
+    @property
+    def namespace(self) -> str:
+        """Return the pod's namespace."""
+        return self.pod.partition("/")[0]
+
+    @property
+    def in_vain(self) -> str:
+        """Return why the disruption was in vain, "" if it was not or that is unknown.
+
+        It was if the beneficiary ran elsewhere or never; without a beneficiary, if the replacement returned to the
+        node. Pods of DaemonSets always return, deleted ones may be meant to, and a preemption's beneficiary may be
+        unknown.
+        """
+        beneficiary = self.beneficiary
+        if beneficiary is not None:
+            if beneficiary.outcome == "elsewhere":
+                return f"{beneficiary.pod} was placed on {beneficiary.node}"
+            if beneficiary.outcome == "again":
+                return f"{beneficiary.pod} needed further victims"
+            return f"{beneficiary.pod} was gone before it ran" if beneficiary.outcome == "gone" else ""
+        came = self.replacement
+        if came is None or came.node != self.node or self.owner.startswith("DaemonSet "):
+            return ""
+        if self.cause in ("deletion", "preemption"):
+            return ""
+        return f"{came.pod} came back to {self.node}"
+
+    def to_dict(self) -> Raw:
+        """Return the record as JSON, which `disruption_of` reads."""
+        return {**plain(self), "inVain": self.in_vain or None}
+
+
+class FollowUp(LedgerEntry, frozen=True, kw_only=True):
+    """The data to continue a record after a restart.
+
+    ``controller`` is the uid of the victim's controller, "" for none. ``is_followed``: the replacement has not come, or
+    is not ready.
+    """
+
+    began_ns: int
+    controller: str = ""
+    is_followed: bool = True
+
+
+class EarlierRecords(NamedTuple):
+    """The incomplete records of an earlier instance, in their order, and the uids of known replacements."""
+
+    followed: tuple[tuple[Disruption, FollowUp], ...] = ()
+    replacements: frozenset[str] = frozenset()
+
+
+def disruption_of(raw: object) -> Disruption:
+    """Return the record in a result of `to_dict`. Raises msgspec.ValidationError if it is invalid."""
+    return msgspec.convert(raw, Disruption)
+
+
+# The number of remembered disruptions in vain, which count once however often they change.
+_MOST = 10_000
+
+
+class DisruptionTotals:
+    """Counts records by cause as they come and change."""
+
+    def __init__(self, last_id: int = 0) -> None:
+        """Create it; ``last_id`` is the number of the last record that does not count."""
+        self.last_id = last_id
+        """The number of the last record."""
+        self._known_in_vain: OrderedDict[int, None] = OrderedDict()
+        self.disruptions: Counter[str] = Counter()
+        self.in_vain: Counter[str] = Counter()
+        self.lost_seconds: dict[str, float] = {}
+        """Lost running time, in seconds."""
+
+    def known(self, record: Disruption) -> None:
+        """Record an earlier record: if it was in vain, that does not count."""
+        if record.in_vain:
+            self._remember(record.id)
+
+    def put(self, record: Disruption) -> None:
+        """Count a new or changed record."""
+        if record.id > self.last_id:
+            self.last_id = record.id
+            self.disruptions[record.cause] += 1
+            self.lost_seconds[record.cause] = self.lost_seconds.get(record.cause, 0) + record.loss.lost
+        if record.in_vain and record.id not in self._known_in_vain:
+            self._remember(record.id)
+            self.in_vain[record.cause] += 1
+
+    def _remember(self, number: int) -> None:
+        self._known_in_vain[number] = None
+        if len(self._known_in_vain) > _MOST:
+            self._known_in_vain.popitem(last=False)
+
+
+def since(raw: Raw | None, condition: str) -> int | None:
+    """Return since when a condition of an object is true, in nanoseconds since 1970; None if false or unknown."""
+    status = raw.get("status") if raw is not None else None
+    found = status.get("conditions") if isinstance(status, dict) else None
+    for entry in found if isinstance(found, list) else ():
+        if isinstance(entry, dict) and entry.get("type") == condition and entry.get("status") == "True":
+            return time_of(entry.get("lastTransitionTime"))
+    return None
+
+
+def time_of(text: object) -> int | None:
+    """Return a time in the API's format; None if it is invalid."""
+    try:
+        return parse_time(text) if isinstance(text, str) else None
+    except ValueError:
+        return None

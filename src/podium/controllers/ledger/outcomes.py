@@ -1,0 +1,406 @@
+"""The outcomes of disruptions: of the victim, its beneficiary, and its replacement."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from podium.api.pod import Pod
+from podium.api.times import parse_time
+from podium.controllers.actions import Rationale
+from podium.controllers.disruption.covered_pods import controller_uid, is_healthy
+from podium.controllers.ledger.disruption import (
+    Beneficiary,
+    Disruption,
+    EarlierRecords,
+    FollowUp,
+    Outcome,
+    ReplacementPod,
+    seconds,
+)
+
+MOST_OPEN = 10_000
+"""The maximum number of disruptions that are followed; the oldest are dropped."""
+
+FOLLOWED_NS = 24 * 3_600 * 10**9
+"""The maximum time for which a disruption is followed."""
+
+RecordSink = Callable[[Disruption, FollowUp | None], None]
+"""Receives a new or changed record, and the data to continue it; None if it is complete."""
+
+
+ConditionTime = Callable[[Pod, str], int | None]
+"""Returns since when a condition of a pod is true, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Times:
+    """The times of missed changes: from a condition, or now."""
+
+    since: ConditionTime
+    now: int
+
+    def placed_ns(self, pod: Pod) -> int:
+        """Return when the pod was bound."""
+        return self._of(pod, "PodScheduled")
+
+    def ready_ns(self, pod: Pod) -> int:
+        """Return when it became ready."""
+        return self._of(pod, "Ready")
+
+    def _of(self, pod: Pod, condition: str) -> int:
+        found = self.since(pod, condition)
+        return self.now if found is None else min(found, self.now)
+
+
+@dataclass(slots=True)
+class _Open:
+    """An incomplete disruption. ``rationale`` is shared by the victims of one plan."""
+
+    record: Disruption
+    trail: FollowUp
+    rationale: Rationale | None = None
+
+    @property
+    def vacancy(self) -> Vacancy:
+        """Return the victim's place with its controller."""
+        record = self.record
+        return Vacancy(self.trail.controller, record.uid, record.pod.rpartition("/")[2], self.trail.began_ns)
+
+
+class OpenDisruptions:
+    """The incomplete disruptions, and what they wait for."""
+
+    def __init__(self, keep: RecordSink) -> None:
+        self._keep = keep
+        # By the victim's uid, the oldest first.
+        self._open: OrderedDict[str, _Open] = OrderedDict()
+        # By the beneficiary's key, its victims; by the replacement's uid, its victim.
+        self._victims_for: dict[str, list[str]] = {}
+        self._replaces: dict[str, str] = {}
+        self._awaited = AwaitedReplacements()
+        self.open = self._open.keys()
+        """The uids of the victims; a live view."""
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._open
+
+    def begin(self, record: Disruption, controller: str, rationale: Rationale | None, now: int) -> None:
+        """Add a record; ``controller`` is the uid of the victim's controller, "" for none."""
+        found = _Open(record, FollowUp(began_ns=now, controller=controller, is_followed=bool(controller)), rationale)
+        if record.beneficiary is not None:
+            self._needs_more(record.beneficiary, rationale)
+        self._take_up(found)
+        self._keep(record, found.trail)
+        while True:
+            uid, oldest = next(iter(self._open.items()))
+            if len(self._open) <= MOST_OPEN and now - oldest.trail.began_ns <= FOLLOWED_NS:
+                break
+            self._let_go(uid)
+
+    def explained(self, uid: str, rule: str) -> None:
+        """Set the rule of a record."""
+        self._put(uid, replace(self._open[uid].record, rule=rule))
+
+    def node_of(self, uid: str) -> str:
+        """Return the node of a victim."""
+        return self._open[uid].record.node
+
+    def benefits(self, uid: str, beneficiary: Beneficiary) -> None:
+        """Set the beneficiary of a record."""
+        found = self._open.get(uid)
+        if found is None or found.record.beneficiary is not None:
+            return
+        if beneficiary.outcome == "waiting":
+            self._victims_for.setdefault(beneficiary.pod, []).append(uid)
+        self._put(uid, replace(found.record, beneficiary=beneficiary))
+
+    def changed(self, pod: Pod, now: int, *, is_added: bool | None) -> None:
+        """Handle an added or changed pod; ``is_added`` None: unknown which."""
+        if not self._open:
+            return
+        if self._victims_for and pod.spec.node_name and pod.key in self._victims_for:
+            self._settle_for(pod, now, is_gone=False)
+        if pod.metadata.uid in self._replaces:
+            self._follow(pod, now, now)
+        elif self._awaited and (victim := self._awaited.take(pod, is_added=is_added)):
+            self._came(victim, pod)
+            if pod.spec.node_name:
+                self._follow(pod, now, now)
+
+    def gone(self, pod: Pod, now: int) -> None:
+        """Handle the deletion of a pod."""
+        if not self._open:
+            return
+        uid = pod.metadata.uid
+        if uid in self._open:
+            self.ended(uid, now)
+        if pod.key in self._victims_for:
+            self._settle_for(pod, now, is_gone=True)
+        if uid in self._replaces:
+            self._left(uid, has_had_node=bool(pod.spec.node_name))
+        if self._awaited and pod.metadata.owner_references:
+            self._awaited.gone(controller_uid(pod), uid)
+
+    def ended(self, uid: str, now: int) -> None:
+        """Record that a victim has left its node."""
+        found = self._open.get(uid)
+        if found is not None and not _has_ended(found.record):
+            after = seconds(max(now - found.trail.began_ns, 0))
+            self._put(uid, replace(found.record, loss=replace(found.record.loss, ended_after=after)))
+
+    def resume(self, earlier: EarlierRecords, pods: Iterable[Pod], since: ConditionTime, now: int) -> None:
+        """Continue the records of an earlier instance; ``pods`` are all that exist.
+
+        Missed changes are dated by the pods' conditions, or now.
+        """
+        self._take_up_earlier(earlier, now)
+        if not self._open:
+            return
+        times = _Times(since, now)
+        by_uid = {pod.metadata.uid: pod for pod in pods}
+        by_key = {pod.key: pod for pod in by_uid.values()}
+        for uid in tuple(self._open):
+            if uid not in by_uid:
+                self.ended(uid, now)
+        for key in tuple(self._victims_for):
+            self._catch_up_for(key, by_key.get(key), times)
+        for uid in tuple(self._replaces):
+            if uid in by_uid:
+                self._catch_up(by_uid[uid], times)
+            else:
+                came = self._open[self._replaces[uid]].record.replacement
+                self._left(uid, has_had_node=came is not None and came.node is not None)
+        if self._awaited:
+            self._catch_up_awaited(earlier, by_uid, times)
+
+    def _take_up_earlier(self, earlier: EarlierRecords, now: int) -> None:
+        for record, trail in earlier.followed:
+            if now - trail.began_ns > FOLLOWED_NS:
+                self._keep(record, None)
+            elif record.uid not in self._open:
+                self._take_up(_Open(record, trail))
+
+    def _catch_up_awaited(self, earlier: EarlierRecords, by_uid: dict[str, Pod], times: _Times) -> None:
+        """Find the replacements that came unobserved."""
+        for uid in sorted(earlier.replacements & by_uid.keys()):
+            self._awaited.came(controller_uid(by_uid[uid]), uid)
+        for pod in sorted(by_uid.values(), key=lambda pod: (pod.metadata.creation_timestamp or "", pod.key)):
+            if victim := self._awaited.take(pod, is_added=None, came_meanwhile=True):
+                self._came(victim, pod)
+                self._catch_up(pod, times)
+
+    def _catch_up_for(self, key: str, pod: Pod | None, times: _Times) -> None:
+        """Find the outcome of a beneficiary that changed unobserved."""
+        for uid in tuple(self._victims_for[key]):
+            found = self._open[uid]
+            beneficiary = found.record.beneficiary
+            if beneficiary is None or beneficiary.outcome != "waiting":
+                continue
+            if pod is None or (beneficiary.uid and beneficiary.uid != pod.metadata.uid):
+                self._put(uid, replace(found.record, beneficiary=replace(beneficiary, outcome="gone")))
+            elif pod.spec.node_name:
+                after_ns = times.placed_ns(pod) - found.trail.began_ns
+                settled = placed(beneficiary, pod.spec.node_name, after_ns)
+                self._put(uid, replace(found.record, beneficiary=settled))
+
+    def _catch_up(self, pod: Pod, times: _Times) -> None:
+        """Update a replacement that changed unobserved."""
+        self._follow(pod, times.placed_ns(pod), times.ready_ns(pod))
+
+    def _take_up(self, found: _Open) -> None:
+        """Follow a record."""
+        record = found.record
+        uid, beneficiary, came = record.uid, record.beneficiary, record.replacement
+        self._open[uid] = found
+        if beneficiary is not None and beneficiary.outcome == "waiting":
+            self._victims_for.setdefault(beneficiary.pod, []).append(uid)
+        if came is not None and found.trail.is_followed:
+            self._replaces[came.uid] = uid
+        elif found.trail.is_followed:
+            self._awaited.put(found.vacancy)
+
+    def _needs_more(self, beneficiary: Beneficiary, rationale: Rationale | None) -> None:
+        """Mark victims of earlier plans for a pod as in vain, because a new plan has further victims."""
+        for uid in tuple(self._victims_for.get(beneficiary.pod, ())):
+            found = self._open[uid]
+            before = found.record.beneficiary
+            is_done = before is not None and before.outcome == "waiting" and before.uid == beneficiary.uid
+            if before is not None and is_done and found.rationale is not rationale and _has_ended(found.record):
+                self._put(uid, replace(found.record, beneficiary=replace(before, outcome="again")))
+
+    def _settle_for(self, pod: Pod, now: int, *, is_gone: bool) -> None:
+        """Handle a beneficiary that was bound, or is gone."""
+        for uid in self._victims_for.pop(pod.key):
+            found = self._open[uid]
+            beneficiary = found.record.beneficiary
+            if beneficiary is None or beneficiary.outcome != "waiting":
+                continue
+            if is_gone or (beneficiary.uid and beneficiary.uid != pod.metadata.uid):
+                settled = replace(beneficiary, outcome="gone")
+            else:
+                settled = placed(beneficiary, pod.spec.node_name, now - found.trail.began_ns)
+            self._put(uid, replace(found.record, beneficiary=settled))
+
+    def _came(self, victim: str, pod: Pod) -> None:
+        """Record the replacement of a victim."""
+        self._replaces[pod.metadata.uid] = victim
+        record = self._open[victim].record
+        self._put(victim, replace(record, replacement=ReplacementPod(pod=pod.key, uid=pod.metadata.uid)))
+
+    def _follow(self, pod: Pod, placed_ns: int, ready_ns: int) -> None:
+        """Update a replacement that may be bound or ready."""
+        victim = self._replaces[pod.metadata.uid]
+        found = self._open[victim]
+        known = came = found.record.replacement
+        if came is None:
+            raise ValueError(f"disruption {found.record.id} has no replacement, and pod {pod.key} is it")
+        began_ns = found.trail.began_ns
+        if pod.spec.node_name and came.node is None:
+            came = replace(came, node=pod.spec.node_name, placed_after=seconds(max(placed_ns - began_ns, 0)))
+        if is_healthy(pod):
+            came = replace(came, ready_after=seconds(max(ready_ns - began_ns, 0)))
+            del self._replaces[pod.metadata.uid]
+            found.trail = replace(found.trail, is_followed=False)
+        if came is not known:
+            self._put(victim, replace(found.record, replacement=came))
+
+    def _left(self, uid: str, *, has_had_node: bool) -> None:
+        """Handle a replacement that is gone before it was ready; if it had no node, the next one counts."""
+        victim = self._replaces.pop(uid)
+        found = self._open[victim]
+        if has_had_node:
+            found.trail = replace(found.trail, is_followed=False)
+            self._put(victim, found.record)
+        else:
+            self._awaited.put(found.vacancy, first=True)
+            self._put(victim, replace(found.record, replacement=None))
+
+    def _put(self, uid: str, record: Disruption) -> None:
+        """Keep a changed record; drop it if it is complete."""
+        found = self._open[uid]
+        found.record = record
+        beneficiary = record.beneficiary
+        has_settled = _has_ended(record) and (beneficiary is None or beneficiary.outcome != "waiting")
+        if has_settled and not found.trail.is_followed:
+            self._let_go(uid)
+        else:
+            self._keep(record, found.trail)
+
+    def _let_go(self, uid: str) -> None:
+        """Stop following a disruption."""
+        found = self._open.pop(uid)
+        self._keep(found.record, None)
+        came, beneficiary = found.record.replacement, found.record.beneficiary
+        if came is None:
+            self._awaited.drop(found.trail.controller, uid)
+        else:
+            self._replaces.pop(came.uid, None)
+        if beneficiary is not None and beneficiary.pod in self._victims_for:
+            left = [victim for victim in self._victims_for[beneficiary.pod] if victim != uid]
+            if left:
+                self._victims_for[beneficiary.pod] = left
+            else:
+                del self._victims_for[beneficiary.pod]
+
+
+def placed(beneficiary: Beneficiary, node_name: str, after_ns: int) -> Beneficiary:
+    """Return a beneficiary that was bound."""
+    outcome: Outcome = "placed" if node_name == beneficiary.room else "elsewhere"
+    return replace(beneficiary, outcome=outcome, node=node_name, placed_after=seconds(max(after_ns, 0)))
+
+
+def _has_ended(record: Disruption) -> bool:
+    return record.loss.ended_after is not None
+
+
+_SECOND = 10**9
+_KEEPS_NAMES = frozenset(("StatefulSet",))
+
+
+class Vacancy(NamedTuple):
+    """A victim's place: its controller's uid, its own uid and name, and when it began to end."""
+
+    controller: str
+    uid: str
+    name: str
+    began_ns: int
+
+
+class AwaitedReplacements:
+    """Victims without replacement by the uid of their controller, the earliest first."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, deque[Vacancy]] = {}
+        # By the same controllers, the uids of known replacements; each replaces one victim.
+        self._came: dict[str, set[str]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._places)
+
+    def put(self, place: Vacancy, *, first: bool = False) -> None:
+        """Add a victim; one without a controller is not replaced."""
+        if not place.controller:
+            return
+        waiting = self._places.setdefault(place.controller, deque())
+        if first:
+            waiting.appendleft(place)
+        else:
+            waiting.append(place)
+
+    def take(self, pod: Pod, *, is_added: bool | None, came_meanwhile: bool = False) -> str:
+        """Return the uid of the victim that a pod replaces; "" for none.
+
+        ``is_added`` says whether the pod was just created. If unknown (None), a pod counts that was created in a later
+        second than the victim began to end, or in the same one and has no node yet, or ``came_meanwhile`` unobserved.
+        """
+        controller = pod.metadata.controller if pod.metadata.owner_references else None
+        waiting = None if controller is None else self._places.get(controller.uid)
+        if controller is None or waiting is None or is_added is False or pod.is_terminating:
+            return ""
+        came = self._came.setdefault(controller.uid, set())
+        if pod.metadata.uid in came:
+            return ""
+        for place in waiting:
+            if controller.kind in _KEEPS_NAMES and place.name != pod.metadata.name:
+                continue
+            if place.uid != pod.metadata.uid and (is_added or _is_later(pod, place.began_ns, came_meanwhile)):
+                came.add(pod.metadata.uid)
+                waiting.remove(place)
+                self._trim(controller.uid)
+                return place.uid
+        return ""
+
+    def came(self, controller: str, uid: str) -> None:
+        """Record a known replacement."""
+        if controller in self._places:
+            self._came.setdefault(controller, set()).add(uid)
+
+    def gone(self, controller: str, uid: str) -> None:
+        """Forget a pod that is gone."""
+        if controller in self._came:
+            self._came[controller].discard(uid)
+
+    def drop(self, controller: str, uid: str) -> None:
+        """Stop waiting for the replacement of a victim."""
+        waiting = self._places.get(controller)
+        if waiting is not None:
+            self._places[controller] = deque(place for place in waiting if place.uid != uid)
+            self._trim(controller)
+
+    def _trim(self, controller: str) -> None:
+        """Forget a controller without victims."""
+        if not self._places[controller]:
+            del self._places[controller]
+            self._came.pop(controller, None)
+
+
+def _is_later(pod: Pod, began_ns: int, came_meanwhile: bool) -> bool:
+    created = pod.metadata.creation_timestamp
+    created_ns = parse_time(created) if created else 0
+    began_ns -= began_ns % _SECOND
+    return created_ns > began_ns or (created_ns == began_ns and (came_meanwhile or not pod.spec.node_name))

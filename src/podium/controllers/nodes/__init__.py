@@ -1,0 +1,1 @@
+"""The controllers of nodes, and of pods on failed nodes."""

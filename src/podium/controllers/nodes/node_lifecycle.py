@@ -1,0 +1,389 @@
+"""The node lifecycle controller: it marks silent nodes as not ready, and taints nodes by their conditions.
+
+Source: pkg/controller/nodelifecycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from podium.api.meta import Kubernetes, Raw
+from podium.api.node import NODE_NOT_READY, Node, is_ready, unknown_conditions
+from podium.api.pod import Pod
+from podium.api.times import format_time
+from podium.controllers.actions import Action, PatchObject, versioned_patch
+from podium.controllers.controller import NO_CHANGE, PLACED, IdleDeferral
+from podium.controllers.nodes.bound_pods import BoundPods
+from podium.controllers.observations import Answered, NodeHeard, NodeSilent, Observation
+from podium.controllers.reconciler import Reconciler
+from podium.store.conditions import with_condition
+
+TaintName = tuple[str, str]
+"""Key and effect of a taint."""
+
+NOT_READY = "node.kubernetes.io/not-ready"
+UNREACHABLE = "node.kubernetes.io/unreachable"
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+
+_UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+# By type and status of a condition.
+_OF_CONDITIONS: Mapping[tuple[str, str], str] = {
+    ("Ready", "False"): NOT_READY,
+    ("Ready", "Unknown"): UNREACHABLE,
+    ("MemoryPressure", "True"): "node.kubernetes.io/memory-pressure",
+    ("DiskPressure", "True"): "node.kubernetes.io/disk-pressure",
+    ("PIDPressure", "True"): "node.kubernetes.io/pid-pressure",
+    ("NetworkUnavailable", "True"): "node.kubernetes.io/network-unavailable",
+}
+EVICTING: frozenset[TaintName] = frozenset((key, "NoExecute") for key in (NOT_READY, UNREACHABLE))
+"""The taints that evict pods from a node that is not ready."""
+
+MANAGED = EVICTING | {(key, "NoSchedule") for key in (*_OF_CONDITIONS.values(), _UNSCHEDULABLE)}
+"""All taints that follow from a node's state."""
+
+
+def wanted_taints(node: Node) -> set[TaintName]:
+    """Return the managed taints that the node should have."""
+    states = {(condition.type, condition.status) for condition in node.status.conditions}
+    keys = {key for state, key in _OF_CONDITIONS.items() if state in states}
+    if node.spec.unschedulable:
+        keys.add(_UNSCHEDULABLE)
+    return {(key, "NoSchedule") for key in keys} | {(key, "NoExecute") for key in keys & {NOT_READY, UNREACHABLE}}
+
+
+def present_taints(node: Node) -> set[TaintName]:
+    """Return the managed taints that the node has."""
+    names: set[TaintName] = {(taint.key, taint.effect) for taint in node.spec.taints}
+    return names & MANAGED
+
+
+def changed_taints(taints: Sequence[Raw], changes: Collection[TaintName], now: int) -> tuple[list[Raw], str]:
+    """Return the taints after toggling each of ``changes``, and a description."""
+    left = [taint for taint in taints if (taint.get("key"), taint.get("effect")) not in changes]
+    before = {(taint.get("key"), taint.get("effect")) for taint in taints}
+    said = []
+    for key, effect in sorted(changes):
+        is_new = (key, effect) not in before
+        name = f"{key}:{effect}" if effect == "NoExecute" else key
+        said.append(f"taint {name} {'added' if is_new else 'removed'}")
+        if is_new:
+            added = {"timeAdded": format_time(now)} if effect == "NoExecute" else {}
+            left.append({"key": key, "effect": effect, **added})
+    return left, ", ".join(said)
+
+
+_NAME = "node-lifecycle-controller"
+_SECOND = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLifecycleSettings:
+    """Settings; ``grace_ns`` is --node-monitor-grace-period."""
+
+    grace_ns: int = 50 * _SECOND
+
+
+@dataclass(slots=True)
+class _TrackedNode:
+    """A node as the API shows it.
+
+    ``standing`` are the managed taints that deviated at the start, with whether they were wanted.
+    """
+
+    node: Node
+    raw: Raw
+    standing: Mapping[TaintName, bool]
+
+
+class NodeLifecycle(Reconciler[str]):
+    """Keeps conditions, taints and the readiness of pods consistent with the state of nodes.
+
+    A node that is silent for too long gets conditions Unknown; while it is not ready, its pods are not. NoSchedule
+    taints follow from conditions and `spec.unschedulable`. NoExecute taints follow from readiness, at the rates of
+    `ZoneDisruption`, and are not added while no node is ready.
+
+    ``given`` are the initial nodes by uid: their deviating taints stay until the wanted taints change.
+    """
+
+    watches = frozenset(("Node", "Pod"))
+    pod_aspects = PLACED
+    idle_deferral = IdleDeferral(frozenset(("Pod",)))
+
+    def __init__(
+        self, settings: NodeLifecycleSettings = NodeLifecycleSettings(), given: Mapping[str, Node] | None = None
+    ) -> None:
+        super().__init__()
+        self._settings = settings
+        self._given = given or {}
+        self._nodes: dict[str, _TrackedNode] = {}
+        # The names of the nodes that are not ready.
+        self._not_ready: set[str] = set()
+        self._pods = BoundPods()
+        self._silent: dict[str, int] = {}
+        self._zones = ZoneDisruption()
+        # By uid, the version on which the last write of a node or pod was based, unless that failed.
+        self._written: dict[str, str] = {}
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether all nodes are ready, so that pods have no effect."""
+        return not self._not_ready
+
+    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
+        if isinstance(object_, Pod):
+            self._pods.put(object_, raw)
+            name = object_.spec.node_name
+            if name not in self._not_ready or not _says_ready(object_):
+                return NO_CHANGE
+            self._queue.add(name)
+        elif isinstance(object_, Node):
+            self._node_changed(object_, raw)
+        return []
+
+    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
+        self._written.pop(object_.metadata.uid, None)
+        if isinstance(object_, Pod):
+            self._pods.remove(object_.key)
+            return NO_CHANGE
+        if isinstance(object_, Node):
+            name = object_.metadata.name
+            self._nodes.pop(name, None)
+            self._not_ready.discard(name)
+            self._forget(name)
+            self._end_wait(name)
+            self._pace_changed(self._zones.remove(name))
+        return []
+
+    def _node_changed(self, node: Node, raw: Raw) -> None:
+        name, uid = node.metadata.name, node.metadata.uid
+        known = self._nodes.get(name)
+        if known is None or known.node.metadata.uid != uid:
+            given = self._given.get(uid)
+            known = self._nodes[name] = _TrackedNode(node, raw, {} if given is None else _standing(given))
+        wanted = wanted_taints(node)
+        known.node, known.raw = node, raw
+        (self._not_ready.discard if is_ready(node) else self._not_ready.add)(name)
+        known.standing = {taint: was for taint, was in known.standing.items() if was == (taint in wanted)}
+        self._queue.add(name)
+
+    def _happened(self, observation: Observation) -> None:
+        if isinstance(observation, NodeSilent):
+            self._silent[observation.node] = observation.since_ns
+            self._queue.add(observation.node)
+        elif isinstance(observation, NodeHeard):
+            self._silent.pop(observation.node, None)
+            self._queue.add(observation.node)
+
+    def _answered(self, answered: Answered, now: int) -> list[Action]:
+        if answered.problem is not None and isinstance(answered.action, PatchObject):
+            self._written.pop(answered.action.uid, None)
+        return super()._answered(answered, now)
+
+    def _key_of(self, action: Action) -> str | None:
+        if not isinstance(action, PatchObject):
+            return None
+        name = action.key
+        if action.kind == "Pod":
+            found = self._pods.find(action.key)
+            name = "" if found is None else found.pod.spec.node_name
+        return name if name in self._nodes else None
+
+    def _pace_changed(self, has_changed: bool) -> None:
+        if has_changed:
+            self._queue.add_all(self._zones.unhealthy())
+
+    def _reconcile(self, key: str, now: int) -> list[Action]:
+        known = self._nodes.get(key)
+        if known is None:
+            return []
+        node = known.node
+        silent_ns = self._silent.get(key)
+        late_ns = None if silent_ns is None else silent_ns + self._settings.grace_ns
+        is_late = late_ns is not None and late_ns <= now
+        self._pace_changed(self._zones.put(node, is_healthy=is_ready(node) and not is_late))
+        self._queue.add_at(key, None if is_late else late_ns)
+        if self._is_written(node):
+            return []
+        conditions = unknown_conditions(known.raw, now) if is_late else None
+        if conditions is not None:
+            return [self._write(node, {"status": {"conditions": conditions}}, "no heartbeats")]
+        unready = () if is_ready(node) else self._pods.on(key)
+        return [
+            *self._taint(known, now),
+            *(
+                self._unready(*bound, now)
+                for bound in unready
+                if _says_ready(bound.pod) and not self._is_written(bound.pod)
+            ),
+        ]
+
+    def _taint(self, known: _TrackedNode, now: int) -> list[Action]:
+        node, name = known.node, known.node.metadata.name
+        wanted, present = wanted_taints(node), present_taints(node)
+        if self._zones.is_total():
+            wanted -= EVICTING
+        changes = (wanted ^ present) - set(known.standing)
+        if changes & wanted & EVICTING and not present & EVICTING and not self._zones.may_give_up(name, now):
+            changes -= EVICTING
+            if self._zones.wait(name):
+                self._await_turn(name)
+        else:
+            if changes & wanted & EVICTING and not present & EVICTING:
+                self._zones.give_up(name, now)
+            self._end_wait(name)
+        if not changes:
+            return []
+        taints, message = changed_taints(known.raw.get("spec", {}).get("taints", []), changes, now)
+        return [self._write(node, {"spec": {"taints": taints}}, message)]
+
+    def _end_wait(self, name: str) -> None:
+        """End a node's wait for its eviction; the next one of its zone is checked when its turn comes."""
+        following = self._zones.end_wait(name)
+        if following is not None:
+            self._await_turn(following)
+
+    def _await_turn(self, name: str) -> None:
+        """Check a node when its zone allows another one to be evicted, or earlier if it is silent."""
+        self._queue.add_by(name, self._zones.next_ns(name))
+
+    def _unready(self, pod: Pod, raw: Raw, now: int) -> PatchObject:
+        """Mark a pod as not ready."""
+        not_ready = {"type": "Ready", "status": "False", "reason": NODE_NOT_READY}
+        conditions = with_condition(raw["status"]["conditions"], not_ready, now)
+        return self._write(pod, {"status": {"conditions": conditions}}, "its node is not ready")
+
+    def _is_written(self, object_: Node | Pod) -> bool:
+        return self._written.get(object_.metadata.uid) == object_.metadata.resource_version
+
+    def _write(self, object_: Node | Pod, patch: Raw, message: str) -> PatchObject:
+        self._written[object_.metadata.uid] = object_.metadata.resource_version
+        return versioned_patch(object_, patch, _NAME, "status" if "status" in patch else "", message)
+
+
+def _standing(given: Node) -> dict[TaintName, bool]:
+    wanted = wanted_taints(given)
+    return {taint: taint in wanted for taint in wanted ^ present_taints(given)}
+
+
+def _says_ready(pod: Pod) -> bool:
+    ready = pod.status.condition("Ready")
+    return ready is not None and ready.status == "True"
+
+
+_LABELS = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
+# The defaults of --node-eviction-rate, --secondary-node-eviction-rate, --large-cluster-size-threshold and
+# --unhealthy-zone-threshold.
+_INTERVAL_NS = 10 * _SECOND
+_REDUCED_INTERVAL_NS = 100 * _SECOND
+_LARGE_ZONE = 50
+_UNHEALTHY_PERCENT = 55
+
+Zone = tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Counts:
+    """The nodes of a zone; ``waiting`` ones must not be evicted yet, the longest waiting first."""
+
+    healthy: int = 0
+    unhealthy: int = 0
+    given_up_ns: int | None = None
+    waiting: dict[str, None] = field(default_factory=dict)
+
+
+class ZoneDisruption:
+    """Rates at which nodes are evicted.
+
+    In a zone, one node is evicted every 10 s. If more than two nodes and at least 55% of them are unhealthy, it is one
+    every 100 s in a zone of more than 50 nodes, and none in a smaller one; but every 10 s if no node of the zone is
+    healthy. If no node of the cluster is healthy, none is evicted.
+    """
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, tuple[Zone, bool]] = {}
+        self._zones: dict[Zone, _Counts] = {}
+        self._healthy = 0
+
+    def is_total(self) -> bool:
+        """Return whether no node of the cluster is healthy."""
+        return not self._healthy
+
+    def unhealthy(self) -> list[str]:
+        """Return the unhealthy nodes."""
+        return [name for name, (_, is_healthy) in self._nodes.items() if not is_healthy]
+
+    def put(self, node: Node, *, is_healthy: bool) -> bool:
+        """Record the health of a node; return whether that changes the rates."""
+        zone = tuple(node.metadata.labels.get(label, "") for label in _LABELS)
+        return self._replace(node.metadata.name, (zone, is_healthy))
+
+    def remove(self, name: str) -> bool:
+        """Forget a node; return whether that changes the rates."""
+        return self._replace(name, None)
+
+    def may_give_up(self, name: str, now: int) -> bool:
+        """Return whether a node may be evicted now."""
+        next_ns = self.next_ns(name)
+        return next_ns is not None and next_ns <= now
+
+    def give_up(self, name: str, now: int) -> None:
+        """Record that a node is evicted."""
+        self._zones[self._nodes[name][0]].given_up_ns = now
+
+    def wait(self, name: str) -> bool:
+        """Queue a node behind the waiting ones of its zone, once; return whether it is the next."""
+        waiting = self._zones[self._nodes[name][0]].waiting
+        waiting[name] = None
+        return next(iter(waiting)) == name
+
+    def end_wait(self, name: str) -> str | None:
+        """End a node's wait; return the next one if it was the first of its zone."""
+        known = self._nodes.get(name)
+        waiting = self._zones[known[0]].waiting if known is not None else {}
+        if name not in waiting:
+            return None
+        was_first = next(iter(waiting)) == name
+        del waiting[name]
+        return next(iter(waiting), None) if was_first else None
+
+    def next_ns(self, name: str) -> int | None:
+        """Return when a node may be evicted; None for never."""
+        counts = self._zones[self._nodes[name][0]]
+        interval_ns = self._interval_ns(counts)
+        if interval_ns is None:
+            return None
+        return 0 if counts.given_up_ns is None else counts.given_up_ns + interval_ns
+
+    def _interval_ns(self, counts: _Counts) -> int | None:
+        if self.is_total():
+            return None
+        total = counts.healthy + counts.unhealthy
+        is_partial = counts.unhealthy > 2 and counts.unhealthy * 100 >= _UNHEALTHY_PERCENT * total
+        if not counts.healthy or not is_partial:
+            return _INTERVAL_NS
+        return _REDUCED_INTERVAL_NS if total > _LARGE_ZONE else None
+
+    def _replace(self, name: str, after: tuple[Zone, bool] | None) -> bool:
+        """Count a node; return whether that changes the rates."""
+        before = self._nodes.pop(name, None)
+        has_moved = before is not None and after is not None and before[0] != after[0]
+        if before is not None and has_moved:
+            has_moved = name in self._zones[before[0]].waiting
+            self._zones[before[0]].waiting.pop(name, None)
+        if after is not None:
+            self._nodes[name] = after
+        counted = [node for node in (before, after) if node is not None]
+        zones = [self._zones.setdefault(zone, _Counts()) for zone, _ in counted]
+        paces = [self.is_total(), *map(self._interval_ns, zones)]
+        for (zone, is_healthy), step in zip(counted, (1,) if before is None else (-1, 1), strict=False):
+            counts = self._zones[zone]
+            counts.healthy += step * is_healthy
+            counts.unhealthy += step * (not is_healthy)
+            self._healthy += step * is_healthy
+        has_changed = has_moved or paces != [self.is_total(), *map(self._interval_ns, zones)]
+        for (zone, _), counts in zip(counted, zones, strict=True):
+            if not (counts.healthy or counts.unhealthy):
+                # A later node is not evicted before the interval is over in any case.
+                self._zones.pop(zone, None)
+        return has_changed

@@ -1,0 +1,1 @@
+"""The rescheduler: it evicts pods that would be better placed elsewhere."""

@@ -1,0 +1,381 @@
+"""The execution of planned evictions, one after another: requested, continued, dropped, and reported.
+
+Source: controlled-rescheduling.md, Rescheduler ("the action is eviction of a pod using the /evict subresource, with the
+pod's signature enqueued in the node's PreferAvoidPods").
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+
+from podium.api.avoid_list import AvoidFor, AwaitedPod
+from podium.api.meta import Raw
+from podium.api.node import Node
+from podium.api.replacements import ForReplacement
+from podium.controllers.actions import DESCHEDULED, RESCHEDULER, Action, Evict, PatchObject, Record
+from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, earliest
+from podium.controllers.observations import Answer, Answered
+from podium.controllers.rescheduling.moves import Moves
+from podium.controllers.rescheduling.planning import Planners
+from podium.controllers.rescheduling.rescheduler_view import ReschedulerView
+from podium.controllers.work_queue import Backoff, WorkQueue
+from podium.decide.rescheduling.guards import PlanInputs
+from podium.decide.rescheduling.replacement_placement import SOFT_TAINT
+from podium.decide.rescheduling.round_robin import PlannedMove as Planned
+from podium.decide.rescheduling.round_robin import PlannedMoves
+from podium.framework.rescheduling.settings import Guidance, Steering
+
+
+class PlannedEvictions:
+    """The planned evictions that are not complete; true while any is left or an answer is pending.
+
+    ``refusals`` are the pods whose evictions were refused. ``standing`` returns the inputs of a plan at a time;
+    ``look`` updates the progress of moves before that.
+    """
+
+    def __init__(
+        self,
+        picture: ReschedulerView,
+        planners: Planners,
+        moves: Moves,
+        soft_taints: SoftTaints,
+        standing: Callable[[int], PlanInputs],
+        look: Callable[[int], None],
+    ) -> None:
+        self._picture = picture
+        self._planners = planners
+        self._moves = moves
+        self._soft_taints = soft_taints
+        self._standing = standing
+        self._look = look
+        # The node whose taint must be observed before pods are evicted from it.
+        self._marking = ""
+        self._queue = EvictionQueue()
+        self.refusals = Refusals()
+
+    def __bool__(self) -> bool:
+        return bool(self._queue)
+
+    def deadline(self) -> Deadline:
+        """Return whether an eviction or a pending taint is due."""
+        return Deadline(None, True) if self._marking or self._queue.next() is None else AT_ONCE
+
+    def put(self, planned: Iterable[PlannedMoves]) -> None:
+        """Add planned moves."""
+        self._queue.put(planned)
+
+    def clear(self) -> None:
+        """Drop all planned moves."""
+        self._queue.clear()
+        self._marking = ""
+
+    def node_seen(self, name: str) -> None:
+        """Record the observed state of a node."""
+        if name == self._marking and not self._soft_taints.is_asked(name):
+            self._marking = ""
+
+    def node_gone(self, name: str) -> None:
+        """Forget a node that was deleted."""
+        if name == self._marking:
+            self._marking = ""
+
+    def not_marked(self, name: str) -> None:
+        """Record that a node could not be tainted: its pods are not evicted."""
+        if name == self._marking:
+            self._marking = ""
+            self._queue.skip()
+
+    def answered(self, evict: Evict, answered: Answered, now: int) -> list[Action]:
+        """Record the result of an eviction. A refused one is planned again when the next attempt is due."""
+        if self._queue.asked is None or self._queue.asked[0].pod.uid != evict.uid:
+            return []
+        move, planned = self._queue.asked
+        answer = answered.answer
+        self._queue.answered(is_done=answer is Answer.DONE)
+        if answer is Answer.DONE:
+            self.refusals.forget(evict.uid)
+            return [_told(move, planned)]
+        if answer is Answer.UNKNOWN:
+            self._moves.doubt(evict.uid)
+        else:
+            self._moves.drop(evict.uid)
+        if answer not in (Answer.GONE, Answer.REPLACED):
+            self.refusals.refuse(evict.uid, now, answered.wait_ns)
+        return []
+
+    def go_on(self, now: int) -> list[Action]:
+        """Evict the next pod if that still holds and no taint is pending."""
+        if self._marking:
+            return []
+        while (order := self._queue.next()) is not None:
+            if not self._why_not(order, now):
+                return self.begin(now)
+            self._queue.skip()
+        return []
+
+    def begin(self, now: int) -> list[Action]:
+        """Evict the next pod, or taint its node first if a taint keeps the replacement away."""
+        settings, order = self._planners.settings, self._queue.next()
+        source = "" if order is None else order.left[0].source
+        if source in self.nodes_to_mark() and not self._soft_taints.has(source):
+            self._marking = source
+            return self._soft_taints.mark(source, now)
+        asked, planned = self._queue.ask()
+        pod, target = asked.pod, asked.target or ""
+        self._moves.begin(pod, target, now, has_ended=asked.has_ended)
+        hint = "" if settings.guidance is Guidance.EVICT else target
+        evict = Evict(
+            pod.key,
+            pod.uid,
+            RESCHEDULER,
+            RESCHEDULER,
+            avoid_node=settings.steering is not Steering.SCORES_ALONE,
+            avoid_for=AvoidFor(planned.avoid_for_ns, until_replaced=_awaited(asked, planned)),
+            for_replacement=ForReplacement(settings.goes_first, hint, planned.is_awaited(asked)),
+        )
+        return [evict]
+
+    def nodes_to_mark(self) -> frozenset[str]:
+        """The nodes that pods are being moved off, if such nodes are tainted."""
+        settings = self._planners.settings
+        if settings.steering is not Steering.SOFT_TAINT or settings.guidance is not Guidance.EVICT:
+            return frozenset()
+        under_way = (move.source for move in self._moves.under_way())
+        return frozenset((*under_way, *self._queue.sources()))
+
+    def _why_not(self, order: Ordered, now: int) -> str:
+        """Return why the rest of some moves is dropped; "" if it is not.
+
+        Moves that were started continue while their pods are in place: they were planned as one, and are half done.
+        """
+        if any(move.has_ended for move in order.left):
+            are_known = all(self._picture.observed.has_turned_away(move.pod) for move in order.left)
+            return "" if are_known else "the pod is gone"
+        pods = [self._picture.pod(move.pod.uid) for move in order.left]
+        present = [pod for pod in pods if pod is not None and not pod.terminating]
+        if len(present) < len(pods) or any(
+            pod.node_name != move.source for pod, move in zip(present, order.left, strict=True)
+        ):
+            return "a pod has left its node by itself"
+        if order.was_begun:
+            return ""
+        self._look(now)
+        return self._planners.holds(order.planned, present, self._standing(now), now)
+
+
+def _awaited(move: Planned, planned: PlannedMoves) -> AwaitedPod | None:
+    """Return the pod whose replacement is to get the capacity that a pod frees.
+
+    Other pods avoid the node until then.
+    """
+    comes = planned.comes_after(move)
+    if comes is None:
+        return None
+    return AwaitedPod(namespace=comes.pod.namespace, name=comes.pod.name, uid=comes.pod.uid)
+
+
+def _told(move: Planned, planned: PlannedMoves) -> Record:
+    """Return the event that reports an eviction."""
+    if move.has_ended:
+        whose = move.pod.controller
+        who = "its controller" if whose is None else f"{whose.kind} {whose.name}"
+        message = f"{who} keeps off {move.source} by {planned.policy}: {planned.reason}"
+        return Record(move.pod.key, move.pod.uid, "Normal", DESCHEDULED, message, move.source)
+    where = "" if move.target is None else f"; there is room on {move.target}"
+    message = f"moved off {move.source} by {planned.policy}: {planned.reason}{where}"
+    return Record(move.pod.key, move.pod.uid, "Normal", DESCHEDULED, message, move.source)
+
+
+_SECOND = 10**9
+_FIRST_WAIT_NS = 10 * _SECOND
+_LONGEST_WAIT_NS = 300 * _SECOND
+# Refusals in a row after which a pod's eviction is not expected to succeed the next time.
+_STUCK_AFTER = 2
+
+
+@dataclass(slots=True, eq=False)
+class Ordered:
+    """Moves that are made together, and those of them that are still to be started, in this order."""
+
+    planned: PlannedMoves
+    left: list[Planned]
+
+    @property
+    def was_begun(self) -> bool:
+        """Return whether an eviction of these moves has been requested."""
+        return len(self.left) < len(self.planned.moves)
+
+
+class EvictionQueue:
+    """The evictions still to be requested; ``asked`` is the move whose answer is pending, with its plan."""
+
+    def __init__(self) -> None:
+        self._orders: deque[Ordered] = deque()
+        self.asked: tuple[Planned, PlannedMoves] | None = None
+
+    def __bool__(self) -> bool:
+        """Return whether an eviction is still to be requested, or an answer is pending."""
+        return bool(self._orders) or self.asked is not None
+
+    def put(self, planned: Iterable[PlannedMoves]) -> None:
+        """Add planned moves.
+
+        The pod that finds its place last is evicted first: others may need the capacity that it frees, and it needs
+        none of theirs.
+        """
+        self._orders.extend(Ordered(moves, list(reversed(moves.moves))) for moves in planned)
+
+    def next(self) -> Ordered | None:
+        """Return the moves to request next; None while an answer is pending or if nothing is left."""
+        return self._orders[0] if self._orders and self.asked is None else None
+
+    def sources(self) -> set[str]:
+        """Return the nodes from which pods are still to be evicted."""
+        return {move.source for order in self._orders for move in order.left}
+
+    def ask(self) -> tuple[Planned, PlannedMoves]:
+        """Request the next move; return it and the moves that it is made with."""
+        order = self._orders[0]
+        move = order.left.pop(0)
+        if not order.left:
+            self._orders.popleft()
+        self.asked = move, order.planned
+        return self.asked
+
+    def skip(self) -> None:
+        """Drop the next moves."""
+        self._orders.popleft()
+
+    def answered(self, *, is_done: bool) -> None:
+        """Record an answer; after a refusal the rest of its moves is dropped."""
+        if self.asked is None:
+            raise ValueError("nothing was asked for")
+        _, planned = self.asked
+        self.asked = None
+        if not is_done and self._orders and self._orders[0].planned is planned:
+            self._orders.popleft()
+
+    def clear(self) -> None:
+        """Drop all moves."""
+        self._orders.clear()
+
+
+class Refusals:
+    """Pods whose evictions were refused; they are left alone until the next attempt is due."""
+
+    def __init__(self) -> None:
+        self._backoff: Backoff[str] = Backoff(_FIRST_WAIT_NS, _LONGEST_WAIT_NS)
+        self._until: dict[str, int] = {}
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._until
+
+    @property
+    def uids(self) -> frozenset[str]:
+        """The uids of the pods."""
+        return frozenset(self._until)
+
+    def refuse(self, uid: str, now: int, wait_ns: int) -> None:
+        """Record that a pod's eviction was refused and that the server asks to wait for ``wait_ns``."""
+        self._backoff.fail(uid, now, wait_ns)
+        self._until[uid] = self._backoff.until(uid, now) or now
+
+    def pass_time(self, now: int) -> None:
+        """Drop the refusals whose time has passed."""
+        for uid in [uid for uid, until_ns in self._until.items() if until_ns <= now]:
+            del self._until[uid]
+
+    def forget(self, uid: str) -> None:
+        """Forget a pod that is gone or terminating."""
+        self._until.pop(uid, None)
+        self._backoff.forget(uid)
+
+    def deadline(self) -> Deadline:
+        """Return the time of the next attempt; another refusal does not keep a simulation running."""
+        if not self._until:
+            return NEVER
+        is_hopeful = any(self._backoff.failures(uid) < _STUCK_AFTER for uid in self._until)
+        return Deadline(earliest(self._until.values()), is_hopeful)
+
+
+_TAINT: Raw = {"key": SOFT_TAINT.key, "effect": SOFT_TAINT.effect}
+
+
+class SoftTaints:
+    """Taints nodes, and removes taints that are no longer needed."""
+
+    def __init__(self) -> None:
+        # The known nodes by name: their uid, resource version and taints.
+        self._nodes: dict[str, tuple[str, str, list[Raw]]] = {}
+        self._marked: dict[str, None] = {}
+        # By name, the resource version on which a pending or applied change is based.
+        self._asked: dict[str, str] = {}
+        self._queue: WorkQueue[str] = WorkQueue()
+
+    def changed(self, node: Node, raw: Raw) -> None:
+        """Record the observed state of a node."""
+        meta = node.metadata
+        taints: list[Raw] = raw.get("spec", {}).get("taints") or []
+        self._nodes[meta.name] = meta.uid, meta.resource_version, taints
+        if any(taint.key == SOFT_TAINT.key for taint in node.spec.taints):
+            self._marked[meta.name] = None
+        else:
+            self._marked.pop(meta.name, None)
+        if self._asked.get(meta.name, meta.resource_version) != meta.resource_version:
+            del self._asked[meta.name]
+
+    def gone(self, name: str) -> None:
+        """Forget a node that was deleted."""
+        self._nodes.pop(name, None)
+        self._marked.pop(name, None)
+        self._asked.pop(name, None)
+        self._queue.forget(name)
+
+    def has(self, name: str) -> bool:
+        """Return whether a node is tainted."""
+        return name in self._marked
+
+    def is_asked(self, name: str) -> bool:
+        """Return whether a requested change has not been observed yet."""
+        return name in self._asked
+
+    def mark(self, name: str, now: int) -> list[Action]:
+        """Taint a node unless that is under way."""
+        if name in self._marked or name in self._asked or name not in self._nodes:
+            return []
+        return [self._write(name, [*self._nodes[name][2], {**_TAINT, "value": str(now // _SECOND)}], "marked")]
+
+    def unmark(self, but_for: Collection[str]) -> None:
+        """Remove the taints of all nodes but the given ones."""
+        for name in self._marked:
+            if name not in but_for:
+                self._queue.add(name)
+
+    def answered(self, answered: Answered, now: int) -> None:
+        """Record the result of a change of a node."""
+        action = answered.action
+        if not isinstance(action, PatchObject) or answered.problem is None:
+            return
+        self._asked.pop(action.key, None)
+        self._queue.answer(action.key, answered, now)
+
+    def work(self, now: int, but_for: Collection[str]) -> list[Action]:
+        """Remove the taints that are due for removal."""
+        actions: list[Action] = []
+        while (name := self._queue.take(now)) is not None:
+            if name in self._marked and name not in self._asked and name not in but_for:
+                taints = [taint for taint in self._nodes[name][2] if taint.get("key") != SOFT_TAINT.key]
+                actions.append(self._write(name, taints, "unmarked"))
+        return actions
+
+    def deadline(self) -> Deadline:
+        """Return when something is due."""
+        return self._queue.deadline()
+
+    def _write(self, name: str, taints: list[Raw], what: str) -> PatchObject:
+        uid, version, _ = self._nodes[name]
+        self._asked[name] = version
+        patch = {"metadata": {"resourceVersion": version}, "spec": {"taints": taints}}
+        return PatchObject("Node", name, uid, patch, RESCHEDULER, message=f"{what}: pods are moved off it")

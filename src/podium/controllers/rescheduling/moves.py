@@ -1,0 +1,351 @@
+"""Moves that were started: under way until the replacement is ready, and kept as long as limits count them.
+
+Their state is also stored in objects. An eviction adds the pod's controller to its node's avoid list, with the time and
+the evicting component. After a restart the rescheduler finds recent moves there, and their progress in the pods.
+
+Source: controlled-rescheduling.md, "/evict subresource and PreferAvoidPods".
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from podium.api.avoid_list import AvoidEntry, avoid_list
+from podium.api.replacements import Replacement
+from podium.api.times import parse_time
+from podium.cluster.pods import NOT_STARTED_NS, PodRecord
+from podium.controllers.actions import RESCHEDULER
+from podium.controllers.deadlines import earliest
+from podium.controllers.rescheduling.rescheduler_view import ReschedulerView
+from podium.decide.rescheduling.guards import PastMove
+from podium.framework.rescheduling.settings import Judgement, ReschedulerSettings
+
+_SECOND = 10**9
+HOUR_NS = 3_600 * _SECOND
+"""How long moves count against the hourly limits."""
+
+# After this time, an eviction without an answer whose pod still exists counts as not carried out.
+_UNANSWERED_NS = 60 * _SECOND
+
+
+@dataclass(slots=True, eq=False)
+class Move:
+    """A pod's move. ``pod_uid`` and ``pod`` (as it would wait for a node) describe the evicted pod, if known.
+
+    ``entry_time`` is the time of its entry on the node's avoid list, "" until that is observed. ``is_doubtful``: the
+    eviction got no answer, and nothing has shown that it was carried out. ``known`` are the uids of the owner's pods of
+    the same second that existed before; none of them is the replacement.
+    """
+
+    namespace: str
+    owner_uid: str
+    source: str
+    evicted_ns: int
+    has_budget: bool = False
+    target: str = ""
+    pod_uid: str = ""
+    pod: PodRecord | None = None
+    known: frozenset[str] = frozenset()
+    entry_time: str = ""
+    is_doubtful: bool = False
+    is_over: bool = False
+    replacement: PodRecord | None = field(default=None)
+
+    def may_have_made(self, pod: PodRecord) -> bool:
+        """Return whether a pod of the owner was created after the eviction; times in objects are in whole seconds."""
+        came_after = pod.created_ns >= _second(self.evicted_ns)
+        return came_after and pod.uid != self.pod_uid and pod.uid not in self.known
+
+
+class Moves:
+    """The moves started within the last hour or still under way, in the order of their evictions."""
+
+    def __init__(self, picture: ReschedulerView) -> None:
+        self._picture = picture
+        self._moves: list[Move] = []
+        # The uids of evicted pods whose moves are not complete.
+        self._leaving: set[str] = set()
+        # The text of each node's avoid list when it was last read, by node name.
+        self._read: dict[str, str] = {}
+
+    def __iter__(self) -> Iterator[Move]:
+        return iter(self._moves)
+
+    def begin(self, pod: PodRecord, target: str, now: int, *, has_ended: bool = False) -> Move:
+        """Record that a pod is about to be evicted; one that ``has_ended`` needs no replacement."""
+        move = Move(
+            namespace=pod.namespace,
+            owner_uid=pod.owner_uid,
+            source=pod.node_name,
+            evicted_ns=now,
+            has_budget=bool(self._picture.budgets.covering(pod)),
+            target=target,
+            pod_uid=pod.uid,
+            pod=pod.without_node(),
+            known=frozenset(
+                other.uid for other in self._picture.pods_of(pod.owner_uid) if other.created_ns >= _second(now)
+            ),
+            is_over=has_ended,
+        )
+        self._moves.append(move)
+        self._leaving.add(pod.uid)
+        return move
+
+    def doubt(self, pod_uid: str) -> None:
+        """Record that a pod's eviction got no answer."""
+        for move in self._moves:
+            if move.pod_uid == pod_uid and not move.entry_time:
+                move.is_doubtful = True
+
+    def drop(self, pod_uid: str) -> None:
+        """Record that a pod was not evicted."""
+        self._moves = [move for move in self._moves if move.pod_uid != pod_uid]
+        self._leaving.discard(pod_uid)
+
+    def read_avoid_lists(self, node_names: Iterable[str]) -> None:
+        """Read the avoid lists of some nodes: unknown moves were started before a restart."""
+        for name in node_names:
+            text = self._picture.avoid_lists.get(name, "")
+            if text == self._read.get(name, ""):
+                continue
+            if text:
+                self._read[name] = text
+            else:
+                del self._read[name]
+            found = avoid_list(text)
+            for entry in found.entries:
+                self._read_entry(name, entry)
+            for replacement in found.replacements:
+                self._read_replacement(name, replacement)
+
+    def look(self, now: int, timeout_ns: int) -> None:
+        """Update the progress of the moves, and forget those that no longer count."""
+        for move in list(self._moves):
+            if move.is_doubtful:
+                self._look_at_doubtful(move, now)
+            if not move.pod_uid:
+                self._complete(move)
+        taken: set[str] = set()
+        for move in self._moves:
+            if not move.is_over:
+                self._follow(move, taken)
+                move.is_over |= now >= move.evicted_ns + timeout_ns
+                if move.is_over:
+                    move.pod = move.replacement = None
+        self._moves = [move for move in self._moves if not move.is_over or now < move.evicted_ns + HOUR_NS]
+        self._leaving = {move.pod_uid for move in self._moves if not move.is_over}
+
+    def past(self) -> tuple[PastMove, ...]:
+        """Return the moves as a plan counts them."""
+        return tuple(_past(move) for move in self._moves)
+
+    def expects(self, owner_uid: str) -> bool:
+        """Return whether a move of the owner's pods is under way whose replacement has no node yet."""
+        return any(move.owner_uid == owner_uid and _needs_room(move) for move in self._moves)
+
+    def is_leaving(self, pod: PodRecord) -> bool:
+        """Return whether the pod's eviction was requested, though it may not be observed as terminating yet."""
+        return pod.uid in self._leaving
+
+    def under_way(self) -> list[Move]:
+        """Return the moves that are not complete."""
+        return [move for move in self._moves if not move.is_over]
+
+    def next_time(self, now: int, timeout_ns: int, *, counts_past: bool) -> int | None:
+        """Return when the next move times out.
+
+        With ``counts_past`` also when one becomes an hour old and no longer counts.
+        """
+        ends = [move.evicted_ns + timeout_ns for move in self._moves if not move.is_over]
+        if counts_past:
+            ends += [move.evicted_ns + HOUR_NS for move in self._moves]
+        doubts = (move.evicted_ns + _UNANSWERED_NS for move in self._moves if move.is_doubtful)
+        return earliest(time for time in (*ends, *doubts) if time > now)
+
+    def _read_entry(self, node: str, entry: AvoidEntry) -> None:
+        place = entry.controller.uid, node
+        known = Counter(move.entry_time for move in self._moves if (move.owner_uid, move.source) == place)
+        for eviction in entry.evictions:
+            time = eviction.eviction_time
+            if eviction.reason != RESCHEDULER:
+                continue
+            if known[time]:
+                known[time] -= 1
+            else:
+                self._take_in(node, entry, time)
+
+    def _read_replacement(self, node: str, left: Replacement) -> None:
+        """Complete a move from before a restart with the data left for its replacement."""
+        for move in self._moves:
+            is_of_it = (move.owner_uid, move.source) == (left.controller.uid, node)
+            if is_of_it and not move.pod_uid and move.entry_time == left.eviction_time:
+                move.pod_uid, move.target = left.evicted_pod.uid, left.node_name
+                return
+
+    def _take_in(self, node: str, entry: AvoidEntry, time: str) -> None:
+        """Record a move that is not known with this time: it has just been started, or was started before a restart."""
+        of_entry = (move for move in self._moves if (move.owner_uid, move.source) == (entry.controller.uid, node))
+        asked = next((move for move in of_entry if not move.entry_time), None)
+        if asked is not None:
+            asked.entry_time, asked.is_doubtful = time, False
+            return
+        # Times in objects are truncated to seconds: a move known only from them counts a second longer.
+        evicted_ns = _second(parse_time(time)) + _SECOND - 1
+        move = Move(_namespace_of(entry), entry.controller.uid, node, evicted_ns, entry_time=time)
+        self._moves = sorted((*self._moves, move), key=lambda move: move.evicted_ns)
+
+    def _complete(self, move: Move) -> None:
+        """Complete a move from before a restart: an avoid list entry describes the owner, not the pod."""
+        pods = self._picture.pods_of(move.owner_uid)
+        if pods:
+            move.namespace = pods[0].namespace
+            move.has_budget = bool(self._picture.budgets.covering(pods[0]))
+
+    def _look_at_doubtful(self, move: Move, now: int) -> None:
+        pod = self._picture.pod(move.pod_uid)
+        if pod is None or pod.terminating:
+            move.is_doubtful = False
+        elif now >= move.evicted_ns + _UNANSWERED_NS:
+            self.drop(move.pod_uid)
+
+    def _follow(self, move: Move, taken: set[str]) -> None:
+        """Find the move's replacement and check whether the move is complete.
+
+        The replacement is the oldest pod of the owner that no other move claims.
+        """
+        found = (
+            pod
+            for pod in self._picture.pods_of(move.owner_uid)
+            if pod.uid not in taken and not pod.terminating and move.may_have_made(pod)
+        )
+        move.replacement = next(found, None)
+        if move.replacement is None:
+            return
+        taken.add(move.replacement.uid)
+        move.is_over = move.replacement.ready and self._has_left(move)
+
+    def _has_left(self, move: Move) -> bool:
+        """Return whether the evicted pod is gone.
+
+        If it is unknown, whether none of its owner's pods is terminating there.
+        """
+        if move.pod_uid:
+            return self._picture.pod(move.pod_uid) is None
+        pods = self._picture.pods_of(move.owner_uid)
+        return not any(pod.terminating and pod.node_name == move.source for pod in pods)
+
+
+def _second(time_ns: int) -> int:
+    """Return a time as objects store it."""
+    return time_ns // _SECOND * _SECOND
+
+
+def _namespace_of(entry: AvoidEntry) -> str:
+    """Return the namespace of the pod for which an entry was made, from its message; "" if the message lacks it."""
+    return next((word.partition("/")[0] for word in entry.message.split() if "/" in word), "")
+
+
+def _needs_room(move: Move) -> bool:
+    return not move.is_over and (move.replacement is None or not move.replacement.node_name)
+
+
+def _past(move: Move) -> PastMove:
+    needs_room = _needs_room(move) and bool(move.target)
+    return PastMove(
+        move.namespace,
+        move.owner_uid,
+        move.source,
+        move.evicted_ns,
+        is_in_flight=not move.is_over,
+        has_budget=move.has_budget,
+        target=move.target if needs_room else "",
+        waiting=(move.replacement or move.pod) if needs_room else None,
+    )
+
+
+# Longer than a replacement takes to return again.
+_REMEMBERED_NS = 7_200 * 10**9
+_LONGEST_COOL_DOWN_NS = 7 * 24 * 3_600 * 10**9
+
+
+@dataclass(slots=True)
+class _Return:
+    """The pods that returned and are still there, their nodes, and how long and until when they are left alone."""
+
+    pod_uids: frozenset[str]
+    nodes: frozenset[str]
+    length_ns: int
+    until_ns: int
+
+
+class Returns:
+    """The returns, by owner and node ("" for any)."""
+
+    def __init__(self, picture: ReschedulerView) -> None:
+        self._picture = picture
+        self._returns: dict[tuple[str, str], _Return] = {}
+
+    def look(self, moves: Moves, now: int, settings: ReschedulerSettings) -> None:
+        """Find the replacements that have returned since the moves began."""
+        by_owner: dict[str, list[Move]] = {}
+        for move in moves:
+            by_owner.setdefault(move.owner_uid, []).append(move)
+        for owner, of_owner in by_owner.items():
+            self._look_at_owner(owner, of_owner, now, settings)
+        for place, found in list(self._returns.items()):
+            if now >= found.until_ns + max(found.length_ns, _REMEMBERED_NS):
+                del self._returns[place]
+
+    def cooling(self, now: int) -> frozenset[tuple[str, str]]:
+        """Return the owners, with nodes, whose pods are left alone."""
+        still = ((owner, found) for (owner, _), found in self._returns.items() if now < found.until_ns)
+        return frozenset((owner, node) for owner, found in still for node in found.nodes)
+
+    def next_time(self, now: int) -> int | None:
+        """Return when the next cool-down ends; None if there is none."""
+        return earliest(found.until_ns for found in self._returns.values() if found.until_ns > now)
+
+    def _look_at_owner(self, owner: str, moves: Sequence[Move], now: int, settings: ReschedulerSettings) -> None:
+        """Find an owner's replacements on a node that one of its pods was evicted from.
+
+        On any node if targets are not computed.
+        """
+        placed = [pod for pod in self._picture.pods_of(owner) if pod.node_name]
+        if settings.judgement is Judgement.BLIND:
+            made = [pod for pod in placed if any(move.may_have_made(pod) for move in moves)]
+            self._look_at((owner, ""), made, placed, now, settings.cool_down_ns)
+            return
+        for move in moves:
+            there = [pod for pod in placed if pod.node_name == move.source]
+            made = [pod for pod in there if move.may_have_made(pod)]
+            self._look_at((owner, move.source), made, there, now, settings.cool_down_ns)
+
+    def _look_at(
+        self,
+        place: tuple[str, str],
+        made: Sequence[PodRecord],
+        there: Sequence[PodRecord],
+        now: int,
+        cool_down_ns: int,
+    ) -> None:
+        """Record the pods that arrived at a place after a move, among those that are there."""
+        before = self._returns.get(place)
+        known = frozenset[str]() if before is None else before.pod_uids
+        anew = [pod for pod in made if pod.uid not in known]
+        if not anew:
+            return
+        length_ns = cool_down_ns if before is None else min(2 * before.length_ns, _LONGEST_COOL_DOWN_NS)
+        until_ns = max(_came_ns(pod, now) for pod in anew) + length_ns
+        if before is not None:
+            until_ns = max(until_ns, before.until_ns)
+        uids = known.union(pod.uid for pod in anew)
+        back = [pod for pod in there if pod.uid in uids]
+        nodes = frozenset(pod.node_name for pod in back)
+        self._returns[place] = _Return(frozenset(pod.uid for pod in back), nodes, length_ns, until_ns)
+
+
+def _came_ns(pod: PodRecord, now: int) -> int:
+    """Return when a pod arrived at its node, as far as known; after a restart it may have been long ago."""
+    return now if pod.start_ns == NOT_STARTED_NS else min(pod.start_ns, now)

@@ -1,0 +1,420 @@
+"""The rescheduler, which evicts pods that would be better placed elsewhere.
+
+Source: controlled-rescheduling.md, Rescheduler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+
+from podium.api.meta import Kubernetes, Raw
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.cluster.pods import NOT_STARTED_NS, PodRecord
+from podium.controllers.actions import RESCHEDULER, Action, Bind, Evict, Nominate, PatchObject, Record
+from podium.controllers.controller import PLACEMENT_KINDS
+from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, earliest, soonest
+from podium.controllers.observations import Answered, Changed, Gone, Measured, Observation, Tick
+from podium.controllers.rescheduling.evictions import PlannedEvictions, SoftTaints
+from podium.controllers.rescheduling.moves import Move, Moves, Returns
+from podium.controllers.rescheduling.planning import CONFIG_MAP, MakePlanner, Planners, SettingsMap, Weighted
+from podium.controllers.rescheduling.rescheduler_view import ReschedulerView
+from podium.decide.rescheduling.guards import PlanInputs
+from podium.decide.rescheduling.planner import Planner
+from podium.decide.rescheduling.round_robin import ExcludedPods, PlannedMoves, ReschedulingPlan
+from podium.framework.rescheduling.policy import Picture
+from podium.framework.rescheduling.settings import Guidance, ReschedulerSettings, Steering
+from podium.framework.settings.configuration import Configuration
+
+POLICY_FAILED = "PolicyFailed"
+"""The reason of events about policies that failed."""
+
+
+class Rescheduler:
+    """Moves pods to better nodes, within all budgets, and never in circles.
+
+    It looks at the cluster an interval after a change, again as long as that gains something, and when a limit, a pod's
+    minimum age or a budget's rate may have expired. It also looks periodically, since policies may depend on time.
+    """
+
+    def __init__(
+        self,
+        settings: ReschedulerSettings,
+        configuration: Configuration | None = None,
+        *,
+        config_map: str = "",
+        make_planner: MakePlanner = Planner,
+        seed: int = 0,
+        release: Release = DEFAULT_RELEASE,
+        only_plans: bool = False,
+    ) -> None:
+        """Create a rescheduler. ``configuration`` is the schedulers', whose choices are predicted.
+
+        With ``only_plans`` it evicts nothing. With a ``config_map`` (`namespace/name`) it reads its settings from there
+        while it runs; the given settings apply until that ConfigMap exists. Raises InputError for policies that cannot
+        be created, and as `build_profiles` does.
+        """
+        self.watches = PLACEMENT_KINDS | {"Pod", *((CONFIG_MAP,) if config_map else ())}
+        self._picture = ReschedulerView(release)
+        self._planners = Planners(self._picture, settings, configuration, make_planner, seed)
+        self._moves = Moves(self._picture)
+        self._returns = Returns(self._picture)
+        self._emptying = Emptying()
+        self._guide = Guide(self._moves, self._planners)
+        self._soft_taints = SoftTaints()
+        self._only_plans = only_plans
+        self._evictions = PlannedEvictions(
+            self._picture, self._planners, self._moves, self._soft_taints, self._standing, self._look_at_moves
+        )
+        self._looks = PlanSchedule()
+        # The errors of policies in the last plan.
+        self._errors: tuple[str, ...] = ()
+        self._config_map = config_map
+        self._settings_map = SettingsMap(config_map, settings, self._use)
+        # Called with each plan, for recorders of decisions.
+        self.on_plan: Callable[[ReschedulingPlan, int], None] | None = None
+
+    @property
+    def settings(self) -> ReschedulerSettings:
+        """The settings in use."""
+        return self._planners.settings
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether an eviction of the last plan is still to be requested, or an answer is pending."""
+        return bool(self._evictions)
+
+    @property
+    def moves_under_way(self) -> int:
+        """The number of moves that are not complete."""
+        return len(self._moves.under_way())
+
+    @property
+    def needs_use(self) -> bool:
+        """Return whether a policy reads the use of pods and nodes, so that measuring it (`Measured`) is worthwhile."""
+        return self._planners.needs_use
+
+    def show(self, now: int) -> tuple[Picture, tuple[Weighted, ...], PlanInputs]:
+        """Return the inputs of a plan made now; policies come with their weights."""
+        standing = self._standing(now)
+        return *self._planners.show(standing, now), standing
+
+    def untouched(self, now: int) -> ExcludedPods:
+        """Return the pods that a plan made now would have to leave in place, and why."""
+        return self._planners.untouched_pods(
+            self._standing(now), partial(self._why_held, self._picture.capped_namespaces(now)), now
+        )
+
+    def handle(self, observation: Observation, now: int) -> list[Action]:
+        """Handle an observation at ``now``; return the actions."""
+        match observation:
+            case Changed(object=object_, raw=raw) if object_.kind == CONFIG_MAP:
+                return [*self._settings_map.changed(object_, raw)]
+            case Changed(object=object_, raw=raw):
+                self._seen(self._picture.changed(object_, raw), object_, now)
+                self._look_closer(object_, raw)
+            case Gone(object=object_):
+                self._seen(self._picture.gone(object_), object_, now)
+                self._forget(object_)
+            case Answered(action=Evict() as evict):
+                return self._evictions.answered(evict, observation, now)
+            case Answered(action=PatchObject() as patch):
+                self._soft_taints.answered(observation, now)
+                if observation.problem is not None:
+                    self._evictions.not_marked(patch.key)
+            case Measured():
+                self._picture.measured.take(observation, now)
+            case Tick():
+                return self._work(now)
+        return []
+
+    def deadline(self) -> Deadline:
+        """Return when something is due; retries after refusals do not keep a simulation running."""
+        beside = soonest(self._guide.deadline(), self._soft_taints.deadline())
+        if self.settings.is_paused:
+            return beside
+        if self._evictions:
+            return soonest(beside, self._evictions.deadline())
+        return soonest(beside, self._looks.deadline(), self._evictions.refusals.deadline())
+
+    # Observations
+
+    def _seen(self, makes_difference: bool, object_: Kubernetes, now: int) -> None:
+        if isinstance(object_, Node):
+            self._moves.read_avoid_lists([object_.metadata.name])
+        if makes_difference or not self._looks.has_begun:
+            self._looks.soon(now, self.settings.interval_ns)
+
+    def _look_closer(self, object_: Kubernetes, raw: Raw) -> None:
+        """Record what concerns moves under way."""
+        if isinstance(object_, Node):
+            self._soft_taints.changed(object_, raw)
+            self._evictions.node_seen(object_.metadata.name)
+        elif isinstance(object_, Pod):
+            pod = self._picture.pod(object_.metadata.uid)
+            if pod is not None:
+                self._guide.seen(pod)
+
+    def _forget(self, gone: Kubernetes) -> None:
+        if isinstance(gone, Pod):
+            self._evictions.refusals.forget(gone.metadata.uid)
+        elif isinstance(gone, Node):
+            self._soft_taints.gone(gone.metadata.name)
+            self._emptying.forget(gone.metadata.name)
+            self._evictions.node_gone(gone.metadata.name)
+
+    def _use(self, settings: ReschedulerSettings) -> None:
+        """Use these settings from now on. Raises InputError for policies that cannot be created."""
+        self._planners.change(settings)
+        # Moves that were planned with other settings are planned again.
+        self._evictions.clear()
+        self._looks.anew()
+
+    # Consequences
+
+    def _work(self, now: int) -> list[Action]:
+        """Do what is due."""
+        actions = self._guide.work(now) if self._guide.deadline() is AT_ONCE else []
+        actions += self._soft_taints.work(now, self._evictions.nodes_to_mark())
+        if self.settings.is_paused:
+            return actions
+        if self._evictions:
+            return actions + self._evictions.go_on(now)
+        due_ns = earliest((self._looks.deadline().time_ns, self._evictions.refusals.deadline().time_ns))
+        return actions + (self._plan(now) if due_ns is not None and due_ns <= now else [])
+
+    def _plan(self, now: int) -> list[Action]:
+        """Make a plan and start with it."""
+        self._looks.begin()
+        self._look_at_moves(now)
+        self._evictions.refusals.pass_time(now)
+        capped = self._picture.capped_namespaces(now)
+        plan = self._planners.plan(self._standing(now), partial(self._why_held, capped), now)
+        if not self._only_plans:
+            self._emptying.planned(plan, now)
+        if self.on_plan is not None:
+            self.on_plan(plan, now)
+        self._looks.end(now, self.settings.interval_ns, self._next_wake(plan, bool(capped), now))
+        told = self._told_errors(plan)
+        if not self._only_plans:
+            self._evictions.put(plan.planned)
+        self._soft_taints.unmark(self._evictions.nodes_to_mark())
+        if not self._evictions:
+            return told
+        self._looks.soon(now, self.settings.interval_ns)
+        return told + self._evictions.begin(now)
+
+    def _why_held(self, capped: frozenset[str], pod: PodRecord) -> str:
+        """Return the rescheduler's own reason against a move; "" if there is none.
+
+        It is a refusal, a cap, or an eviction that is not observed yet. ``capped`` are the namespaces whose cap allows
+        nothing.
+        """
+        if pod.namespace in capped and self._picture.budgets.covering(pod):
+            return f"the cap on disruptions in {pod.namespace} leaves none"
+        if pod.uid in self._evictions.refusals:
+            return "its eviction was refused, and is tried again later"
+        return "it is being evicted" if self._moves.is_leaving(pod) else ""
+
+    def _told_errors(self, plan: ReschedulingPlan) -> list[Action]:
+        """Return the events about failed policies; a repeated failure is reported once."""
+        errors, self._errors = self._errors, plan.errors
+        whose = f"{CONFIG_MAP} {self._config_map}" if self._config_map else ""
+        anew = (error for error in plan.errors if error not in errors)
+        return [Record("", "", "Warning", POLICY_FAILED, error, workload=whose) for error in anew]
+
+    def _look_at_moves(self, now: int) -> None:
+        settings = self.settings
+        self._returns.look(self._moves, now, settings)
+        self._emptying.look(now, settings.cool_down_ns)
+        self._moves.look(now, settings.move_timeout_ns)
+
+    def _standing(self, now: int) -> PlanInputs:
+        return PlanInputs(
+            past=self._moves.past(),
+            budgets=self._picture.budgets,
+            cooling=self._returns.cooling(now),
+            keeps_data=self._picture.keeps_data,
+            refused=self._evictions.refusals.uids,
+            emptying=self._emptying.node,
+            given_up=self._emptying.given_up(now),
+            component_may_evict=self._picture.may_evict(now),
+        )
+
+    def _next_wake(self, plan: ReschedulingPlan, is_capped: bool, now: int) -> int | None:
+        """Return when time alone allows a move: a move times out, or a pod reaches the minimum age.
+
+        Pods that were left alone may be moved when others no longer count against the hourly limits, or when a rate or
+        a cap allows a disruption again.
+        """
+        settings, has_more = self.settings, bool(plan.left_alone or plan.stopped or is_capped)
+        times = [self._moves.next_time(now, settings.move_timeout_ns, counts_past=has_more)]
+        if has_more:
+            times.append(self._picture.next_token_ns(now))
+        times.append(next_of_age(self._picture.pods(), settings.scope.minimum_age_ns, now))
+        if settings.scope.undisturbed_ns:
+            times.append(self._picture.cluster.disrupted.next_end_ns(now, settings.scope.undisturbed_ns))
+        return earliest(times)
+
+
+class PlanSchedule:
+    """The schedule of looks: an interval after a change, when time alone may allow a move, and periodically.
+
+    Periodic looks do not keep a simulation running: most have no effect, and policies that depend on time alone never
+    end.
+    """
+
+    def __init__(self) -> None:
+        self._look_ns: int | None = None
+        self._is_curious = False
+        self._wake_ns: int | None = None
+        self._idle_ns: int | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Return whether any object of the cluster has been observed."""
+        return self._idle_ns is not None
+
+    def soon(self, now: int, interval_ns: int) -> None:
+        """Schedule a look an interval after a change, which covers all changes until then."""
+        if self._look_ns is None:
+            self._look_ns = now + interval_ns
+        self._is_curious = True
+        if self._idle_ns is None:
+            self._idle_ns = self._look_ns
+
+    def anew(self) -> None:
+        """Schedule a look as soon as possible because the settings have changed."""
+        if self._idle_ns is not None:
+            self._look_ns, self._is_curious = self._idle_ns, True
+
+    def begin(self) -> None:
+        """Begin a look; it covers all changes so far."""
+        self._look_ns, self._is_curious = None, False
+
+    def end(self, now: int, interval_ns: int, wake_ns: int | None) -> None:
+        """End a look. At ``wake_ns`` time alone may allow a move."""
+        self._idle_ns, self._wake_ns = now + interval_ns, wake_ns
+
+    def deadline(self) -> Deadline:
+        """Return when the next look is due."""
+        return soonest(
+            Deadline(self._look_ns, self._is_curious),
+            Deadline(self._wake_ns, self._wake_ns is not None),
+            Deadline(self._idle_ns, False),
+        )
+
+
+def next_of_age(pods: Iterable[PodRecord], minimum_age_ns: int, now: int) -> int | None:
+    """Return when the next pod on a node is old enough to be moved; None if all are."""
+    since = (pod.created_ns if pod.start_ns == NOT_STARTED_NS else pod.start_ns for pod in pods if pod.node_name)
+    return earliest(since_ns + minimum_age_ns for since_ns in since if since_ns + minimum_age_ns > now)
+
+
+_PATIENCE_NS = 3_600 * 10**9
+_LONGEST_COOL_DOWN_NS = 7 * 24 * 3_600 * 10**9
+# How long after its end a cool-down counts towards the length of the next one.
+_REMEMBERED_NS = 7_200 * 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class _CoolDown:
+    until_ns: int
+    length_ns: int
+
+
+class Emptying:
+    """The node that plans have started to empty, and the nodes given up. ``node`` is "" for none."""
+
+    def __init__(self) -> None:
+        self.node = ""
+        self._policy = ""
+        self._moved_ns = 0
+        self._cooling: dict[str, _CoolDown] = {}
+
+    def look(self, now: int, cool_down_ns: int) -> None:
+        """Give up a node whose emptying has made no progress for too long, and forget old cool-downs."""
+        if self.node and now - self._moved_ns >= _PATIENCE_NS:
+            before = self._cooling.get(self.node)
+            length_ns = cool_down_ns if before is None else min(2 * before.length_ns, _LONGEST_COOL_DOWN_NS)
+            self._cooling[self.node] = _CoolDown(now + length_ns, length_ns)
+            self.node = ""
+        for node, found in list(self._cooling.items()):
+            if now >= found.until_ns + max(found.length_ns, _REMEMBERED_NS):
+                del self._cooling[node]
+
+    def given_up(self, now: int) -> frozenset[str]:
+        """Return the nodes that must not be started again yet."""
+        return frozenset(node for node, found in self._cooling.items() if now < found.until_ns)
+
+    def planned(self, plan: ReschedulingPlan, now: int) -> None:
+        """Record what a plan adds: another part, or the rest."""
+        for planned in plan.planned:
+            if planned.part_of is not None:
+                self.node, self._policy, self._moved_ns = planned.moves[0].source, planned.policy, now
+            elif self._is_rest(planned):
+                self.node = ""
+
+    def forget(self, node: str) -> None:
+        """Forget a node that was deleted."""
+        self._cooling.pop(node, None)
+        if self.node == node:
+            self.node = ""
+
+    def _is_rest(self, planned: PlannedMoves) -> bool:
+        return planned.policy == self._policy and {move.source for move in planned.moves} == {self.node}
+
+
+class Guide:
+    """Binds or nominates the replacement of each move under way, once."""
+
+    def __init__(self, moves: Moves, planners: Planners) -> None:
+        self._moves = moves
+        self._planners = planners
+        self._guided: set[str] = set()
+        self._is_due = False
+
+    def seen(self, pod: PodRecord) -> None:
+        """Record the observed state of a pod."""
+        if self._planners.settings.guidance is Guidance.EVICT or pod.node_name or pod.terminating:
+            return
+        self._is_due |= pod.uid not in self._guided and self._moves.expects(pod.owner_uid)
+
+    def deadline(self) -> Deadline:
+        """Return when a replacement is to be guided."""
+        return AT_ONCE if self._is_due else NEVER
+
+    def work(self, now: int) -> list[Action]:
+        """Guide the replacements that have been observed."""
+        self._is_due = False
+        self._moves.look(now, self._planners.settings.move_timeout_ns)
+        under_way = self._moves.under_way()
+        self._guided &= {move.replacement.uid for move in under_way if move.replacement is not None}
+        return [action for move in under_way if (action := self._guidance(move)) is not None]
+
+    def _guidance(self, move: Move) -> Action | None:
+        pod = move.replacement
+        if pod is None or not move.target or pod.node_name or pod.gates or pod.uid in self._guided:
+            return None
+        settings = self._planners.settings
+        if settings.guidance is Guidance.BIND and not _needs_its_scheduler(pod):
+            action: Action = Bind(pod.key, pod.uid, move.target)
+        elif settings.steering is not Steering.AVOID_LIST or not self._planners.knows(pod.scheduler_name):
+            action = Nominate(pod.key, pod.uid, move.target, RESCHEDULER)
+        else:
+            return None
+        if not self._planners.fits(pod, move.target):
+            return None
+        self._guided.add(pod.uid)
+        return action
+
+
+def _needs_its_scheduler(pod: PodRecord) -> bool:
+    """Return whether volumes or devices are chosen together with the node, which a binding cannot do."""
+    volumes = pod.spec.volumes
+    return bool(pod.spec.resource_claims) or any(
+        volume.persistent_volume_claim is not None or volume.ephemeral is not None for volume in volumes
+    )

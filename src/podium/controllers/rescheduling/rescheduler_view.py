@@ -1,0 +1,464 @@
+"""The cluster as the rescheduler sees it: placement, signals of pods and nodes, and ownership."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from msgspec import structs
+
+from podium.api.avoid_list import PREFER_AVOID_PODS
+from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy
+from podium.api.disruption_rate import full_times
+from podium.api.meta import Kubernetes, Raw
+from podium.api.node import Namespace, Node, maintenance_ns
+from podium.api.pod import Pod
+from podium.api.pod_health import WELL, pod_health
+from podium.api.policy import PodDisruptionBudget
+from podium.api.use import Use
+from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.cluster.cluster import Cluster, ClusterUpdater
+from podium.cluster.devices import DeviceObject
+from podium.cluster.nodes import CPU, MEMORY
+from podium.cluster.pods import PodRecord
+from podium.cluster.storage import StorageObject
+from podium.controllers.actions import RESCHEDULER
+from podium.controllers.deadlines import earliest
+from podium.controllers.kubelets.pod_annotations import cpu_want, is_running, memory_used, says_use
+from podium.controllers.observations import Measured
+from podium.controllers.scheduling.property_changes import node_changes
+from podium.decide.evictions import EvictionBudgets
+from podium.decide.kubelet import CPUWant, cpu_pressure, has_local_storage, shared_cpu
+from podium.decide.rescheduling.guards import off_duty
+from podium.decide.rescheduling.replacement_placement import SOFT_TAINT
+from podium.framework.rescheduling.policy import NO_NODE_SIGNALS, NO_POD_SIGNALS, NodeSignals, PodSignals, Signals
+
+DISRUPTION_MEMORY_NS = 7 * 24 * 3600 * 10**9
+"""For how long disruptions of workloads are remembered; settings may ask for less and change meanwhile."""
+
+
+class ReschedulerView:
+    """The observed state of the cluster, kept for one rescheduler.
+
+    ``keeps_data`` are the pods (uids) that would lose data by a move, ``unschedulable`` the unschedulable pods by uid.
+    ``avoid_lists`` are the texts of the nodes' avoid lists, by name.
+    """
+
+    def __init__(self, release: Release = DEFAULT_RELEASE) -> None:
+        self.cluster = Cluster(release)
+        self.cluster.disrupted.remember(DISRUPTION_MEMORY_NS)
+        self.budgets = EvictionBudgets()
+        self.observed = ObservedSignals()
+        self.keeps_data: set[str] = set()
+        self.unschedulable: dict[str, PodRecord] = {}
+        self.avoid_lists: dict[str, str] = {}
+        self.measured = MeasuredUse()
+        self._use = SaidUse()
+        self._feed = ClusterUpdater(self.cluster)
+        self._owned: dict[str, dict[str, None]] = {}
+        self._differences: dict[str, tuple[object, ...]] = {}
+        self._policy = DisruptionPolicy()
+
+    # Observations
+
+    def changed(self, object_: Kubernetes, raw: Raw) -> bool:
+        """Record an object; return whether it may change a plan."""
+        match object_:
+            case Pod():
+                fares_otherwise = self.observed.pod_changed(object_, raw, self.cluster.read)
+                fares_otherwise |= self._use.pod_changed(object_)
+                return self._pod_changed(object_, raw) or fares_otherwise
+            case Node():
+                return self._node_changed(object_)
+            case PodDisruptionBudget():
+                return self.budgets.put(object_)
+            case DisruptionPolicy() if object_.metadata.name == POLICY_NAME:
+                return self._set_policy(object_)
+        self._feed.changed(object_)
+        return isinstance(object_, StorageObject | DeviceObject | Namespace)
+
+    def gone(self, object_: Kubernetes) -> bool:
+        """Forget an object; return whether that may change a plan."""
+        match object_:
+            case Pod():
+                fared = self.observed.pod_gone(object_)
+                change = self._feed.pod_gone(object_)
+                self._feed.settle(change)
+                return self._forget_pod(change.before) or fared
+            case Node():
+                name = object_.metadata.name
+                self.avoid_lists.pop(name, None)
+                self.observed.node_gone(name)
+                return self._feed.gone(object_) is not None
+            case PodDisruptionBudget():
+                self.budgets.remove(object_)
+                return True
+            case DisruptionPolicy() if object_.metadata.name == POLICY_NAME:
+                return self._set_policy(DisruptionPolicy())
+        self._feed.gone(object_)
+        return isinstance(object_, StorageObject | DeviceObject | Namespace)
+
+    # Queries
+
+    def pod(self, uid: str) -> PodRecord | None:
+        """Return a pod that has not ended; None if it is unknown."""
+        return self._feed.pods.get(uid)
+
+    def pods(self) -> Iterator[PodRecord]:
+        """Yield all pods that have not ended, in the order in which they were observed."""
+        return iter(self._feed.pods.values())
+
+    def pods_of(self, owner_uid: str) -> list[PodRecord]:
+        """Return the pods of an owner that have not ended: the oldest first, then by key."""
+        found = (self._feed.pods[uid] for uid in self._owned.get(owner_uid, ()))
+        return sorted(found, key=lambda pod: (pod.created_ns, pod.key))
+
+    def waiting(self) -> Sequence[PodRecord]:
+        """Return the unschedulable pods."""
+        return list(self.unschedulable.values())
+
+    def signals(self, now: int) -> Signals:
+        """Return the signals of pods and nodes now. Measured use takes precedence over stated use."""
+        said = self._use.told(self.observed.signals, self.cluster)
+        return self.measured.told(said, self.cluster, now)
+
+    def may_evict(self, now: int) -> int | None:
+        """Return how many disruptions of pods with a budget the cluster's caps allow; None for any number."""
+        full = full_times(self._policy.status.caps)
+        caps = (cap for cap in self._policy.spec.caps if cap.counts(RESCHEDULER) and cap.per == "Cluster")
+        left = (max(0, cap.rate.tokens(full.get(cap.bucket(""), 0), now)) for cap in caps)
+        return min(left, default=None)
+
+    def next_token_ns(self, now: int) -> int | None:
+        """Return when an exhausted rate of a budget or cap allows a disruption again; None if none is exhausted."""
+        full = full_times(self._policy.status.caps)
+        rates = {cap.scope: cap.rate for cap in self._policy.spec.caps if cap.counts(RESCHEDULER)}
+        times = [rates[bucket.scope].next_ns(full_ns, now) for bucket, full_ns in full.items() if bucket.scope in rates]
+        return earliest((self.budgets.next_token_ns(now), *(time for time in times if time > now)))
+
+    def capped_namespaces(self, now: int) -> frozenset[str]:
+        """Return the namespaces in which a cap now forbids disruptions of pods with a budget."""
+        if not self._policy.spec.caps:
+            return frozenset()
+        found = {pod.namespace for pod in self._feed.pods.values()}
+        return frozenset(name for name in found if self._policy.exhausted_cap(RESCHEDULER, name, now) is not None)
+
+    # Pods
+
+    def _pod_changed(self, pod: Pod, raw: Raw) -> bool:
+        change = self._feed.pod_changed(pod)
+        record = change.after
+        # This comes first, because settling takes the nomination from a pod that is on its node.
+        difference = None if record is None else _difference(pod, record)
+        waits = record is not None and not (record.node_name or record.nominated_node_name or record.terminating)
+        self._feed.settle(change)
+        has_gone = self._forget_pod(change.replaced)
+        if record is None or difference is None:
+            return self._forget_pod(change.before) or has_gone
+        uid = record.uid
+        if change.before is not None and change.before.owner_uid != record.owner_uid:
+            self._disown(change.before)
+        self._owned.setdefault(record.owner_uid, {})[uid] = None
+        if has_local_storage(raw):
+            self.keeps_data.add(uid)
+        else:
+            self.keeps_data.discard(uid)
+        if waits and pod.is_unschedulable:
+            self.unschedulable[uid] = record
+        else:
+            self.unschedulable.pop(uid, None)
+        before = self._differences.get(uid)
+        self._differences[uid] = difference
+        return has_gone or difference != before
+
+    def _forget_pod(self, record: PodRecord | None) -> bool:
+        """Forget a pod that is gone; return whether it was known."""
+        if record is None:
+            return False
+        self.unschedulable.pop(record.uid, None)
+        self.keeps_data.discard(record.uid)
+        self._use.pod_gone(record.uid)
+        self._differences.pop(record.uid, None)
+        self._disown(record)
+        return True
+
+    def _disown(self, record: PodRecord) -> None:
+        owned = self._owned[record.owner_uid]
+        del owned[record.uid]
+        if not owned:
+            del self._owned[record.owner_uid]
+
+    # Nodes
+
+    def _node_changed(self, node: Node) -> bool:
+        name = node.metadata.name
+        before = self._feed.known_node(name)
+        node = _without_mark(node)
+        self._feed.changed(node)
+        text = node.metadata.annotations.get(PREFER_AVOID_PODS, "")
+        if text:
+            self.avoid_lists[name] = text
+        else:
+            self.avoid_lists.pop(name, None)
+        fares_otherwise = self.observed.node_changed(node)
+        return (
+            before is None
+            or fares_otherwise
+            or off_duty(before) != off_duty(node)
+            or bool(node_changes(before, node))
+            or before.metadata.annotations != node.metadata.annotations
+        )
+
+    # Rules
+
+    def _set_policy(self, policy: DisruptionPolicy) -> bool:
+        before, self._policy = self._policy, policy
+        self.budgets.requires_all = policy.spec.several_budgets == "RequireAll"
+        return before.spec != policy.spec
+
+
+def _without_mark(node: Node) -> Node:
+    """Return the node without the rescheduler's own taint, which is temporary and no reason to move pods."""
+    taints = tuple(taint for taint in node.spec.taints if taint.key != SOFT_TAINT.key)
+    if len(taints) == len(node.spec.taints):
+        return node
+    return structs.replace(node, spec=structs.replace(node.spec, taints=taints))
+
+
+def _difference(pod: Pod, record: PodRecord) -> tuple[object, ...]:
+    """Return the facts of a pod on which a plan may depend."""
+    return (
+        record.node_name,
+        record.nominated_node_name,
+        pod.is_unschedulable,
+        record.pod_class.id,
+        record.priority,
+        record.ready,
+        record.terminating,
+        record.annotations,
+    )
+
+
+# The reasons with which a kubelet rejects a pod (pkg/kubelet/lifecycle, pkg/kubelet/cm).
+_REJECTIONS = frozenset(
+    (
+        *("AppArmor", "NodeAffinity", "NodeName", "NodePorts", "PodOSNotSupported"),
+        *("PodOSSelectorNodeLabelDoesNotMatch", "TaintToleration", "TopologyAffinityError", "UnexpectedAdmissionError"),
+    )
+)
+_SHORTAGE = "OutOf"
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The facts of one pod; ``rejected``: the owner and the node of a rejected pod, and that pod."""
+
+    uid: str
+    signals: PodSignals = NO_POD_SIGNALS
+    rejected: tuple[str, str] | None = None
+    record: PodRecord | None = field(default=None, compare=False)
+
+
+class ObservedSignals:
+    """Derives the signals of pods and nodes from observations.
+
+    Pods are identified by key, so that a pod whose deletion was missed gives way to the next one of its name.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, _Seen] = {}
+        self._pods: dict[str, PodSignals] = {}
+        self._nodes: dict[str, NodeSignals] = {}
+        self._rejections: Counter[tuple[str, str]] = Counter()
+        self._turned_away: dict[tuple[str, str], dict[str, PodRecord]] = {}
+        self.signals = Signals(self._pods, self._nodes, self._rejections, self._turned_away)
+        """The signals; they follow the observations."""
+
+    def pod_changed(self, pod: Pod, raw: Raw, read: Callable[[Pod], PodRecord]) -> bool:
+        """Record a pod; return whether its signals have changed. ``read`` makes its record."""
+        uid = pod.metadata.uid
+        if pod.is_terminal:
+            rejected = _rejected(pod, raw)
+            if rejected is None:
+                return self._put(pod.key, None)
+            return self._put(pod.key, _Seen(uid, rejected=rejected, record=read(pod)))
+        signals = _signals_of(raw)
+        return self._put(pod.key, None if signals == NO_POD_SIGNALS else _Seen(uid, signals))
+
+    def pod_gone(self, pod: Pod) -> bool:
+        """Forget a pod; return whether it had signals."""
+        seen = self._seen.get(pod.key)
+        return seen is not None and seen.uid == pod.metadata.uid and self._put(pod.key, None)
+
+    def node_changed(self, node: Node) -> bool:
+        """Record a node; return whether its signals have changed."""
+        name = node.metadata.name
+        before = self._nodes.pop(name, NO_NODE_SIGNALS)
+        found = NodeSignals(maintenance_ns=maintenance_ns(node.metadata.annotations))
+        if found != NO_NODE_SIGNALS:
+            self._nodes[name] = found
+        return found != before
+
+    def node_gone(self, name: str) -> None:
+        """Forget a node that was deleted."""
+        self._nodes.pop(name, None)
+
+    def has_turned_away(self, pod: PodRecord) -> bool:
+        """Return whether a rejected pod is still known."""
+        seen = self._seen.get(pod.key)
+        return seen is not None and seen.uid == pod.uid and seen.rejected is not None
+
+    def _put(self, key: str, seen: _Seen | None) -> bool:
+        before = self._seen.pop(key, None)
+        if seen is not None:
+            self._seen[key] = seen
+        if before == seen:
+            return False
+        if before is not None:
+            self._pods.pop(before.uid, None)
+            self._count(before, -1)
+        if seen is not None:
+            if seen.rejected is None:
+                self._pods[seen.uid] = seen.signals
+            self._count(seen, 1)
+        return True
+
+    def _count(self, seen: _Seen, number: int) -> None:
+        rejected, record = seen.rejected, seen.record
+        if rejected is None or record is None:
+            return
+        pods = self._turned_away.setdefault(rejected, {})
+        if number > 0:
+            pods[seen.uid] = record
+        else:
+            del pods[seen.uid]
+        self._rejections[rejected] = len(pods)
+        if not pods:
+            del self._rejections[rejected], self._turned_away[rejected]
+
+
+def _signals_of(raw: Raw) -> PodSignals:
+    health = pod_health(raw)
+    if health is WELL:
+        return NO_POD_SIGNALS
+    return PodSignals(
+        restarts=health.restarts,
+        out_of_memory_kills=health.out_of_memory_kills,
+        is_crash_looping=health.is_crash_looping,
+        failure_ns=health.failure_ns,
+    )
+
+
+def _rejected(pod: Pod, raw: Raw) -> tuple[str, str] | None:
+    """Return the owner and the node of a pod that was rejected by its kubelet; None for any other pod."""
+    owner, reason = pod.metadata.controller, raw.get("status", {}).get("reason")
+    if owner is None or pod.status.phase != "Failed" or not isinstance(reason, str):
+        return None
+    is_rejection = reason in _REJECTIONS or reason.startswith(_SHORTAGE)
+    return (owner.uid, pod.spec.node_name) if is_rejection else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """The use that a pod states for the case that it is alone on its node."""
+
+    cpu: CPUWant
+    memory_bytes: int
+
+
+class SaidUse:
+    """Keeps the stated use of pods, and computes their use beside the other pods on their nodes.
+
+    Pods without a statement use what they request. If no pod states its use, nothing is measured.
+    """
+
+    def __init__(self) -> None:
+        self._said: dict[str, _Said] = {}
+
+    def pod_changed(self, pod: Pod) -> bool:
+        """Record a pod; return whether its statement has changed."""
+        uid = pod.metadata.uid
+        before = self._said.pop(uid, None)
+        if says_use(pod) and is_running(pod):
+            self._said[uid] = _Said(cpu_want(pod), memory_used(pod))
+        return self._said.get(uid) != before
+
+    def pod_gone(self, uid: str) -> None:
+        """Forget a pod that was deleted."""
+        self._said.pop(uid, None)
+
+    def told(self, signals: Signals, cluster: Cluster) -> Signals:
+        """Return the signals, with the present use of all pods and nodes."""
+        if not self._said:
+            return signals
+        pods, nodes = dict(signals.pods), dict(signals.nodes)
+        saying = {pod.row for uid in self._said if (pod := cluster.placed.get(uid)) is not None}
+        for name, row in cluster.nodes.row_of.items():
+            if row in saying:
+                used = self._on_row(cluster, row, pods)
+            else:
+                cpu = min(int(cluster.nodes.requested[CPU, row]), int(cluster.nodes.allocatable[CPU, row]))
+                used = Use(cpu, int(cluster.nodes.requested[MEMORY, row]))
+            nodes[name] = _measured_node(nodes, name, used)
+        return replace(signals, pods=pods, nodes=nodes)
+
+    def _on_row(self, cluster: Cluster, row: int, found: dict[str, PodSignals]) -> Use:
+        """Return the use of everything on a node; the signals of its pods are added to ``found``."""
+        pods = cluster.pods_on(row)
+        said = [self._said.get(pod.uid) or _requested(pod) for pod in pods]
+        got = shared_cpu([each.cpu for each in said], int(cluster.nodes.allocatable[CPU, row]))
+        for pod, each, cpu_milli in zip(pods, said, got, strict=True):
+            found[pod.uid] = replace(
+                found.get(pod.uid, NO_POD_SIGNALS),
+                cpu_used_milli=cpu_milli,
+                memory_used_bytes=each.memory_bytes,
+                cpu_pressure=cpu_pressure(each.cpu, cpu_milli),
+            )
+        return Use(sum(got), sum(each.memory_bytes for each in said))
+
+
+def _requested(pod: PodRecord) -> _Said:
+    requests = pod.pod_class.requests
+    cpu_milli = requests.get(CPU, 0)
+    return _Said(CPUWant(cpu_milli, cpu_milli), requests.get(MEMORY, 0))
+
+
+def _measured_node(nodes: Mapping[str, NodeSignals], name: str, used: Use) -> NodeSignals:
+    known = nodes.get(name, NO_NODE_SIGNALS)
+    return replace(known, cpu_used_milli=used.cpu_milli, memory_used_bytes=used.memory_bytes)
+
+
+# Use is measured every half minute; an older measurement does not describe the present.
+_HOLDS_NS = 300 * 10**9
+_NOTHING = Measured({}, {})
+
+
+class MeasuredUse:
+    """The last measurement."""
+
+    def __init__(self) -> None:
+        self._last = _NOTHING
+        self._time_ns = 0
+
+    def take(self, measured: Measured, now: int) -> None:
+        """Record a measurement, which replaces the one before."""
+        self._last, self._time_ns = measured, now
+
+    def told(self, signals: Signals, cluster: Cluster, now: int) -> Signals:
+        """Return the signals, with the measured use of the pods and nodes that exist."""
+        last = self._last
+        if now - self._time_ns > _HOLDS_NS or not (last.pods or last.nodes):
+            return signals
+        pods, nodes = dict(signals.pods), dict(signals.nodes)
+        for uid, pod in cluster.placed.items():
+            use = last.pods.get(pod.key)
+            if use is not None:
+                known = pods.get(uid, NO_POD_SIGNALS)
+                pods[uid] = replace(known, cpu_used_milli=use.cpu_milli, memory_used_bytes=use.memory_bytes)
+        for name in cluster.nodes.row_of:
+            use = last.nodes.get(name)
+            if use is not None:
+                of_node = nodes.get(name, NO_NODE_SIGNALS)
+                nodes[name] = replace(of_node, cpu_used_milli=use.cpu_milli, memory_used_bytes=use.memory_bytes)
+        return replace(signals, pods=pods, nodes=nodes)

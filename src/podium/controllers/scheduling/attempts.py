@@ -1,0 +1,260 @@
+"""Attempts to schedule single pods, and the actions that follow from their results.
+
+Source: pkg/scheduler/schedule_one.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import replace
+
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.controllers.actions import Action, Nominate, Rationale, Record, ReleaseClaim
+from podium.controllers.scheduling.binding_cycles import BindingCycles
+from podium.controllers.scheduling.binding_stages import FailedBinding, StepResult
+from podium.controllers.scheduling.capacity_events import CapacityEvents
+from podium.controllers.scheduling.futile_preemptions import FutilePreemptions
+from podium.controllers.scheduling.known_failures import KnownFailure, KnownFailures
+from podium.controllers.scheduling.pod_reports import PodReports, fit_error
+from podium.controllers.scheduling.preemptions import CapWaits, RunningPreemptions
+from podium.controllers.scheduling.queue.queue import SchedulingQueue
+from podium.controllers.scheduling.queue.queued_pod import QueuedPod
+from podium.decide.placement import Placement, place, rejecting_plugins
+from podium.decide.post_filter import ask_post_filters
+from podium.decide.preempting.preemption_plan import PreemptionPlan
+from podium.framework.handle import CycleState
+from podium.framework.plugin import PostFilterResult
+from podium.framework.runner import Runner
+from podium.framework.verdicts import PluginError, unschedulable
+
+OnAttempt = Callable[[QueuedPod, Runner], None]
+"""Receives a pod and its profile's runner before an attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class _FailedAttempt:
+    """An attempt at a pod that fits nowhere, and the answer of PostFilter.
+
+    If it ``is_synchronous``, the pod is not nominated before its victims are deleted.
+    """
+
+    queued: QueuedPod
+    placement: Placement
+    plugins: list[str]
+    message: str
+    result: PostFilterResult
+    warnings: Sequence[Action]
+    is_synchronous: bool
+
+
+@dataclass(eq=False)
+class SchedulingAttempts:
+    """Makes scheduling attempts, and returns pods to the queue after failures; also for gangs."""
+
+    cluster: Cluster
+    runners: Mapping[str, Runner]
+    queue: SchedulingQueue
+    bindings: BindingCycles
+    preemptions: RunningPreemptions
+    futile: FutilePreemptions
+    cap: CapWaits
+    reports: PodReports
+    known: KnownFailures
+    capacity: CapacityEvents
+    seed: int
+    on_attempt: OnAttempt | None = None
+    """Called before each attempt, for recorders of decisions."""
+
+    def attempt(self, queued: QueuedPod, now: int) -> list[Action]:
+        """Schedule a popped pod; return the actions."""
+        pod = queued.record
+        runner = self.runners[pod.scheduler_name]
+        self.cluster.pass_time(now)
+        self.begins(queued, runner)
+        try:
+            placement = place(runner, pod, self.seed, detailed=False)
+            self.cluster.nodes.search_start = placement.cursor
+            if placement.error:
+                return self.requeue_unscheduled(queued, [], placement.error, now, error=True)
+            if placement.row is None:
+                return self._handle_unschedulable(queued, runner, placement, now)
+        except PluginError as error:
+            return self.requeue_unscheduled(queued, [], str(error), now, error=True)
+        return self.start_binding(self.cluster.nodes.name(placement.row), queued, runner, placement.state, now)
+
+    def begins(self, queued: QueuedPod, runner: Runner) -> None:
+        """Call `on_attempt`."""
+        if self.on_attempt is not None:
+            self.on_attempt(queued, runner)
+
+    def start_binding(
+        self,
+        node_name: str,
+        queued: QueuedPod,
+        runner: Runner,
+        state: CycleState,
+        now: int,
+        *,
+        is_together: bool = False,
+    ) -> list[Action]:
+        """Start a pod's binding cycle; if ``is_together``, it waits until enough of its gang are ready."""
+        pod = queued.record
+        self.known.forget()
+        nominated = self.cluster.nominations.remove(pod.uid)
+        started = self.bindings.start(queued, runner, state, node_name, now, is_together=is_together)
+        actions = self.advance_binding(pod.uid, started, now)
+        if nominated not in ("", node_name):
+            self.capacity.bound_elsewhere(pod, nominated, now)
+        if self.cluster.nominations.uids:
+            actions += self.capacity.capacity_taken(node_name, pod, pod.key, now)
+        return actions
+
+    def _handle_unschedulable(self, queued: QueuedPod, runner: Runner, placement: Placement, now: int) -> list[Action]:
+        """Run PostFilter for a pod that fits on no node, and report the failure."""
+        pod = queued.record
+        warnings = self.futile.judge(runner, pod, now)
+        result = self._post_filter(runner, placement, now)
+        if result.binds_to:
+            return [*warnings, *self.start_binding(result.binds_to, queued, runner, placement.state, now)]
+        message = fit_error(placement, len(self.cluster.nodes), result.status.message)
+        plugins = [*rejecting_plugins(placement), *result.waits_for]
+        if pod.nominated_node_name or result.nominated_node or result.victims:
+            self.known.forget()
+        elif result.plan is not None and result.retry_ns is None and not self.futile.knows(pod):
+            self.known.keep(pod, KnownFailure(tuple(plugins), message), now)
+        is_synchronous = self.preemptions.synchronous
+        node_name = pod.nominated_node_name if result.nominated_node is None else result.nominated_node
+        failed = _FailedAttempt(queued, placement, plugins, message, result, warnings, is_synchronous)
+        if not is_synchronous:
+            self._nominate(pod, result)
+        victims, called_back = self.cancel_bindings(pod, result.victims, now)
+        self.futile.begin(runner, placement.state, pod, node_name, victims, now)
+        deletions = self.preemptions.start(
+            pod,
+            node_name,
+            victims,
+            evicts=result.evicts,
+            binds_first=result.binds_first,
+            rationale=preemption_grounds(result.plan) if victims else None,
+            attempt=failed if is_synchronous else None,
+        )
+        concluded = [] if self.preemptions.blocks else self.conclude(failed, now)
+        return [*concluded, *self.futile.note(pod), *called_back, *deletions]
+
+    def conclude(self, failed: _FailedAttempt, now: int, failure: str | None = None) -> list[Action]:
+        """Return a pod to the queue after a failed attempt; ``failure`` is why its victims could not be deleted."""
+        queued, result, message = failed.queued, failed.result, failed.message
+        pod = queued.record
+        if failure is not None:
+            result = replace(result, nominated_node=None, victims=())
+            message = fit_error(failed.placement, len(self.cluster.nodes), f"preemption: {failure}")
+        if failed.is_synchronous:
+            self._nominate(pod, result)
+        actions = [*self.requeue_unscheduled(queued, failed.plugins, message, now), *failed.warnings]
+        actions += [ReleaseClaim(end.claim, end.uid, pod.key, pod.uid, deallocate=True) for end in result.releases]
+        return actions + self.capacity.pod_nominated(pod, result.victims, now) if result.nominated_node else actions
+
+    def _nominate(self, pod: PodRecord, result: PostFilterResult) -> None:
+        if result.nominated_node:
+            self.cluster.nominations.put(pod, result.nominated_node, [victim.uid for victim in result.victims])
+        elif result.nominated_node == "":
+            self.cluster.nominations.remove(pod.uid)
+
+    def _post_filter(self, runner: Runner, placement: Placement, now: int) -> PostFilterResult:
+        """Return the result of the PostFilter plugins; an empty one while the pod must not preempt."""
+        pod = placement.pod
+        reason = self.futile.wait(pod, now) or self.bindings.refused.reason(pod)
+        if not reason:
+            result = ask_post_filters(runner, placement)
+            if result.retry_ns is not None:
+                self.cap.wait(pod, result.retry_ns)
+            reason = self.cap.take(pod, result.victims)
+            if not reason:
+                return result
+        return PostFilterResult(unschedulable(f"preemption: {reason}"), nominated_node="")
+
+    def requeue_unscheduled(
+        self, queued: QueuedPod, plugins: Sequence[str], message: str, now: int, *, error: bool = False
+    ) -> list[Action]:
+        """Return a pod to the queue after a failed attempt, and report what is new."""
+        pod = queued.record
+        queued.message = message
+        self.queue.add_unschedulable(queued, plugins, (), now, error=error)
+        actions: list[Action] = [Record(pod.key, pod.uid, "Warning", "FailedScheduling", message)]
+        reason = "SchedulerError" if error else "Unschedulable"
+        nominated = self.reports.nominated(pod.uid)
+        actions += self.reports.report(pod, reason, message)
+        if nominated and nominated != pod.nominated_node_name:
+            self.capacity.nomination_ended(pod, nominated, now)
+        return actions
+
+    def advance_binding(self, uid: str, result: StepResult, now: int) -> list[Action]:
+        """Return the actions of a binding cycle's step up to Permit, or from there."""
+        cycle = self.bindings.find(uid)
+        if cycle is not None and cycle.stage.is_past_permit:
+            self.queue.decide(uid)
+        return self.finish_binding_step(result, now)
+
+    def finish_binding_step(self, result: StepResult, now: int) -> list[Action]:
+        """Return the actions of a binding cycle's step; a failed cycle returns its pod to the queue."""
+        actions, failure = result
+        for action in actions:
+            if type(action) is Nominate:
+                self.reports.write(action.uid, action.node_name)
+        return actions if failure is None else actions + self.requeue_failed_binding(failure, now)
+
+    def requeue_failed_binding(self, failure: FailedBinding, now: int, *, is_error: bool = True) -> list[Action]:
+        """Return the pod of a failed binding cycle to the queue, and offer its capacity to others.
+
+        ``is_error`` False: a failure without a rejecting plugin is no error.
+        """
+        self.known.forget()
+        cycle, plugins = failure.cycle, failure.rejected_by
+        pod, message = cycle.queued.record, failure.status.message
+        error = is_error and not plugins
+        actions = [*failure.aftermath, *self.requeue_unscheduled(cycle.queued, plugins, message, now, error=error)]
+        if failure.frees_room:
+            self.capacity.binding_failed(replace(pod, node_name=cycle.node_name), now)
+        return actions
+
+    def cancel_bindings(
+        self, preemptor: PodRecord, victims: Iterable[PodRecord], now: int
+    ) -> tuple[list[PodRecord], list[Action]]:
+        """Cancel the binding cycles of victims that are not bound yet; return the other victims, and the actions."""
+        left: list[PodRecord] = []
+        actions: list[Action] = []
+        for victim in victims:
+            recalled = self.bindings.recall(victim.uid, preemptor)
+            if recalled is not None:
+                actions += self.requeue_failed_binding(recalled, now)
+            elif not victim.terminating or self.preemptions.asks_again:
+                left.append(victim)
+        return left, actions
+
+
+def preemption_grounds(plan: Any) -> Rationale | None:
+    """Return the rationale of a preemption plan; None if another plugin proposed the victims."""
+    if not isinstance(plan, PreemptionPlan) or plan.chosen is None:
+        return None
+    chosen, choice = plan.chosen, plan.choice
+    number = len(chosen.victims)
+    others = tuple([name for name in choice.equals if name != chosen.node_name])
+    what = f"{number:,} victim{'' if number == 1 else 's'} for room on {chosen.node_name}"
+    if chosen.budget_violations:
+        what += f", {chosen.budget_violations:,} beyond their budgets"
+    return Rationale(_rule(plan), what, chosen.node_name, choice.candidates, others)
+
+
+def _rule(plan: PreemptionPlan) -> str:
+    found = "fairer shares among equals: " if plan.is_exchange else ""
+    if plan.choice.candidates == 1:
+        return f"{found}the only candidate"
+    if plan.choice.criterion:
+        return f"{found}{plan.choice.criterion}"
+    if plan.criteria:
+        return f"{found}{', '.join(criterion.words for criterion in plan.criteria)}"
+    return f"{found}kube-scheduler's order of candidates"

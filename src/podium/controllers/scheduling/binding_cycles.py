@@ -1,0 +1,450 @@
+"""Binding cycles: reserve, permit, bind claims, bind the pod; and the rollback after failures.
+
+From the first step, the pod is assumed on its node, so that its capacity is taken.
+`podium.controllers.scheduling.binding_stages` has the transitions as a table. Source: pkg/scheduler/schedule_one.go
+(assume, bindingCycle, handleBindingCycleError).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+
+from podium.api.resource_claims import ResourceClaim
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.controllers.actions import Action, Bind, BindClaim, Nominate, ReserveClaim
+from podium.controllers.deadlines import Deadlines, earliest
+from podium.controllers.observations import Answer, Answered, Problem
+from podium.controllers.scheduling import binding_plugins as plugins
+from podium.controllers.scheduling.binding_stages import (
+    TRANSITIONS,
+    BindingCycle,
+    BindingEvent,
+    BindingStage,
+    BindingTransition,
+    FailedBinding,
+    StepResult,
+    claim_action,
+    error_status,
+    unbound_claims,
+)
+from podium.controllers.scheduling.queue.queued_pod import SECOND_NS, QueuedPod
+from podium.controllers.scheduling.reservations import Reservations
+from podium.framework.handle import CycleState
+from podium.framework.runner import Runner
+from podium.framework.verdicts import Code, PluginError, Status, unschedulable
+from podium.framework.waiting_pods import WaitingPod, WaitingPods
+
+# The wait before an unanswered binding is sent again; the server refuses it if it was carried out.
+BIND_RETRY_NS = SECOND_NS
+
+# The interval of checks for ready devices (PollUntilContextTimeout of DynamicResources' PreBind).
+LOOK_AGAIN_NS = 5 * SECOND_NS
+
+# The plugin that rejects preempted pods which wait at Permit.
+_PREEMPTING = "DefaultPreemption"
+
+# The name in messages of a claim created for extended resources.
+_UNNAMED = "for extended resources"
+
+_BINDING_EVENTS: Mapping[Answer, BindingEvent] = {
+    Answer.DONE: BindingEvent.BOUND,
+    Answer.STALE: BindingEvent.BINDING_CONFLICTS,
+    Answer.GONE: BindingEvent.BINDING_GONE,
+    Answer.UNKNOWN: BindingEvent.BINDING_UNKNOWN,
+}
+
+
+class BindingCycles:
+    """All pods between placement and binding, and bound pods that the API does not show on their node yet.
+
+    Methods return the actions, and the failure of a cycle that was rolled back. If it ``announces``, a pod that waits
+    before its binding is nominated. ``recalls``: a preempted pod returns to the queue at any stage before its binding,
+    and is retried; otherwise at Permit alone, as rejected.
+    """
+
+    def __init__(
+        self, cluster: Cluster, waiting_pods: WaitingPods, *, announces: bool = True, recalls: bool = True
+    ) -> None:
+        self._cluster = cluster
+        self._waiting = waiting_pods
+        self._announces = announces
+        self._recalls = recalls
+        self._cycles: dict[str, BindingCycle] = {}
+        self._plugins: dict[Runner, plugins.BindingPlugins] = {}
+        # By uid: when claims time out, and when to send a binding again.
+        self._claim_deadlines: Deadlines[str] = Deadlines()
+        self._retries: Deadlines[str] = Deadlines()
+        # When to check devices again.
+        self._preparing: Deadlines[str] = Deadlines()
+        self.reservations = Reservations(cluster.devices.claim_cache)
+        self.refused = RefusedBindings()
+        # The cycles with any such time; most end before the clock moves.
+        self._timed: set[str] = set()
+        self.timed: Set[str] = self._timed
+        """The uids of pods whose cycles wait for a time; a live view."""
+        # The pods (uids) that wait for their gang, and a counter of steps made while any does.
+        self.gathered: dict[str, None] = {}
+        self.moves = 0
+        # The pods whose binding was confirmed, but that the API does not show on their node yet.
+        self.unseen: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._cycles)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._cycles
+
+    def find(self, uid: str) -> BindingCycle | None:
+        """Return the cycle of a pod, or None."""
+        return self._cycles.get(uid)
+
+    def stage(self, uid: str) -> BindingStage | None:
+        """Return the stage of a pod; None without a cycle."""
+        cycle = self._cycles.get(uid)
+        if cycle is not None:
+            return cycle.stage
+        return BindingStage.BOUND if uid in self.unseen else None
+
+    @property
+    def has_deadlines(self) -> bool:
+        """Return whether any cycle waits for a time."""
+        return bool(self._timed or self.reservations.doubted)
+
+    def is_assumed(self, uid: str) -> bool:
+        """Return whether a pod is assumed on a node that the API does not show yet."""
+        return uid in self._cycles or uid in self.unseen
+
+    def start(
+        self,
+        queued: QueuedPod,
+        runner: Runner,
+        state: CycleState,
+        node_name: str,
+        now: int,
+        *,
+        is_together: bool = False,
+    ) -> StepResult:
+        """Assume the pod on the node, and go as far as possible without waiting."""
+        pod = queued.record
+        cycle = self._cycles[pod.uid] = BindingCycle(queued, runner, state, node_name, is_together=is_together)
+        if self.gathered:
+            self.moves += 1
+        pod.node_name = node_name
+        self._cluster.add_pod(pod)
+        between = self._plugins.get(runner)
+        if between is None:
+            between = self._plugins[runner] = plugins.BindingPlugins(runner)
+        return self._guarded(self._reserve if between.concern(state) else self._bind, cycle, now)
+
+    def resume(self, uid: str, now: int) -> StepResult:
+        """Continue with a pod whose wait at Permit is over."""
+        waiting, cycle = self._waiting.get(uid), self._cycles[uid]
+        if waiting is None:
+            raise ValueError(f"pod {cycle.queued.record.key} does not wait")
+        self._waiting.remove(uid)
+        if waiting.rejected_by:
+            return self._fail(cycle, Status(Code.UNSCHEDULABLE, (waiting.message,), waiting.rejected_by))
+        return self._guarded(self._pre_bind, cycle, now)
+
+    def bind_gang_member(self, uid: str, now: int) -> StepResult:
+        """Continue with a pod whose gang is ready."""
+        cycle = self._cycles[uid]
+        if cycle.stage is not BindingStage.TOGETHER:
+            raise ValueError(f"pod {cycle.queued.record.key} does not wait for its gang")
+        return self._guarded(self._ask_for_binding, cycle, now)
+
+    def claim_answered(self, answered: Answered, told: ResourceClaim | None, now: int) -> StepResult:
+        """Handle the answer to a claim's write; ``told`` is the claim in the answer, None without one.
+
+        After the last claim the pod itself is bound. A reservation without a conclusive answer counts as carried out,
+        and is sent again until its result is known.
+        """
+        action, problem = answered.action, answered.problem
+        if not isinstance(action, BindClaim | ReserveClaim):
+            raise TypeError(f"{type(action).__name__} is not about a claim that a pod waits for")
+        cycle = self._cycles.get(action.pod_uid)
+        if cycle is None or action not in cycle.claims:
+            return [], None
+        if isinstance(action, ReserveClaim):
+            answer, was_unknown = answered.answer, action in cycle.unanswered
+            if answer is Answer.UNKNOWN or (was_unknown and self.reservations.is_in_doubt(action, answer)):
+                cycle.unanswered |= {action}
+                self._ask_again(cycle, now)
+                return [], None
+            self.reservations.answered(cycle, answered, told)
+        cycle.claims -= {action}
+        self.refused.answered(answered, cycle.queued.record)
+        if problem is not None:
+            return self._fail(cycle, error_status(f"binding claim {action.claim or _UNNAMED}: {problem.message}"))
+        if cycle.claims:
+            return [], None
+        self._claim_deadlines.set(action.pod_uid, None)
+        return self._guarded(self._prepare, cycle, now)
+
+    def look_again(self, now: int) -> list[StepResult]:
+        """Check whether devices are ready for the pods that are due."""
+        results: list[StepResult] = []
+        while (uid := self._preparing.take_due(now)) is not None:
+            cycle = self._cycles[uid]
+            results.append(self._guarded(self._prepare, cycle, now))
+        return results
+
+    def check_devices_now(self, now: int) -> list[StepResult]:
+        """Check all waiting pods, after a change of volumes or claims."""
+        for uid in self._preparing.all_keys():
+            self._preparing.set(uid, now)
+        return self.look_again(now)
+
+    def give_up_claims(self, now: int) -> list[FailedBinding]:
+        """Fail the cycles whose claims were not bound in time; later answers are ignored."""
+        failures = []
+        while (uid := self._claim_deadlines.take_due(now)) is not None:
+            cycle = self._cycles[uid]
+            failures.append(self._fail(cycle, error_status(unbound_claims(cycle)))[1])
+        return failures
+
+    def bind_answered(self, action: Bind, problem: Problem | None, now: int) -> StepResult:
+        """Handle the answer to a binding.
+
+        Without an answer the binding may have been carried out: the pod stays assumed, and the binding is sent again
+        until the API shows the pod on a node or reports that it is gone. A conflict then means that the pod was bound
+        or replaced, which the API will show.
+        """
+        cycle = self._cycles.get(action.uid)
+        if cycle is None or not (cycle.sent is action or cycle.sent == action):
+            return [], None
+        answered = Answered(action, problem)
+        match TRANSITIONS[cycle.stage, _BINDING_EVENTS.get(answered.answer, BindingEvent.BINDING_REFUSED)]:
+            case BindingTransition.BIND:
+                self.refused.answered(answered, cycle.queued.record)
+                self._drop(cycle)
+                self.unseen.add(action.uid)
+                return plugins.post_bind(cycle), None
+            case BindingTransition.DOUBT | BindingTransition.AGAIN:
+                cycle.stage = BindingStage.IN_DOUBT
+                self._ask_again(cycle, now)
+            case BindingTransition.FAIL:
+                self.refused.answered(answered, cycle.queued.record)
+                message = "" if problem is None else problem.message
+                return self._fail(cycle, error_status(f"binding to {cycle.node_name}: {message}"))
+        return [], None
+
+    def retries(self, now: int) -> list[Action]:
+        """Return the bindings, reservations and releases to send again."""
+        due = self.reservations.retries(now)
+        while (uid := self._retries.take_due(now)) is not None:
+            cycle = self._cycles[uid]
+            if cycle.sent is not None:
+                due.append(cycle.sent)
+            else:
+                due += [reservation for reservation in cycle.reservations if reservation in cycle.claims]
+        return due
+
+    def cancel(self, uid: str, status: Status) -> FailedBinding:
+        """Roll back the cycle of a pod. Raises KeyError without one."""
+        return self._fail(self._cycles[uid], status)[1]
+
+    def recall(self, uid: str, preemptor: PodRecord) -> FailedBinding | None:
+        """Roll back the cycle of a preempted pod; None if it has none, or is deleted instead."""
+        cycle = self._cycles.get(uid)
+        if cycle is None or cycle.stage.is_sent:
+            return None
+        if self._recalls:
+            return self.cancel(uid, error_status(f"preempted by pod {preemptor.key}"))
+        is_waiting = cycle.stage is BindingStage.PERMIT
+        return self.cancel(uid, unschedulable("preempted").by(_PREEMPTING)) if is_waiting else None
+
+    def withdraw(self, uid: str) -> list[Action]:
+        """Forget a pod that must not be bound, and roll back its cycle; return the actions."""
+        self.unseen.discard(uid)
+        return self._undo(self._cycles[uid]) if uid in self._cycles else []
+
+    def seen(self, uid: str, node_name: str) -> list[Action]:
+        """Handle that the API shows a pod on a node: the cycle has succeeded, or is given up.
+
+        The pod stays on its assumed node until its new state replaces it.
+        """
+        self.unseen.discard(uid)
+        cycle = self._cycles.get(uid)
+        if cycle is None:
+            return []
+        self._drop(cycle)
+        event = BindingEvent.SEEN_THERE if cycle.node_name == node_name else BindingEvent.SEEN_ELSEWHERE
+        has_succeeded = TRANSITIONS[cycle.stage, event] is BindingTransition.END
+        return plugins.post_bind(cycle) if has_succeeded else plugins.unreserve(cycle)
+
+    def next_deadline(self) -> int | None:
+        """Return when a wait ends or a binding is sent again; None if nothing is due."""
+        waiting = self._waiting.next_deadline()
+        if not self.has_deadlines:
+            return waiting
+        deadlines = (self._retries, self._claim_deadlines, self._preparing, self.reservations)
+        return earliest([*(times.next_time() for times in deadlines), waiting])
+
+    def _guarded(self, step: Callable[[BindingCycle, int], StepResult], cycle: BindingCycle, now: int) -> StepResult:
+        """Take a step; a PluginError fails the cycle."""
+        try:
+            return step(cycle, now)
+        except PluginError as error:
+            return self._fail(cycle, error_status(str(error)))
+
+    def _reserve(self, cycle: BindingCycle, now: int) -> StepResult:
+        status = plugins.reserve(cycle)
+        return self._permit(cycle, now) if status.is_success else self._fail(cycle, status)
+
+    def _permit(self, cycle: BindingCycle, now: int) -> StepResult:
+        answer = plugins.permit(cycle, now)
+        if isinstance(answer, Status):
+            return self._pre_bind(cycle, now) if answer.is_success else self._fail(cycle, answer)
+        pod = cycle.queued.record
+        self._waiting.add(WaitingPod(pod, cycle.node_name, answer))
+        cycle.stage = BindingStage.PERMIT
+        return self._announced(cycle), None
+
+    def _pre_bind(self, cycle: BindingCycle, now: int) -> StepResult:
+        # A pod that waited at Permit was nominated then.
+        is_announced = cycle.stage is BindingStage.PERMIT
+        cycle.stage = BindingStage.PRE_BIND
+        wanted = plugins.pre_bind(cycle)
+        if isinstance(wanted, Status):
+            return self._fail(cycle, wanted)
+        if not wanted:
+            return self._prepare(cycle, now)
+        pod = cycle.queued.record
+        claims = [claim_action(claim, pod) for claim in wanted]
+        cycle.claims = frozenset(claims)
+        cycle.reservations = tuple(action for action in claims if isinstance(action, ReserveClaim))
+        timeouts_ns = [claim.timeout_ns for claim in wanted if claim.timeout_ns is not None]
+        if timeouts_ns:
+            self._timed.add(pod.uid)
+            self._claim_deadlines.set(pod.uid, now + min(timeouts_ns))
+        return [*([] if is_announced else self._announced(cycle)), *claims], None
+
+    def _announced(self, cycle: BindingCycle) -> list[Action]:
+        """Return the nomination of a pod that waits before its binding."""
+        pod = cycle.queued.record
+        return [Nominate(pod.key, pod.uid, cycle.node_name)] if self._announces else []
+
+    def _prepare(self, cycle: BindingCycle, now: int) -> StepResult:
+        """Bind the pod if its volumes and devices are ready; else check again later."""
+        cycle.stage = BindingStage.PREPARE
+        status = plugins.prepared(cycle, now)
+        if status.is_success:
+            return self._bind(cycle, now)
+        if status.code is not Code.WAIT or cycle.ready_by_ns is None:
+            return self._fail(cycle, status)
+        uid = cycle.queued.record.uid
+        self._timed.add(uid)
+        self._preparing.set(uid, min(now + LOOK_AGAIN_NS, cycle.ready_by_ns))
+        return [], None
+
+    def _bind(self, cycle: BindingCycle, now: int) -> StepResult:
+        if not cycle.is_together:
+            return self._ask_for_binding(cycle, now)
+        pod = cycle.queued.record
+        cycle.stage = BindingStage.TOGETHER
+        self.gathered[pod.uid] = None
+        self.moves += 1
+        return [], None
+
+    def _ask_for_binding(self, cycle: BindingCycle, _now: int) -> StepResult:
+        if cycle.is_together:
+            self.gathered.pop(cycle.queued.record.uid, None)
+        cycle.stage = BindingStage.BIND
+        if not self._plugins[cycle.runner].binds_plainly:
+            status = plugins.bind(cycle)
+            if not status.is_success:
+                return self._fail(cycle, status)
+        pod = cycle.queued.record
+        cycle.sent = Bind(pod.key, pod.uid, cycle.node_name)
+        return [cycle.sent], None
+
+    def _ask_again(self, cycle: BindingCycle, now: int) -> None:
+        """Send an unanswered request again after a while."""
+        uid = cycle.queued.record.uid
+        self._timed.add(uid)
+        self._retries.set(uid, now + BIND_RETRY_NS)
+
+    def _fail(self, cycle: BindingCycle, status: Status) -> tuple[list[Action], FailedBinding]:
+        return [], FailedBinding(cycle, status, tuple(self._undo(cycle)))
+
+    def _undo(self, cycle: BindingCycle) -> list[Action]:
+        """Unreserve, and remove the pod from its node and from its ResourceClaims."""
+        pod = cycle.queued.record
+        releases = self.reservations.give_up(cycle)
+        actions = plugins.unreserve(cycle) + releases
+        self._drop(cycle)
+        self._cluster.remove_pod(pod.uid)
+        pod.node_name = ""
+        return actions
+
+    def _drop(self, cycle: BindingCycle) -> None:
+        uid = cycle.queued.record.uid
+        del self._cycles[uid]
+        if self.gathered:
+            self.moves += 1
+            self.gathered.pop(uid, None)
+        self._waiting.remove(uid)
+        if uid in self._timed:
+            self._timed.discard(uid)
+            for deadlines in (self._claim_deadlines, self._retries, self._preparing):
+                deadlines.set(uid, None)
+
+
+BindingAction = Bind | BindClaim | ReserveClaim
+Request = tuple[type[BindingAction], str]
+"""A kind of request, and the namespace of the pods for which it is made."""
+
+_WHAT: dict[type[BindingAction], str] = {
+    Bind: "bind the pod",
+    BindClaim: "bind the pod's volume claims",
+    ReserveClaim: "reserve the pod's devices",
+}
+
+
+class RefusedBindings:
+    """Remembers refusals by pod, until the pod is bound or gone, and by kind of request and namespace.
+
+    A missing right concerns every pod that needs the same request. After a refusal no such pod in the namespace
+    preempts until one of these requests is granted there, or the pod is gone to which it was refused last.
+    """
+
+    def __init__(self) -> None:
+        # By uid: the request that was refused, and why. By request: the uid of the last pod to which it was.
+        self._by_pod: dict[str, tuple[Request, str]] = {}
+        self._by_request: dict[Request, str] = {}
+        self.on_refused: Callable[[PodRecord, str], None] | None = None
+        """Called with the pod and a message when a kind of request is first refused in a namespace."""
+
+    def answered(self, answered: Answered, pod: PodRecord) -> None:
+        """Take in how a request to bind a pod ended; a refusal that may pass changes nothing."""
+        action = answered.action
+        if not isinstance(action, BindingAction):
+            raise TypeError(f"{type(action).__name__} does not bind a pod")
+        request = type(action), pod.namespace
+        if answered.problem is None:
+            self._by_request.pop(request, None)
+        elif answered.answer is Answer.REFUSED:
+            reason = f"the API server refuses to {_WHAT[request[0]]}: {answered.problem.message}"
+            self._by_pod[pod.uid] = request, reason
+            if request not in self._by_request and self.on_refused is not None:
+                self.on_refused(pod, reason)
+            self._by_request[request] = pod.uid
+
+    def reason(self, pod: PodRecord) -> str:
+        """Return why the pod must not preempt; "" if it may."""
+        if not self._by_pod:
+            return ""
+        if pod.uid in self._by_pod:
+            return self._by_pod[pod.uid][1]
+        needed: list[type[BindingAction]] = [Bind]
+        needed += [BindClaim] * bool(pod.pod_class.claims) + [ReserveClaim] * bool(pod.spec.resource_claims)
+        found = next((uid for each in needed if (uid := self._by_request.get((each, pod.namespace)))), None)
+        return "" if found is None else self._by_pod[found][1]
+
+    def forget(self, uid: str) -> None:
+        """Forget a pod that is bound or gone."""
+        known = self._by_pod.pop(uid, None)
+        if known is not None and self._by_request.get(known[0]) == uid:
+            del self._by_request[known[0]]

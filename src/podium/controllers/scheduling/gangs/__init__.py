@@ -1,0 +1,1 @@
+"""Gang scheduling: one attempt for all pods of a PodGroup, common bindings, and the release of incomplete gangs."""

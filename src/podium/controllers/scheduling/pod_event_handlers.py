@@ -1,0 +1,290 @@
+"""The handlers of pod events.
+
+Source: pkg/scheduler/eventhandlers.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from weakref import ref
+
+from msgspec.structs import replace
+
+from podium.api.pod import Pod
+from podium.cluster.cluster import Cluster, ClusterUpdater
+from podium.cluster.pod_classes import PodClass
+from podium.cluster.pods import PodRecord, differs_by_node_alone, differs_by_nomination_alone, have_same_class
+from podium.cluster.replacements import WORKLOAD_DISRUPTED_AT
+from podium.controllers.actions import Action, Nominate, PatchObject
+from podium.controllers.scheduling.binding_cycles import BindingCycles
+from podium.controllers.scheduling.capacity_events import CapacityEvents
+from podium.controllers.scheduling.futile_preemptions import FutilePreemptions, note_of
+from podium.controllers.scheduling.gangs.gangs import Gangs
+from podium.controllers.scheduling.known_failures import KnownFailures
+from podium.controllers.scheduling.pod_reports import PodReports
+from podium.controllers.scheduling.preemptions import CapWaits, RunningPreemptions
+from podium.controllers.scheduling.property_changes import pod_changes
+from podium.controllers.scheduling.queue.queue import SchedulingQueue
+from podium.framework.plugin import ActionType, ClusterEvent, EventResource
+from podium.framework.runner import Runner
+
+
+@dataclass(eq=False)
+class PodEventHandlers:
+    """Updates cluster, queue and binding cycles with the pods that the API shows.
+
+    ``ends_nominations``: the API server clears nominations with bindings.
+    """
+
+    cluster: Cluster
+    updater: ClusterUpdater
+    runners: Mapping[str, Runner]
+    queue: SchedulingQueue
+    bindings: BindingCycles
+    preemptions: RunningPreemptions
+    futile: FutilePreemptions
+    cap: CapWaits
+    reports: PodReports
+    known: KnownFailures
+    capacity: CapacityEvents
+    gangs: Gangs
+    ends_nominations: bool
+    _assumed: AssumedPods = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._assumed = AssumedPods(self.cluster)
+
+    def changed(self, pod: Pod, now: int) -> list[Action]:
+        """Handle the addition or change of a pod."""
+        if pod.spec.node_name:
+            assumed = self._assumed.take(pod) if pod.status.phase == "Pending" else None
+            return self._read(pod, None, now) if assumed is None else self._assigned(assumed, now)
+        nominated = self._assumed.nominated(pod)
+        if nominated is None:
+            return self._read(pod, self._assumed.class_of(pod), now)
+        self._pending(nominated, pod, now)
+        self._assumed.expect(pod, nominated)
+        return []
+
+    def _read(self, pod: Pod, known_class: PodClass | None, now: int) -> list[Action]:
+        """Handle a pod that must be read in full; its class may be known."""
+        before, record, replaced = self.updater.pod_changed(pod, known_class)
+        actions: list[Action] = [] if replaced is None else self._withdraw(replaced, now)
+        if record is None:
+            if pod.spec.node_name and pod.status.nominated_node_name:
+                actions += self._clear_stray(pod)
+            if before is None:
+                self._take_up_lost(pod, now)
+                return actions
+            if pod.status.phase == "Failed":
+                self.futile.rejected(before, pod.spec.node_name, now)
+            return actions + self._withdraw(before, now)
+        is_running = pod.status.phase == "Running"
+        if before is None and not is_running and (note := note_of(pod)) is not None:
+            self.futile.restore(record, note)
+        if record.node_name:
+            if is_running:
+                actions += self.futile.runs(record, now)
+            if record.nominated_node_name:
+                actions += self._clear_stray(pod)
+            return actions + self._assigned(record, now)
+        if record.scheduler_name in self.runners and not record.terminating:
+            record.nominated_node_name = ""
+            self._pending(record, pod, now)
+            self._assumed.expect(pod, record)
+            return actions + self._noting_disruption(record, now)
+        return actions + self._withdraw(record, now)
+
+    def _noting_disruption(self, record: PodRecord, now: int) -> list[Action]:
+        """Record in a pending pod when its workload was last disrupted, for the next scheduler."""
+        disrupted = self.cluster.disrupted
+        text = disrupted.note_for(record, now) if disrupted.counts else None
+        if text is None:
+            return []
+        patch = {"metadata": {"annotations": {WORKLOAD_DISRUPTED_AT: text}}}
+        return [PatchObject("Pod", record.key, record.uid, patch, record.scheduler_name)]
+
+    def gone(self, pod: Pod, now: int) -> list[Action]:
+        """Handle the deletion or end of a pod."""
+        known = self.updater.forget(pod.metadata.uid or pod.key)
+        return [] if known is None else self._withdraw(known, now)
+
+    def _take_up_lost(self, pod: Pod, now: int) -> None:
+        """Handle a failed pod that is observed for the first time: its preemption may have been in vain."""
+        note = note_of(pod)
+        if note is None or pod.status.phase != "Failed" or pod.spec.node_name != note.node:
+            return
+        self.futile.restore_lost(pod, note, now)
+
+    def _assigned(self, record: PodRecord, now: int) -> list[Action]:
+        """Handle a pod on a node: new, bound by this scheduler or another one, or changed."""
+        self.known.forget()
+        uid, before = record.uid, self.cluster.placed.get(record.uid)
+        if record.terminating:
+            self.preemptions.seen_ending(uid)
+        is_assumed = self.bindings.is_assumed(uid)
+        is_new = before is None or is_assumed
+        actions = self.bindings.seen(uid, record.node_name) if is_assumed else []
+        nominated = self.cluster.nominations.node_of(uid)
+        if is_new or nominated or self._may_be_pending(uid):
+            self._forget_pending(uid)
+        record.nominated_node_name = ""
+        if before is None:
+            self.cluster.add_pod(record)
+        elif before is not record:
+            self.cluster.replace_pod(record)
+        if self.queue.has_listeners:
+            self.queue.move(_assigned_event(None if is_new else before, record), now)
+        if before is not None and before.node_name != record.node_name:
+            self.capacity.capacity_freed(before, now)
+        if nominated not in ("", record.node_name):
+            self.capacity.bound_elsewhere(record, nominated, now)
+        if record.pod_class.pod_group:
+            actions = actions + self.gangs.assigned(record, now)
+        if not self.cluster.nominations.uids:
+            return actions
+        return actions + self.capacity.capacity_taken(record.node_name, record, record.key, now)
+
+    def _pending(self, record: PodRecord, pod: Pod, now: int) -> None:
+        """Handle a pending pod: new, or changed.
+
+        The record has no nomination yet, or the known one; ``pod`` has the nomination in the API.
+        """
+        uid, shown = record.uid, pod.nominated_node_name
+        known, is_on_its_way = self.cluster.nominations.node_of(uid), uid in self.bindings
+        wanted = shown if self.reports.read(uid, shown, pod.metadata.resource_version) else known
+        if known or wanted or is_on_its_way:
+            self.known.forget()
+        if uid in self.bindings.unseen:
+            return
+        if is_on_its_way:
+            self._assumed_changed(record, now)
+        elif wanted and self._holds_place(record):
+            self.cluster.nominations.put(record, wanted)
+        elif known:
+            self.cluster.nominations.remove(uid)
+        is_new = uid not in self.queue.uids
+        self.queue.update(record, now)
+        if is_new and record.pod_class.pod_group:
+            self.gangs.came(record, now)
+        if known and not is_on_its_way and known != wanted:
+            self.capacity.nomination_ended(record, known, now)
+
+    def _holds_place(self, record: PodRecord) -> bool:
+        """Return whether a nomination of the pod counts; not of a gated pod before its first change.
+
+        kube-scheduler registers a new pod's nomination when the pod becomes active, and that of a known pod with every
+        update (backend/queue/scheduling_queue.go, moveToActiveQ and Update).
+        """
+        return record.uid in self.queue.uids or self.runners[record.scheduler_name].pre_enqueue(record).is_success
+
+    def _assumed_changed(self, record: PodRecord, now: int) -> None:
+        """Handle changed labels of a pod in its binding cycle."""
+        before = self.cluster.placed[record.uid]
+        if before.pod_class is not record.pod_class:
+            changed = replace(record, node_name=before.node_name)
+            self.cluster.replace_pod(changed)
+            self.queue.move(_assigned_event(before, changed), now)
+
+    def _clear_stray(self, pod: Pod) -> list[Action]:
+        """Clear the nomination of a bound pod.
+
+        The binding has cleared it, so this scheduler or its predecessor wrote it before it knew of the binding.
+        """
+        name = pod.spec.scheduler_name
+        is_stray = self.ends_nominations and name in self.runners
+        return [Nominate(pod.key, pod.metadata.uid, "", name)] if is_stray else []
+
+    def _withdraw(self, record: PodRecord, now: int) -> list[Action]:
+        """Handle a pod that no longer uses or needs capacity here: gone, deleted, or another scheduler's."""
+        uid, cluster = record.uid, self.cluster
+        placed, nominated = cluster.placed.get(uid), cluster.nominations.node_of(uid)
+        self.known.forget()
+        self.preemptions.seen_ending(uid)
+        actions: list[Action] = []
+        if placed is None or nominated or self._may_be_pending(uid):
+            actions = self.bindings.withdraw(uid)
+            self._forget_pending(uid)
+        actions = actions + self.bindings.reservations.forget_pod(record.key, uid)
+        self.futile.forget(record)
+        group = record.pod_class.pod_group
+        if group:
+            self.gangs.left(record, now)
+        if uid in cluster.placed:
+            cluster.remove_pod(uid)
+        if placed is not None:
+            self.capacity.capacity_freed(placed, now)
+        elif nominated:
+            self.capacity.nomination_ended(record, nominated, now)
+        if group and cluster.nominations.uids and self.gangs.is_short(record):
+            actions = actions + self.capacity.gang_plan_ended(group, now)
+        return actions
+
+    def _may_be_pending(self, uid: str) -> bool:
+        """Return whether a placed pod may have pending state left."""
+        return uid in self.queue.uids or bool(self.reports.unwritten) or self.bindings.is_assumed(uid)
+
+    def _forget_pending(self, uid: str) -> None:
+        self.queue.delete(uid)
+        self.preemptions.forget(uid)
+        if self.cluster.nominations.uids:
+            self.cluster.nominations.remove(uid)
+        self.reports.forget(uid)
+        self.cap.forget(uid)
+        self.bindings.refused.forget(uid)
+        self._assumed.forget(uid)
+
+
+def _assigned_event(before: PodRecord | None, after: PodRecord) -> ClusterEvent:
+    """Return the event of a pod on a node that was added (``before`` None) or changed."""
+    if before is None:
+        return ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, None, after, "AssignedPodAdd")
+    return ClusterEvent(EventResource.ASSIGNED_POD, pod_changes(before, after), before, after, "AssignedPodUpdate")
+
+
+class AssumedPods:
+    """The last observed state of pending pods, so that echoes of own writes need not be read in full."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._shown: dict[str, tuple[Pod, PodRecord]] = {}
+
+    def expect(self, pod: Pod, record: PodRecord) -> None:
+        """Remember a pending pod and its record."""
+        self._shown[record.uid] = (pod, record)
+
+    def take(self, pod: Pod) -> PodRecord | None:
+        """Return the assumed record of a pod that the API now shows on that node; None if it must be read in full."""
+        uid = pod.metadata.uid or pod.key
+        shown = self._shown.pop(uid, None)
+        if shown is None:
+            return None
+        before, record = shown
+        is_assumed_there = self._cluster.placed.get(uid) is record and record.node_name == pod.spec.node_name
+        if not is_assumed_there or not differs_by_node_alone(before, pod):
+            return None
+        record.read_from = ref(pod.spec)
+        return record
+
+    def nominated(self, pod: Pod) -> PodRecord | None:
+        """Return the record of a pod of which at most the nomination differs; None if it must be read in full.
+
+        Pods of groups, and possible replacements of evicted pods, are always read.
+        """
+        shown = self._shown.get(pod.metadata.uid or pod.key)
+        if shown is None or self._cluster.replacements.awaited:
+            return None
+        before, record = shown
+        if record.node_name or record.pod_class.pod_group or not differs_by_nomination_alone(before, pod):
+            return None
+        return record
+
+    def class_of(self, pod: Pod) -> PodClass | None:
+        """Return the class of a pod that is observed again, if known without reading."""
+        shown = self._shown.get(pod.metadata.uid or pod.key)
+        return shown[1].pod_class if shown is not None and have_same_class(shown[0], pod) else None
+
+    def forget(self, uid: str) -> None:
+        """Forget a pod that is not pending any more."""
+        self._shown.pop(uid, None)

@@ -1,0 +1,330 @@
+"""Preemptions in progress: the scheduler marks and deletes victims, or evicts them; the last one after all others.
+
+The preemptor stays out of the queue until the API shows that its last victim terminates. Preemptors that share a victim
+wait for the same request. A victim in its own binding cycle returns to the queue instead. Source:
+pkg/scheduler/framework/preemption/executor.go.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from podium.api.disruption_policy import SCHEDULER, DisruptionPolicy
+from podium.api.pod import PodCondition
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PREEMPTED, PodRecord
+from podium.controllers.actions import Action, DeleteObject, Evict, Rationale, Record, ReportStatus
+from podium.controllers.deadlines import Deadlines
+from podium.controllers.observations import Answer, Answered, Problem
+from podium.decide.cap import put_off_by
+
+DELETION_SHOWN_WITHIN_NS = 30 * 10**9
+"""How long a deleted pod counts as terminating before the API shows it."""
+
+
+class RunningPreemption(msgspec.Struct, eq=False):
+    """A preemptor and its remaining requests.
+
+    ``victims`` are the pods to delete, with their nodes, by uid; ``last`` is the uid of the last one. ``outstanding``
+    are victims whose requests have no answer yet. ``is_at_last``: only the last one is left. ``evicts``: victims are
+    evicted. ``binds_first``: the preemptor does not wait for their end. ``attempt`` is the attempt that waits for it.
+    """
+
+    preemptor: PodRecord
+    node_name: str
+    victims: Mapping[str, str]
+    last: str
+    evicts: bool = False
+    binds_first: bool = False
+    is_at_last: bool = False
+    outstanding: set[str] = set()
+    failure: str | None = None
+    rationale: Rationale | None = None
+    attempt: Any = None
+
+
+class EndedPreemption(msgspec.Struct, frozen=True):
+    """A preemption whose requests are all answered; ``failure`` is the problem with one of them, or None.
+
+    ``all_gone``: all victims are gone. ``binds_first``: the preemptor does not wait for that. ``attempt`` is what
+    waited for it.
+    """
+
+    preemptor: PodRecord
+    failure: str | None
+    all_gone: bool
+    binds_first: bool = False
+    attempt: Any = None
+
+
+class RunningPreemptions:
+    """The preemptions in progress, by the uid of the preemptor.
+
+    If they are ``synchronous``, the scheduler waits for all answers, and the preemptor is not held back. Victims that
+    terminate already get no further request, unless ``asks_again``; then the preemptor is not held back either once the
+    last victim has its request.
+    """
+
+    def __init__(self, cluster: Cluster, *, synchronous: bool = False, asks_again: bool = False) -> None:
+        self._cluster = cluster
+        self.synchronous = synchronous
+        self.asks_again = asks_again
+        self._by_preemptor: dict[str, RunningPreemption] = {}
+        # By victim (uid): the preemptions that wait for its answer; empty if their preemptors are gone.
+        self._pending: dict[str, list[RunningPreemption]] = {}
+        # The conditions of victims by scheduler name: of equal, and of lower priority.
+        self._marks: dict[str, tuple[tuple[PodCondition], tuple[PodCondition]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_preemptor)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._by_preemptor
+
+    def holds(self, uid: str) -> bool:
+        """Return whether a pod stays out of the queue: its last victim is not seen to terminate yet."""
+        preemption = self._by_preemptor.get(uid)
+        if preemption is None:
+            return False
+        if self.asks_again:
+            return not preemption.is_at_last
+        last = self._cluster.placed.get(preemption.last)
+        return not preemption.is_at_last or (last is not None and not last.terminating)
+
+    @property
+    def blocks(self) -> bool:
+        """Return whether the scheduler waits for answers before it makes another attempt."""
+        return self.synchronous and bool(self._by_preemptor)
+
+    def outstanding_of(self, uid: str) -> frozenset[str]:
+        """Return the victims (uids) whose mark, deletion or eviction a preemptor still waits for."""
+        preemption = self._by_preemptor.get(uid)
+        return frozenset(preemption.outstanding) if preemption is not None else frozenset()
+
+    def start(
+        self,
+        preemptor: PodRecord,
+        node_name: str,
+        victims: list[PodRecord],
+        *,
+        evicts: bool = False,
+        binds_first: bool = False,
+        rationale: Rationale | None = None,
+        attempt: Any = None,
+    ) -> list[Action]:
+        """Begin to delete or evict ``victims``.
+
+        Victims that were deleted already are left alone, unless the scheduler asks again; if no other is left, there is
+        nothing to wait for.
+        """
+        left = [victim for victim in victims if self.asks_again or not self._cluster.is_ending(victim)]
+        if not left:
+            return []
+        self.forget(preemptor.uid)
+        nodes = {victim.uid: victim.node_name for victim in victims}
+        preemption = self._by_preemptor[preemptor.uid] = RunningPreemption(
+            preemptor, node_name, nodes, left[-1].uid, evicts, binds_first, rationale=rationale, attempt=attempt
+        )
+        if self.synchronous:
+            preemption.is_at_last = True
+            return self._begin(preemption, left)
+        actions = self._begin(preemption, left[:-1])
+        return actions if preemption.outstanding else self._begin_last(preemption)
+
+    def answered(
+        self, action: ReportStatus | DeleteObject | Evict, problem: Problem | None, now: int
+    ) -> tuple[list[Action], list[EndedPreemption]]:
+        """Take in the answer to a victim's mark, deletion or eviction; return what to do, and what ended.
+
+        A victim that is gone counts as deleted. Any other problem ends all preemptions that wait for this victim.
+        """
+        uid = action.uid
+        waiting = self._pending.pop(uid, None)
+        if waiting is None:
+            return [], []
+        actions: list[Action] = []
+        if problem is not None and not _is_gone(action, problem):
+            for preemption in waiting:
+                preemption.failure = problem.message
+        elif type(action) is not ReportStatus:
+            self._deleted(uid, now)
+            if waiting and problem is None:
+                actions.append(_preempted(waiting[0], action))
+        elif problem is None:
+            going = [preemption for preemption in waiting if self._to_go(preemption, uid) is not None]
+            if going:
+                self._pending[uid] = going
+                actions.append(DeleteObject("Pod", action.key, uid, action.cause))
+                waiting = [preemption for preemption in waiting if preemption.failure is not None]
+        ended: list[EndedPreemption] = []
+        for preemption in waiting:
+            preemption.outstanding.discard(uid)
+            actions += self._go_on(preemption, ended)
+        return actions, ended
+
+    def _go_on(self, preemption: RunningPreemption, ended: list[EndedPreemption]) -> list[Action]:
+        """Delete the last victim once all others have their answers; note the preemption's end after that."""
+        actions: list[Action] = []
+        if not preemption.outstanding and not preemption.is_at_last:
+            actions = self._begin_last(preemption)
+        if not preemption.outstanding:
+            del self._by_preemptor[preemption.preemptor.uid]
+            all_gone = self._cluster.placed.keys().isdisjoint(preemption.victims)
+            found = (preemption.preemptor, preemption.failure, all_gone, preemption.binds_first, preemption.attempt)
+            ended.append(EndedPreemption(*found))
+        return actions
+
+    def forget(self, uid: str) -> None:
+        """End the preemption of a preemptor that is gone or placed: no further victim is deleted for it."""
+        preemption = self._by_preemptor.pop(uid, None)
+        if preemption is not None:
+            for victim in preemption.outstanding:
+                self._pending[victim].remove(preemption)
+
+    def seen_ending(self, uid: str) -> None:
+        """Note that the API shows a pod as terminating or gone."""
+        self._cluster.deleted_victims.pop(uid, None)
+
+    def _deleted(self, uid: str, now: int) -> None:
+        """Note that a victim was deleted, unless the API shows that already."""
+        victim = self._cluster.placed.get(uid)
+        if victim is not None and not victim.terminating:
+            self._cluster.deleted_victims[uid] = now + DELETION_SHOWN_WITHIN_NS
+
+    def _to_go(self, preemption: RunningPreemption, uid: str) -> PodRecord | None:
+        """Return a victim that is to be deleted; None after a failure, and for a victim that terminates or is gone."""
+        victim = self._cluster.placed.get(uid)
+        if preemption.failure is not None or victim is None:
+            return None
+        return victim if self.asks_again or not self._cluster.is_ending(victim) else None
+
+    def _begin_last(self, preemption: RunningPreemption) -> list[Action]:
+        preemption.is_at_last = True
+        last = self._to_go(preemption, preemption.last)
+        return [] if last is None else self._begin(preemption, [last])
+
+    def _begin(self, preemption: RunningPreemption, victims: Iterable[PodRecord]) -> list[Action]:
+        """Mark or evict victims; wait for those that are marked, deleted or evicted for another preemptor already."""
+        preemptor, rationale = preemption.preemptor, preemption.rationale
+        cause, outstanding = preemptor.key, preemption.outstanding
+        marks = self._marks_by(preemptor.scheduler_name)
+        actions: list[Action] = []
+        for victim in victims:
+            uid = victim.uid
+            outstanding.add(uid)
+            waiting = self._pending.get(uid)
+            if waiting is not None:
+                waiting.append(preemption)
+                continue
+            self._pending[uid] = [preemption]
+            if preemption.evicts:
+                actions.append(Evict(victim.key, uid, cause, SCHEDULER, rationale=rationale))
+            elif victim.preempted:
+                actions.append(DeleteObject("Pod", victim.key, uid, cause))
+            else:
+                mark = marks[victim.priority < preemptor.priority]
+                actions.append(ReportStatus("Pod", victim.key, uid, cause, mark, rationale=rationale))
+        return actions
+
+    def _marks_by(self, scheduler_name: str) -> tuple[tuple[PodCondition], tuple[PodCondition]]:
+        """Return the conditions that victims get before they are deleted: of equal, and of lower priority."""
+        marks = self._marks.get(scheduler_name)
+        if marks is None:
+            equal = _mark(scheduler_name, "a pod of equal priority whose owner has less")
+            marks = self._marks[scheduler_name] = equal, _mark(scheduler_name, "a higher priority pod")
+        return marks
+
+
+def _is_gone(action: ReportStatus | DeleteObject | Evict, problem: Problem) -> bool:
+    """Return whether a refusal says that the victim is gone.
+
+    A deletion conflicts only with its precondition on the uid: a namesake has the victim's place. A mark conflicts with
+    other writes to the pod as well: the victim may be alive, and the preemptor has to try again.
+    """
+    return Answered(action, problem).answer in (Answer.GONE, Answer.REPLACED)
+
+
+def _mark(scheduler_name: str, whom: str) -> tuple[PodCondition]:
+    message = f"{scheduler_name}: preempting to accommodate {whom}"
+    return (PodCondition(type="DisruptionTarget", status="True", reason=PREEMPTED, message=message),)
+
+
+def _preempted(preemption: RunningPreemption, action: DeleteObject | Evict) -> Record:
+    preemptor, node_name = preemption.preemptor, preemption.node_name
+    note = f"Preempted by pod {preemptor.uid} on node {node_name}"
+    key = action.pod if type(action) is Evict else action.key
+    where = preemption.victims[action.uid]
+    return Record(key, action.uid, "Normal", "Preempted", note, where, preemptor.key)
+
+
+class CapWaits:
+    """The pods that wait for tokens of a disruption cap.
+
+    The API server takes a token of each cap for each victim with a budget. The scheduler starts no preemption for which
+    too few tokens are left, and retries when enough will be. Source: controlled-rescheduling.md, "Disruption budget" (a
+    quota for the components that consume it).
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._waiting: Deadlines[str] = Deadlines()
+        self._held: dict[str, None] = {}
+        self.held = self._held.keys()
+        """The uids of pods that wait for tokens; a live view."""
+
+    def observe(self, policy: DisruptionPolicy | None) -> None:
+        """Take in the policy, None if it is gone; new caps retry all waiting pods."""
+        if self._cluster.caps.observe(policy):
+            for uid in self._held:
+                self._waiting.set(uid, 0)
+
+    def take(self, pod: PodRecord, victims: Iterable[PodRecord]) -> str:
+        """Take tokens for the victims that count, and return ""; or the reason why ``pod`` must wait."""
+        caps, budgets = self._cluster.caps, self._cluster.budgets
+        if not caps.limits:
+            return ""
+        counted = Counter(
+            victim.namespace for victim in victims if victim.is_healthy and budgets.counts(victim.pod_class)
+        )
+        needs = caps.needs(counted)
+        short = caps.shortage(needs)
+        if short is None:
+            caps.take(needs)
+            return ""
+        wanted = counted[short.namespace] if short.namespace else counted.total()
+        put_off = put_off_by(self._cluster, short, wanted)
+        self.wait(pod, put_off.next_ns)
+        return str(put_off)
+
+    def wait(self, pod: PodRecord, time_ns: int) -> None:
+        """Retry a pod at a time, or when the caps change."""
+        self._waiting.set(pod.uid, time_ns)
+        self._held[pod.uid] = None
+
+    def take_due(self, now: int) -> str | None:
+        """Return the uid of a pod whose wait is over; None if there is none."""
+        if not self._held:
+            return None
+        uid = self._waiting.take_due(now)
+        if uid is not None:
+            self._held.pop(uid, None)
+        return uid
+
+    def forget(self, uid: str) -> None:
+        """Forget a pod that is gone or bound."""
+        if uid in self._held:
+            del self._held[uid]
+            self._waiting.set(uid, None)
+
+    @property
+    def is_awaited(self) -> bool:
+        """Return whether any pod waits for tokens."""
+        return bool(self._held)
+
+    def next_deadline(self) -> int | None:
+        """Return when `take_due` next has a pod; None for never."""
+        return self._waiting.next_time()

@@ -1,0 +1,178 @@
+"""The events that wake a pod, given the plugins that rejected it.
+
+Source: pkg/scheduler/backend/queue/scheduling_queue.go (isPodWorthRequeuing, isEventOfInterest).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from weakref import WeakValueDictionary
+
+from podium.cluster.pods import PodRecord
+from podium.controllers.scheduling.queue.queued_pod import QueuedPod
+from podium.framework.plugin import ActionType, ClusterEvent, EventResource, EventToRegister, QueueingHint
+from podium.framework.verdicts import is_failure
+
+# The registered events by scheduler name and plugin name.
+Registrations = Mapping[str, Mapping[str, Sequence[EventToRegister]]]
+Kind = tuple[EventResource, ActionType]
+# Scheduler name, rejecting plugins, plugins that answered Pending, and the gate.
+RejectionKey = tuple[str, tuple[str, ...], tuple[str, ...], str]
+
+
+class Wake(IntEnum):
+    """Whether and when an event makes a pod worth another attempt."""
+
+    NO = 0
+    AFTER_BACKOFF = 1
+    AT_ONCE = 2
+
+
+NO, AFTER_BACKOFF, AT_ONCE = Wake
+"""Module constants, because member access of an Enum is slow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """The queueing hints for events of one kind; None among them always wakes."""
+
+    at_once: tuple[QueueingHint | None, ...]
+    after_backoff: tuple[QueueingHint | None, ...]
+
+    def ask(self, pod: PodRecord, event: ClusterEvent) -> Wake:
+        """Return the effect of the event on a pod."""
+        for hint in self.at_once:
+            if _wakes(hint, pod, event):
+                return AT_ONCE
+        for hint in self.after_backoff:
+            if _wakes(hint, pod, event):
+                return AFTER_BACKOFF
+        return NO
+
+
+def _wakes(hint: QueueingHint | None, pod: PodRecord, event: ClusterEvent) -> bool:
+    """Return a hint's answer. A failing hint wakes the pod: an attempt in vain is better than a stuck pod."""
+    try:
+        return hint is None or hint(pod, event)
+    except BaseException as error:
+        if not is_failure(error):
+            raise
+        return True
+
+
+WAKES_ALL = Hints((), (None,))
+_UNKNOWN = Hints((), ())
+FEW = 16
+"""The number of recent sets of plugins that are kept without pods."""
+
+
+class _Waits:
+    """The registered events of a profile's plugins."""
+
+    def __init__(self, registered: Mapping[str, Sequence[EventToRegister]]) -> None:
+        self._registered = registered
+        self._hints: dict[tuple[str, Kind], tuple[QueueingHint | None, ...]] = {}
+
+    def hints(self, plugins: Iterable[str], event: ClusterEvent) -> tuple[QueueingHint | None, ...]:
+        """Return the hints of some plugins for an event."""
+        found: tuple[QueueingHint | None, ...] = ()
+        for plugin in plugins:
+            if plugin in self._registered:
+                key = (plugin, (event.resource, event.action))
+                known = self._hints.get(key)
+                if known is None:
+                    known = self._hints[key] = _concerned(self._registered[plugin], event)
+                found += known
+        return found
+
+
+class Rejection:
+    """The plugins that hold some pods back, shared by all pods with the same plugins.
+
+    A plugin that answered Pending skips the backoff when it wakes the pod. With a gate, only events that the gating
+    plugin registered count. A wildcard event wakes all pods, as does any event after an error (``after_error``).
+    """
+
+    __slots__ = ("__weakref__", "_gate", "_hints", "_pending", "_unschedulable", "_waits", "after_error")
+
+    def __init__(self, waits: _Waits, unschedulable: Sequence[str], pending: Sequence[str], gate: str) -> None:
+        """Create it from plugin names: rejecting ones, those that answered Pending, and the gate ("" for none)."""
+        self._waits = waits
+        self._unschedulable = unschedulable
+        self._pending = pending
+        self._gate = gate
+        self._hints: dict[Kind, Hints | None] = {}
+        self.after_error = not (unschedulable or pending or gate)
+
+    @property
+    def is_gated(self) -> bool:
+        """Return whether there is a gate."""
+        return bool(self._gate)
+
+    def hints(self, event: ClusterEvent) -> Hints | None:
+        """Return the hints for an event; None if it can wake none of the pods."""
+        kind = (event.resource, event.action)
+        known = self._hints.get(kind, _UNKNOWN)
+        if known is _UNKNOWN:
+            known = self._hints[kind] = self._whom_to_ask(event)
+        return known
+
+    def wake(self, pod: PodRecord, event: ClusterEvent) -> Wake:
+        """Return the effect of an event on one of the pods."""
+        hints = self.hints(event)
+        return NO if hints is None else hints.ask(pod, event)
+
+    def _whom_to_ask(self, event: ClusterEvent) -> Hints | None:
+        if self.after_error or event.resource is EventResource.WILDCARD:
+            return WAKES_ALL
+        gate = self._waits.hints((self._gate,), event) if self._gate else ()
+        if self._gate and not gate:
+            return None
+        at_once = self._waits.hints(self._pending, event)
+        after_backoff = self._waits.hints(self._unschedulable, event) + gate
+        return Hints(at_once, after_backoff) if at_once or after_backoff else None
+
+
+class Rejections:
+    """One `Rejection` for each set of plugins, while it is in use or recent.
+
+    Most pods are rejected by the same plugins as pods before. A plugin without registrations wakes no pod.
+    """
+
+    def __init__(self, registrations: Registrations) -> None:
+        self._registrations = registrations
+        self._waits = {name: _Waits(profile) for name, profile in registrations.items()}
+        self._known: WeakValueDictionary[RejectionKey, Rejection] = WeakValueDictionary()
+        self._newest: dict[RejectionKey, Rejection] = {}
+        self._of_interest: dict[Kind, bool] = {}
+
+    def of(self, queued: QueuedPod, gate: str) -> Rejection:
+        """Return the rejection of a pod's last attempt, with a gate ("" for none)."""
+        unschedulable, pending = queued.unschedulable_plugins, queued.pending_plugins
+        key = (queued.record.scheduler_name, unschedulable, pending, gate)
+        found = self._newest.get(key) or self._known.get(key)
+        if found is None:
+            waits = self._waits.get(key[0]) or _Waits({})
+            found = self._known[key] = self._newest[key] = Rejection(waits, unschedulable, pending, gate)
+            if len(self._newest) > FEW:
+                del self._newest[next(iter(self._newest))]
+        return found
+
+    def concern(self, event: ClusterEvent) -> bool:
+        """Return whether any plugin registered such an event, or it is a wildcard."""
+        kind = (event.resource, event.action)
+        known = self._of_interest.get(kind)
+        if known is None:
+            known = self._of_interest[kind] = event.resource is EventResource.WILDCARD or any(
+                _concerned(registered, event)
+                for profile in self._registrations.values()
+                for registered in profile.values()
+            )
+        return known
+
+
+def _concerned(registered: Iterable[EventToRegister], event: ClusterEvent) -> tuple[QueueingHint | None, ...]:
+    """Return the hints of the registrations that match an event."""
+    return tuple(some.hint for some in registered if event.concerns(ClusterEvent(some.resource, some.action)))

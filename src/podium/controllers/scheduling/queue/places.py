@@ -1,0 +1,370 @@
+"""The places of the scheduling queue and the pods in them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from itertools import chain, islice
+
+import msgspec
+
+from podium.cluster.pods import PodRecord
+from podium.controllers.scheduling.queue.heap import Item, PodHeap
+from podium.controllers.scheduling.queue.hints import FEW, NO, Hints, Kind, Rejection, Rejections, Wake
+from podium.controllers.scheduling.queue.queued_pod import (
+    ACTIVE,
+    BACKOFF,
+    IN_FLIGHT,
+    QueuedPod,
+    QueuePlace,
+    QueueSettings,
+)
+from podium.framework.plugin import ClusterEvent
+
+
+class QueuePlaces:
+    """Every pending pod in exactly one place; `SchedulingQueue` moves them."""
+
+    def __init__(self, rejections: Rejections, settings: QueueSettings) -> None:
+        self._pods: dict[str, QueuedPod] = {}
+        self.uids = self._pods.keys()
+        """Those of all pods, as things are."""
+        self._active = PodHeap()
+        self._backoff = BackoffPods(settings)
+        # Unschedulable and gated pods, which wait for an event.
+        self._waiting = UnschedulablePods(rejections)
+        self._in_flight = InFlightPods()
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def __iter__(self) -> Iterator[QueuedPod]:
+        """Yield all pods in the order of `QueuePlace`, then of `pods`."""
+        for place in QueuePlace:
+            yield from self.pods(place)
+
+    def find(self, uid: str) -> QueuedPod | None:
+        """Return a pod with its history, or None."""
+        return self._pods.get(uid)
+
+    def where(self, uid: str) -> QueuePlace | None:
+        """Return the place of a pod, or None."""
+        queued = self._pods.get(uid)
+        return None if queued is None else queued.place
+
+    def count(self, place: QueuePlace) -> int:
+        """Return the number of pods in a place."""
+        match place:
+            case QueuePlace.ACTIVE:
+                return len(self._active)
+            case QueuePlace.BACKOFF:
+                return len(self._backoff)
+            case QueuePlace.IN_FLIGHT:
+                return len(self._in_flight)
+            case QueuePlace.GATED | QueuePlace.UNSCHEDULABLE:
+                return self._waiting.count(gated=place is QueuePlace.GATED)
+
+    def pods(self, place: QueuePlace) -> list[QueuedPod]:
+        """Return the pods in a place.
+
+        Active and in-flight pods are in order of pop, those in backoff by its end, waiting ones by time of entry, key
+        and uid.
+        """
+        match place:
+            case QueuePlace.ACTIVE:
+                return [self._pods[item[-1]] for item in self._active.items()]
+            case QueuePlace.BACKOFF:
+                return [self._pods[uid] for uid in self._backoff.uids()]
+            case QueuePlace.IN_FLIGHT:
+                return self._in_flight.pods()
+            case QueuePlace.GATED | QueuePlace.UNSCHEDULABLE:
+                return self._waiting.pods(gated=place is QueuePlace.GATED)
+
+    def delete(self, uid: str) -> None:
+        """Forget a pod that is gone, bound or another scheduler's, also in flight."""
+        queued = self._pods.pop(uid, None)
+        if queued is None:
+            return
+        if queued.place is IN_FLIGHT:
+            self._in_flight.end(uid)
+        else:
+            self._take_out(queued)
+
+    def _take_out(self, queued: QueuedPod) -> None:
+        """Remove a pod that is not in flight from its place."""
+        uid = queued.record.uid
+        if queued.place is ACTIVE:
+            self._active.discard(uid)
+        elif queued.place is BACKOFF:
+            self._backoff.discard(uid)
+        else:
+            self._waiting.remove(uid)
+
+    def check(self) -> None:
+        """Raise AssertionError if a pod is not in exactly one place, or in-flight events are inconsistent."""
+        self._active.check()
+        self._backoff.check(self._pods)
+        self._waiting.check()
+        self._in_flight.check()
+        if sum(map(self.count, QueuePlace)) != len(self._pods):
+            raise AssertionError("the queue's places and its pods differ in number")
+        for place in QueuePlace:
+            for queued in self.pods(place):
+                uid = queued.record.uid
+                if queued.place is not place or self._pods.get(uid) is not queued:
+                    raise AssertionError(f"pod {queued.record.key} is in place {place}, but known as {queued.place}")
+                if bool(queued.gated_by) is not (place is QueuePlace.GATED):
+                    raise AssertionError(f"pod {queued.record.key} is {place} with gate {queued.gated_by!r}")
+
+
+class BackoffPods:
+    """Pods by the end of their backoff; in two heaps, for backoffs that may be cut short and others."""
+
+    def __init__(self, settings: QueueSettings) -> None:
+        self._settings = settings
+        self._early = PodHeap()
+        self._kept = PodHeap()
+
+    def __len__(self) -> int:
+        return len(self._early) + len(self._kept)
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the uids, in no order."""
+        yield from self._early
+        yield from self._kept
+
+    def put(self, queued: QueuedPod, sort_item: Item) -> int:
+        """Add or move a pod; return the end of its backoff. The smaller item comes first among equal ends."""
+        heap = self._kept if self._settings.must_back_off(queued) else self._early
+        end_ns = self._settings.backoff_end_ns(queued)
+        heap.put((end_ns, *sort_item))
+        return end_ns
+
+    def discard(self, uid: str) -> None:
+        """Remove a pod, if it is there."""
+        self._early.discard(uid)
+        self._kept.discard(uid)
+
+    @property
+    def can_pop_early(self) -> bool:
+        """Return whether a backoff may be cut short."""
+        return bool(self._early.uids)
+
+    def pop_early(self) -> str | None:
+        """Remove the pod whose backoff ends first of those that may be cut short; return its uid, or None."""
+        return self._early.pop()
+
+    def take_ended(self, now: int) -> list[str]:
+        """Remove the pods whose backoff has ended; return their uids in order of the ends."""
+        ended = self._early.take_until(now) + self._kept.take_until(now)
+        return [item[-1] for item in sorted(ended)]
+
+    def next_deadline(self) -> int | None:
+        """Return when the first backoff ends, or None."""
+        first = self._first()
+        return None if first is None else first[0]
+
+    def uids(self) -> list[str]:
+        """Return the pods by the end of their backoff, then as if active."""
+        return [item[-1] for item in sorted(self._early.items() + self._kept.items())]
+
+    def check(self, pods: dict[str, QueuedPod]) -> None:
+        """Raise AssertionError if a pod is in the wrong heap; ``pods`` is by uid."""
+        self._early.check()
+        self._kept.check()
+        for uid in self.uids():
+            if (uid in self._kept) is not self._settings.must_back_off(pods[uid]):
+                raise AssertionError(f"pod {pods[uid].record.key} backs off as if its last attempt had ended otherwise")
+
+    def _first(self) -> Item | None:
+        early, kept = self._early.first(), self._kept.first()
+        if early is None or kept is None:
+            return kept if early is None else early
+        return min(early, kept)
+
+
+Group = dict[str, QueuedPod]
+
+
+class UnschedulablePods:
+    """Waiting pods by the plugins that hold them, so that an event costs only the pods it may concern."""
+
+    def __init__(self, rejections: Rejections) -> None:
+        self._rejections = rejections
+        self._groups: dict[Rejection, Group] = {}
+        self._group_of: dict[str, tuple[Rejection, Group]] = {}
+        self.uids = self._group_of.keys()
+        """The uids of all pods; a live view."""
+        self._concerned: dict[Kind, list[tuple[Hints, Group]]] = {}
+        self._deadlines = PodHeap()
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._group_of
+
+    def put(self, queued: QueuedPod, deadline_ns: int) -> None:
+        """Let a pod wait for an event, at most until ``deadline_ns``."""
+        rejection = self._rejections.of(queued, queued.gated_by)
+        group = self._groups.get(rejection)
+        if group is None:
+            group = self._new_group(rejection)
+        uid, item = queued.record.uid, (deadline_ns, queued.record.key, queued.record.uid)
+        before = self._group_of.get(uid)
+        if before is not None:
+            del before[1][uid]
+        group[uid] = queued
+        self._group_of[uid] = (rejection, group)
+        if before is None or self._deadlines.item(uid) != item:
+            self._deadlines.put(item)
+
+    def remove(self, uid: str) -> None:
+        """End a pod's wait. Raises KeyError if it does not wait."""
+        del self._group_of.pop(uid)[1][uid]
+        self._deadlines.discard(uid)
+
+    def discard(self, uid: str) -> None:
+        """End a pod's wait, if it waits."""
+        if uid in self._group_of:
+            self.remove(uid)
+
+    def woken_by(self, event: ClusterEvent) -> list[tuple[QueuedPod, Wake]]:
+        """Return the pods that an event makes worth another attempt; they wait until removed."""
+        kind = (event.resource, event.action)
+        concerned = self._concerned.get(kind)
+        if concerned is None:
+            asked = ((rejection.hints(event), group) for rejection, group in self._groups.items())
+            concerned = self._concerned[kind] = [(hints, group) for hints, group in asked if hints is not None]
+        woken: list[tuple[QueuedPod, Wake]] = []
+        for hints, group in concerned:
+            for queued in group.values():
+                wake = hints.ask(queued.record, event)
+                if wake is not NO:
+                    woken.append((queued, wake))
+        return woken
+
+    def _new_group(self, rejection: Rejection) -> Group:
+        # Empty groups are kept for a while, because most are soon used again.
+        if len(self._groups) >= FEW:
+            self._groups = {held_by: group for held_by, group in self._groups.items() if group}
+        self._concerned.clear()
+        group = self._groups[rejection] = {}
+        return group
+
+    def take_overdue(self, now: int) -> list[QueuedPod]:
+        """End the wait of the pods whose deadline has come; return them, longest overdue first."""
+        overdue = []
+        while (first := self._deadlines.first()) is not None and first[0] <= now:
+            uid = first[-1]
+            overdue.append(self._group_of[uid][1][uid])
+            self.remove(uid)
+        return overdue
+
+    def next_deadline(self) -> int | None:
+        """Return the first deadline, or None."""
+        first = self._deadlines.first()
+        return None if first is None else first[0]
+
+    def count(self, *, gated: bool) -> int:
+        """Return the number of gated or unschedulable pods."""
+        return sum(len(group) for rejection, group in self._groups.items() if rejection.is_gated is gated)
+
+    def pods(self, *, gated: bool) -> list[QueuedPod]:
+        """Return the gated or unschedulable pods, by time of entry, key and uid."""
+        found = [
+            queued
+            for rejection, group in self._groups.items()
+            if rejection.is_gated is gated
+            for queued in group.values()
+        ]
+        return sorted(found, key=lambda queued: (queued.queued_ns, queued.record.key, queued.record.uid))
+
+    def check(self) -> None:
+        """Raise AssertionError if a pod is in the wrong group, or has no deadline."""
+        self._deadlines.check()
+        if sum(map(len, self._groups.values())) != len(self._group_of) or len(self._deadlines) != len(self._group_of):
+            raise AssertionError("groups, pods and deadlines of the waiting pods differ in number")
+        for rejection, group in self._groups.items():
+            for uid, queued in group.items():
+                if self._group_of.get(uid) != (rejection, group) or uid not in self._deadlines:
+                    raise AssertionError(f"pod {queued.record.key} waits in a group that does not know it")
+                if self._rejections.of(queued, queued.gated_by) is not rejection or rejection.after_error:
+                    raise AssertionError(f"pod {queued.record.key} waits for what others wait for")
+
+
+class InFlightPod(msgspec.Struct, eq=False):
+    """A pod's attempt: the first event that counts, the events about the pod itself, and its newest state."""
+
+    queued: QueuedPod
+    start: int
+    latest: PodRecord
+    own: list[ClusterEvent] = []
+
+
+class InFlightPods:
+    """Popped pods in order of pop, and the events that may still count for one of them.
+
+    Events are kept from the pop of the first pod that plugins may still reject.
+    """
+
+    def __init__(self) -> None:
+        self._flights: OrderedDict[str, InFlightPod] = OrderedDict()
+        self._hearing: OrderedDict[str, InFlightPod] = OrderedDict()
+        self.listeners = self._hearing.keys()
+        """The uids of the pods for which events still count; a live view."""
+        self._events: deque[ClusterEvent] = deque()
+        self._noted = 0
+
+    def __len__(self) -> int:
+        return len(self._flights)
+
+    def find(self, uid: str) -> InFlightPod | None:
+        """Return a pod's attempt, or None."""
+        return self._flights.get(uid)
+
+    def begin(self, queued: QueuedPod) -> None:
+        """Start a pod's attempt."""
+        record = queued.record
+        self._flights[record.uid] = self._hearing[record.uid] = InFlightPod(queued, self._noted, record)
+
+    def note(self, event: ClusterEvent) -> None:
+        """Keep an event for the pods in flight."""
+        if self._hearing:
+            self._events.append(event)
+            self._noted += 1
+
+    def has_heard(self, flight: InFlightPod) -> bool:
+        """Return whether any event has come since a pod's attempt began."""
+        return bool(flight.own) or flight.start != self._noted
+
+    def events(self, flight: InFlightPod) -> Iterator[ClusterEvent]:
+        """Return the events since a pod's attempt began, in no order."""
+        if flight.queued.record.uid not in self._hearing:
+            return iter(flight.own)
+        return chain(flight.own, islice(reversed(self._events), self._noted - flight.start))
+
+    def end(self, uid: str) -> None:
+        """End a pod's attempt, and drop events that only it needed. Raises KeyError without one."""
+        del self._flights[uid]
+        if uid in self._hearing:
+            self.decide(uid)
+
+    def decide(self, uid: str) -> None:
+        """Drop the events for a pod that no plugin can reject any more."""
+        if self._hearing.pop(uid, None) is None or not self._events:
+            return
+        if not self._hearing:
+            self._events.clear()
+            return
+        oldest = next(iter(self._hearing.values()))
+        for _ in range(len(self._events) - (self._noted - oldest.start)):
+            self._events.popleft()
+
+    def pods(self) -> list[QueuedPod]:
+        """Return the pods in flight, in order of pop."""
+        return [flight.queued for flight in self._flights.values()]
+
+    def check(self) -> None:
+        """Raise AssertionError if too many or too few events are kept."""
+        starts = [flight.start for flight in self._hearing.values()]
+        needed = self._noted - starts[0] if starts else 0
+        if len(self._events) != needed or starts != sorted(starts):
+            raise AssertionError(f"{len(self._events)} events are kept for pods in flight, {needed} are needed")

@@ -1,0 +1,448 @@
+"""The scheduling queue: pending pods that are active, back off, or wait for events.
+
+`podium.controllers.scheduling.queue.transitions` has its transitions as a table. Source: pkg/scheduler/backend/queue
+(scheduling_queue.go, active_queue.go, backoff_queue.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping
+
+from podium.api.times import MAX_TIME_NS
+from podium.cluster.pods import PodRecord
+from podium.controllers.deadlines import earliest
+from podium.controllers.scheduling.property_changes import pod_changes
+from podium.controllers.scheduling.queue.heap import Item
+from podium.controllers.scheduling.queue.hints import AFTER_BACKOFF, AT_ONCE, NO, Registrations, Rejections, Wake
+from podium.controllers.scheduling.queue.places import InFlightPod, QueuePlaces
+from podium.controllers.scheduling.queue.queued_pod import (
+    ACTIVE,
+    BACKOFF,
+    GATED,
+    IN_FLIGHT,
+    UNSCHEDULABLE,
+    QueuedPod,
+    QueuePlace,
+    QueueSettings,
+)
+from podium.controllers.scheduling.queue.transitions import TRANSITIONS, QueueEvent, QueueTransition, landing
+from podium.controllers.scheduling.queue.without_hints import is_updated
+from podium.framework.plugin import ActionType, ClusterEvent, EventResource
+from podium.framework.verdicts import SUCCESS, PluginError, Status, unresolvable
+
+DEFAULTS = QueueSettings()
+
+POD_ADD = "PodAdd"
+POD_UPDATE = "PodUpdate"
+FORCE_ACTIVATE = "ForceActivate"
+GATE_OPENED = "GateOpened"
+GROUP_CHANGED = "PodGroupChanged"
+UNSCHEDULABLE_TIMEOUT = "UnschedulableTimeout"
+ATTEMPT_FAILURE = "ScheduleAttemptFailure"
+
+_POD = EventResource.POD
+# The places where pods wait for an event.
+_WAITS = (UNSCHEDULABLE, GATED)
+
+
+class SchedulingQueue(QueuePlaces):
+    """Every pending pod of the scheduler, in exactly one place.
+
+    A pod is active (may be popped), in backoff, unschedulable (waits for an event that its rejecting plugins
+    registered), gated by a PreEnqueue plugin, or in flight (popped, and neither failed, done nor deleted since).
+    PreEnqueue runs before a pod becomes active or backs off, not again when its backoff ends. Times are nanoseconds and
+    must not go back.
+
+    ``queue_sort`` and ``registrations`` are by scheduler name. A plugin without own events must have `EVERY_EVENT` in
+    ``registrations``; one that is missing there wakes no pod. The pods (uids) of ``first`` come before all others.
+    """
+
+    def __init__(
+        self,
+        queue_sort: Mapping[str, SortKey],
+        pre_enqueue: PreEnqueue,
+        registrations: Registrations,
+        settings: QueueSettings = DEFAULTS,
+        first: Container[str] = frozenset(),
+    ) -> None:
+        self._settings = settings
+        self._rejections = Rejections(registrations)
+        self._gate = QueueGate(queue_sort, pre_enqueue, first)
+        # The number of pops, now and at the last event that concerned some plugin: what counts without hints.
+        self._pops = self._pops_at_event = 0
+        # `flush` has nothing to do before this time.
+        self._due_ns = MAX_TIME_NS
+        super().__init__(self._rejections, settings)
+
+    def add(self, record: PodRecord, now: int) -> None:
+        """Add a new pending pod: it becomes active, or gated.
+
+        Raises ValueError for a known pod, or one without a profile.
+        """
+        if record.uid in self._pods:
+            raise ValueError(f"pod {record.key} ({record.uid}) is in the scheduling queue already")
+        if not self._gate.knows(record):
+            raise ValueError(f"pod {record.key}: no profile is named {record.scheduler_name!r}")
+        queued = self._pods[record.uid] = QueuedPod(record, now)
+        self._requeue(queued, AT_ONCE, POD_ADD, now)
+
+    def update(self, record: PodRecord, now: int) -> None:
+        """Take in a newer state of a pending pod; an unknown one is added.
+
+        An active pod, or one in backoff, is sorted again. In flight, the change counts after the attempt. A waiting pod
+        is woken if a rejecting plugin registered the change; a gated one runs PreEnqueue again in any case.
+        """
+        queued = self._pods.get(record.uid)
+        if queued is None:
+            self.add(record, now)
+            return
+        transition = TRANSITIONS[queued.place, QueueEvent.UPDATED]
+        if transition is QueueTransition.HEAR:
+            flight = self._in_flight.find(record.uid)
+            if flight is not None:
+                flight.own.append(_update_event(flight.latest, record))
+                flight.latest = record
+            return
+        event = _update_event(queued.record, record)
+        queued.record = record
+        if transition is QueueTransition.SORT:
+            self._sort_again(queued, now)
+            return
+        if self._settings.has_hints:
+            wake = self._rejections.of(queued, "").wake(record, event)
+        else:
+            wake = AFTER_BACKOFF if is_updated(event.old, record) else NO
+        if wake or transition is QueueTransition.LAND:
+            self._requeue(queued, wake, event.label, now)
+
+    def pop(self, now: int) -> QueuedPod | None:
+        """Start an attempt at the first pod; None if none may be attempted now.
+
+        The order is: pods that go first, the queue's sort, key, uid. Without active pods, the settings may allow the
+        pod whose backoff after a rejection ends first.
+        """
+        if now >= self._due_ns:
+            self._end_backoffs(now)
+        uid = self._active.pop()
+        if uid is None and self._settings.pop_from_backoff:
+            uid = self._backoff.pop_early()
+        if uid is None:
+            return None
+        queued = self._pods[uid]
+        self._begin(queued, now)
+        return queued
+
+    def join(self, uid: str, now: int) -> QueuedPod | None:
+        """Start an attempt at a pod together with another one's, even if it waits or backs off.
+
+        None for a pod that is gated, in flight or unknown.
+        """
+        queued = self._pods.get(uid)
+        if queued is None or TRANSITIONS[queued.place, QueueEvent.JOINED] is not QueueTransition.FLY:
+            return None
+        self._take_out(queued)
+        if queued.first_attempt_ns is None:
+            queued.first_attempt_ns = now
+        self._begin(queued, now)
+        return queued
+
+    def _begin(self, queued: QueuedPod, now: int) -> None:
+        self._pops += 1
+        queued.pop(now)
+        self._in_flight.begin(queued)
+
+    @property
+    def has_listeners(self) -> bool:
+        """Return whether an event could wake any pod."""
+        return bool(self._in_flight.listeners or self._waiting.uids)
+
+    @property
+    def can_pop(self) -> bool:
+        """Return whether `pop` would return a pod before any further backoff ends."""
+        if not self._pods:
+            return False
+        return bool(self._active.uids) or (self._settings.pop_from_backoff and self._backoff.can_pop_early)
+
+    @property
+    def has_promising(self) -> bool:
+        """Return whether a pod in backoff has not failed with an error each time."""
+        return len(self._backoff) > 0 and any(self._pods[uid].error_count <= 1 for uid in self._backoff)
+
+    def decide(self, uid: str) -> None:
+        """Note that no plugin can reject an in-flight pod any more."""
+        self._in_flight.decide(uid)
+
+    def done(self, uid: str) -> None:
+        """Forget an in-flight pod that is bound or not to be attempted; no effect on other pods."""
+        queued = self._pods.get(uid)
+        if queued is not None and queued.place is IN_FLIGHT:
+            self.delete(uid)
+
+    def add_unschedulable(
+        self,
+        queued: QueuedPod,
+        plugins: Iterable[str],
+        pending_plugins: Iterable[str],
+        now: int,
+        *,
+        error: bool = False,
+    ) -> QueuePlace | None:
+        """Return a pod to the queue after a failed attempt; return its place.
+
+        ``plugins`` rejected it, ``pending_plugins`` answered Pending. Without any, or with ``error``, the pod backs off
+        and is retried without an event. Otherwise it waits for an event, unless one has come since it was popped.
+        Returns None if the pod was deleted meanwhile. Raises ValueError for a pod that is back already.
+        """
+        flight = self._flight_of(queued)
+        if flight is None:
+            return None
+        queued.record = flight.latest
+        queued.unschedulable_plugins = tuple(sorted(set(plugins))) if plugins and not error else ()
+        queued.pending_plugins = tuple(sorted(set(pending_plugins))) if pending_plugins and not error else ()
+        if queued.unschedulable_plugins or queued.pending_plugins:
+            queued.unschedulable_count += 1
+            queued.error_count = 0
+        else:
+            queued.error_count += 1
+        queued.queued_ns = now
+        wake, reason = self._woken_in_flight(flight)
+        self._in_flight.end(queued.record.uid)
+        self._requeue(queued, wake, reason, now)
+        return queued.place
+
+    def give_back(self, queued: QueuedPod, now: int) -> QueuePlace | None:
+        """Return a pod to the queue without an attempt; return its place, None if it was deleted meanwhile.
+
+        Raises ValueError for a pod that is back already.
+        """
+        flight = self._flight_of(queued)
+        if flight is None:
+            return None
+        queued.record, queued.queued_ns = flight.latest, now
+        self._in_flight.end(queued.record.uid)
+        self._requeue(queued, AFTER_BACKOFF, GROUP_CHANGED, now)
+        return queued.place
+
+    def _flight_of(self, queued: QueuedPod) -> InFlightPod | None:
+        """Return the attempt that a pod returns from; None if it was deleted. Raises ValueError without one."""
+        uid = queued.record.uid
+        if self._pods.get(uid) is not queued:
+            return None
+        flight = self._in_flight.find(uid)
+        if flight is None:
+            raise ValueError(f"pod {queued.record.key} ({uid}) is not in flight but {queued.place}")
+        return flight
+
+    def wake(self, uid: str, reason: str, now: int) -> None:
+        """Make a pod worth another attempt after its backoff, unless it is gated."""
+        self._apply(uid, QueueEvent.WOKEN, AFTER_BACKOFF, reason, now)
+
+    def move(self, event: ClusterEvent, now: int, among: Callable[[PodRecord], bool] | None = None) -> None:
+        """Wake the waiting pods that an event may help; for pods in flight it counts after their attempt.
+
+        Of the waiting pods only those ``among`` which the event is meant for are asked. Raises ValueError for an event
+        about a pending pod, which is for `update`.
+        """
+        if event.resource is _POD:
+            raise ValueError(
+                f"event {event.label or event.action} is about a pending pod: hand its reading to update()"
+            )
+        if self._in_flight.listeners and self._rejections.concern(event):
+            self._in_flight.note(event)
+            self._pops_at_event = self._pops
+        if not self._waiting.uids:
+            return
+        for queued, wake in self._waiting.woken_by(event):
+            if among is not None and not among(queued.record):
+                continue
+            if queued.gated_by and self._stays_gated(queued, now):
+                queued.woken_by = event.label
+                continue
+            self._requeue(queued, wake, event.label, now)
+
+    def activate(self, uids: Iterable[str], now: int) -> None:
+        """Make waiting pods and pods in backoff active, unless they are gated.
+
+        A pod in flight is retried after its attempt and backoff, as is one with too many attempts at this instant.
+        """
+        for uid in uids:
+            self._apply(uid, QueueEvent.ACTIVATED, AT_ONCE, FORCE_ACTIVATE, now)
+
+    def reorder(self, uid: str, now: int) -> None:
+        """Sort an active pod or one in backoff again, after a change of ``first``."""
+        self._apply(uid, QueueEvent.REORDERED, NO, "", now)
+
+    def ask_gate_again(self, uid: str, now: int, *, is_worth_attempt: bool) -> None:
+        """Run PreEnqueue again for a gated pod; no effect on other pods.
+
+        A pod that passes backs off if it ``is_worth_attempt``, and waits for an event otherwise.
+        """
+        self._apply(uid, QueueEvent.GATE_ASKED, AFTER_BACKOFF if is_worth_attempt else NO, GATE_OPENED, now)
+
+    def _apply(self, uid: str, event: QueueEvent, wake: Wake, reason: str, now: int) -> None:
+        """Apply the transition of an event about one pod."""
+        queued, flight = self._pods.get(uid), self._in_flight.find(uid)
+        transition = TRANSITIONS[None if queued is None else queued.place, event]
+        if queued is None or transition is QueueTransition.STAY:
+            return
+        match transition:
+            case QueueTransition.LAND:
+                self._requeue(queued, wake, reason, now)
+            case QueueTransition.SORT:
+                self._sort_again(queued, now)
+            case QueueTransition.HEAR if flight is not None:
+                flight.own.append(ClusterEvent(EventResource.WILDCARD, ActionType.ALL, label=reason))
+            case QueueTransition.WAKE:
+                if not self._settings.must_pause(queued, now):
+                    self._backoff.discard(uid)
+                    queued.woken_by = reason
+                    self._put(queued, ACTIVE, now)
+            case _:
+                raise AssertionError(f"pod {queued.record.key} ({queued.place}): no such transition: {transition}")
+
+    def flush(self, now: int) -> None:
+        """End due backoffs, and retry pods that waited too long for an event.
+
+        Gated pods run PreEnqueue again, in case an event was missed.
+        """
+        if now < self._due_ns:
+            return
+        self._end_backoffs(now)
+        for queued in self._waiting.take_overdue(now):
+            self._requeue(queued, AFTER_BACKOFF, UNSCHEDULABLE_TIMEOUT, now)
+        next_ns = self.next_deadline()
+        self._due_ns = MAX_TIME_NS if next_ns is None else next_ns
+
+    @property
+    def has_deadlines(self) -> bool:
+        """Return whether any pod backs off or waits for an event."""
+        return bool(self._pods) and (bool(self._waiting.uids) or len(self._backoff) > 0)
+
+    def next_deadline(self) -> int | None:
+        """Return when `flush` is next due, or None."""
+        if not self._pods:
+            return None
+        return earliest((self._backoff.next_deadline(), self._waiting.next_deadline()))
+
+    def _requeue(self, queued: QueuedPod, wake: Wake, reason: str, now: int) -> None:
+        """Choose the place of a pod that is in none, or waits for an event."""
+        is_held = bool(wake or queued.gated_by) and self._gate.holds(queued)
+        if wake:
+            queued.woken_by = reason
+        backs_off = False
+        if wake and not is_held and (wake is AFTER_BACKOFF or self._settings.must_pause(queued, now)):
+            backs_off = self._settings.backoff_end_ns(queued) > now
+        self._put(queued, landing(wake, is_held=is_held, backs_off=backs_off), now)
+
+    def _stays_gated(self, queued: QueuedPod, now: int) -> bool:
+        """Return whether the same gate still holds a pod, so that its wait continues unchanged.
+
+        A preemptor's gate is asked at the end of each victim; most of these change nothing.
+        """
+        gate, flush_ns = queued.gated_by, self._settings.unschedulable_flush_ns
+        return queued.queued_ns + flush_ns > now and self._gate.holds(queued) and queued.gated_by == gate
+
+    def _put(self, queued: QueuedPod, place: QueuePlace, now: int) -> None:
+        before, queued.place = queued.place, place
+        if before in _WAITS and place not in _WAITS:
+            self._waiting.discard(queued.record.uid)
+        if place is ACTIVE:
+            if queued.first_attempt_ns is None:
+                queued.first_attempt_ns = now
+            self._active.put(_sort_item(queued))
+            return
+        if place is BACKOFF:
+            due_ns = self._backoff.put(queued, _sort_item(queued))
+        else:
+            due_ns = queued.queued_ns + self._settings.unschedulable_flush_ns
+            if due_ns <= now:  # The pod was looked at just now.
+                due_ns = now + self._settings.unschedulable_flush_ns
+            self._waiting.put(queued, due_ns)
+        self._due_ns = min(self._due_ns, due_ns)
+
+    def _sort_again(self, queued: QueuedPod, now: int) -> None:
+        """Sort an active pod or one in backoff again."""
+        uid = queued.record.uid
+        self._active.discard(uid)
+        self._backoff.discard(uid)
+        self._put(queued, queued.place if self._gate.sorts(queued) else GATED, now)
+
+    def _end_backoffs(self, now: int) -> None:
+        for uid in self._backoff.take_ended(now):
+            self._put(self._pods[uid], ACTIVE, now)
+
+    def _woken_in_flight(self, flight: InFlightPod) -> tuple[Wake, str]:
+        """Return the effect of the events during a failed attempt, and the label of the decisive one."""
+        queued, best, label = flight.queued, NO, ""
+        if not (queued.unschedulable_plugins or queued.pending_plugins):
+            return AFTER_BACKOFF, ATTEMPT_FAILURE
+        if not self._settings.has_hints:
+            is_woken = self._pops_at_event == self._pops
+            return (AFTER_BACKOFF, ATTEMPT_FAILURE) if is_woken else (NO, "")
+        if not self._in_flight.has_heard(flight):
+            return best, label
+        rejection = self._rejections.of(queued, "")
+        enough = AT_ONCE if queued.pending_plugins else AFTER_BACKOFF
+        for event in self._in_flight.events(flight):
+            wake = rejection.wake(queued.record, event)
+            if wake > best:
+                best, label = wake, event.label
+                if best is enough:
+                    break
+        return best, label
+
+
+def _sort_item(queued: QueuedPod) -> Item:
+    return (not queued.goes_first, queued.sort_key, queued.record.key, queued.record.uid)
+
+
+def _update_event(old: PodRecord, new: PodRecord) -> ClusterEvent:
+    return ClusterEvent(_POD, pod_changes(old, new), old, new, POD_UPDATE)
+
+
+# The sort key of a pod, from the pod and its time of entry; the smallest goes first.
+SortKey = Callable[[PodRecord, int], tuple[int, ...]]
+PreEnqueue = Callable[[PodRecord], Status]
+
+QUEUE_SORT = "QueueSort"
+
+
+class QueueGate:
+    """Runs PreEnqueue and QueueSort, and records on gated pods which plugin gates them and why."""
+
+    def __init__(self, queue_sort: Mapping[str, SortKey], pre_enqueue: PreEnqueue, first: Container[str]) -> None:
+        self._queue_sort = queue_sort
+        self._pre_enqueue = pre_enqueue
+        self._first = first
+
+    def knows(self, pod: PodRecord) -> bool:
+        """Return whether there is a QueueSort for pods of this scheduler name."""
+        return pod.scheduler_name in self._queue_sort
+
+    def holds(self, queued: QueuedPod) -> bool:
+        """Return whether PreEnqueue rejects the pod, or QueueSort fails."""
+        status = self._pre_enqueue(queued.record)
+        if status is not SUCCESS and not status.is_success:
+            self._hold(queued, status)
+            return True
+        if not self.sorts(queued):
+            return True
+        if queued.gated_by:
+            queued.gated_by = queued.message = ""
+        return False
+
+    def sorts(self, queued: QueuedPod) -> bool:
+        """Run QueueSort for a pod; return whether it succeeded. After a failure the pod is gated."""
+        record = queued.record
+        try:
+            queued.sort_key = self._queue_sort[record.scheduler_name](record, queued.queued_ns)
+        except PluginError as error:
+            self._hold(queued, unresolvable(str(error)).by(QUEUE_SORT))
+            return False
+        queued.goes_first = record.uid in self._first
+        return True
+
+    def _hold(self, queued: QueuedPod, status: Status) -> None:
+        if not status.plugin:
+            raise ValueError(f"pod {queued.record.key} is gated by a plugin that does not name itself")
+        queued.gated_by, queued.message = status.plugin, status.message

@@ -1,0 +1,437 @@
+"""The scheduler: attempts one pod at a time, and binds, nominates and preempts pods.
+
+Source: pkg/scheduler (scheduler.go, schedule_one.go, eventhandlers.go); pod-preemption.md for nominations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from typing import Any
+
+from podium.api.meta import Kubernetes
+from podium.api.pod import Pod
+from podium.api.pod_group import PodGroup
+from podium.api.storage import PersistentVolume, PersistentVolumeClaim
+from podium.api.versions.behaviors import Behavior
+from podium.api.versions.gates import Gate
+from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.cluster.cluster import Cluster, ClusterUpdater
+from podium.cluster.pods import PodRecord
+from podium.cluster.replacements import Replacements
+from podium.controllers.actions import (
+    GANG_RELEASE,
+    Action,
+    Bind,
+    BindClaim,
+    DeleteObject,
+    Evict,
+    Nominate,
+    PatchObject,
+    Record,
+    ReleaseClaim,
+    ReportStatus,
+    ReportUnschedulable,
+    ReserveClaim,
+)
+from podium.controllers.controller import NO_CHANGE, PLACEMENT_KINDS
+from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, earliest
+from podium.controllers.observations import Answered, Changed, Gone, Observation, Tick
+from podium.controllers.scheduling.attempts import SchedulingAttempts
+from podium.controllers.scheduling.binding_cycles import BindingCycles
+from podium.controllers.scheduling.capacity_events import ASSIGNED_POD_DELETE, CapacityEvents
+from podium.controllers.scheduling.futile_preemptions import FutilePreemptions
+from podium.controllers.scheduling.gangs.gang_state import GangState
+from podium.controllers.scheduling.gangs.gangs import Gangs
+from podium.controllers.scheduling.known_failures import KnownFailures
+from podium.controllers.scheduling.object_event_handlers import ObjectEventHandlers
+from podium.controllers.scheduling.pod_event_handlers import PodEventHandlers
+from podium.controllers.scheduling.pod_reports import PodReports
+from podium.controllers.scheduling.preemptions import CapWaits, EndedPreemption, RunningPreemptions
+from podium.controllers.scheduling.queue.queue import SchedulingQueue
+from podium.controllers.scheduling.queue.queued_pod import QueuePlace, QueueSettings
+from podium.controllers.scheduling.queue.without_hints import NodeCheck, without_hints
+from podium.controllers.scheduling.reservations import claim_in_answer
+from podium.decide.placement import lot
+from podium.framework.extenders import EXTENDER, Extenders
+from podium.framework.plugin import EVERY_EVENT, EventToRegister, is_own
+from podium.framework.runner import Runner
+from podium.framework.settings.configuration import Configuration, default_configuration
+from podium.framework.settings.registry import Registry, build_profiles, event_registrations
+from podium.framework.verdicts import SUCCESS, Calling, PluginError, Status, unresolvable
+from podium.framework.waiting_pods import WaitingPods
+from podium.plugins.registry import IN_TREE
+
+PREEMPTION_GATE = "DefaultPreemption"
+_HELD = unresolvable("waiting for the preemption for this pod to be finished").by(PREEMPTION_GATE)
+
+RELEASE_FAILED = "ReleaseFailed"
+"""The label of the event that wakes a pod after the deallocation of a claim for it has failed."""
+
+OnAnswer = Callable[[Any, Answered, int], list[Action]]
+"""A handler of the answers to one type of action."""
+
+
+class Scheduler:
+    """A scheduler with one or several profiles.
+
+    Each `Tick` makes at most one scheduling attempt, and resolves further pods by known failures. While pods wait for
+    an attempt, the next deadline is 0.
+    """
+
+    watches = PLACEMENT_KINDS | {"Pod"}
+
+    def __init__(
+        self,
+        configuration: Configuration | None = None,
+        *,
+        seed: int = 0,
+        release: Release = DEFAULT_RELEASE,
+        extenders: Extenders | None = None,
+    ) -> None:
+        """Create a scheduler; without ``extenders`` none are called, even if the configuration names some."""
+        configuration = configuration or default_configuration()
+        self.cluster = cluster = Cluster(release)
+        # kube-scheduler starts at the first node, and is somewhere else after a while.
+        cluster.nodes.search_start = lot("", seed) if seed else 0
+        self.waiting_pods = WaitingPods()
+        profiles = build_profiles(configuration, Registry(IN_TREE), cluster, waiting_pods=self.waiting_pods, seed=seed)
+        self.runners = {name: Runner(profile, cluster) for name, profile in profiles.items()}
+        for runner in self.runners.values():
+            runner.extenders = extenders
+        # Extenders register no events: any event wakes the pods that they rejected.
+        of_extenders: dict[str, tuple[EventToRegister, ...]] = {} if extenders is None else {EXTENDER: EVERY_EVENT}
+        self._boost = PriorityBoost(cluster.replacements)
+        has_hints = release.enabled(Gate.QUEUEING_HINTS)
+        registered = {name: event_registrations(profile) | of_extenders for name, profile in profiles.items()}
+        self.queue = SchedulingQueue(
+            {name: _sort_key(runner) for name, runner in self.runners.items()},
+            self._pre_enqueue,
+            registered if has_hints else without_hints(registered, cluster),
+            QueueSettings(
+                configuration.pod_initial_backoff_ns,
+                configuration.pod_max_backoff_ns,
+                pop_from_backoff=release.enabled(Gate.POP_FROM_BACKOFF),
+                has_hints=has_hints,
+                counts_attempts=not release.has(Behavior.BACKOFF_COUNTS_REJECTIONS),
+            ),
+            self._boost.first,
+        )
+        self.bindings = BindingCycles(
+            cluster,
+            self.waiting_pods,
+            announces=release.enabled(Gate.NOMINATION_FOR_EXPECTATION),
+            recalls=release.has(Behavior.PREEMPTED_IN_MEMORY),
+        )
+        asks_again = not release.has(Behavior.ENDING_VICTIMS_LEFT_ALONE)
+        self.preemptions = RunningPreemptions(
+            cluster,
+            synchronous=not release.enabled(Gate.ASYNC_PREEMPTION),
+            asks_again=asks_again,
+        )
+        self.futile = FutilePreemptions(cluster, configuration.max_futile_preemptions)
+        self.cap = CapWaits(cluster)
+        self.reports = PodReports()
+        self.known = KnownFailures(self.runners)
+        gang_state = GangState(cluster, self.bindings, self.runners)
+        capacity = CapacityEvents(
+            *(cluster, self.runners, self.queue, self.reports),
+            *(configuration.nomination_clearing, gang_state.concerns),
+            always_clears=asks_again,
+        )
+        self.attempts = SchedulingAttempts(
+            *(cluster, self.runners, self.queue, self.bindings, self.preemptions, self.futile, self.cap),
+            *(self.reports, self.known, capacity, seed),
+        )
+        self.gangs = Gangs(self.attempts, gang_state)
+        self._updater = updater = ClusterUpdater(cluster)
+        self._pods = PodEventHandlers(
+            *(cluster, updater, self.runners, self.queue, self.bindings, self.preemptions, self.futile, self.cap),
+            *(self.reports, self.known, capacity, self.gangs, release.enabled(Gate.CLEARED_NOMINATION)),
+        )
+        node_check = None if has_hints else NodeCheck(cluster, self.runners)
+        self._objects = ObjectEventHandlers(cluster, updater, self.queue, self.cap, capacity, self.gangs, node_check)
+        self._on_answers = self._handlers_of_answers()
+        self._waiting = self.waiting_pods.uids
+        self._has_gangs = self.gangs.is_on
+        self._queued = self.queue.uids
+        # The pods that wait for a time outside the queue, by what they wait for.
+        self._timed: tuple[Set[str], ...] = (
+            *(self.waiting_pods.uids, self.bindings.timed, self.reports.unwritten),
+            *(self.cap.held, self.futile.waiting),
+        )
+        # The last deadline; an equal one is returned as the same object.
+        self._last_deadline = NEVER
+
+    def _pre_enqueue(self, pod: PodRecord) -> Status:
+        status = self.runners[pod.scheduler_name].pre_enqueue(pod)
+        if status is not SUCCESS:
+            return status
+        group = pod.pod_class.pod_group
+        if self.preemptions.synchronous:
+            return SUCCESS
+        if self.preemptions.holds(pod.uid) or (group and self.gangs.preemptions.holds(group)):
+            return _HELD
+        return SUCCESS
+
+    def handle(self, observation: Observation, now: int) -> list[Action]:
+        """Handle an observation at ``now`` (nanoseconds); return the actions."""
+        # The most frequent types come first; `isinstance` is slow for a Struct of another type.
+        if type(observation) is Answered:
+            take = self._on_answers.get(type(observation.action))
+            if take is None and not (self._waiting or self._has_gangs):
+                return NO_CHANGE
+            actions = NO_CHANGE if take is None else take(observation.action, observation, now)
+        elif type(observation) is Changed:
+            shown = observation.object
+            actions = self._pods.changed(shown, now) if isinstance(shown, Pod) else self._changed(shown, now)
+        elif type(observation) is Gone:
+            gone = observation.object
+            actions = self._pods.gone(gone, now) if isinstance(gone, Pod) else self._gone(gone, now)
+        elif type(observation) is Tick:
+            actions = self._tick(now)
+        else:
+            actions = []
+        if self._waiting:
+            actions = actions + self._resume_permitted(now)
+        if self._has_gangs and self.bindings.gathered:
+            actions = actions + self.gangs.settle(now)
+        if actions or self._last_deadline is not NEVER or self._queued or any(self._timed):
+            return actions
+        # No deadline before, and none now.
+        return actions if self._has_gangs else NO_CHANGE
+
+    def _changed(self, changed: Kubernetes, now: int) -> list[Action]:
+        """Handle the addition or change of an object other than a pod."""
+        self.known.forget()
+        return self._objects.changed(changed, now) + self._look_at(changed, now)
+
+    def _gone(self, gone: Kubernetes, now: int) -> list[Action]:
+        """Handle the deletion of an object other than a pod."""
+        self.known.forget()
+        return self._objects.gone(gone, now)
+
+    def _resume_permitted(self, now: int) -> list[Action]:
+        """Continue with the pods whose wait at Permit is over."""
+        actions: list[Action] = []
+        while settled := self.waiting_pods.settled(now):
+            self.known.forget()
+            for waiting in settled:
+                actions += self.attempts.advance_binding(
+                    waiting.pod.uid, self.bindings.resume(waiting.pod.uid, now), now
+                )
+        return actions
+
+    def deadline(self) -> Deadline:
+        """Return when the scheduler next wants a `Tick`; retries after errors do not keep a simulation running."""
+        if self.queue.can_pop and not self.preemptions.blocks:
+            self._last_deadline = AT_ONCE
+            return AT_ONCE
+        if not (any(self._timed) or self._has_gangs or self.queue.has_deadlines):
+            self._last_deadline = NEVER
+            return NEVER
+        bindings_ns = self.bindings.next_deadline()
+        times: tuple[int | None, ...] = (
+            *(bindings_ns, self.queue.next_deadline(), self.reports.next_deadline()),
+            *(self.futile.next_deadline(), self.cap.next_deadline()),
+        )
+        keeps_alive = bindings_ns is not None or self.cap.is_awaited or self.queue.has_promising
+        if self._has_gangs:
+            times += (self.gangs.next_deadline(),)
+            keeps_alive = keeps_alive or self.gangs.keeps_alive
+        time_ns, told = earliest(times), self._last_deadline
+        if told.time_ns != time_ns or told.keeps_alive is not keeps_alive:
+            told = self._last_deadline = Deadline(time_ns, keeps_alive)
+        return told
+
+    def _look_at(self, changed: Kubernetes, now: int) -> list[Action]:
+        """Check the pods that wait for a volume or claim, and a group that may be complete."""
+        if isinstance(changed, PodGroup):
+            return self.gangs.look_at(changed, now)
+        if not isinstance(changed, PersistentVolume | PersistentVolumeClaim):
+            return []
+        return [
+            action
+            for result in self.bindings.check_devices_now(now)
+            for action in self.attempts.finish_binding_step(result, now)
+        ]
+
+    # How actions ended
+
+    def _handlers_of_answers(self) -> dict[type[Action], OnAnswer]:
+        """Return the handler for each type of action; answers to other actions have no effect."""
+        return {
+            Bind: self._bind_answered,
+            **dict.fromkeys((BindClaim, ReserveClaim, ReleaseClaim), self._claim_answered),
+            **dict.fromkeys((ReportStatus, DeleteObject), self._victim_answered),
+            Evict: self._eviction_answered,
+            **dict.fromkeys((ReportUnschedulable, Nominate), self._report_answered),
+            PatchObject: self._patch_answered,
+        }
+
+    def _bind_answered(self, action: Bind, answered: Answered, now: int) -> list[Action]:
+        result = self.bindings.bind_answered(action, answered.problem, now)
+        if answered.problem is None and action.uid in self.bindings.unseen:
+            self.queue.done(action.uid)
+        return self.attempts.finish_binding_step(result, now)
+
+    def _victim_answered(
+        self, action: ReportStatus | DeleteObject | Evict, answered: Answered, now: int
+    ) -> list[Action]:
+        actions, ended = self.preemptions.answered(action, answered.problem, now)
+        for preemption in ended:
+            if preemption.attempt is not None:
+                actions += self.attempts.conclude(preemption.attempt, now, preemption.failure)
+            else:
+                self._preemption_ended(preemption, now)
+        return actions
+
+    def _eviction_answered(self, action: Evict, answered: Answered, now: int) -> list[Action]:
+        if action.cause == GANG_RELEASE:
+            self.gangs.release_answered(action, answered)
+            return []
+        return self._victim_answered(action, answered, now)
+
+    def _report_answered(self, action: ReportUnschedulable | Nominate, answered: Answered, now: int) -> list[Action]:
+        self.reports.answered(answered, now)
+        return []
+
+    def _patch_answered(self, action: PatchObject, answered: Answered, now: int) -> list[Action]:
+        if action.kind == "PodGroup":
+            self.gangs.answered(answered, now)
+        return []
+
+    def _claim_answered(
+        self, action: BindClaim | ReserveClaim | ReleaseClaim, answered: Answered, now: int
+    ) -> list[Action]:
+        """Handle the answer to a claim's write. If it returns the claim, that counts before the API shows it."""
+        reservations = self.bindings.reservations
+        told = claim_in_answer(answered)
+        if told is not None:
+            self.known.forget()
+            self._objects.claim_written(told, now)
+        if isinstance(action, ReleaseClaim):
+            if action.deallocate and answered.problem is not None and not answered.answer.lasts:
+                # The pod waits for the devices that this would have freed.
+                self.queue.wake(action.pod_uid, RELEASE_FAILED, now)
+            freed = reservations.released(answered, now)
+            if freed is not None:
+                self.known.forget()
+                self._objects.claim_freed(freed, now)
+            return []
+        actions = self.attempts.finish_binding_step(self.bindings.claim_answered(answered, told, now), now)
+        if isinstance(action, ReserveClaim) and action.pod_uid not in self._updater.pods:
+            actions += reservations.forget_pod(action.pod, action.pod_uid)
+        return actions
+
+    def _preemption_ended(self, ended: EndedPreemption, now: int) -> None:
+        """Ask the preemptor's gate again.
+
+        The pod is attempted again if a request failed, or if something else has woken it. While only some victims are
+        gone, it waits for the others, unless it may be bound first.
+        """
+        for uid in self.gangs.preemptions.with_group(ended.preemptor):
+            queued = self.queue.find(uid)
+            if queued is not None and (ended.failure is not None or ended.binds_first):
+                self.queue.activate([uid], now)
+            elif queued is not None:
+                is_worth_attempt = ended.all_gone or queued.woken_by != ASSIGNED_POD_DELETE
+                self.queue.ask_gate_again(uid, now, is_worth_attempt=is_worth_attempt)
+
+    # What is due
+
+    def _tick(self, now: int) -> list[Action]:
+        self.queue.flush(now)
+        for waits in (self.futile, self.cap):
+            while (uid := waits.take_due(now)) is not None:
+                self.queue.activate([uid], now)
+        actions = self._bind_on(now) if self.bindings.has_deadlines else []
+        if self._has_gangs:
+            actions += self.gangs.tick(now)
+        actions += self._attempt_next(now)
+        return actions + self._write_again(now) if self.reports.unwritten else actions
+
+    def _bind_on(self, now: int) -> list[Action]:
+        """Continue the binding cycles that are due."""
+        actions = self.bindings.retries(now)
+        for failure in self.bindings.give_up_claims(now):
+            actions += self.attempts.requeue_failed_binding(failure, now)
+        for result in self.bindings.look_again(now):
+            actions += self.attempts.finish_binding_step(result, now)
+        return actions
+
+    def _attempt_next(self, now: int) -> list[Action]:
+        """Attempt the first pod of the queue; then resolve the next ones by known failures.
+
+        This ends with the first action that others may react to.
+        """
+        actions: list[Action] = []
+        if self.preemptions.blocks:
+            return actions
+        if self.cluster.replacements.awaited or self._boost.first:
+            self._boost.settle(self.queue, now)
+        while (queued := self.queue.pop(now)) is not None:
+            if self._has_gangs and self.gangs.concerns(queued.record):
+                return actions + self.gangs.attempt(queued, now)
+            known = self.known.find(queued.record, now)
+            if known is None or self.futile.knows(queued.record):
+                return actions + self.attempts.attempt(queued, now)
+            told = self.attempts.requeue_unscheduled(queued, known.plugins, known.message, now)
+            actions += told
+            if not all(isinstance(action, Record) for action in told):
+                break
+        return actions
+
+    def _write_again(self, now: int) -> list[Action]:
+        """Retry failed writes: about pods that are still pending, and to clear stray nominations."""
+        actions: list[Action] = []
+        for action in self.reports.take_due(now):
+            queued = self.queue.find(action.uid)
+            if queued is not None and queued.place is not QueuePlace.IN_FLIGHT:
+                actions += self.reports.again(action, queued.record)
+            elif isinstance(action, Nominate) and action.uid in self.cluster.placed:
+                actions.append(action)
+        return actions
+
+
+def _sort_key(runner: Runner) -> Callable[[PodRecord, int], tuple[int, ...]]:
+    """Return the profile's QueueSort key. It raises PluginError if the plugin fails or returns no integers."""
+    plugin = runner.profile.queue_sort
+    name = "" if plugin is None else plugin.name
+    if plugin is not None and is_own(plugin):
+        return plugin.sort_key
+
+    def sort_key(pod: PodRecord, queued_ns: int) -> tuple[int, ...]:
+        with Calling(name, "QueueSort", pod):
+            key: Any = runner.sort_key(pod, queued_ns)
+        if isinstance(key, tuple):
+            for part in key:
+                if not isinstance(part, int):
+                    break
+            else:
+                return key
+        raise PluginError(f"plugin {name} answered at QueueSort for pod {pod.key} with {key!r}, not with integers")
+
+    return sort_key
+
+
+class PriorityBoost:
+    """Puts replacements of evicted pods that have priority at the front of the queue.
+
+    ``first`` are their uids; only `settle` changes them. Source: controlled-rescheduling.md, Rescheduler; an extension
+    of kube-scheduler.
+    """
+
+    def __init__(self, replacements: Replacements) -> None:
+        self.first: set[str] = set()
+        self._replacements = replacements
+        self._version = replacements.version
+
+    def settle(self, queue: SchedulingQueue, now: int) -> None:
+        """Update the queue, which reads ``first``."""
+        if self._version == self._replacements.version:
+            return
+        self._version = self._replacements.version
+        moved = sorted(self.first ^ self._replacements.first)
+        self.first.symmetric_difference_update(moved)
+        for uid in moved:
+            queue.reorder(uid, now)

@@ -1,0 +1,276 @@
+"""The persistent volume controller with provisioners: it completes the bindings that schedulers start.
+
+A scheduler sets the claim in the volume, or the node in the claim. The controller then creates a missing volume, and
+binds the claim. Claims of class mode Immediate are ignored. Source:
+pkg/controller/volume/persistentvolume/pv_controller.go (syncUnboundClaim, syncBoundClaim, syncVolume).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from podium.api.meta import Kubernetes, Raw
+from podium.api.node import CSINode, Node
+from podium.api.storage import (
+    BIND_COMPLETED,
+    BOUND_BY_CONTROLLER,
+    NO_PROVISIONER,
+    PROVISIONED_BY,
+    SELECTED_NODE,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from podium.controllers.actions import Action, CreateObject, DeleteObject, PatchObject, deletion_of, versioned_patch
+from podium.controllers.indexes import MultiMap
+from podium.controllers.reconciler import Reconciler
+
+_NAME = "persistentvolume-controller"
+_CLAIM, _VOLUME = "PersistentVolumeClaim", "PersistentVolume"
+_PENDING, _AVAILABLE, _BOUND, _RELEASED, _FAILED = "Pending", "Available", "Bound", "Released", "Failed"
+# The wait before an unobserved claim counts as gone; upstream asks the API server instead.
+_UNSEEN_NS = 15 * 10**9
+
+_Key = tuple[str, str]
+"""The kind and key of an object."""
+
+
+class PersistentVolumes(Reconciler[_Key]):
+    """Creates volumes for claims with a selected node, and binds claims to the volumes reserved for them.
+
+    With `reports_all` it also maintains the phase of unbound volumes: available, released, or deleted by their policy.
+    """
+
+    watches = frozenset((_CLAIM, _VOLUME, "StorageClass", "CSINode", "Node"))
+    awaits_answers = True
+
+    def __init__(self, *, reports_all: bool = False) -> None:
+        super().__init__()
+        self._reports_all = reports_all
+        self._claims: dict[str, tuple[PersistentVolumeClaim, Raw]] = {}
+        # The keys of existing claims by uid.
+        self._key_by_uid: dict[str, str] = {}
+        self._volumes: dict[str, PersistentVolume] = {}
+        # By the uid of a claim, the names of the volumes reserved for it.
+        self._reserved: MultiMap[str, str] = MultiMap()
+        # By the name of a volume, when its claim, which does not exist or was not observed yet, counts as gone.
+        self._gone_from: dict[str, int] = {}
+        # Classes and nodes; and for what is missing, the keys of the claims that wait for it.
+        self._surroundings: dict[_Key, Kubernetes] = {}
+        self._waiting: MultiMap[_Key, str] = MultiMap()
+        # By the object of a pending action, the action and what it is for.
+        self._asked: dict[_Key, tuple[Action, _Key]] = {}
+
+    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
+        if isinstance(object_, PersistentVolumeClaim):
+            self._claim_changed(object_, raw, now)
+        elif isinstance(object_, PersistentVolume):
+            self._volume_changed(object_, now)
+        elif isinstance(object_, StorageClass | Node | CSINode):
+            key = type(object_).__name__, object_.metadata.name
+            self._surroundings[key] = object_
+            self._queue.add_all((_CLAIM, claim) for claim in self._waiting.pop(key, ()))
+        return []
+
+    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
+        if isinstance(object_, PersistentVolumeClaim):
+            self._forget_claim(object_.key, now)
+        elif isinstance(object_, PersistentVolume):
+            self._forget_volume(object_.metadata.name)
+            self._forget((_VOLUME, object_.metadata.name))
+        else:
+            self._surroundings.pop((type(object_).__name__, object_.metadata.name), None)
+        return []
+
+    def _claim_changed(self, claim: PersistentVolumeClaim, raw: Raw, now: int) -> None:
+        uid, known = claim.metadata.uid, self._claims.get(claim.key)
+        if known is not None and known[0].metadata.uid != uid:
+            self._forget_claim(claim.key, now)
+        self._claims[claim.key] = claim, raw
+        self._key_by_uid[uid] = claim.key
+        for name in self._reserved.get(uid, ()):
+            self._gone_from.pop(name, None)
+        self._queue.add((_CLAIM, claim.key))
+
+    def _forget_claim(self, key: str, now: int) -> None:
+        known = self._claims.pop(key, None)
+        if known is None:
+            return
+        uid = known[0].metadata.uid
+        del self._key_by_uid[uid]
+        for name in self._reserved.get(uid, ()) if self._reports_all else ():
+            self._gone_from[name] = now
+            self._queue.add((_VOLUME, name))
+        self._forget((_CLAIM, key))
+        for subject in [subject for subject, keys in self._waiting.items() if key in keys]:
+            self._waiting.discard(subject, key)
+
+    def _volume_changed(self, volume: PersistentVolume, now: int) -> None:
+        name, uid, known = volume.metadata.name, _claim_uid(volume), self._volumes.get(volume.metadata.name)
+        if known is not None and (known.metadata.uid, _claim_uid(known)) != (volume.metadata.uid, uid):
+            self._forget_volume(name)
+            self._queue.forget((_VOLUME, name))
+        self._volumes[name] = volume
+        if uid:
+            self._reserved.add(uid, name)
+        if uid in self._key_by_uid:
+            self._queue.add((_CLAIM, self._key_by_uid[uid]))
+        elif self._reports_all:
+            if uid and name not in self._gone_from:
+                self._gone_from[name] = now + _UNSEEN_NS
+                self._queue.add_at((_VOLUME, name), now + _UNSEEN_NS)
+            if self._for_unbound(volume, now):
+                self._queue.add((_VOLUME, name))
+
+    def _forget_volume(self, name: str) -> None:
+        volume = self._volumes.pop(name, None)
+        self._gone_from.pop(name, None)
+        if volume is not None:
+            self._reserved.discard(_claim_uid(volume), name)
+
+    def _key_of(self, action: Action) -> _Key | None:
+        """Return what a pending action is for, and forget the action; None if that is gone."""
+        object_ = _object_of(action)
+        asked, key = self._asked.get(object_, (None, None))
+        if key is None or asked is not action:
+            return None
+        del self._asked[object_]
+        kind, name = key
+        return key if name in (self._claims if kind == _CLAIM else self._volumes) else None
+
+    def _reconcile(self, key: _Key, now: int) -> list[Action]:
+        kind, name = key
+        if kind == _CLAIM:
+            actions = self._for_claim(*self._claims[name]) if name in self._claims else []
+        else:
+            actions = self._for_unbound(self._volumes[name], now) if name in self._volumes else []
+        self._asked |= {_object_of(action): (action, key) for action in actions}
+        return actions
+
+    def _for_claim(self, claim: PersistentVolumeClaim, raw: Raw) -> list[Action]:
+        """Return the next actions for a claim."""
+        reserved = sorted(self._reserved.get(claim.metadata.uid, ()))
+        bound_to = claim.spec.volume_name
+        if bound_to:
+            actions = [action for name in reserved if name != bound_to for action in _release(self._volumes[name])]
+            return actions if actions or bound_to not in reserved else _bind(claim, self._volumes[bound_to])
+        return _bind(claim, self._volumes[reserved[0]]) if reserved else self._provision(claim, raw)
+
+    def _provision(self, claim: PersistentVolumeClaim, raw: Raw) -> list[Action]:
+        """Create a volume for the selected node, once class and node are known."""
+        node_name = claim.metadata.annotations.get(SELECTED_NODE, "")
+        if not node_name or claim.metadata.deletion_timestamp is not None:
+            return []
+        class_ = self._surroundings.get(("StorageClass", claim.class_name))
+        node = self._surroundings.get(("Node", node_name))
+        if not isinstance(class_, StorageClass):
+            self._waiting.add(("StorageClass", claim.class_name), claim.key)
+        elif not isinstance(node, Node):
+            self._waiting.add(("Node", node_name), claim.key)
+        elif class_.provisioner not in ("", NO_PROVISIONER):
+            csi_node = self._surroundings.get(("CSINode", node_name))
+            csi_node = csi_node if isinstance(csi_node, CSINode) else None
+            return [CreateObject(provisioned(claim, raw, class_, node.metadata.labels, csi_node), _NAME)]
+        return []
+
+    def _for_unbound(self, volume: PersistentVolume, now: int) -> list[Action]:
+        """Return the next action for a volume without a claim, or whose claim is gone."""
+        uid, phase = _claim_uid(volume), volume.status.phase
+        if not uid:
+            return [_report(volume, _AVAILABLE)] if phase in (_PENDING, _RELEASED) else []
+        if uid in self._key_by_uid or now < self._gone_from.get(volume.metadata.name, now):
+            return []
+        if phase not in (_RELEASED, _FAILED):
+            return [_report(volume, _RELEASED)]
+        is_kept = volume.spec.persistent_volume_reclaim_policy != "Delete"
+        return [] if is_kept or volume.metadata.deletion_timestamp is not None else [deletion_of(volume, _NAME)]
+
+
+def _bind(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[Action]:
+    """Bind the claim to its volume: the volume's phase, the claim, then the claim's phase."""
+    actions: list[Action] = [] if volume.status.phase == _BOUND else [_set_phase(volume, _BOUND)]
+    if not claim.spec.volume_name or BIND_COMPLETED not in claim.metadata.annotations:
+        annotations = {BIND_COMPLETED: "yes", **({} if claim.spec.volume_name else {BOUND_BY_CONTROLLER: "yes"})}
+        patch = {"metadata": {"annotations": annotations}, "spec": {"volumeName": volume.metadata.name}}
+        actions.append(versioned_patch(claim, patch, _NAME))
+    elif claim.status.phase != _BOUND:
+        spec = volume.spec
+        status = {"phase": _BOUND, "accessModes": list(spec.access_modes), "capacity": dict(spec.capacity)}
+        actions.append(PatchObject(_CLAIM, claim.key, claim.metadata.uid, {"status": status}, _NAME, "status"))
+    return actions
+
+
+def _release(volume: PersistentVolume) -> list[Action]:
+    """Free a volume reserved for a claim that has another one (unbindVolume)."""
+    if volume.metadata.annotations.get(BOUND_BY_CONTROLLER) != "yes":
+        return []
+    if volume.status.phase != _AVAILABLE:
+        return [_set_phase(volume, _AVAILABLE)]
+    patch = {"metadata": {"annotations": {BOUND_BY_CONTROLLER: None}}, "spec": {"claimRef": None}}
+    return [versioned_patch(volume, patch, _NAME)]
+
+
+def _set_phase(volume: PersistentVolume, phase: str) -> PatchObject:
+    meta = volume.metadata
+    return PatchObject(_VOLUME, meta.name, meta.uid, {"status": {"phase": phase}}, _NAME, "status")
+
+
+def _report(volume: PersistentVolume, phase: str) -> PatchObject:
+    """Set the phase of an unchanged volume, because it may have been claimed meanwhile."""
+    return versioned_patch(volume, {"status": {"phase": phase}}, _NAME, "status")
+
+
+def _object_of(action: Action) -> _Key:
+    """Return the kind and key of the written object."""
+    if isinstance(action, CreateObject):
+        return _VOLUME, str(action.raw["metadata"]["name"])
+    if isinstance(action, PatchObject | DeleteObject):
+        return action.kind, action.key
+    raise TypeError(f"the {_NAME} does not request {action}")
+
+
+def _claim_uid(volume: PersistentVolume) -> str:
+    """Return the uid of the volume's claim; "" for none."""
+    claim = volume.spec.claim_ref
+    return "" if claim is None else claim.uid
+
+
+def provisioned(
+    claim: PersistentVolumeClaim,
+    raw: Raw,
+    storage_class: StorageClass,
+    labels: Mapping[str, str],
+    csi_node: CSINode | None,
+) -> Raw:
+    """Return a volume for the claim, made by the class's driver for a node with these labels."""
+    spec, driver = raw.get("spec", {}), storage_class.provisioner
+    meta, name = claim.metadata, f"pvc-{claim.metadata.uid}"
+    volume: Raw = {
+        "capacity": spec.get("resources", {}).get("requests", {}),
+        "accessModes": spec.get("accessModes", []),
+        "storageClassName": spec.get("storageClassName", ""),
+        "claimRef": {
+            **{"apiVersion": "v1", "kind": _CLAIM},
+            **{"namespace": meta.namespace, "name": meta.name, "uid": meta.uid},
+        },
+        "persistentVolumeReclaimPolicy": storage_class.reclaim_policy,
+        "csi": {"driver": driver, "volumeHandle": name},
+    }
+    if "volumeMode" in spec:
+        volume["volumeMode"] = spec["volumeMode"]
+    expressions = [
+        {"key": key, "operator": "In", "values": [labels[key]]}
+        for key in sorted(_topology_keys(driver, csi_node))
+        if key in labels
+    ]
+    if expressions:
+        volume["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": expressions}]}}
+    metadata = {"name": name, "annotations": {PROVISIONED_BY: driver}}
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": volume}
+
+
+def _topology_keys(driver: str, csi_node: CSINode | None) -> set[str]:
+    """Return the topology labels of the driver on the node."""
+    if csi_node is None:
+        return set()
+    return {key for known in csi_node.spec.drivers if known.name == driver for key in known.topology_keys}

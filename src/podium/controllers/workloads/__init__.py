@@ -1,0 +1,1 @@
+"""The controllers of workloads, and of the claims of pods."""

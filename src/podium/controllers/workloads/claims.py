@@ -1,0 +1,463 @@
+"""The controllers of ResourceClaims and ephemeral volumes: they create claims, and release those of ended pods.
+
+Source: pkg/controller/resourceclaim/controller.go (syncPod, syncClaim), pkg/controller/volume/ephemeral.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from podium.api.meta import Kubernetes, Raw
+from podium.api.pod import Pod, PodResourceClaim
+from podium.api.resource_claims import DELETE_PROTECTION, POD_CLAIM_NAME, ResourceClaim, ResourceClaimTemplate
+from podium.api.storage import PersistentVolumeClaim
+from podium.controllers.actions import Action, CreateObject, DeleteObject, PatchObject, deletion_of, versioned_patch
+from podium.controllers.controller import CLAIMING, NO_CHANGE, IdleDeferral
+from podium.controllers.indexes import MultiMap
+from podium.controllers.observations import Answered
+from podium.controllers.reconciler import Reconciler
+
+_NAME = "resource-claim-controller"
+# How long an unobserved consumer is waited for, because kinds may be observed out of order.
+_UNSEEN_NS = 60 * 10**9
+# How long a created claim is waited for (the mutation cache of NewController).
+_MADE_NS = 60 * 10**9
+
+_Key = tuple[str, str]
+"""An item of the queue: "Pod" or "ResourceClaim", and a key."""
+
+
+class ResourceClaims(Reconciler[_Key]):
+    """Creates claims for pods that name templates, removes ended pods, and deallocates claims without consumers."""
+
+    watches = frozenset(("Pod", "ResourceClaim", "ResourceClaimTemplate"))
+    idle_deferral = IdleDeferral(frozenset(("Pod",)), except_pods=CLAIMING)
+    awaits_answers = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Pods that need claims by key, and the pods that wait for a template, by its key.
+        self._pods: dict[str, Pod] = {}
+        self._waiting: MultiMap[str, str] = MultiMap()
+        # The uids of all pods, by key.
+        self._uid_of: dict[str, str] = {}
+        self._templates: dict[str, Raw] = {}
+        self.claims = ClaimIndex()
+        # When unobserved claims were created, by the key of the pod and their name in it.
+        self._unseen: dict[str, dict[str, int]] = {}
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether no pod needs claims, and none exist."""
+        return not self.claims and not self._pods
+
+    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
+        if isinstance(object_, Pod):
+            return [] if self._pod_changed(object_) else NO_CHANGE
+        if isinstance(object_, ResourceClaim):
+            self.claims.put(object_)
+            owner = pod_made_for(object_)
+            if owner is not None and owner.key in self._pods:
+                self._queue.add(("Pod", owner.key))
+            self._queue.add(("ResourceClaim", object_.key))
+        elif isinstance(object_, ResourceClaimTemplate):
+            self._templates[object_.key] = raw
+            self._queue.add_all(("Pod", key) for key in self._waiting.pop(object_.key, ()))
+        return []
+
+    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
+        if isinstance(object_, Pod):
+            if self._uid_of.get(object_.key) == object_.metadata.uid:
+                del self._uid_of[object_.key]
+            self._pod_gone(object_.key, object_.metadata.uid)
+        elif isinstance(object_, ResourceClaim):
+            self.claims.remove(object_.key)
+            self._forget(("ResourceClaim", object_.key))
+        elif isinstance(object_, ResourceClaimTemplate):
+            self._templates.pop(object_.key, None)
+        return []
+
+    def _pod_changed(self, pod: Pod) -> bool:
+        """Take in a pod; return whether that concerns any claim."""
+        uid = pod.metadata.uid
+        before = self._uid_of.get(pod.key, uid)
+        if before != uid:
+            # Another pod has the name, so the one before is gone.
+            self._pod_gone(pod.key, before)
+        self._uid_of[pod.key] = uid
+        ended = pod.is_terminal or (pod.is_terminating and not pod.spec.node_name)
+        has_ended = self.claims.pod_seen(uid, ended=ended)
+        if has_ended:
+            self._add_claims_of(uid)
+        claims = pod.spec.resource_claims
+        if claims and not ended and any(claim.resource_claim_template_name for claim in claims):
+            self._pods[pod.key] = pod
+            self._queue.add(("Pod", pod.key))
+            return True
+        if not self._pods or pod.key not in self._pods:
+            return has_ended and self.claims.names(uid)
+        self._forget_pod(pod.key)
+        return True
+
+    def _pod_gone(self, key: str, uid: str) -> None:
+        self._forget_pod(key)
+        self._add_claims_of(uid)
+        self.claims.pod_gone(uid)
+
+    def _forget_pod(self, key: str) -> None:
+        """Forget a pod that needs no claims."""
+        pod = self._pods.pop(key, None)
+        if pod is None:
+            return
+        self._forget(("Pod", key))
+        self._unseen.pop(key, None)
+        for resource_claim in pod.spec.resource_claims:
+            self._waiting.discard(f"{pod.metadata.namespace}/{resource_claim.resource_claim_template_name}", key)
+
+    def _add_claims_of(self, uid: str) -> None:
+        self._queue.add_all(("ResourceClaim", key) for key in self.claims.naming(uid))
+
+    def _key_of(self, action: Action) -> _Key | None:
+        if isinstance(action, CreateObject):
+            metadata = action.raw["metadata"]
+            return "Pod", f"{metadata['namespace']}/{metadata['ownerReferences'][0]['name']}"
+        return (action.kind, action.key) if isinstance(action, PatchObject | DeleteObject) else None
+
+    def _answered(self, answered: Answered, now: int) -> list[Action]:
+        super()._answered(answered, now)
+        action, key = answered.action, self._key_of(answered.action)
+        if isinstance(action, CreateObject) and answered.problem is None and key is not None and key[1] in self._pods:
+            name = action.raw["metadata"]["annotations"][POD_CLAIM_NAME]
+            self._unseen.setdefault(key[1], {})[name] = now
+            self._queue.add(key)
+        return []
+
+    def _reconcile(self, key: _Key, now: int) -> list[Action]:
+        kind, name = key
+        return self._for_pod(name, now) if kind == "Pod" else self._for_claim(name, now)
+
+    def _for_pod(self, key: str, now: int) -> list[Action]:
+        """Create the claims that a pod lacks, and write their names to it when all exist."""
+        pod = self._pods.get(key)
+        if pod is None:
+            return []
+        known = {status.name: status.resource_claim_name for status in pod.status.resource_claim_statuses}
+        made = {
+            claim.metadata.annotations.get(POD_CLAIM_NAME): claim.metadata.name
+            for claim in self.claims.made_for(pod.metadata.uid)
+        }
+        actions: list[Action] = []
+        wanted, lacks = dict(known), False
+        for claim in pod.spec.resource_claims:
+            if claim.resource_claim_template_name is None or claim.name in known:
+                continue
+            template = f"{pod.metadata.namespace}/{claim.resource_claim_template_name}"
+            if claim.name in made:
+                wanted[claim.name] = made[claim.name]
+                self._unseen.get(key, {}).pop(claim.name, None)
+            elif self._is_on_its_way(key, claim.name, now):
+                lacks = True
+            elif template in self._templates:
+                raw = device_claim(pod, pod.metadata.uid, claim, self._templates[template])
+                actions.append(CreateObject(raw, _NAME))
+            else:
+                self._waiting.add(template, key)
+        if actions or lacks or wanted == known:
+            return actions
+        statuses = [
+            {"name": name, **({} if claim is None else {"resourceClaimName": claim})} for name, claim in wanted.items()
+        ]
+        # A scheduler must not bind the pod with an outdated name.
+        version = pod.metadata.resource_version
+        condition = {"metadata": {"resourceVersion": version}} if version else {}
+        patch = {**condition, "status": {"resourceClaimStatuses": statuses}}
+        return [PatchObject("Pod", key, pod.metadata.uid, patch, _NAME, "status")]
+
+    def _is_on_its_way(self, pod: str, name: str, now: int) -> bool:
+        """Return whether a pod's claim was created recently and may not be observed yet."""
+        made_ns = self._unseen.get(pod, {}).get(name)
+        if made_ns is None or made_ns + _MADE_NS <= now:
+            return False
+        self._queue.add_by(("Pod", pod), made_ns + _MADE_NS)
+        return True
+
+    def _for_claim(self, key: str, now: int) -> list[Action]:
+        """Remove ended pods from a claim; deallocate it without consumers, and delete it with its pod."""
+        claim = self.claims.get(key)
+        if claim is None:
+            return []
+        used_by = [consumer for consumer in claim.status.reserved_for if not self._is_over(key, consumer.uid, now)]
+        is_protected = DELETE_PROTECTION in claim.metadata.finalizers
+        is_deleted = claim.metadata.deletion_timestamp is not None
+        if len(used_by) < len(claim.status.reserved_for):
+            left = [{"resource": consumer.resource, "name": consumer.name, "uid": consumer.uid} for consumer in used_by]
+            status = {"reservedFor": left, **({} if used_by else _FREED)}
+            return [versioned_patch(claim, {"status": status}, _NAME, "status")]
+        if used_by:
+            return []
+        if claim.is_allocated:
+            is_over = is_deleted and is_protected
+            return [versioned_patch(claim, {"status": _FREED}, _NAME, "status")] if is_over else []
+        if is_protected:
+            left_over = [finalizer for finalizer in claim.metadata.finalizers if finalizer != DELETE_PROTECTION]
+            return [versioned_patch(claim, {"metadata": {"finalizers": left_over}}, _NAME)]
+        owner = pod_made_for(claim)
+        if owner is not None and self.claims.has_ended(owner.uid) and not is_deleted:
+            return [deletion_of(claim, _NAME)]
+        return []
+
+    def _is_over(self, claim: str, uid: str, now: int) -> bool:
+        """Return whether a consumer has ended; one that was never observed has, after a while."""
+        has_ended = self.claims.has_ended(uid)
+        if has_ended is not None:
+            self.claims.found(claim, uid)
+            return has_ended
+        since = self.claims.missed_since(claim, uid, now)
+        if now < since + _UNSEEN_NS:
+            self._queue.add_by(("ResourceClaim", claim), since + _UNSEEN_NS)
+            return False
+        return True
+
+
+_FREED: Raw = {"allocation": None, "devices": None}
+
+
+class PodNamed(NamedTuple):
+    """A pod that a claim names as its owner."""
+
+    uid: str
+    key: str
+
+
+class ClaimIndex(dict[str, ResourceClaim]):
+    """Claims by key, and by the uids of their consumers and owners; change it by `put` and `remove`.
+
+    It knows whether a pod has ended for all existing pods, and for deleted ones that a claim names.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._used_by: MultiMap[str, str] = MultiMap()
+        self._made_for: MultiMap[str, str] = MultiMap()
+        # By uid, whether a pod has ended; and the deleted pods.
+        self._ended: dict[str, bool] = {}
+        self._gone: set[str] = set()
+        # When an unobserved consumer was first missed, by claim and uid.
+        self._missed: dict[tuple[str, str], int] = {}
+
+    def put(self, claim: ResourceClaim) -> None:
+        """Take in a claim."""
+        before = self._take_out(claim.key)
+        self[claim.key] = claim
+        for consumer in claim.status.reserved_for:
+            self._used_by.add(consumer.uid, claim.key)
+        owner = pod_made_for(claim)
+        if owner is not None:
+            self._made_for.add(owner.uid, claim.key)
+        self._forget_pods(before)
+
+    def remove(self, key: str) -> None:
+        """Forget a claim that is gone."""
+        self._forget_pods(self._take_out(key))
+
+    def pod_seen(self, uid: str, *, ended: bool) -> bool:
+        """Record whether a pod has ended; return whether that is new."""
+        changed = self._ended.get(uid) is not ended
+        self._ended[uid] = ended
+        return ended and changed
+
+    def pod_gone(self, uid: str) -> None:
+        """Record that a pod was deleted."""
+        self._ended[uid] = True
+        self._gone.add(uid)
+        self._forget_pods([uid])
+
+    def has_ended(self, uid: str) -> bool | None:
+        """Return whether a pod has ended; None if it was never observed."""
+        return self._ended.get(uid)
+
+    def missed_since(self, key: str, uid: str, now: int) -> int:
+        """Return since when a consumer is missed."""
+        return self._missed.setdefault((key, uid), now)
+
+    def found(self, key: str, uid: str) -> None:
+        """Record that a consumer was observed."""
+        self._missed.pop((key, uid), None)
+
+    def names(self, uid: str) -> bool:
+        """Return whether a claim names the pod."""
+        return uid in self._used_by or uid in self._made_for
+
+    def naming(self, uid: str) -> list[str]:
+        """Return the keys of the claims that name a pod as consumer or owner."""
+        return [*self._used_by.get(uid, ()), *self._made_for.get(uid, ())]
+
+    def made_for(self, uid: str) -> list[ResourceClaim]:
+        """Return the claims that were created for a pod and are not deleted, by key."""
+        claims = [self[key] for key in sorted(self._made_for.get(uid, ()))]
+        return [claim for claim in claims if claim.metadata.deletion_timestamp is None]
+
+    def _take_out(self, key: str) -> list[str]:
+        """Forget a claim; return the uids of the pods that it named."""
+        claim = self.pop(key, None)
+        if claim is None:
+            return []
+        uids = [consumer.uid for consumer in claim.status.reserved_for]
+        for uid in uids:
+            self._used_by.discard(uid, key)
+        owner = pod_made_for(claim)
+        if owner is not None:
+            self._made_for.discard(owner.uid, key)
+            uids.append(owner.uid)
+        return uids
+
+    def _forget_pods(self, uids: Iterable[str]) -> None:
+        """Forget deleted pods that no claim names."""
+        for uid in uids:
+            if self.names(uid):
+                continue
+            for missed in [waiting for waiting in self._missed if waiting[1] == uid]:
+                del self._missed[missed]
+            if uid in self._gone:
+                self._gone.discard(uid)
+                del self._ended[uid]
+
+
+def pod_made_for(claim: ResourceClaim) -> PodNamed | None:
+    """Return the pod that a claim was created for, or None."""
+    owner = claim.metadata.controller
+    if owner is None or owner.kind != "Pod":
+        return None
+    return PodNamed(owner.uid, f"{claim.metadata.namespace}/{owner.name}")
+
+
+def device_claim(pod: Pod, uid: str, pod_claim: PodResourceClaim, template: Raw) -> Raw:
+    """Return the ResourceClaim for a pod with that uid, with a generated name.
+
+    Source: pkg/controller/resourceclaim, handleClaim.
+    """
+    spec = template.get("spec", {})
+    like, meta = spec.get("metadata", {}), pod.metadata
+    metadata: Raw = {
+        "generateName": f"{meta.name}-{pod_claim.name}-",
+        "namespace": meta.namespace,
+        "annotations": {**like.get("annotations", {}), POD_CLAIM_NAME: pod_claim.name},
+        "ownerReferences": [_owner(pod, uid)],
+    }
+    if like.get("labels"):
+        metadata["labels"] = like["labels"]
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": metadata,
+        "spec": spec.get("spec", {}),
+    }
+
+
+def volume_claims(pod: Pod, uid: str) -> list[Raw]:
+    """Return the PersistentVolumeClaims of a pod's ephemeral volumes, in their order."""
+    found = []
+    for volume in pod.spec.volumes:
+        if volume.ephemeral is not None:
+            template = volume.ephemeral.volume_claim_template
+            like = template.get("metadata", {})
+            metadata: Raw = {
+                "name": f"{pod.metadata.name}-{volume.name}",
+                "namespace": pod.metadata.namespace,
+                "ownerReferences": [_owner(pod, uid)],
+                **{field: like[field] for field in ("annotations", "labels") if like.get(field)},
+            }
+            spec = template.get("spec", {})
+            found.append({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec})
+    return found
+
+
+def _owner(pod: Pod, uid: str) -> Raw:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "name": pod.metadata.name,
+        "uid": uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+_EPHEMERAL_VOLUME_CONTROLLER = "ephemeral-volume-controller"
+
+
+class EphemeralVolumes(Reconciler[str]):
+    """Creates the claims of ephemeral volumes of pods (by key), again if they are deleted.
+
+    If another claim has the name, the pod waits until it is gone. The garbage collector deletes claims with their pods.
+    """
+
+    watches = frozenset(("Pod", "PersistentVolumeClaim"))
+    pod_aspects = CLAIMING
+
+    def __init__(self) -> None:
+        super().__init__()
+        # By the pod's key, its claims by key; by the claim's key, the pods that need it.
+        self._wanted: dict[str, dict[str, Raw]] = {}
+        self._naming: MultiMap[str, str] = MultiMap()
+        # By key, existing claims, and those that are being created.
+        self._there: set[str] = set()
+        self._asked: set[str] = set()
+
+    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
+        if isinstance(object_, Pod):
+            return self._want(object_, () if object_.is_terminating else volume_claims(object_, object_.metadata.uid))
+        if isinstance(object_, PersistentVolumeClaim):
+            self._there.add(object_.key)
+        return []
+
+    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
+        if isinstance(object_, Pod):
+            return self._want(object_, ())
+        if isinstance(object_, PersistentVolumeClaim):
+            self._there.discard(object_.key)
+            self._queue.add_all(self._naming.get(object_.key, ()))
+        return []
+
+    def _want(self, pod: Pod, claims: Iterable[Raw]) -> list[Action]:
+        """Set the claims that a pod needs."""
+        key, wanted = pod.key, {_key(claim): claim for claim in claims}
+        before = self._wanted.pop(key, {})
+        if wanted:
+            self._wanted[key] = wanted
+        if wanted == before:
+            return NO_CHANGE
+        self._naming.replace(key, before, wanted)
+        self._forget(key)
+        if wanted:
+            self._queue.add(key)
+        return []
+
+    def _key_of(self, action: Action) -> str | None:
+        """Return None: several pods may wait for a claim, see `_answered`."""
+
+    def _answered(self, answered: Answered, now: int) -> list[Action]:
+        action = answered.action
+        if isinstance(action, CreateObject):
+            key = _key(action.raw)
+            self._asked.discard(key)
+            for pod in self._naming.get(key, ()):
+                if self._wanted[pod][key] == action.raw:
+                    self._queue.answer(pod, answered, now)
+                else:
+                    self._queue.add(pod)
+        return []
+
+    def _reconcile(self, key: str, now: int) -> list[Action]:
+        lacking = [
+            (claim, raw)
+            for claim, raw in self._wanted.get(key, {}).items()
+            if claim not in self._there and claim not in self._asked
+        ]
+        self._asked.update(claim for claim, _ in lacking)
+        return [CreateObject(raw, _EPHEMERAL_VOLUME_CONTROLLER) for _, raw in lacking]
+
+
+def _key(claim: Raw) -> str:
+    return f"{claim['metadata']['namespace']}/{claim['metadata']['name']}"

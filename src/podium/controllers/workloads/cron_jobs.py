@@ -1,0 +1,222 @@
+"""The controller of CronJobs.
+
+Source: pkg/controller/cronjob (syncCronJob, cleanupFinishedJobs). A Job is created at its scheduled time, without
+upstream's delay of 100 ms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from podium.api.cron import Every, Schedule, parse_schedule, time_zone
+from podium.api.meta import Raw
+from podium.api.times import format_time, parse_time
+from podium.api.workloads import CronJob, Job
+from podium.controllers.actions import Action, Record, owner_reference
+from podium.controllers.observations import Answer, Answered
+from podium.controllers.workloads.job_progress import is_finished
+from podium.controllers.workloads.workload import WorkloadObject, status_with
+from podium.controllers.workloads.workload_controller import WorkloadController
+
+SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+"""Annotation of a Job: its scheduled time."""
+
+_Workload = WorkloadObject[CronJob]
+_Job = WorkloadObject[Job]
+_SECOND = 10**9
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class CronJobs(WorkloadController[CronJob]):
+    """Creates Jobs, and deletes the oldest finished ones.
+
+    A Job's name follows from its time, so that none is created twice. The status follows from existing Jobs; the time
+    of a deleted one is remembered until the status has it.
+    """
+
+    watches = WorkloadController.watches | {"CronJob", "Job"}
+
+    def __init__(self) -> None:
+        super().__init__(CronJob, owns=Job)
+        # By uid, the scheduled time of the last created Job.
+        self._begun: dict[str, int] = {}
+        # By uid, the message of the last event.
+        self._said: dict[str, str] = {}
+
+    def _remove(self, uid: str) -> None:
+        super()._remove(uid)
+        self._begun.pop(uid, None)
+        self._said.pop(uid, None)
+
+    def _created(self, workload: _Workload, raw: Raw, answered: Answered, now: int) -> None:
+        if answered.answer is Answer.DONE:
+            time_ns = parse_time(raw["metadata"]["annotations"][SCHEDULED_AT])
+            self._begun[workload.uid] = max(time_ns, self._begun.get(workload.uid, time_ns))
+            self._queue.add(workload.uid)
+        super()._created(workload, raw, answered, now)
+
+    def _sync(self, workload: _Workload, now: int) -> list[Action]:
+        mine = [job for job in self._owned.of(workload.uid) if _scheduled_ns(job) is not None]
+        active = [job for job in mine if not is_finished(job.object) and not job.is_deleted]
+        last_ns = self._last_ns(workload, mine)
+        actions: list[Action] = []
+        if not workload.is_deleted and self._expectations.are_met(workload.uid):
+            if not workload.object.spec.suspend:
+                actions += self._begin(workload, active, last_ns, now)
+            actions += self._forget_history(workload, mine, now)
+        return actions + self._write_status(workload, _status(workload, mine, active, last_ns))
+
+    def _last_ns(self, workload: _Workload, mine: list[_Job]) -> int | None:
+        """Return the latest scheduled time of a created Job."""
+        said = workload.object.status.last_schedule_time
+        times = [time for job in mine if (time := _scheduled_ns(job)) is not None]
+        times += [parse_time(said)] if said else []
+        times += [self._begun[workload.uid]] if workload.uid in self._begun else []
+        return max(times, default=None)
+
+    def _begin(self, workload: _Workload, active: list[_Job], last_ns: int | None, now: int) -> list[Action]:
+        """Create the Job that is due, if one may start."""
+        spec, meta = workload.object.spec, workload.object.metadata
+        try:
+            zone = spec.time_zone or ""
+            schedule = parse_schedule(spec.schedule, zone)
+        except ValueError as error:
+            return self._tell(workload, "Warning", "UnparseableSchedule", f"unparseable schedule: {error}")
+        created_ns = parse_time(meta.creation_timestamp) if meta.creation_timestamp else now
+        since = earliest_ns(created_ns, last_ns, spec.starting_deadline_seconds, now)
+        due = due_times(schedule, since, now)
+        if due.next_ns is not None:
+            # The schedule never ends.
+            self._retry_times.append(max(due.next_ns, now + 1))
+        actions: list[Action] = []
+        if due.is_many:
+            problem = f"too many missed start times: {due.missed}"
+            actions += self._tell(workload, "Warning", "TooManyMissedTimes", problem)
+        if due.time_ns is None or (last_ns is not None and due.time_ns <= last_ns):
+            return actions
+        if active and spec.concurrency_policy == "Forbid":
+            told = f"Not starting job for {format_time(due.time_ns)} because prior execution is running"
+            return actions + self._tell(workload, "Normal", "JobAlreadyActive", told)
+        if not self._may_create(workload, now):
+            return actions
+        if spec.concurrency_policy == "Replace":
+            actions += [self._delete_owned(workload, job.object, now) for job in active]
+        return [*actions, self._create_named(workload, _new_job(workload, due.time_ns), now)]
+
+    def _forget_history(self, workload: _Workload, mine: list[_Job], now: int) -> list[Action]:
+        """Delete the oldest Jobs beyond the limits, of the successful and of the failed ones."""
+        spec = workload.object.spec
+        actions: list[Action] = []
+        limits = {"Complete": spec.successful_jobs_history_limit, "Failed": spec.failed_jobs_history_limit}
+        for end, most in limits.items():
+            ended = sorted((job for job in mine if _has_ended(job, end) and not job.is_deleted), key=_age)
+            actions += [self._delete_owned(workload, job.object, now) for job in ended[: max(0, len(ended) - most)]]
+        return actions
+
+    def _tell(self, workload: _Workload, type_: str, reason: str, message: str) -> list[Action]:
+        if self._said.get(workload.uid) == message:
+            return []
+        self._said[workload.uid] = message
+        return [Record("", workload.uid, type_, reason, message, workload=workload.label)]
+
+
+def _new_job(workload: _Workload, time_ns: int) -> Raw:
+    """Return the Job for a time; its name contains the minutes since 1970."""
+    meta, template = workload.object.metadata, workload.spec.get("jobTemplate", {})
+    given = template.get("metadata", {})
+    zone = time_zone(workload.object.spec.time_zone or "")
+    local = (_EPOCH + timedelta(seconds=time_ns // _SECOND)).astimezone(zone)
+    written = format_time(time_ns) if zone is UTC else local.isoformat()
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": f"{meta.name}-{time_ns // (60 * _SECOND)}",
+            "namespace": meta.namespace,
+            "labels": dict(given.get("labels") or {}),
+            "annotations": {**(given.get("annotations") or {}), SCHEDULED_AT: written},
+            "ownerReferences": [owner_reference(workload.object)],
+        },
+        "spec": template.get("spec", {}),
+    }
+
+
+def _scheduled_ns(job: _Job) -> int | None:
+    """Return a Job's scheduled time; None if the annotation is missing or invalid."""
+    try:
+        return parse_time(job.object.metadata.annotations[SCHEDULED_AT])
+    except (KeyError, ValueError):
+        return None
+
+
+def _has_ended(job: _Job, end: str) -> bool:
+    return any(condition.type == end and condition.status == "True" for condition in job.object.status.conditions)
+
+
+def _age(job: _Job) -> tuple[str, str]:
+    return job.object.status.start_time or "", job.object.metadata.name
+
+
+def _status(
+    workload: _Workload,
+    mine: list[_Job],
+    active: list[_Job],
+    last_ns: int | None,
+) -> Raw:
+    ends = [job.status.get("completionTime") for job in mine if _has_ended(job, "Complete")]
+    known = [time for time in (*ends, workload.status.get("lastSuccessfulTime")) if isinstance(time, str)]
+    fields = {
+        "active": [_reference(job) for job in active],
+        "lastScheduleTime": None if last_ns is None else format_time(last_ns),
+        "lastSuccessfulTime": max(known, default=None),
+    }
+    return status_with(workload.status, fields)
+
+
+def _reference(job: _Job) -> Raw:
+    meta = job.object.metadata
+    return {"apiVersion": "batch/v1", "kind": "Job", "name": meta.name, "namespace": meta.namespace, "uid": meta.uid}
+
+
+_MANY_MISSED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """The newest scheduled time since the last one, None for none; and how many have passed.
+
+    The number is estimated from the first two, as upstream. ``next_ns`` is when to check again, None for never.
+    """
+
+    time_ns: int | None
+    missed: int
+    next_ns: int | None
+
+    @property
+    def is_many(self) -> bool:
+        """Return whether the number of missed times warrants an event."""
+        return self.missed > _MANY_MISSED
+
+
+def due_times(schedule: Schedule | Every, earliest_ns: int, now: int) -> Due:
+    """Return what is due at ``now`` of the times after ``earliest_ns``."""
+    first = schedule.next_ns(earliest_ns)
+    second = None if first is None else schedule.next_ns(first)
+    if first is None or now < first:
+        return Due(None, 0, first)
+    if second is None or now < second:
+        return Due(first, 1, second)
+    apart = second - first
+    missed = (now - first) // apart + 1
+    # Times may be unevenly spaced: search from slightly before the expected last one.
+    newest, time = None, schedule.next_ns(first + (missed - 2) * apart)
+    while time is not None and time <= now:
+        newest, time = time, schedule.next_ns(time)
+    return Due(newest, missed, schedule.next_ns(now if newest is None else newest))
+
+
+def earliest_ns(created_ns: int, last_ns: int | None, deadline_seconds: int | None, now: int) -> int:
+    """Return the time after which scheduled times count: the last Job's time or the creation, within the deadline."""
+    since = created_ns if last_ns is None else last_ns
+    return since if deadline_seconds is None else max(since, now - deadline_seconds * _SECOND)

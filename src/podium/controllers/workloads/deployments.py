@@ -1,0 +1,396 @@
+"""The controller of Deployments: a ReplicaSet for each template, and rollouts from the old ones to the new one.
+
+Source: pkg/controller/deployment. The state of pods is taken from the status of ReplicaSets. Proportional scaling is
+not implemented.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from podium.api.meta import Raw
+from podium.api.selectors import parse_int64
+from podium.api.times import format_time, parse_time
+from podium.api.workloads import Deployment, DeploymentSpec, ReplicaSet, RollingUpdateDeployment
+from podium.controllers.actions import Action, owner_reference, versioned_patch
+from podium.controllers.workloads.owned_pods import OwnedPodChange
+from podium.controllers.workloads.template_revisions import template_hash
+from podium.controllers.workloads.workload import WorkloadObject, condition_of, pods_of_share, status_with
+from podium.controllers.workloads.workload_controller import WorkloadController
+from podium.store.conditions import with_condition
+
+HASH_LABEL = "pod-template-hash"
+"""Label of a ReplicaSet and its pods: their Deployment's template."""
+
+REVISION = "deployment.kubernetes.io/revision"
+"""Annotation of ReplicaSets and Deployments: the number of the template, highest for the newest."""
+
+_Workload = WorkloadObject[Deployment]
+_Set = WorkloadObject[ReplicaSet]
+
+
+class Deployments(WorkloadController[Deployment]):
+    """Creates and scales ReplicaSets.
+
+    Each step waits until the one before is observed, so that surge and unavailability stay within their limits even if
+    watches skip steps. ReplicaSets without a controller are not adopted.
+    """
+
+    watches = WorkloadController.watches | {"Deployment", "Pod", "ReplicaSet"}
+
+    def __init__(self, *, reports_all: bool = False, counts_terminating: bool = False) -> None:
+        """Create it; with `reports_all`, it maintains the condition Progressing.
+
+        With `counts_terminating`, the status has the number of terminating pods.
+        """
+        super().__init__(Deployment, pod_owners=("ReplicaSet",), owns=ReplicaSet)
+        self._reports_all = reports_all
+        self._counts_terminating = counts_terminating
+
+    def _see_pod(self, change: OwnedPodChange, now: int) -> None:
+        """Only Recreate waits for the end of pods."""
+        pod = change.now.pod
+        owner = pod.metadata.controller
+        set_ = self._owned.named(f"{pod.metadata.namespace}/{owner.name}") if owner is not None else None
+        parent = set_.object.metadata.controller if set_ is not None else None
+        workload = self._workloads.get(parent.uid) if parent is not None else None
+        if workload is not None and workload.object.spec.strategy.type == "Recreate":
+            self._queue.add(workload.uid)
+
+    def _sync(self, workload: _Workload, now: int) -> list[Action]:
+        sets: list[_Set] = sorted((set_ for set_ in self._owned.of(workload.uid) if not set_.is_deleted), key=_age)
+        new = next((set_ for set_ in sets if _without_hash(set_.template) == workload.template), None)
+        old = [set_ for set_ in sets if set_ is not new]
+        collides = new is None and self._is_taken(workload)
+        actions: list[Action] = []
+        if not workload.is_deleted and not collides and self._expectations.are_met(workload.uid):
+            actions += self._roll(workload, new, old, now)
+        status = _status(workload, new, old, now)
+        if self._counts_terminating:
+            status["terminatingReplicas"] = sum(set_.status.get("terminatingReplicas", 0) for set_ in sets)
+        if self._reports_all and not workload.is_deleted:
+            self._report_progress(workload, new, status, now)
+        if collides:
+            status["collisionCount"] = workload.object.status.collision_count + 1
+        actions += self._write_status(workload, status)
+        if not actions and new is not None and not workload.is_deleted:
+            return _number(workload, new)
+        return actions
+
+    def _report_progress(self, workload: _Workload, new: _Set | None, status: Raw, now: int) -> None:
+        """Set the condition Progressing, and sync again when the rollout would be late."""
+        name = "" if new is None else new.object.metadata.name
+        condition, late_ns = progress(workload.spec, name, workload.status, status, now)
+        if condition not in status["conditions"]:
+            status["conditions"] = with_condition(status["conditions"], condition, now)
+        if late_ns is not None:
+            self._retry_times.append(late_ns)
+
+    def _is_taken(self, workload: _Workload) -> bool:
+        """Return whether the next ReplicaSet's name belongs to another template."""
+        found = self._owned.named(f"{workload.object.metadata.namespace}/{_set_name(workload)}")
+        owner = None if found is None else found.object.metadata.controller
+        if found is None or owner is None or owner.uid != workload.uid:
+            return found is not None
+        return _without_hash(found.template) != workload.template
+
+    def _roll(self, workload: _Workload, new: _Set | None, old: list[_Set], now: int) -> list[Action]:
+        has_old_pods = any(
+            set_.object.status.replicas or any(not pod.pod.is_terminal for pod in self._pods.of(set_.uid).all.values())
+            for set_ in old
+        )
+        current = None if new is None else _size(new)
+        step = plan(workload.object.spec, current, [_size(set_) for set_ in old], has_old_pods=has_old_pods)
+        revision = max((_revision(set_) for set_ in old), default=0) + 1
+        actions: list[Action] = []
+        if new is not None:
+            actions += _keep_alike(workload, new, revision) or self._scale(workload, new, step.new, now)
+        elif step.new is not None and self._may_create(workload, now):
+            actions.append(self._create_named(workload, _new_set(workload, step.new, revision), now))
+        for set_, replicas in zip(old, step.old, strict=True):
+            actions += self._scale(workload, set_, replicas, now)
+        if not actions and new is not None and _is_complete(workload, new, old):
+            actions += self._forget_history(workload, old, now)
+        return actions
+
+    def _scale(self, workload: _Workload, set_: _Set, replicas: int | None, now: int) -> list[Action]:
+        if replicas is None or replicas == set_.object.spec.replicas:
+            return []
+        self._expectations.expect(workload.uid, set_.uid, now, set_.object.metadata.generation)
+        return [versioned_patch(set_.object, {"spec": {"replicas": replicas}}, workload.label)]
+
+    def _forget_history(self, workload: _Workload, old: list[_Set], now: int) -> list[Action]:
+        """Delete the oldest ReplicaSets beyond the limit that have no pods."""
+        surplus = len(old) - workload.object.spec.revision_history_limit
+        actions: list[Action] = []
+        for set_ in sorted(old, key=_revision)[: max(0, surplus)]:
+            status, generation = set_.object.status, set_.object.metadata.generation
+            if not status.replicas and not set_.object.spec.replicas and status.observed_generation >= generation:
+                actions.append(self._delete_owned(workload, set_.object, now, generation=-1))
+        return actions
+
+
+def _keep_alike(workload: _Workload, new: _Set, revision: int) -> list[Action]:
+    """Update the revision and minReadySeconds of the current template's ReplicaSet."""
+    patch: Raw = {}
+    if _revision(new) < revision:
+        patch["metadata"] = {"annotations": {REVISION: str(revision)}}
+    seconds = workload.object.spec.min_ready_seconds
+    if new.object.spec.min_ready_seconds != seconds:
+        patch["spec"] = {"minReadySeconds": seconds}
+    return [versioned_patch(new.object, patch, workload.label)] if patch else []
+
+
+def _set_name(workload: _Workload) -> str:
+    return f"{workload.object.metadata.name}-{_hash(workload)}"
+
+
+def _hash(workload: _Workload) -> str:
+    collisions = workload.object.status.collision_count
+    return template_hash(workload.template, str(collisions) if collisions else "")
+
+
+def _new_set(workload: _Workload, replicas: int, revision: int) -> Raw:
+    template, selector, meta = workload.template, workload.spec.get("selector", {}), workload.object.metadata
+    hashed = {HASH_LABEL: _hash(workload)}
+    labels = {**template.get("metadata", {}).get("labels", {}), **hashed}
+    seconds = workload.object.spec.min_ready_seconds
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": _set_name(workload),
+            "namespace": meta.namespace,
+            "labels": labels,
+            "annotations": {REVISION: str(revision)},
+            "ownerReferences": [owner_reference(workload.object)],
+        },
+        "spec": {
+            "replicas": replicas,
+            **({"minReadySeconds": seconds} if seconds else {}),
+            "selector": {**selector, "matchLabels": {**selector.get("matchLabels", {}), **hashed}},
+            "template": {**template, "metadata": {**template.get("metadata", {}), "labels": labels}},
+        },
+    }
+
+
+def _without_hash(template: Raw) -> Raw:
+    metadata = template.get("metadata", {})
+    labels = metadata.get("labels", {})
+    if HASH_LABEL not in labels:
+        return template
+    kept = {name: value for name, value in labels.items() if name != HASH_LABEL}
+    return {**template, "metadata": {**metadata, "labels": kept}}
+
+
+def _number(workload: _Workload, new: _Set) -> list[Action]:
+    """Copy the revision to the Deployment, for `kubectl rollout undo`."""
+    revision = new.object.metadata.annotations.get(REVISION, "")
+    if not revision or workload.object.metadata.annotations.get(REVISION) == revision:
+        return []
+    return [versioned_patch(workload.object, {"metadata": {"annotations": {REVISION: revision}}}, workload.label)]
+
+
+def _age(set_: _Set) -> tuple[str, str]:
+    return set_.object.metadata.creation_timestamp or "", set_.object.metadata.name
+
+
+def _size(set_: _Set) -> Size:
+    return Size(set_.object.spec.replicas, set_.object.status.available_replicas)
+
+
+def _revision(set_: _Set) -> int:
+    return parse_int64(set_.object.metadata.annotations.get(REVISION, "0")) or 0
+
+
+def _is_complete(workload: _Workload, new: _Set, old: list[_Set]) -> bool:
+    """Return whether all wanted pods are available and of the new template, and no others exist."""
+    status, wanted = new.object.status, workload.object.spec.replicas
+    has_old = any(set_.object.status.replicas for set_ in old)
+    return status.replicas == status.available_replicas == wanted and not has_old
+
+
+def _status(workload: _Workload, new: _Set | None, old: list[_Set], now: int) -> Raw:
+    sets = [set_.object for set_ in (*old, *([new] if new is not None else []))]
+    available = sum(set_.status.available_replicas for set_ in sets)
+    counts: Raw = {
+        "observedGeneration": workload.object.metadata.generation,
+        "replicas": sum(set_.status.replicas for set_ in sets),
+        "updatedReplicas": new.object.status.replicas if new is not None else 0,
+        "readyReplicas": sum(set_.status.ready_replicas for set_ in sets),
+        "availableReplicas": available,
+        # Values of another controller are removed.
+        "terminatingReplicas": None,
+        "unavailableReplicas": max(0, sum(set_.spec.replicas for set_ in sets) - available),
+        "conditions": _conditions(workload, available, now),
+    }
+    return status_with(workload.status, counts)
+
+
+def _conditions(workload: _Workload, available: int, now: int) -> list[Raw]:
+    """Return the conditions with Available, which says whether enough pods are available."""
+    spec, known = workload.object.spec, condition_of(workload.conditions, "Available")
+    is_available = available >= spec.replicas - most_unavailable(spec)
+    status, reason = ("True", "MinimumReplicasAvailable") if is_available else ("False", "MinimumReplicasUnavailable")
+    if (known.get("status"), known.get("reason")) == (status, reason):
+        return workload.conditions
+    message = f"{available} of {spec.replicas} pods are available"
+    condition = {"type": "Available", "status": status, "reason": reason, "message": message}
+    return with_condition(workload.conditions, condition, now)
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """The wanted and available pods of a ReplicaSet."""
+
+    replicas: int
+    available: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The wanted pods of the new ReplicaSet (None: not to be created yet) and of each old one."""
+
+    new: int | None
+    old: tuple[int, ...]
+
+
+def limits(spec: DeploymentSpec) -> tuple[int, int]:
+    """Return the maximum surge and the maximum of unavailable pods; not both 0."""
+    rolling = spec.strategy.rolling_update or RollingUpdateDeployment()
+    surge = pods_of_share(rolling.max_surge, spec.replicas, rounds_up=True)
+    unavailable = pods_of_share(rolling.max_unavailable, spec.replicas, rounds_up=False)
+    return surge, unavailable if surge or unavailable else 1
+
+
+def most_unavailable(spec: DeploymentSpec) -> int:
+    """Return how many wanted pods an available Deployment may lack; 0 with Recreate."""
+    if spec.strategy.type == "Recreate" or not spec.replicas:
+        return 0
+    return min(limits(spec)[1], spec.replicas)
+
+
+def plan(spec: DeploymentSpec, new: Size | None, old: Sequence[Size], *, has_old_pods: bool) -> Plan:
+    """Return the next step; ``old`` has the oldest first.
+
+    ``has_old_pods``: pods of old ReplicaSets exist that have not ended.
+    """
+    stay = Plan(None if new is None else new.replicas, tuple(size.replicas for size in old))
+    if spec.paused:
+        return _scaled(spec.replicas, stay)
+    if spec.strategy.type == "Recreate":
+        if any(stay.old):
+            return Plan(stay.new, (0,) * len(old))
+        return stay if has_old_pods else Plan(spec.replicas, stay.old)
+    return _rolled(spec, new, old)
+
+
+def _scaled(wanted: int, stay: Plan) -> Plan:
+    """Scale a paused Deployment: the one ReplicaSet with pods, or else the newest."""
+    having = [index for index, replicas in enumerate(stay.old) if replicas]
+    if stay.new is not None and not having:
+        return Plan(wanted, stay.old)
+    if stay.new or not stay.old or len(having) > 1:
+        return stay
+    scaled = having[0] if having else len(stay.old) - 1
+    return Plan(stay.new, tuple(wanted if index == scaled else replicas for index, replicas in enumerate(stay.old)))
+
+
+def _rolled(spec: DeploymentSpec, new: Size | None, old: Sequence[Size]) -> Plan:
+    """Return one step of a rolling update: the new ReplicaSet grows, then the old ones shrink."""
+    current = new or Size(0)
+    replicas = tuple(size.replicas for size in old)
+    surge, unavailable = limits(spec)
+    total = current.replicas + sum(replicas)
+    if current.replicas > spec.replicas:
+        return Plan(spec.replicas, replicas)
+    more = max(0, min(spec.replicas - current.replicas, spec.replicas + surge - total))
+    if more or new is None:
+        return Plan(current.replicas + more, replicas)
+    least = spec.replicas - unavailable
+    most_fewer = total - least - max(0, current.replicas - current.available)
+    if most_fewer <= 0:
+        return Plan(current.replicas, replicas)
+    # Unavailable pods go first.
+    healthier = _shrunk(replicas, [max(0, size.replicas - size.available) for size in old], most_fewer)
+    spare = current.available + sum(size.available for size in old) - least
+    return Plan(current.replicas, _shrunk(healthier, healthier, spare))
+
+
+def _shrunk(replicas: Sequence[int], by: Sequence[int], most: int) -> tuple[int, ...]:
+    """Return the sizes, each reduced by at most ``by``, and in total by ``most``; the first shrink first."""
+    left = max(0, most)
+    shrunk = []
+    for size, fewer in zip(replicas, by, strict=True):
+        step = min(size, fewer, left)
+        left -= step
+        shrunk.append(size - step)
+    return tuple(shrunk)
+
+
+PROGRESSING = "Progressing"
+_AVAILABLE = "NewReplicaSetAvailable"
+_PAUSED, _RESUMED = "DeploymentPaused", "DeploymentResumed"
+_LATE = "ProgressDeadlineExceeded"
+_DEFAULT_SECONDS, _NO_DEADLINE = 600, 2**31 - 1
+_SECOND = 10**9
+
+
+def progress(spec: Raw, name: str, before: Raw, after: Raw, now: int) -> tuple[Raw, int | None]:
+    """Return the condition Progressing, and when the rollout would be late.
+
+    ``name`` is the ReplicaSet's, "" for none; `before` and `after` are the status as it is and as it will be written.
+    """
+    known = condition_of(before.get("conditions", ()), PROGRESSING)
+    known_reason = known.get("reason")
+    if spec.get("paused"):
+        is_known = known_reason == _PAUSED
+        return known if is_known else _condition("Unknown", _PAUSED, "Deployment is paused", now), None
+    if known_reason == _PAUSED:
+        known = _condition("Unknown", _RESUMED, "Deployment is resumed", now)
+    is_about_this = bool(known) and f'"{name}"' in str(known.get("message"))
+    count = {field: _count(after, field) for field in ("replicas", "updatedReplicas", "availableReplicas")}
+    if known_reason == _AVAILABLE and is_about_this and count["replicas"] == count["updatedReplicas"]:
+        return known, None
+    what = f'ReplicaSet "{name}"'
+    if name and set(count.values()) == {spec.get("replicas", 1)}:
+        return _condition("True", _AVAILABLE, f"{what} has successfully progressed.", now), None
+    found = known
+    if name and not is_about_this:
+        found = _condition("True", "NewReplicaSetCreated", f'Created new replica set "{name}"', now)
+    elif not known or _has_progressed(before, after):
+        found = _condition("True", "ReplicaSetUpdated", f"{what} is progressing." if name else "", now)
+    seconds = spec.get("progressDeadlineSeconds", _DEFAULT_SECONDS)
+    if found["reason"] == _LATE or seconds == _NO_DEADLINE:
+        return found, None
+    late_ns = _updated_ns(found, now) + seconds * _SECOND
+    if now < late_ns:
+        return found, late_ns
+    return _condition("False", _LATE, f"{what} has timed out progressing.", now), None
+
+
+def _condition(status: str, reason: str, message: str, now: int) -> Raw:
+    fields = {"type": PROGRESSING, "status": status, "reason": reason, "message": message}
+    return {**fields, "lastUpdateTime": format_time(now)}
+
+
+def _updated_ns(condition: Raw, now: int) -> int:
+    """Return when the condition was last updated; now if that cannot be read."""
+    try:
+        return parse_time(str(condition.get("lastUpdateTime") or condition.get("lastTransitionTime")))
+    except ValueError:
+        return now
+
+
+def _count(status: Raw, name: str) -> int:
+    value = status.get(name)
+    return value if isinstance(value, int) else 0
+
+
+def _has_progressed(before: Raw, after: Raw) -> bool:
+    def old(status: Raw) -> int:
+        return _count(status, "replicas") - _count(status, "updatedReplicas")
+
+    grown = ("updatedReplicas", "readyReplicas", "availableReplicas")
+    return old(after) < old(before) or any(_count(after, name) > _count(before, name) for name in grown)

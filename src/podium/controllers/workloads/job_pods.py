@@ -1,0 +1,215 @@
+"""The uncounted pods of Jobs, and completion indexes.
+
+A finalizer keeps an ended pod until it is counted, once. Source: pkg/controller/job/tracking_utils.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Literal
+
+from podium.api.meta import Raw
+from podium.api.pod import Pod
+from podium.api.selectors import parse_int64
+from podium.api.workloads import Job, JobSpec
+from podium.controllers.actions import PatchObject, versioned_patch
+from podium.controllers.workloads.owned_pods import OwnedPod, OwnedPodChange
+from podium.controllers.workloads.workload import WorkloadObject
+
+TRACKING = "batch.kubernetes.io/job-tracking"
+"""Finalizer of a Job's pod that was not counted yet."""
+
+Outcome = Literal["succeeded", "failed"]
+_SECOND = 10**9
+_FIRST_WAIT_NS, _LONGEST_WAIT_NS = 10 * _SECOND, 600 * _SECOND
+
+
+@dataclass(slots=True)
+class JobState:
+    """What the controller knows of a Job and its tracked pods, by uid.
+
+    ``ended`` have ended or were deleted, and have the finalizer. ``untracked`` are active without it. ``terminating``
+    were deleted and have not ended. ``gone`` were ``ended`` and are deleted. ``missed`` are pods in the status that
+    were not observed, and since when. ``asked`` has the version on which finalizers were changed. ``checked`` were
+    verified to be as known. ``noted`` are known to the backoff, which counts ``failures`` since the last success.
+
+    ``is_gone``: the Job was deleted; ``missed_since``: it was not observed yet. ``completed`` are the completed indexes
+    in its status, as text and as a set.
+    """
+
+    ended: dict[str, OwnedPod] = field(default_factory=dict)
+    untracked: dict[str, OwnedPod] = field(default_factory=dict)
+    terminating: dict[str, OwnedPod] = field(default_factory=dict)
+    gone: dict[str, None] = field(default_factory=dict)
+    missed: dict[str, int] = field(default_factory=dict)
+    asked: dict[str, str] = field(default_factory=dict)
+    checked: dict[str, None] = field(default_factory=dict)
+    noted: dict[str, None] = field(default_factory=dict)
+    failures: int = 0
+    last_failure_ns: int = 0
+    is_gone: bool = False
+    missed_since: int | None = None
+    completed: tuple[str, frozenset[int]] = ("", frozenset())
+
+    def see(self, change: OwnedPodChange) -> None:
+        """Take in a change of a pod."""
+        pod, is_there = change.now, not change.is_gone
+        uid, has_finalizer = pod.uid, is_tracked(pod)
+        if uid in self.ended and not is_there:
+            self.gone[uid] = None
+        for group, belongs in (
+            (self.terminating, pod.pod.is_terminating and not pod.pod.is_terminal),
+            (self.untracked, pod.is_active and not has_finalizer),
+            (self.ended, has_finalizer and not pod.is_active),
+        ):
+            if is_there and belongs:
+                group[uid] = pod
+            else:
+                group.pop(uid, None)
+        if not is_there or self.asked.get(uid) != pod.pod.metadata.resource_version:
+            self.asked.pop(uid, None)
+        if uid not in self.ended:
+            self.checked.pop(uid, None)
+            self.noted.pop(uid, None)
+
+    def ask(self, pod: OwnedPod) -> bool:
+        """Return whether to change the pod's finalizers, which is done once per version."""
+        version = pod.pod.metadata.resource_version
+        is_new = self.asked.get(pod.uid) != version
+        self.asked[pod.uid] = version
+        return is_new
+
+    def check(self, uid: str) -> None:
+        """Record that an ended pod was verified."""
+        self.asked.pop(uid, None)
+        if uid in self.ended:
+            self.checked[uid] = None
+
+    def note_ends(self, ended: Iterable[tuple[OwnedPod, int, Outcome]]) -> None:
+        """Record the ends of pods, with their times, for the backoff."""
+        new = [(end_ns, outcome, pod.uid) for pod, end_ns, outcome in ended if pod.uid not in self.noted]
+        for end_ns, outcome, uid in sorted(new):
+            self.noted[uid] = None
+            if outcome == "succeeded":
+                self.failures = self.last_failure_ns = 0
+            else:
+                self.failures += 1
+                self.last_failure_ns = max(self.last_failure_ns, end_ns)
+
+    @property
+    def backoff_until_ns(self) -> int:
+        """Return when the Job may create pods: 10 s after a failure, doubled with each earlier one, up to 10 min."""
+        return self.last_failure_ns + _wait_ns(self.failures) if self.failures else 0
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Return whether a pod failed again after a wait of maximum length."""
+        return self.failures > 1 and _wait_ns(self.failures - 1) == _LONGEST_WAIT_NS
+
+    def completed_indexes(self, job: Job) -> frozenset[int]:
+        """Return the completed indexes in the Job's status."""
+        text = job.status.completed_indexes
+        if self.completed[0] != text:
+            self.completed = text, frozenset(read_indexes(text, job.spec.completions or 0))
+        return self.completed[1]
+
+
+def _wait_ns(failures: int) -> int:
+    return min(_FIRST_WAIT_NS << min(failures - 1, 16), _LONGEST_WAIT_NS)
+
+
+def is_tracked(pod: OwnedPod) -> bool:
+    """Return whether a pod was not counted yet."""
+    return TRACKING in pod.pod.metadata.finalizers
+
+
+def waits_for_failure(spec: JobSpec) -> bool:
+    """Return whether a deleted pod is replaced only after it has ended (onlyReplaceFailedPods)."""
+    return spec.pod_failure_policy is not None or spec.pod_replacement_policy == "Failed"
+
+
+def outcome_of(pod: OwnedPod, *, waits: bool) -> Outcome | None:
+    """Return how a pod has ended; None if it has not.
+
+    A deleted pod has failed; if the Job ``waits``, once its containers are gone.
+    """
+    if pod.pod.is_terminal:
+        return "succeeded" if pod.pod.status.phase == "Succeeded" else "failed"
+    meta = pod.pod.metadata
+    if meta.deletion_timestamp is None or (waits and meta.deletion_grace_period_seconds):
+        return None
+    return "failed"
+
+
+def finalizers_patch(pod: OwnedPod, cause: str, *, tracked: bool) -> PatchObject:
+    """Return the patch that adds or removes the finalizer, if the pod is unchanged."""
+    kept = [finalizer for finalizer in pod.pod.metadata.finalizers if finalizer != TRACKING]
+    finalizers = [*kept, TRACKING] if tracked else kept
+    return versioned_patch(pod.pod, {"metadata": {"finalizers": finalizers or None}}, cause)
+
+
+def check_patch(pod: OwnedPod, cause: str) -> PatchObject:
+    """Return a patch without changes, which fails unless the pod is unchanged."""
+    return versioned_patch(pod.pod, {}, cause)
+
+
+def is_check(action: PatchObject) -> bool:
+    """Return whether the action is a `check_patch`."""
+    return "finalizers" not in action.patch["metadata"]
+
+
+def new_job_pod(workload: WorkloadObject[Job], index: int | None) -> Raw:
+    """Return a pod of a Job, with an index if the Job has indexes."""
+    meta, template = workload.object.metadata, workload.template
+    given, spec = template.get("metadata", {}), template.get("spec", {})
+    names = {"job-name": meta.name, "controller-uid": meta.uid}
+    labels = {**names, **{f"batch.kubernetes.io/{name}": value for name, value in names.items()}}
+    metadata: Raw = {
+        "generateName": f"{meta.name}-",
+        "finalizers": [*(finalizer for finalizer in given.get("finalizers", ()) if finalizer != TRACKING), TRACKING],
+    }
+    if index is not None:
+        metadata["generateName"] = f"{meta.name}-{index}-"
+        metadata["annotations"] = {**given.get("annotations", {}), INDEX: str(index)}
+        labels[INDEX] = str(index)
+        spec = {**spec, "hostname": f"{meta.name}-{index}"}
+    return workload.new_pod(template, metadata, labels, spec)
+
+
+INDEX = "batch.kubernetes.io/job-completion-index"
+"""Annotation and label of a pod: its completion index."""
+
+
+def index_of(pod: Pod, completions: int) -> int | None:
+    """Return the pod's index; None if it has none below ``completions``."""
+    index = parse_int64(pod.metadata.annotations.get(INDEX, ""))
+    return index if index is not None and 0 <= index < completions else None
+
+
+def read_indexes(text: str, completions: int) -> set[int]:
+    """Parse indexes below ``completions``; invalid parts are ignored."""
+    indexes: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        low, high = parse_int64(first), parse_int64(last or first)
+        if low is not None and high is not None:
+            indexes.update(range(max(0, low), min(high + 1, completions)))
+    return indexes
+
+
+def write_indexes(indexes: Iterable[int]) -> str:
+    """Format indexes; runs of more than two become ranges."""
+    runs: list[list[int]] = []
+    for index in sorted(indexes):
+        if runs and runs[-1][-1] == index - 1:
+            runs[-1].append(index)
+        else:
+            runs.append([index])
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs)
+
+
+def free_indexes(count: int, completions: int, taken: set[int]) -> list[int]:
+    """Return the lowest ``count`` free indexes, or fewer."""
+    return list(islice((index for index in range(completions) if index not in taken), count))

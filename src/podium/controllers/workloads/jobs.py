@@ -1,0 +1,292 @@
+"""The controller of Jobs.
+
+Source: pkg/controller/job. Limits for each index and success policies are not implemented.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from podium.api.meta import Raw
+from podium.api.times import format_time
+from podium.api.versions.gates import Gate
+from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.api.workloads import Job
+from podium.controllers.actions import Action, CreateObject, PatchObject
+from podium.controllers.observations import Answered
+from podium.controllers.workloads.job_pods import (
+    JobState,
+    check_patch,
+    finalizers_patch,
+    free_indexes,
+    index_of,
+    is_check,
+    is_tracked,
+    new_job_pod,
+    waits_for_failure,
+)
+from podium.controllers.workloads.job_progress import (
+    JobEnd,
+    Progress,
+    deadline_ns,
+    failure_of,
+    finished_ns,
+    is_finished,
+    progress_of,
+    restarts_of,
+    target_of,
+    with_suspension,
+    with_target,
+)
+from podium.controllers.workloads.owned_pods import OwnedPod, OwnedPodChange, first_to_go
+from podium.controllers.workloads.workload import WorkloadObject, status_with
+from podium.controllers.workloads.workload_controller import WorkloadController
+
+_Workload = WorkloadObject[Job]
+_CONTROLLER = "job-controller"
+_SECOND = 10**9
+# How long a missing object is waited for, because kinds may be observed out of order.
+_PATIENCE_NS = 60 * _SECOND
+_ALWAYS = ("ready", "terminating", "uncountedTerminatedPods")
+
+
+class Jobs(WorkloadController[Job]):
+    """Creates pods, counts how they end, and removes their finalizers.
+
+    Counts exist only in the Job's status; pods keep a finalizer until they are counted. Pods of a Job that is gone or
+    unknown are released; adopted pods get the finalizer. The ``release`` decides whether a Job that is suspended loses
+    its start time.
+    """
+
+    watches = WorkloadController.watches | {"Job", "Pod"}
+
+    def __init__(self, release: Release = DEFAULT_RELEASE) -> None:
+        super().__init__(Job)
+        self._forgets_start = release.enabled(Gate.MUTABLE_JOB_DIRECTIVES)
+        self._states: dict[str, JobState] = {}
+        # An earlier instance of this controller may have counted before this time.
+        self._begin_ns: int | None = None
+
+    def _state(self, uid: str) -> JobState:
+        return self._states.setdefault(uid, JobState())
+
+    def _put(self, workload: _Workload) -> None:
+        super()._put(workload)
+        self._state(workload.uid).missed_since = None
+
+    def _remove(self, uid: str) -> None:
+        state = self._states.pop(uid, None)
+        if state is not None and uid in self._workloads and self._pods.of(uid).all:
+            state.is_gone = True
+            self._states[uid] = state
+        super()._remove(uid)
+        if uid in self._states:
+            self._queue.add(uid)
+
+    def _see_pod(self, change: OwnedPodChange, now: int) -> None:
+        uid = change.owner_uid
+        if self._begin_ns is None:
+            self._begin_ns = now
+        self._state(uid).see(change)
+        super()._see_pod(change, now)
+        if uid not in self._workloads and not self._pods.of(uid).all:
+            del self._states[uid]
+
+    def _ended_at_once(self, uid: str, pod: OwnedPod, now: int) -> None:
+        if not is_tracked(pod):
+            super()._ended_at_once(uid, pod, now)
+
+    def _answered(self, answered: Answered, now: int) -> list[Action]:
+        action = answered.action
+        if not isinstance(action, PatchObject):
+            return super()._answered(answered, now)
+        known = self._pods.named(action.key)
+        owner = known.pod.metadata.controller if known is not None and known.uid == action.uid else None
+        if owner is not None:
+            state = self._states[owner.uid]
+            if answered.problem is not None:
+                state.asked.pop(action.uid, None)
+                self._queue.answer(owner.uid, answered, now)
+            elif is_check(action):
+                state.check(action.uid)
+                self._queue.add(owner.uid)
+        return []
+
+    def _sync_unknown(self, uid: str, now: int) -> list[Action]:
+        state, pods = self._states.get(uid), self._pods.of(uid).all.values()
+        if state is None or not pods:
+            return []
+        if state.is_gone:
+            return _release(state, pods, _CONTROLLER)
+        state.missed_since = now if state.missed_since is None else state.missed_since
+        if now >= state.missed_since + _PATIENCE_NS:
+            return _release(state, state.ended.values(), _CONTROLLER)
+        self._times.append(state.missed_since + _PATIENCE_NS)
+        return []
+
+    def _sync(self, workload: _Workload, now: int) -> list[Action]:
+        job, uid, pods = workload.object, workload.uid, self._pods.of(workload.uid)
+        if job.spec.managed_by not in (None, f"kubernetes.io/{_CONTROLLER}"):
+            return []
+        state = self._state(uid)
+        if is_finished(job) or workload.is_deleted:
+            state.failures = 0
+            # A surplus pod comes from a request that was carried out without an answer.
+            surplus = list(pods.active.values()) if is_finished(job) else []
+            actions = _release(state, state.ended.values(), workload.label)
+            return actions + self._give_up(workload, state, surplus, now)
+        target = target_of(job)
+        progress = self._progress(workload, state, target, now)
+        state.note_ends((pod, finished_ns(pod), outcome) for pod, outcome in progress.ended)
+        actions = _release(state, progress.released, workload.label)
+        if progress.doubtful:
+            return actions + [check_patch(pod, workload.label) for pod in progress.doubtful if state.ask(pod)]
+        # Restarts count towards the backoff limit with restart policy OnFailure.
+        is_counted = job.spec.template.spec.restart_policy == "OnFailure"
+        restarts = restarts_of(pods.all.values()) if is_counted else 0
+        target = target or failure_of(job, progress, restarts, now)
+        is_ready = self._expectations.are_met(uid)
+        if is_ready and target is not None:
+            # Other than surplus pods, these are counted.
+            actions += [self._delete(workload, pod, now) for pod in pods.active.values()]
+        elif is_ready:
+            actions += self._manage(workload, state, progress, now)
+        actions += self._track(workload, state)
+        if target is None and (deadline := deadline_ns(job)) is not None:
+            self._times.append(deadline)
+        expected = self._expectations.get(uid)
+        active = len(pods.active) + (expected.creations if expected is not None else 0)
+        if target is None and not active:
+            completions, succeeded = completions_of(workload), progress.successes(job)
+            if succeeded >= (1 if completions is None else completions):
+                target = JobEnd("SuccessCriteriaMet")
+        return actions + self._write_status(workload, self._status(workload, state, progress, target, active, now))
+
+    def _progress(self, workload: _Workload, state: JobState, target: JobEnd | None, now: int) -> Progress:
+        job, known = workload.object, self._pods.of(workload.uid).all
+        uncounted = job.status.uncounted_terminated_pods
+        uids = (*uncounted.succeeded, *uncounted.failed)
+        state.gone = {uid: None for uid in uids if uid in state.gone}
+        state.missed = {uid: state.missed.get(uid, now) for uid in uids if uid not in known and uid not in state.gone}
+        due = {uid: since + _PATIENCE_NS for uid, since in state.missed.items()}
+        self._times.extend(time for time in due.values() if time > now)
+        return progress_of(
+            job,
+            state,
+            known,
+            is_failing=target is not None and target.is_failure,
+            older_than_ns=self._begin_ns or 0,
+            missing=frozenset(uid for uid, time in due.items() if time <= now),
+        )
+
+    def _track(self, workload: _Workload, state: JobState) -> list[Action]:
+        """Add the finalizer to active pods without it, except those that are being deleted."""
+        expected = self._expectations.get(workload.uid)
+        going = expected.changes if expected is not None else {}
+        kept = (pod for pod in state.untracked.values() if pod.uid not in going and state.ask(pod))
+        return [finalizers_patch(pod, workload.label, tracked=True) for pod in kept]
+
+    def _give_up(self, workload: _Workload, state: JobState, surplus: list[OwnedPod], now: int) -> list[Action]:
+        """Delete surplus pods; their finalizers are removed first, so that they are not counted."""
+        if not self._expectations.are_met(workload.uid):
+            return []
+        released = _release(state, surplus, workload.label)
+        return [*released, *(self._delete(workload, pod, now) for pod in surplus)]
+
+    def _manage(self, workload: _Workload, state: JobState, progress: Progress, now: int) -> list[Action]:
+        job, uid = workload.object, workload.uid
+        active = self._pods.of(uid).active
+        wanted = wanted_pods(workload, progress, len(active))
+        if surplus := surplus_pods(job, active.values(), wanted, now):
+            return self._give_up(workload, state, surplus, now)
+        ending = state.terminating if waits_for_failure(job.spec) else {}
+        missing = wanted - len(active) - len(ending)
+        if missing <= 0:
+            return []
+        if state.backoff_until_ns > now:
+            (self._retry_times if state.is_hopeless else self._times).append(state.backoff_until_ns)
+            return []
+        if not self._may_create(workload, now):
+            return []
+        count = 1 if self._waits.is_refused(uid) else missing
+        indexes = new_indexes(job, progress, (*active.values(), *ending.values()), count)
+        self._expectations.expect_creations(uid, len(indexes), now)
+        return [CreateObject(new_job_pod(workload, index), workload.label) for index in indexes]
+
+    def _status(
+        self, workload: _Workload, state: JobState, progress: Progress, target: JobEnd | None, active: int, now: int
+    ) -> Raw:
+        job, listed = workload.object, workload.conditions
+        is_reached = target is not None and not (active or state.ended or state.terminating or progress.is_counting)
+        conditions = with_suspension(listed, now, is_suspended=job.spec.suspend)
+        start = job.status.start_time
+        if (start is None or conditions is not listed) and not job.spec.suspend:
+            start = format_time(now)
+        elif job.spec.suspend and conditions is not listed and self._forgets_start:
+            start = None
+        fields = {
+            **progress.status(job),
+            "active": active,
+            "ready": len(self._pods.of(workload.uid).ready),
+            "terminating": len(state.terminating),
+            "startTime": start,
+            "conditions": with_target(conditions, target, now, is_reached=is_reached),
+        }
+        if is_reached and target is not None and not target.is_failure:
+            fields["completionTime"] = format_time(now)
+        return status_with(workload.status, fields, always=_ALWAYS)
+
+
+def _release(state: JobState, pods: Iterable[OwnedPod], cause: str) -> list[Action]:
+    """Remove the finalizer from pods."""
+    return [finalizers_patch(pod, cause, tracked=False) for pod in pods if is_tracked(pod) and state.ask(pod)]
+
+
+def completions_of(workload: _Workload) -> int | None:
+    """Return the completions of a Job; None if any success completes it. A Job without settings runs one pod."""
+    if workload.object.spec.completions is None and "parallelism" not in workload.spec:
+        return 1
+    return workload.object.spec.completions
+
+
+def wanted_pods(workload: _Workload, progress: Progress, active: int) -> int:
+    """Return how many pods should be active; without completions, none start after a success."""
+    job, completions = workload.object, completions_of(workload)
+    if job.spec.suspend:
+        return 0
+    succeeded = progress.successes(job)
+    if completions is None:
+        return active if succeeded else job.spec.parallelism
+    return max(0, min(job.spec.parallelism, completions - succeeded))
+
+
+def surplus_pods(job: Job, active: Collection[OwnedPod], wanted: int, now: int) -> list[OwnedPod]:
+    """Return the active pods to delete: those without a unique index, then those beyond ``wanted``."""
+    odd = _without_own_index(job, active) if job.spec.completion_mode == "Indexed" else []
+    uids = {pod.uid for pod in odd}
+    rest = [pod for pod in active if pod.uid not in uids] if odd else active
+    return [*odd, *first_to_go(rest, len(rest) - wanted, (), now)] if len(rest) > wanted else odd
+
+
+def _without_own_index(job: Job, active: Collection[OwnedPod]) -> list[OwnedPod]:
+    """Return pods without an index, or with that of an older pod."""
+    indexes = [index_of(pod.pod, job.spec.completions or 0) for pod in active]
+    if None not in indexes and len(set(indexes)) == len(indexes):
+        return []
+    odd: list[OwnedPod] = []
+    taken: set[int] = set()
+    for pod, index in sorted(zip(active, indexes, strict=True), key=lambda item: (item[0].created_ns, item[0].uid)):
+        if index is None or index in taken:
+            odd.append(pod)
+        else:
+            taken.add(index)
+    return odd
+
+
+def new_indexes(job: Job, progress: Progress, others: Iterable[OwnedPod], count: int) -> list[int | None]:
+    """Return the indexes of ``count`` new pods, fewer if none are free; None each for a Job without indexes."""
+    if job.spec.completion_mode != "Indexed":
+        return [None] * count
+    completions = job.spec.completions or 0
+    taken = {index for pod in others if (index := index_of(pod.pod, completions)) is not None}
+    return list(free_indexes(count, completions, taken | progress.indexes))

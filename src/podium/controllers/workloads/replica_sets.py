@@ -1,0 +1,120 @@
+"""The controller of ReplicaSets and ReplicationControllers.
+
+Source: pkg/controller/replicaset (syncReplicaSet, manageReplicas, getPodsToDelete, calculateStatus).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from podium.api.meta import Raw
+from podium.api.workloads import ReplicaSet, ReplicationController
+from podium.controllers.actions import Action, CreateObject
+from podium.controllers.indexes import MultiMap
+from podium.controllers.observations import Answer, Answered
+from podium.controllers.workloads.owned_pods import OwnedPod, OwnerPods, first_to_go
+from podium.controllers.workloads.workload import WorkloadObject, condition_of, status_with
+from podium.controllers.workloads.workload_controller import FAILED_CREATE, WorkloadController
+from podium.store.conditions import with_condition
+
+_Workload = WorkloadObject[ReplicaSet | ReplicationController]
+_FAILURE = "ReplicaFailure"
+
+
+class ReplicaSets(WorkloadController[ReplicaSet | ReplicationController]):
+    """Creates missing pods, and deletes surplus ones.
+
+    With ``counts_terminating``, the status of ReplicaSets has the number of terminating pods.
+    """
+
+    watches = WorkloadController.watches | {"Pod", "ReplicaSet", "ReplicationController"}
+
+    def __init__(self, *, counts_terminating: bool = False) -> None:
+        super().__init__(ReplicaSet, ReplicationController)
+        self._counts_terminating = counts_terminating
+        # By the uid of a controller of ReplicaSets, its ReplicaSets.
+        self._siblings: MultiMap[str, str] = MultiMap()
+        # Why the last creation of a workload was refused.
+        self._refusals: dict[str, str] = {}
+
+    def _put(self, workload: _Workload) -> None:
+        super()._put(workload)
+        parent = workload.object.metadata.controller
+        if parent is not None:
+            self._siblings.add(parent.uid, workload.uid)
+
+    def _remove(self, uid: str) -> None:
+        workload = self._workloads.get(uid)
+        super()._remove(uid)
+        self._refusals.pop(uid, None)
+        parent = workload.object.metadata.controller if workload is not None else None
+        if parent is not None:
+            self._siblings.discard(parent.uid, uid)
+
+    def _sync(self, workload: _Workload, now: int) -> list[Action]:
+        pods = self._pods.of(workload.uid)
+        actions: list[Action] = []
+        if not workload.is_deleted and self._expectations.are_met(workload.uid):
+            actions += self._manage(workload, pods, now)
+        return actions + self._write_status(workload, self._status(workload, pods, now))
+
+    def _manage(self, workload: _Workload, pods: OwnerPods, now: int) -> list[Action]:
+        missing = workload.object.spec.replicas - len(pods.active)
+        if missing <= 0:
+            self._refusals.pop(workload.uid, None)
+        if missing < 0:
+            chosen = first_to_go(pods.active.values(), -missing, self._related(workload), now)
+            return [self._delete(workload, pod, now) for pod in chosen]
+        if missing == 0 or not self._may_create(workload, now):
+            return []
+        count = 1 if self._waits.is_refused(workload.uid) else missing
+        self._expectations.expect_creations(workload.uid, count, now)
+        metadata = {"generateName": f"{workload.object.metadata.name}-"}
+        return [CreateObject(workload.new_pod(workload.template, metadata, {}), workload.label)] * count
+
+    def _related(self, workload: _Workload) -> Iterator[OwnedPod]:
+        """Yield the active pods of all ReplicaSets with the same controller."""
+        parent = workload.object.metadata.controller
+        for uid in self._siblings[parent.uid] if parent is not None else (workload.uid,):
+            yield from self._pods.of(uid).active.values()
+
+    def _created(self, workload: _Workload, raw: Raw, answered: Answered, now: int) -> None:
+        super()._created(workload, raw, answered, now)
+        if answered.problem is None:
+            self._refusals.pop(workload.uid, None)
+        elif answered.answer is not Answer.UNKNOWN:
+            self._refusals.setdefault(workload.uid, answered.problem.message)
+
+    def _status(self, workload: _Workload, pods: OwnerPods, now: int) -> Raw:
+        available, seconds = len(pods.ready), workload.object.spec.min_ready_seconds
+        if seconds:
+            coming = [time for pod in pods.ready.values() if (time := pod.available_ns(seconds) or 0) > now]
+            self._times += coming
+            available -= len(coming)
+        counts_terminating = self._counts_terminating and isinstance(workload.object, ReplicaSet)
+        counts: Raw = {
+            "replicas": len(pods.active),
+            "readyReplicas": len(pods.ready),
+            "availableReplicas": available,
+            "observedGeneration": workload.object.metadata.generation,
+            # Values of another controller are removed.
+            "fullyLabeledReplicas": None,
+            "terminatingReplicas": _terminating(pods) if counts_terminating else None,
+            "conditions": self._conditions(workload, now),
+        }
+        always = ("replicas", "terminatingReplicas") if counts_terminating else ("replicas",)
+        return status_with(workload.status, counts, always=always)
+
+    def _conditions(self, workload: _Workload, now: int) -> list[Raw]:
+        """Return the conditions, with ReplicaFailure while the last creation was refused."""
+        listed, message = workload.conditions, self._refusals.get(workload.uid)
+        if message is None:
+            return [condition for condition in listed if condition.get("type") != _FAILURE]
+        if condition_of(listed, _FAILURE):
+            return listed
+        failure = {"type": _FAILURE, "status": "True", "reason": FAILED_CREATE, "message": message}
+        return with_condition(listed, failure, now)
+
+
+def _terminating(pods: OwnerPods) -> int:
+    return sum(owned.pod.is_terminating and not owned.pod.is_terminal for owned in pods.all.values())

@@ -1,0 +1,271 @@
+"""The controller of StatefulSets.
+
+Source: pkg/controller/statefulset (stateful_set_control.go). Claims are kept, as upstream by default.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from podium.api.meta import Kubernetes, Raw
+from podium.api.storage import PersistentVolumeClaim
+from podium.api.workloads import ControllerRevision, StatefulSet
+from podium.controllers.actions import Action
+from podium.controllers.workloads.owned_pods import OwnedPod
+from podium.controllers.workloads.template_revisions import (
+    REVISION_LABEL,
+    RevisionedController,
+    is_outdated,
+    template_of,
+)
+from podium.controllers.workloads.workload import WorkloadObject, status_with
+
+_Workload = WorkloadObject[StatefulSet]
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbered:
+    """The pods of a StatefulSet by ordinal, wanted and condemned, and its two revisions at ``now``."""
+
+    wanted: Mapping[int, OwnedPod | None]
+    condemned: Mapping[int, OwnedPod]
+    current: ControllerRevision
+    update: ControllerRevision
+    min_ready_seconds: int
+    now: int
+
+    @property
+    def pods(self) -> list[OwnedPod]:
+        """Return all existing pods, by ordinal."""
+        found = {**{ordinal: pod for ordinal, pod in self.wanted.items() if pod is not None}, **self.condemned}
+        return [pod for _, pod in sorted(found.items())]
+
+    def live(self) -> set[str]:
+        """Return the names of the revisions in use."""
+        labels = (pod.pod.metadata.labels.get(REVISION_LABEL, "") for pod in self.pods)
+        return {self.current.metadata.name, self.update.metadata.name, *labels}
+
+    def is_available(self, pod: OwnedPod) -> bool:
+        """Return whether a pod runs and has been ready for long enough."""
+        time = pod.available_ns(self.min_ready_seconds) if pod.pod.status.phase == "Running" else None
+        return time is not None and time <= self.now
+
+    def is_healthy(self, pod: OwnedPod) -> bool:
+        """Return whether a pod is available and not deleted."""
+        return self.is_available(pod) and not pod.pod.is_terminating
+
+
+class StatefulSets(RevisionedController[StatefulSet]):
+    """Creates missing pods and claims; deletes pods that ended, are surplus, or have an old template.
+
+    A pod is recreated when its predecessor is gone. With OrderedReady, one pod at a time is created, deleted or
+    replaced, while all before it are available.
+    """
+
+    watches = RevisionedController.watches | {"PersistentVolumeClaim", "Pod", "StatefulSet"}
+
+    def __init__(self) -> None:
+        super().__init__(StatefulSet)
+        # The known claims, and whether they were deleted.
+        self._claims: dict[str, bool] = {}
+        # By claim, the StatefulSet that waits for it.
+        self._claim_users: dict[str, str] = {}
+
+    def _see(self, object_: Kubernetes) -> None:
+        if isinstance(object_, PersistentVolumeClaim):
+            self._claims[object_.key] = object_.metadata.deletion_timestamp is not None
+            self._claim_changed(object_)
+
+    def _lose(self, object_: Kubernetes) -> None:
+        if isinstance(object_, PersistentVolumeClaim):
+            self._claims.pop(object_.key, None)
+            self._claim_changed(object_)
+
+    def _claim_changed(self, claim: PersistentVolumeClaim) -> None:
+        uid = self._claim_users.pop(claim.key, None)
+        if uid is not None:
+            self._expectations.see(uid, f"PersistentVolumeClaim {claim.metadata.name}")
+            self._queue.add(uid)
+
+    def _sync(self, workload: _Workload, now: int) -> list[Action]:
+        history = self._history(workload)
+        update = self._present_revision(workload, history)
+        if update is None:
+            return self._begin_revision(workload, history, now)
+        name = workload.object.status.current_revision
+        current = next((revision for revision in history if revision.metadata.name == name), update)
+        numbered = self._numbered(workload, current, update, now)
+        actions = self._renumber(workload, history, update)
+        if not workload.is_deleted and self._expectations.are_met(workload.uid):
+            actions += self._step(workload, numbered) or self._forget_history(workload, history, numbered.live, now)
+        return actions + self._write_status(workload, _status(workload, numbered))
+
+    def _numbered(
+        self, workload: _Workload, current: ControllerRevision, update: ControllerRevision, now: int
+    ) -> _Numbered:
+        spec = workload.object.spec
+        found = {
+            ordinal: pod
+            for pod in self._pods.of(workload.uid).all.values()
+            if (ordinal := ordinal_of(workload.object.metadata.name, pod.pod.metadata.name)) is not None
+        }
+        ordinals = range(spec.ordinals.start, spec.ordinals.start + spec.replicas)
+        times = (pod.available_ns(spec.min_ready_seconds) for pod in found.values())
+        self._times.extend(time for time in times if time is not None and time > now)
+        condemned = {ordinal: pod for ordinal, pod in found.items() if ordinal not in ordinals}
+        wanted = {ordinal: found.get(ordinal) for ordinal in ordinals}
+        return _Numbered(wanted, condemned, current, update, spec.min_ready_seconds, now)
+
+    def _step(self, workload: _Workload, numbered: _Numbered) -> list[Action]:
+        is_ordered = workload.object.spec.pod_management_policy == "OrderedReady"
+        actions: list[Action] = []
+        for ordinal, pod in numbered.wanted.items():
+            actions += self._keep(workload, numbered, ordinal, pod)
+            if is_ordered and (actions or pod is None or not numbered.is_healthy(pod)):
+                return actions
+        condemned = [pod for _, pod in sorted(numbered.condemned.items(), reverse=True)]
+        if condemned and is_ordered:
+            return self._give_up_last(workload, numbered, condemned)
+        actions += [self._delete(workload, pod, numbered.now) for pod in condemned if not pod.pod.is_terminating]
+        return actions or self._exchange(workload, numbered)
+
+    def _keep(self, workload: _Workload, numbered: _Numbered, ordinal: int, pod: OwnedPod | None) -> list[Action]:
+        """Create a missing pod or its missing claims; delete a pod that has ended."""
+        now = numbered.now
+        if pod is None:
+            claims, is_waiting = self._make_claims(workload, ordinal, now)
+            return claims if is_waiting else self._make_pod(workload, numbered, ordinal)
+        if pod.pod.is_terminating:
+            return []
+        if pod.pod.is_terminal:
+            return [self._delete(workload, pod, now)]
+        return self._make_claims(workload, ordinal, now)[0] if pod.pod.status.phase == "Pending" else []
+
+    def _make_claims(self, workload: _Workload, ordinal: int, now: int) -> tuple[list[Action], bool]:
+        """Create missing claims; return also whether the pod has to wait for any."""
+        actions: list[Action] = []
+        is_waiting = False
+        for claim in claims_of(workload, ordinal).values():
+            metadata = claim["metadata"]
+            key = f"{metadata['namespace']}/{metadata['name']}"
+            is_deleted = self._claims.get(key)
+            if is_deleted is not False:
+                is_waiting = True
+                self._claim_users[key] = workload.uid
+                if is_deleted is None and self._may_create(workload, now):
+                    actions.append(self._create_named(workload, claim, now))
+        return actions, is_waiting
+
+    def _make_pod(self, workload: _Workload, numbered: _Numbered, ordinal: int) -> list[Action]:
+        """Create a pod of the current template; one before the partition keeps the previous template."""
+        if not self._may_create(workload, numbered.now):
+            return []
+        spec = workload.object.spec
+        strategy = spec.update_strategy
+        is_kept = strategy.type == "RollingUpdate" and ordinal < spec.ordinals.start + strategy.rolling_update.partition
+        revision = numbered.current if is_kept else numbered.update
+        raw = numbered_pod(workload, ordinal, template_of(revision), revision.metadata.name)
+        return [self._create_named(workload, raw, numbered.now)]
+
+    def _give_up_last(self, workload: _Workload, numbered: _Numbered, condemned: list[OwnedPod]) -> list[Action]:
+        """Delete the last condemned pod, unless it is unhealthy and another one before it is, too.
+
+        One that has ended is deleted in any case; upstream waits forever if two have.
+        """
+        last = condemned[0]
+        unwell = [pod for pod in condemned if not numbered.is_healthy(pod)]
+        waits = not last.pod.is_terminal and not numbered.is_available(last) and unwell[-1] is not last
+        return [] if last.pod.is_terminating or waits else [self._delete(workload, last, numbered.now)]
+
+    def _exchange(self, workload: _Workload, numbered: _Numbered) -> list[Action]:
+        """Delete the last pod of an old template, down to the partition, while all after it are healthy."""
+        strategy = workload.object.spec.update_strategy
+        if strategy.type != "RollingUpdate":
+            return []
+        pods = list(numbered.wanted.values())[strategy.rolling_update.partition :]
+        for pod in reversed(pods):
+            if pod is None:
+                return []
+            if not pod.pod.is_terminating and is_outdated(pod.pod, numbered.update.metadata.name):
+                return [self._delete(workload, pod, numbered.now)]
+            if not numbered.is_healthy(pod):
+                return []
+        return []
+
+    def _given_hash(self, workload: _Workload) -> str:
+        meta, status = workload.object.metadata, workload.object.status
+        if not status.update_revision.startswith(f"{meta.name}-"):
+            return ""
+        return status.update_revision.removeprefix(f"{meta.name}-")
+
+
+def _status(workload: _Workload, numbered: _Numbered) -> Raw:
+    pods, spec = numbered.pods, workload.object.spec
+    current, update = numbered.current.metadata.name, numbered.update.metadata.name
+    ready = sum(pod.is_ready and pod.pod.status.phase == "Running" for pod in pods)
+    kept = [pod.pod for pod in pods if not pod.pod.is_terminating]
+    updated = sum(not is_outdated(pod, update) for pod in kept)
+    if spec.update_strategy.type == "RollingUpdate" and updated == ready == len(pods) == spec.replicas:
+        current = update
+    counts = {
+        "observedGeneration": workload.object.metadata.generation,
+        "replicas": len(pods),
+        "readyReplicas": ready,
+        "availableReplicas": sum(numbered.is_available(pod) for pod in pods),
+        "currentReplicas": sum(not is_outdated(pod, current) for pod in kept),
+        "updatedReplicas": updated,
+        "currentRevision": current,
+        "updateRevision": update,
+    }
+    return status_with(workload.status, counts, always=("replicas", "availableReplicas"))
+
+
+POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name"
+POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"
+
+_NUMBERED = re.compile(r"(.*)-(0|[1-9][0-9]{0,9})")
+
+
+def ordinal_of(set_name: str, pod_name: str) -> int | None:
+    """Return the ordinal of a StatefulSet's pod; None for another name."""
+    found = _NUMBERED.fullmatch(pod_name)
+    return int(found[2]) if found is not None and found[1] == set_name else None
+
+
+def claims_of(workload: _Workload, ordinal: int) -> dict[str, Raw]:
+    """Return the claims of a pod by the name of their template, which is also the volume's name."""
+    labels = workload.spec.get("selector", {}).get("matchLabels", {})
+    claims = {}
+    for claim in workload.spec.get("volumeClaimTemplates", ()):
+        given, meta = claim["metadata"], workload.object.metadata
+        metadata = {
+            "name": f"{given['name']}-{meta.name}-{ordinal}",
+            "namespace": meta.namespace,
+            "labels": {**given.get("labels", {}), **labels},
+        }
+        if "annotations" in given:
+            metadata["annotations"] = given["annotations"]
+        base = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}
+        claims[given["name"]] = {**base, "spec": claim.get("spec", {})}
+    return claims
+
+
+def numbered_pod(workload: _Workload, ordinal: int, template: Raw, revision: str) -> Raw:
+    """Return the pod with an ordinal, made from the template of a revision."""
+    claims = claims_of(workload, ordinal)
+    spec = template.get("spec", {})
+    volumes = [
+        {"name": name, "persistentVolumeClaim": {"claimName": claim["metadata"]["name"]}}
+        for name, claim in claims.items()
+    ]
+    volumes += [volume for volume in spec.get("volumes", ()) if volume.get("name") not in claims]
+    name = f"{workload.object.metadata.name}-{ordinal}"
+    spec = {**spec, "hostname": name}
+    if workload.object.spec.service_name:
+        spec["subdomain"] = workload.object.spec.service_name
+    if volumes:
+        spec["volumes"] = volumes
+    labels = {POD_NAME_LABEL: name, POD_INDEX_LABEL: str(ordinal), REVISION_LABEL: revision}
+    return workload.new_pod(template, {"name": name}, labels, spec)

@@ -1,0 +1,139 @@
+"""The template revisions of StatefulSets and DaemonSets, stored as ControllerRevisions.
+
+Source: pkg/controller/history, pkg/controller/statefulset (getStatefulSetRevisions), pkg/controller/daemon/update.go.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import Any, TypeVar
+
+import msgspec
+
+from podium.api.meta import Raw
+from podium.api.pod import Pod
+from podium.api.workloads import ControllerRevision, DaemonSet, PodTemplate, StatefulSet
+from podium.controllers.actions import Action, owner_reference, versioned_patch
+from podium.controllers.workloads.workload import WorkloadObject
+from podium.controllers.workloads.workload_controller import WorkloadController
+
+REVISION_LABEL = "controller-revision-hash"
+"""Label of a pod: its template's revision. A pod without it counts as current."""
+
+Revised = TypeVar("Revised", bound=StatefulSet | DaemonSet)
+
+
+class RevisionedController(WorkloadController[Revised]):
+    """A controller that creates a ControllerRevision for each template before it creates pods of it."""
+
+    watches = WorkloadController.watches | {"ControllerRevision"}
+
+    def __init__(self, type_: type[Revised]) -> None:
+        super().__init__(type_, owns=ControllerRevision)
+
+    def _history(self, workload: WorkloadObject[Revised]) -> list[ControllerRevision]:
+        """Return the workload's revisions, the newest last."""
+        found = (revision.object for revision in self._owned.of(workload.uid))
+        return sorted(found, key=lambda revision: (revision.revision, revision.metadata.name))
+
+    @abstractmethod
+    def _given_hash(self, workload: WorkloadObject[Revised]) -> str:
+        """Return the name of the current template's revision in the workload's status or its pods, "" for none."""
+
+    def _given_name(self, workload: WorkloadObject[Revised]) -> str:
+        """Return the name that another controller gave the current template, "" if unknown."""
+        is_observed = workload.object.status.observed_generation >= workload.object.metadata.generation
+        return self._given_hash(workload) if is_observed else ""
+
+    def _present_revision(
+        self, workload: WorkloadObject[Revised], history: list[ControllerRevision]
+    ) -> ControllerRevision | None:
+        """Return the newest revision of the current template, by content or name; None if there is none.
+
+        A name counts because another version of the API server may have set other defaults.
+        """
+        for revision in reversed(history):
+            if template_of(revision) == workload.template:
+                return revision
+        name = f"{workload.object.metadata.name}-{self._given_name(workload)}"
+        return next((revision for revision in history if revision.metadata.name == name), None)
+
+    def _begin_revision(
+        self, workload: WorkloadObject[Revised], history: list[ControllerRevision], now: int
+    ) -> list[Action]:
+        """Create the revision of the current template."""
+        if workload.is_deleted or not self._expectations.are_met(workload.uid) or not self._may_create(workload, now):
+            return []
+        meta = workload.object.metadata
+        hash_ = self._given_name(workload) or template_hash(workload.template, workload.uid)
+        revision = {
+            "apiVersion": "apps/v1",
+            "kind": "ControllerRevision",
+            "metadata": {
+                "name": f"{meta.name}-{hash_}",
+                "namespace": meta.namespace,
+                "labels": {**workload.template.get("metadata", {}).get("labels", {}), REVISION_LABEL: hash_},
+                "ownerReferences": [owner_reference(workload.object)],
+            },
+            "data": {"spec": {"template": {**workload.template, "$patch": "replace"}}},
+            "revision": _next_number(history),
+        }
+        return [self._create_named(workload, revision, now)]
+
+    def _renumber(
+        self, workload: WorkloadObject[Revised], history: list[ControllerRevision], update: ControllerRevision
+    ) -> list[Action]:
+        """Make the revision of the current template the newest again."""
+        if update is history[-1] or workload.is_deleted:
+            return []
+        return [versioned_patch(update, {"revision": _next_number(history)}, workload.label)]
+
+    def _forget_history(
+        self,
+        workload: WorkloadObject[Revised],
+        history: list[ControllerRevision],
+        live: Callable[[], set[str]],
+        now: int,
+    ) -> list[Action]:
+        """Delete the oldest revisions beyond the limit; ``live`` returns the names in use."""
+        limit = workload.object.spec.revision_history_limit
+        if len(history) <= limit:
+            return []
+        in_use = live()
+        past = [revision for revision in history if revision.metadata.name not in in_use]
+        return [self._delete_owned(workload, revision, now) for revision in past[: max(0, len(past) - limit)]]
+
+
+def template_of(revision: ControllerRevision) -> Raw:
+    """Return the wire form of a revision's pod template; empty if its data have none."""
+    template = _object(revision.data, "spec", "template")
+    try:
+        msgspec.convert(template, PodTemplate)
+    except msgspec.ValidationError:
+        return {}
+    return {name: value for name, value in template.items() if name != "$patch"}
+
+
+def is_outdated(pod: Pod, present: str) -> bool:
+    """Return whether a pod has the label of another revision than ``present``."""
+    return pod.metadata.labels.get(REVISION_LABEL, present) != present
+
+
+def _next_number(history: list[ControllerRevision]) -> int:
+    return history[-1].revision + 1 if history else 1
+
+
+def _object(value: Any, *path: str) -> Raw:
+    """Return the object at the path, empty if there is none."""
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def template_hash(template: Raw, salt: str = "") -> str:
+    """Return ten hexadecimal digits that equal templates with equal salts share."""
+    text = json.dumps([template, salt], sort_keys=True)
+    return blake2b(text.encode(), digest_size=5).hexdigest()

@@ -1,0 +1,427 @@
+"""The base of the controllers of workloads."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from podium.api.meta import Kubernetes, Raw
+from podium.api.pod import Pod
+from podium.api.policy import PriorityClass
+from podium.api.quantity import parse_quantity
+from podium.api.quota import ResourceQuota
+from podium.controllers.actions import Action, CreateObject, DeleteObject, PatchObject, Record, ReplaceStatus
+from podium.controllers.controller import NO_CHANGE, OWNED
+from podium.controllers.deadlines import earliest
+from podium.controllers.observations import Answer, Answered
+from podium.controllers.reconciler import Reconciler
+from podium.controllers.work_queue import Backoff
+from podium.controllers.workloads.owned_pods import OwnedPod, OwnedPodChange, OwnedPods, has_stopped
+from podium.controllers.workloads.workload import OwnedChange, OwnedObjects, WorkloadObject, label_of
+
+Kind = TypeVar("Kind", bound=Kubernetes)
+
+FAILED_CREATE = "FailedCreate"
+"""The reason of events about pods and Jobs that could not be created."""
+
+# By kind; failures of other objects are not reported.
+_MADE = {"Pod": "Error creating", "Job": "Error creating job"}
+_GOING = "NamespaceTerminating"
+_SECOND = 10**9
+
+
+class WorkloadController(Reconciler[str], Generic[Kind]):
+    """A controller of workloads of some kinds, by uid.
+
+    It creates and deletes pods only when the effects of earlier requests were observed. It needs the wire form of
+    workloads.
+    """
+
+    watches = frozenset(("PriorityClass", "ResourceQuota"))
+    pod_aspects = OWNED
+
+    def __init__(
+        self, *types: type[Kind], pod_owners: Sequence[str] = (), owns: type[Kubernetes] | None = None
+    ) -> None:
+        """Create it for workloads of ``types``.
+
+        ``pod_owners`` are the kinds whose pods it tracks, by default those of the workloads. ``owns`` is the type of
+        other objects that the workloads own.
+        """
+        super().__init__()
+        self._types = types
+        self._owns = () if owns is None else (owns,)
+        self._workloads: dict[str, WorkloadObject[Kind]] = {}
+        # The uid of the workload with each label, which names it in actions.
+        self._uids: dict[str, str] = {}
+        self._pods = OwnedPods(*(pod_owners or tuple(type_.__name__ for type_ in types)))
+        self._owned: OwnedObjects[Any] = OwnedObjects()
+        # When to sync the workload in `_sync` again, for new reasons and for retries only; and whether it has created
+        # something after a refusal.
+        self._times: list[int] = []
+        self._retry_times: list[int] = []
+        self._has_tried = False
+        self._expectations = Expectations()
+        self._waits = CreationWaits()
+        # By uid: the version on which the last status write was based, unless that failed; and the time and message of
+        # the last event about a failed creation.
+        self._status_written: dict[str, str] = {}
+        self._failure_told: dict[str, tuple[int, str]] = {}
+        # The pods (uids) that were observed before the first sync, while they may count as new; and its time.
+        self._initial: set[str] = set()
+        self._began_ns: int | None = None
+
+    @abstractmethod
+    def _sync(self, workload: WorkloadObject[Kind], now: int) -> list[Action]:
+        """Return the actions that bring the cluster closer to the workload's specification, and its status."""
+
+    def _sync_unknown(self, uid: str, now: int) -> list[Action]:
+        """Return the actions for the pods of an unknown workload."""
+        return []
+
+    def _see(self, object_: Kubernetes) -> None:
+        """Take in an object that is neither a workload nor owned by one."""
+
+    def _lose(self, object_: Kubernetes) -> None:
+        """Forget an object that is neither a workload nor owned by one."""
+
+    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
+        if isinstance(object_, Pod):
+            if not self._pods.concern(object_):
+                return NO_CHANGE
+            if self._began_ns is None:
+                self._initial.add(object_.metadata.uid)
+            for change in self._pods.see(object_, raw):
+                self._see_pod(change, now)
+        elif isinstance(object_, self._types):
+            self._put(WorkloadObject(object_, raw))
+        elif isinstance(object_, self._owns):
+            self._see_owned(self._owned.see(WorkloadObject(object_, raw)))
+        elif isinstance(object_, ResourceQuota):
+            self._queue.add_all(self._waits.see_quota(object_, is_gone=False))
+        elif isinstance(object_, PriorityClass):
+            self._queue.add_all(self._waits.forget_refusals())
+        else:
+            self._see(object_)
+        return []
+
+    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
+        if isinstance(object_, Pod):
+            if not self._pods.concern(object_):
+                return NO_CHANGE
+            for change in self._pods.lose(object_):
+                self._see_pod(change, now)
+        elif isinstance(object_, self._types):
+            self._remove(self._uids.get(label_of(object_), ""))
+        elif isinstance(object_, self._owns):
+            self._see_owned(self._owned.lose(object_))
+        elif isinstance(object_, ResourceQuota):
+            self._queue.add_all(self._waits.see_quota(object_, is_gone=True))
+        else:
+            self._lose(object_)
+        return []
+
+    def _put(self, workload: WorkloadObject[Kind]) -> None:
+        """Take in a workload, in place of another one with its name."""
+        before = self._uids.get(workload.label)
+        if before is not None and before != workload.uid:
+            self._remove(before)
+        self._uids[workload.label] = workload.uid
+        self._workloads[workload.uid] = workload
+        self._queue.add(workload.uid)
+
+    def _remove(self, uid: str) -> None:
+        """Forget a workload that is gone."""
+        workload = self._workloads.pop(uid, None)
+        if workload is not None:
+            del self._uids[workload.label]
+            self._forget(uid)
+            self._expectations.pop(uid, None)
+            self._waits.forget(uid)
+            self._status_written.pop(uid, None)
+            self._failure_told.pop(uid, None)
+
+    def _see_pod(self, change: OwnedPodChange, now: int) -> None:
+        uid, pod = change.owner_uid, change.now
+        if change.before is None:
+            self._expectations.see_creation(uid)
+            self._expectations.see(uid, f"Pod {pod.pod.metadata.name}")
+        if change.is_gone or not pod.is_active:
+            was_asked_for = self._expectations.see(uid, pod.uid)
+            is_new = now < pod.created_ns + _SECOND and pod.uid not in self._initial
+            if has_stopped(change) and not was_asked_for and is_new:
+                self._ended_at_once(uid, pod, now)
+        self._queue.add(uid)
+
+    def _ended_at_once(self, uid: str, pod: OwnedPod, now: int) -> None:
+        """Handle the end of a pod that was created within the last second; its replacement has to wait."""
+        self._waits.end(uid, now)
+
+    def _see_owned(self, changes: list[OwnedChange[WorkloadObject[Any]]]) -> None:
+        for change in changes:
+            meta = change.now.object.metadata
+            if change.is_gone:
+                self._expectations.see(change.owner_uid, meta.uid)
+            else:
+                self._expectations.see(change.owner_uid, f"{type(change.now.object).__name__} {meta.name}")
+                self._expectations.see(change.owner_uid, meta.uid, meta.generation)
+            self._queue.add(change.owner_uid)
+
+    def _reconcile_due(self, now: int) -> list[Action]:
+        if self._began_ns is None:
+            self._began_ns = now
+        elif self._initial and now >= self._began_ns + _SECOND:
+            self._initial = set()
+        return super()._reconcile_due(now)
+
+    def _reconcile(self, key: str, now: int) -> list[Action]:
+        workload = self._workloads.get(key)
+        self._times, self._retry_times, self._has_tried = [], [], False
+        self._expectations.give_up(key, now)
+        actions = self._sync(workload, now) if workload is not None else self._sync_unknown(key, now)
+        if key in self._expectations:
+            self._times.append(self._expectations[key].expires_ns)
+        # Retries do not keep a simulation running.
+        self._queue.add_at(key, earliest((*self._times, *self._retry_times)), recurs=not self._times)
+        return actions
+
+    # What sync makes use of
+
+    def _may_create(self, workload: WorkloadObject[Kind], now: int) -> bool:
+        """Return whether the workload may create something now; otherwise schedule another sync.
+
+        After a refusal it may create one object, as a test.
+        """
+        until = self._waits.until(workload.uid, now)
+        if until is not None:
+            times = self._retry_times if self._waits.is_mere_retry(workload.uid) else self._times
+            times.append(until)
+            return False
+        has_tried, self._has_tried = self._has_tried, self._waits.is_refused(workload.uid)
+        return not has_tried
+
+    def _create_named(self, workload: WorkloadObject[Kind], raw: Raw, now: int) -> CreateObject:
+        """Create an object with a name; nothing else happens until it is observed."""
+        self._expectations.expect(workload.uid, _name_of(raw), now)
+        return CreateObject(raw, workload.label)
+
+    def _delete(self, workload: WorkloadObject[Kind], pod: OwnedPod, now: int) -> DeleteObject:
+        return self._delete_owned(workload, pod.pod, now)
+
+    def _delete_owned(
+        self, workload: WorkloadObject[Kind], object_: Kubernetes, now: int, generation: int | None = None
+    ) -> DeleteObject:
+        """Delete an object; nothing else happens until it is gone, or has a greater generation."""
+        uid = object_.metadata.uid
+        self._expectations.expect(workload.uid, uid, now, generation)
+        return DeleteObject(type(object_).__name__, object_.key, uid, workload.label)
+
+    def _write_status(self, workload: WorkloadObject[Kind], status: Raw) -> list[Action]:
+        """Return the write of a status that differs from the workload's; one for each version, others are refused."""
+        uid, version = workload.uid, workload.object.metadata.resource_version
+        if status == workload.status or self._status_written.get(uid) == version:
+            return []
+        self._status_written[uid] = version
+        return [ReplaceStatus({**workload.raw, "status": status}, workload.label)]
+
+    # Answers
+
+    def _key_of(self, action: Action) -> str | None:
+        match action:
+            case CreateObject(raw={"metadata": {"ownerReferences": [{"uid": str() as uid}, *_]}}):
+                return uid if uid in self._workloads else None
+            case CreateObject() | ReplaceStatus() | PatchObject() | DeleteObject():
+                uid = self._uids.get(action.cause, "")
+                return uid if uid in self._workloads else None
+        return None
+
+    def _answered(self, answered: Answered, now: int) -> list[Action]:
+        """Handle an answer; return the event about a failed creation."""
+        action, uid = answered.action, self._key_of(answered.action)
+        if uid is None:
+            return []
+        workload = self._workloads[uid]
+        if isinstance(action, CreateObject):
+            self._created(workload, action.raw, answered, now)
+            return self._failed_creation(workload, action.raw, answered, now)
+        has_failed = not (answered.answer.is_over or answered.answer is Answer.REPLACED)
+        if isinstance(action, ReplaceStatus) and answered.problem is not None:
+            self._status_written.pop(uid, None)
+        elif isinstance(action, PatchObject | DeleteObject) and has_failed:
+            self._expectations.see(uid, action.uid)
+        self._queue.answer(uid, answered, now)
+        return []
+
+    def _created(self, workload: WorkloadObject[Kind], raw: Raw, answered: Answered, now: int) -> None:
+        """Handle the end of a creation; a doubtful one counts as failed."""
+        uid = workload.uid
+        if answered.problem is None:
+            self._queue.succeed(uid)
+            if self._waits.accept(uid):
+                self._queue.add(uid)
+            return
+        self._waits.refuse(workload.object, answered, now)
+        if "name" in raw["metadata"]:
+            self._expectations.see(uid, _name_of(raw))
+        else:
+            self._expectations.see_creation(uid)
+        self._queue.add(uid)
+
+    def _failed_creation(self, workload: WorkloadObject[Kind], raw: Raw, answered: Answered, now: int) -> list[Action]:
+        """Return the event about a failed creation; each message once per time, and none in a terminating namespace."""
+        problem, what = answered.problem, _MADE.get(raw["kind"])
+        if what is None or problem is None or answered.answer is Answer.UNKNOWN or problem.cause == _GOING:
+            return []
+        told = now, f"{what}: {problem.message}"
+        if self._failure_told.get(workload.uid) == told:
+            return []
+        self._failure_told[workload.uid] = told
+        return [Record("", workload.uid, "Warning", FAILED_CREATE, told[1], workload=workload.label)]
+
+
+def _name_of(raw: Raw) -> str:
+    return f"{raw['kind']} {raw['metadata']['name']}"
+
+
+class CreationWaits:
+    """By uid, how long a workload must wait before it creates anything: 1 s, doubled up to 300 s.
+
+    Upstream a workload whose pods end immediately replaces them at once; here it waits as after a refusal, so that time
+    passes.
+    """
+
+    def __init__(self) -> None:
+        self._refusals: Backoff[str] = Backoff(_SECOND, 300 * _SECOND)
+        self._ends: Backoff[str] = Backoff(_SECOND, 300 * _SECOND)
+        # The namespaces of refused workloads, and whether the refusals last.
+        self._refused: dict[str, tuple[str, bool]] = {}
+        self._quotas: dict[str, ResourceQuota] = {}
+
+    def refuse(self, workload: Kubernetes, answered: Answered, now: int) -> None:
+        """Record a failed or doubtful creation."""
+        meta = workload.metadata
+        self._refusals.fail(meta.uid, now, answered.wait_ns)
+        self._refused[meta.uid] = meta.namespace, answered.answer.lasts
+
+    def accept(self, uid: str) -> bool:
+        """Record a creation; return whether the one before had failed."""
+        self._refusals.forget(uid)
+        return self._refused.pop(uid, None) is not None
+
+    def end(self, uid: str, now: int) -> None:
+        """Record that a created pod ended at once."""
+        self._ends.fail(uid, now)
+
+    def is_refused(self, uid: str) -> bool:
+        """Return whether the last creation failed."""
+        return uid in self._refused
+
+    def until(self, uid: str, now: int) -> int | None:
+        """Return when the workload may create something; None for now."""
+        times = (self._refusals.until(uid, now), self._ends.until(uid, now))
+        return max((time for time in times if time is not None), default=None)
+
+    def is_mere_retry(self, uid: str) -> bool:
+        """Return whether the next creation is expected to fail again."""
+        lasts = uid in self._refused and self._refused[uid][1]
+        return lasts or self._refusals.is_hopeless(uid) or self._ends.is_hopeless(uid)
+
+    def see_quota(self, quota: ResourceQuota, *, is_gone: bool) -> list[str]:
+        """Let the refused workloads of a namespace retry if a quota leaves more room; return their uids."""
+        before = self._quotas.pop(quota.key, None)
+        if not is_gone:
+            self._quotas[quota.key] = quota
+            if before is None or not _leaves_more(before, quota):
+                return []
+        refused = [uid for uid, (namespace, _) in self._refused.items() if namespace == quota.metadata.namespace]
+        for uid in refused:
+            self._refusals.forget(uid)
+        return refused
+
+    def forget_refusals(self) -> list[str]:
+        """Expect the next creations to succeed, after a relevant change; return the refused workloads."""
+        self._refused = {uid: (namespace, False) for uid, (namespace, _) in self._refused.items()}
+        return list(self._refused)
+
+    def forget(self, uid: str) -> None:
+        """Forget a workload that is gone."""
+        self.accept(uid)
+        self._ends.forget(uid)
+
+
+def _leaves_more(before: ResourceQuota, after: ResourceQuota) -> bool:
+    if before.spec != after.spec:
+        return True
+    was, used = before.status.used, after.status.used
+    return any(parse_quantity(used.get(name, 0)) < parse_quantity(amount) for name, amount in was.items())
+
+
+# The time after which an unobserved effect is given up.
+_TIMEOUT_NS = 300 * _SECOND
+
+
+@dataclass(slots=True)
+class Expected:
+    """The number of expected creations, and other expected changes by name.
+
+    A change of an object (by uid) ends with a greater generation than this; None: only when the object is gone.
+    """
+
+    expires_ns: int = 0
+    creations: int = 0
+    changes: dict[str, int | None] = field(default_factory=dict)
+
+
+class Expectations(dict[str, Expected]):
+    """By workload (uid), the effects that its controller waits to observe, for at most five minutes.
+
+    Source: pkg/controller/controller_utils.go (ControllerExpectations).
+    """
+
+    def expect_creations(self, uid: str, count: int, now: int) -> None:
+        """Expect ``count`` more objects."""
+        if count > 0:
+            self._renewed(uid, now).creations += count
+
+    def expect(self, uid: str, change: str, now: int, generation: int | None = None) -> None:
+        """Expect a change: the creation of `KIND NAME`, or the end or a greater generation of an object (by uid)."""
+        self._renewed(uid, now).changes[change] = generation
+
+    def see_creation(self, uid: str) -> None:
+        """Record that one more object was observed, or will not come."""
+        expected = self.get(uid)
+        if expected is not None:
+            expected.creations = max(0, expected.creations - 1)
+            self._drop_if_met(uid, expected)
+
+    def see(self, uid: str, change: str, generation: int | None = None) -> bool:
+        """Record that a change was observed, or will not come; return whether it was expected."""
+        expected = self.get(uid)
+        if expected is None or change not in expected.changes:
+            return False
+        least = expected.changes[change]
+        if generation is not None and (least is None or generation <= least):
+            return False
+        del expected.changes[change]
+        self._drop_if_met(uid, expected)
+        return True
+
+    def are_met(self, uid: str) -> bool:
+        """Return whether nothing is expected."""
+        return uid not in self
+
+    def give_up(self, uid: str, now: int) -> None:
+        """Drop the expectations of a workload that have expired."""
+        if uid in self and self[uid].expires_ns <= now:
+            del self[uid]
+
+    def _renewed(self, uid: str, now: int) -> Expected:
+        expected = self.setdefault(uid, Expected())
+        expected.expires_ns = now + _TIMEOUT_NS
+        return expected
+
+    def _drop_if_met(self, uid: str, expected: Expected) -> None:
+        if not expected.creations and not expected.changes:
+            del self[uid]

@@ -1,0 +1,151 @@
+"""The disruption account of a control plane: the requests of components and clients, and the fate of pods."""
+
+from __future__ import annotations
+
+from podium.api.meta import Kubernetes, Raw
+from podium.api.pod import Pod
+from podium.apirequests.context import RequestRules
+from podium.apirequests.request import COMPONENT, Request, Response
+from podium.controllers.actions import Action
+from podium.controllers.ledger.consumption import Consumption
+from podium.controllers.ledger.disruption import Disruption, DisruptionTotals, FollowUp, since
+from podium.controllers.ledger.ledger import DisruptionLedger
+from podium.controllers.observations import Problem
+from podium.controlplane.ledger_file import LedgerFile
+from podium.store.store import Store
+from podium.store.watch_log import WatchEvent
+
+_POD, _EVENT = "Pod", "Event"
+_USAGE_PERIOD_NS = 60 * 10**9
+
+
+class DisruptionAccount:
+    """An adapter that feeds a disruption ledger with events, and writes its records to a file."""
+
+    def __init__(self, store: Store, file: LedgerFile, rules: RequestRules, now: int) -> None:
+        """Continue with the open records in the file. Raises InputError for a damaged file."""
+        self._store = store
+        self._file = file
+        self._rules = rules
+        self._ledger = DisruptionLedger(self._keep, self._find, last_id=file.last_id)
+        self.tallies = DisruptionTotals(file.last_id)
+        self._consumption = Consumption()
+        self._usage_due_ns = now + _USAGE_PERIOD_NS
+        pods = self._pods()
+        for pod in pods:
+            self._ledger.known(pod)
+            self._consumption.changed(pod, now)
+        earlier = file.earlier()
+        for record, _ in earlier.followed:
+            self.tallies.known(record)
+        self._ledger.resume(earlier, pods, self._since, now)
+
+    def requested(self, request: Request) -> None:
+        """Record a client's request before it is answered, if it deletes or evicts a pod."""
+        is_eviction = _is_eviction(request)
+        if is_eviction or self._is_deletion(request):
+            stored = self._store.find(_POD, request.key)
+            if stored is not None:
+                self._ledger.wanted(stored.uid, request.user, _component(request.body) if is_eviction else "")
+
+    def responded(self, request: Request, response: Response) -> None:
+        """Record the response: a refused request disrupts nothing; the pods of a deleted collection are known now."""
+        if response.error is not None:
+            if _is_eviction(request) or self._is_deletion(request):
+                stored = self._store.find(_POD, request.key)
+                if stored is not None:
+                    self._ledger.refused(stored.uid)
+        elif self._is_deletion(request) and not request.key and response.page is not None:
+            for stored in response.page.items:
+                self._ledger.wanted(stored.uid, request.user)
+
+    def asked(self, action: Action, by: str) -> None:
+        """Record an action of a component before it is carried out."""
+        self._ledger.asked(action, by)
+
+    def answered(self, action: Action, problem: Problem | None) -> None:
+        self._ledger.answered(action, problem)
+
+    def observe(self, event: WatchEvent, now: int) -> None:
+        """Process a write."""
+        pod = event.stored.object
+        if not isinstance(pod, Pod):
+            if event.stored.kind == _EVENT and event.type == "ADDED":
+                self._observe_told(event.stored.raw)
+            return
+        if event.type == "DELETED":
+            self._ledger.gone(pod, now)
+            self._consumption.remove(pod.metadata.uid, now)
+        else:
+            self._consumption.changed(pod, now)
+            self._ledger.changed(pod, now, is_added=event.type == "ADDED")
+
+    def _observe_told(self, raw: Raw) -> None:
+        """Record the preemptor that a scheduler in another process states in its Event."""
+        victim, preemptor = raw.get("involvedObject"), raw.get("related")
+        if raw.get("reason") != "Preempted" or not isinstance(victim, dict) or not isinstance(preemptor, dict):
+            return
+        uid, namespace, name = victim.get("uid"), preemptor.get("namespace"), preemptor.get("name")
+        if isinstance(uid, str) and isinstance(namespace, str) and isinstance(name, str):
+            room = str(raw.get("message") or "").partition(" on node ")[2]
+            self._ledger.benefits(uid, f"{namespace}/{name}", room)
+
+    def catch_up(self, now: int) -> None:
+        """Compare all pods, after more writes than can be processed one by one."""
+        pods = self._pods()
+        self._ledger.catch_up(pods, self._since, now)
+        self._consumption.catch_up(pods, now)
+
+    def flush(self, now: int) -> None:
+        """Write new records, and once a minute the usage of namespaces."""
+        if now >= self._usage_due_ns:
+            self._usage_due_ns = now + _USAGE_PERIOD_NS
+            self._file.put_usage(self._consumption.take(now))
+        self._file.flush(now)
+
+    def close(self, now: int) -> None:
+        """Write everything, and close the file."""
+        self._file.put_usage(self._consumption.take(now))
+        self._file.close()
+
+    def _is_deletion(self, request: Request) -> bool:
+        """Return whether a person, and not a component of the cluster, deletes pods."""
+        if request.kind != _POD or request.verb not in ("delete", "deletecollection") or request.subresource:
+            return False
+        return not _is_dry(request) and self._rules.is_person(request)
+
+    def _keep(self, record: Disruption, trail: FollowUp | None) -> None:
+        self._file.put(record, trail)
+        self.tallies.put(record)
+
+    def _pods(self) -> list[Pod]:
+        return [stored.object for stored in self._store.objects(_POD) if isinstance(stored.object, Pod)]
+
+    def _since(self, pod: Pod, condition: str) -> int | None:
+        stored = self._store.find(_POD, pod.key)
+        return None if stored is None else since(stored.raw, condition)
+
+    def _find(self, kind: str, key: str) -> Kubernetes | None:
+        stored = self._store.find(kind, key)
+        return None if stored is None else stored.object
+
+
+def _is_eviction(request: Request) -> bool:
+    is_one = request.kind == _POD and request.verb == "create" and request.subresource == "eviction"
+    return is_one and bool(request.key) and not _is_dry(request)
+
+
+def _is_dry(request: Request) -> bool:
+    """Return whether a request is a dry run, by its parameters or its options."""
+    body = request.body if isinstance(request.body, dict) else {}
+    options = body.get("deleteOptions")
+    found = options if isinstance(options, dict) else body
+    return request.dry_run or bool(found.get("dryRun"))
+
+
+def _component(body: object) -> str:
+    """Return the component that an Eviction states; other problems of it are reported elsewhere."""
+    metadata = body.get("metadata") if isinstance(body, dict) else None
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    found = annotations.get(COMPONENT) if isinstance(annotations, dict) else None
+    return found if isinstance(found, str) else ""

@@ -1,0 +1,129 @@
+"""The Events that controllers and kubelets record about their actions, for people.
+
+They are derived from the actions, so controllers need not record them, and simulations do not pay for them. Source:
+pkg/controller (controller_utils.go, deployment/sync.go, statefulset/stateful_pod_control.go, job, cronjob),
+pkg/kubelet/kuberuntime/kuberuntime_container.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from podium.api.meta import Raw
+from podium.api.pod import Pod
+from podium.api.workloads import ReplicaSet
+from podium.apirequests.request import Request, Response
+from podium.apirequests.router import Router
+from podium.controllers.actions import (
+    Action,
+    CreateObject,
+    DeleteObject,
+    PatchObject,
+    Record,
+    ReplaceStatus,
+    ReportStatus,
+)
+from podium.store.store import Store
+from podium.store.stored import Stored
+
+_NORMAL, _WARNING = "Normal", "Warning"
+_SET = "StatefulSet"
+_MADE = {"Pod": "pod", "Job": "job"}
+_ENDS = ("Complete", "Failed")
+
+
+class ActionEvents:
+    """A generator of Events from the results of actions."""
+
+    def __init__(self, store: Store, router: Router) -> None:
+        self._store = store
+        self._router = router
+        self._written: Raw | None = None
+
+    def answer(self, request: Request, now: int) -> Response:
+        """Answer as the router does."""
+        response = self._router.answer(request, now)
+        self._written = response.object
+        return response
+
+    def before(self, action: Action) -> Stored | None:
+        """Return the object of an action before it is carried out, if Events need it; otherwise None."""
+        match action:
+            case DeleteObject(kind="Pod" | "Job", key=key, cause=cause) if " " in cause:
+                return self._store.find(action.kind, key)
+            case PatchObject(kind="ReplicaSet", key=key, patch={"spec": {"replicas": _}}):
+                return self._store.find("ReplicaSet", key)
+            case ReplaceStatus(raw={"kind": "Job", "metadata": {"namespace": namespace, "name": name}}):
+                return self._store.find("Job", f"{namespace}/{name}")
+        return None
+
+    def told(self, action: Action, before: Stored | None) -> Iterator[Record]:
+        """Yield the Events for an action that was carried out."""
+        match action:
+            case CreateObject(raw=raw, cause=cause) if self._written is not None and " " in cause:
+                yield from _created(raw, str(self._written["metadata"]["name"]), cause)
+            case DeleteObject(cause=cause) if before is not None:
+                yield from _deleted(before, cause)
+            case PatchObject(patch=patch, cause=cause) if before is not None:
+                yield from _scaled(before, patch["spec"]["replicas"], cause)
+            case ReplaceStatus(raw=raw, cause=cause) if before is not None:
+                yield from _ended(before, raw, cause)
+            case ReportStatus(kind="Pod", key=key, uid=uid, fields={"phase": "Running", "startTime": _}):
+                stored = self._store.find("Pod", key)
+                if stored is not None and isinstance(stored.object, Pod):
+                    for container in stored.object.spec.containers:
+                        yield Record(key, uid, _NORMAL, "Created", f"Created container: {container.name}")
+                        yield Record(key, uid, _NORMAL, "Started", f"Started container {container.name}")
+
+
+def _created(raw: Raw, name: str, cause: str) -> Iterator[Record]:
+    owners = raw["metadata"].get("ownerReferences")
+    if not owners:
+        return
+    owner, kind = owners[0], raw["kind"]
+    if owner["kind"] == "Deployment" and kind == "ReplicaSet":
+        replicas = raw["spec"].get("replicas", 1)
+        if replicas:
+            yield _of(cause, owner["uid"], "ScalingReplicaSet", f"Scaled up replica set {name} from 0 to {replicas}")
+    elif kind in _MADE:
+        is_set = owner["kind"] == _SET
+        message = f"create Pod {name} in StatefulSet {owner['name']} successful" if is_set else ""
+        yield _of(cause, owner["uid"], "SuccessfulCreate", message or f"Created {_MADE[kind]}: {name}")
+
+
+def _deleted(before: Stored, cause: str) -> Iterator[Record]:
+    owner, name = before.object.metadata.controller, before.object.metadata.name
+    if owner is None or cause.partition(" ")[0] != owner.kind or before.object.metadata.deletion_timestamp is not None:
+        return
+    message = f"delete Pod {name} in StatefulSet {owner.name} successful" if owner.kind == _SET else ""
+    yield _of(cause, owner.uid, "SuccessfulDelete", message or f"Deleted {_MADE[before.kind]}: {name}")
+
+
+def _scaled(before: Stored, replicas: Any, cause: str) -> Iterator[Record]:
+    owner, object_ = before.object.metadata.controller, before.object
+    if owner is None or owner.kind != "Deployment" or not isinstance(object_, ReplicaSet):
+        return
+    old = object_.spec.replicas
+    if old != replicas:
+        way = "up" if replicas > old else "down"
+        message = f"Scaled {way} replica set {object_.metadata.name} from {old} to {replicas}"
+        yield _of(cause, owner.uid, "ScalingReplicaSet", message)
+
+
+def _ended(before: Stored, raw: Raw, cause: str) -> Iterator[Record]:
+    """Yield the Event of a Job that has ended: it has a new terminal condition."""
+    known = {condition.get("type") for condition in before.raw.get("status", {}).get("conditions", ())}
+    for condition in raw["status"].get("conditions", ()):
+        type_ = condition.get("type")
+        if type_ not in _ENDS or type_ in known or condition.get("status") != "True":
+            continue
+        if type_ == "Complete":
+            yield _of(cause, before.uid, "Completed", "Job completed")
+        else:
+            reason, message = str(condition.get("reason") or "Failed"), str(condition.get("message", ""))
+            yield Record("", before.uid, _WARNING, reason, message, workload=cause)
+
+
+def _of(workload: str, uid: str, reason: str, message: str) -> Record:
+    return Record("", uid, _NORMAL, reason, message, workload=workload)

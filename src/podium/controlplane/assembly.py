@@ -1,0 +1,284 @@
+"""The assembly of a control plane: the store, its initial objects, and the components."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from podium.api.errors import InputError, shown
+from podium.api.input.codec import Document, decode
+from podium.api.kinds import KIND_OF
+from podium.api.meta import Kubernetes, Raw
+from podium.api.node import Namespace
+from podium.api.present import as_running
+from podium.controllers.kubelets.host import CAPACITY
+from podium.controlplane.account import DisruptionAccount
+from podium.controlplane.components import ControlPlaneSettings
+from podium.controlplane.control_plane import ControlPlane, JournalSync
+from podium.controlplane.ledger_file import LedgerFile
+from podium.runtime.clock import Clock
+from podium.store.admission.defaults import with_defaults
+from podium.store.durable_journal import DurableJournal
+from podium.store.errors import StoreError
+from podium.store.store import Store, create_initial_objects
+from podium.store.stored import reread
+
+_RANK = {kind: rank for rank, kind in enumerate(KIND_OF)}
+_DEFINITION = "CustomResourceDefinition"
+_SHARED_PARTS = {"metadata": ("annotations", "labels", "ownerReferences"), "status": ("conditions",)}
+_FIELDS = "fieldsV1"
+_MOST_SHARED = 4_096
+_ENCODER = msgspec.msgpack.Encoder()
+
+
+def create_objects(
+    store: Store, documents: Iterable[Document], now: int, complete: Callable[[Raw], Raw] = lambda raw: raw
+) -> None:
+    """Create the objects as `complete` returns them, in an order independent of the input's.
+
+    Raises InputError for objects that the store refuses.
+    """
+    for document in sorted(documents, key=_place):
+        if document.object is None:
+            raise TypeError(f"{document.raw.get('kind')} is not of a kind that Podium reads")
+        written = _with_shared_parts(document.read_raw())
+        raw = complete(as_running(written, document.object, now))
+        try:
+            store.create(raw, now=now, reading=reread(document.object, written, raw), was_there=True)
+        except StoreError as error:
+            raise located(InputError(error.message), document) from None
+
+
+def _with_shared_parts(raw: Raw) -> Raw:
+    """Return an object that shares common parts with others: labels, owners, managed fields, conditions."""
+    found = dict(raw)
+    for section, names in _SHARED_PARTS.items():
+        parts = raw.get(section)
+        if isinstance(parts, dict):
+            found[section] = {name: _shared(part) if name in names else part for name, part in parts.items()}
+    metadata = found.get("metadata")
+    if isinstance(metadata, dict) and isinstance(metadata.get("managedFields"), list):
+        metadata["managedFields"] = [
+            {**entry, _FIELDS: _shared(entry[_FIELDS])} if isinstance(entry, dict) and _FIELDS in entry else entry
+            for entry in metadata["managedFields"]
+        ]
+    return found
+
+
+def _shared(part: Any) -> Any:
+    try:
+        # Equal encodings mean equal JSON values.
+        found = _known(_ENCODER.encode(part))
+    except (OverflowError, RecursionError, TypeError, UnicodeEncodeError):
+        return part
+    return found if found == part else part
+
+
+@lru_cache(maxsize=_MOST_SHARED)
+def _known(packed: bytes) -> Any:
+    return msgspec.msgpack.decode(packed)
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """The result of creating a cluster's initial objects.
+
+    ``left_out`` counts objects of kinds that are not served, by `apiVersion` and kind; ``kept`` is the number of
+    objects that existed already.
+    """
+
+    created: int
+    kept: int
+    left_out: Mapping[str, int]
+
+
+def populate(store: Store, documents: Iterable[Document], now: int) -> Population:
+    """Create objects of all served kinds, with their namespaces, as parts of an earlier cluster.
+
+    Existing objects are left unchanged. Raises InputError for objects that the store refuses.
+    """
+    read: list[Document] = []
+    definitions: list[Document] = []
+    others: list[Document] = []
+    kept = 0
+    for document in documents:
+        if document.object is None:
+            (definitions if document.raw.get("kind") == _DEFINITION else others).append(document)
+        elif store.find(KIND_OF[type(document.object)].name, document.object.key) is None:
+            read.append(document)
+        else:
+            kept += 1
+    version, left_out = store.count(), Counter[str]()
+    _create_namespaces(store, read, now)
+    create_objects(store, read, now, _completed)
+    for document in [*definitions, *others]:
+        raw = document.raw
+        try:
+            resource = store.resources.of(raw)
+        except StoreError:
+            left_out[f"{raw.get('apiVersion')} {raw.get('kind')}"] += 1
+            continue
+        metadata: Raw = raw.get("metadata", {})
+        namespace = str(metadata.get("namespace") or "default") if resource.namespaced else ""
+        name = str(metadata.get("name", ""))
+        if name and store.find(resource.name, f"{namespace}/{name}" if namespace else name) is not None:
+            kept += 1
+            continue
+        _create_namespace(store, namespace, now)
+        try:
+            store.create(raw if resource.is_custom else _completed(raw), now=now, was_there=True)
+        except StoreError as error:
+            raise located(InputError(error.message), document) from None
+    return Population(store.count() - version, kept, dict(sorted(left_out.items())))
+
+
+def _completed(raw: Raw) -> Raw:
+    """Return an object of a built-in kind with API defaults; a pod from a cluster has them already."""
+    metadata = raw.get("metadata")
+    was_there = isinstance(metadata, dict) and metadata.get("uid")
+    return raw if was_there and raw["kind"] == "Pod" else with_defaults(raw["kind"], raw)
+
+
+def has_absent_owners(store: Store) -> bool:
+    """Return whether objects name owners that do not exist: then the cluster is known only in part."""
+    there: set[str] = set()
+    owners: set[str] = set()
+    for resource in store.resources.all():
+        for stored in store.objects(resource.name):
+            there.add(stored.uid)
+            owners.update(owner.uid for owner in stored.object.metadata.owner_references)
+    return not owners <= there
+
+
+def located(error: InputError, document: Document) -> InputError:
+    """Return the error with the document's location and object."""
+    name = f"{document.raw.get('kind')} {document.object.key}" if document.object else ""
+    return error.located(source=document.source, document=document.index, object=name)
+
+
+def _create_namespaces(store: Store, documents: Iterable[Document], now: int) -> None:
+    """Create the namespaces of the objects that are not among them."""
+    objects = [document.object for document in documents if document.object is not None]
+    given = {object_.metadata.name for object_ in objects if isinstance(object_, Namespace)}
+    wanted = {object_.metadata.namespace for object_ in objects}
+    for namespace in sorted(wanted - given):
+        _create_namespace(store, namespace, now)
+
+
+def _create_namespace(store: Store, name: str, now: int) -> None:
+    if name and store.find("Namespace", name) is None:
+        store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, now=now)
+
+
+def _place(document: Document) -> tuple[int, str, str]:
+    object_ = document.object or Kubernetes()
+    # Within a kind older objects come first, as in the original cluster; those without a time come last.
+    return _RANK[type(object_)], object_.metadata.creation_timestamp or "~", object_.key
+
+
+# A marker that the cluster is known only in part, for as long as it is stored.
+_ORIGIN: Raw = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "podium-origin", "namespace": "kube-system"},
+    "data": {"ownersMayBeElsewhere": "true"},
+}
+_ORIGIN_KEY = "kube-system/podium-origin"
+# The number of events that lists and watches of earlier versions can use; each takes about 1 kB.
+_LOG_CAPACITY = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class InitialContent:
+    """The initial content of a cluster: objects, and a number of nodes from a template."""
+
+    documents: Sequence[Document] = ()
+    nodes: int = 0
+    template: Raw = field(default_factory=lambda: DEFAULT_TEMPLATE)
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """A control plane, and the result of creating its initial objects."""
+
+    plane: ControlPlane
+    population: Population
+
+
+def open_store(seed: int, journal: DurableJournal | None = None) -> Store:
+    """Return a store with the content of the journal. Raises JournalError for a damaged journal."""
+    return Store(seed=seed, journal=journal, require_namespaces=True, log_capacity=_LOG_CAPACITY)
+
+
+def all_objects(store: Store) -> Iterator[Kubernetes]:
+    """Yield the objects of all kinds."""
+    for resource in store.resources.all():
+        yield from (stored.object for stored in store.objects(resource.name))
+
+
+def assemble(
+    store: Store,
+    clock: Clock,
+    settings: ControlPlaneSettings,
+    beginning: InitialContent,
+    journal: DurableJournal | None = None,
+    ledger: LedgerFile | None = None,
+) -> Assembled:
+    """Return a control plane with these objects, and with those of the store from `open_store`.
+
+    If objects name owners that do not exist, the cluster counts as partially known: these owners are assumed to exist,
+    and the store records that. A ``ledger`` accounts for disruptions. Raises InputError for objects that the store
+    refuses, JournalError if the journal cannot be written.
+    """
+    keeper = None if journal is None else JournalSync(journal, store.version)
+    now = clock.now()
+    store.serve_as(settings.release)
+    create_initial_objects(store, now=now)
+    population = populate(store, beginning.documents, now)
+    if population.created and has_absent_owners(store) and store.find("ConfigMap", _ORIGIN_KEY) is None:
+        store.create(_ORIGIN, now=now)
+    create_nodes(store, beginning.nodes, beginning.template, now)
+    is_whole = store.find("ConfigMap", _ORIGIN_KEY) is None
+    settings = replace(settings, absent_is_gone=settings.absent_is_gone and is_whole)
+    if keeper is not None:
+        keeper.keep(store.version)
+    account = None if ledger is None else DisruptionAccount(store, ledger, settings.rules, now)
+    return Assembled(ControlPlane(store, clock, settings, keeper, account), population)
+
+
+HOSTNAME = "kubernetes.io/hostname"
+_LABELS = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
+
+DEFAULT_TEMPLATE: Raw = {"status": {"capacity": dict(CAPACITY), "allocatable": dict(CAPACITY)}}
+"""The default template of nodes."""
+
+
+def check_template(template: object, source: str = "") -> Raw:
+    """Return the template if it is a Node, except for the name. Raises InputError."""
+    if not isinstance(template, dict) or not isinstance(template.get("metadata", {}), dict):
+        raise InputError(f"{shown(template)} is not a Node", source=source)
+    for name, right in (("apiVersion", "v1"), ("kind", "Node")):
+        if template.get(name, right) != right:
+            raise InputError(f"{shown(template[name])} is not {right}", source=source, path=f".{name}")
+    decode(node_of(template, "node-1"), source)
+    return template
+
+
+def node_of(template: Raw, name: str) -> Raw:
+    """Return a node of that name."""
+    metadata: Raw = template.get("metadata", {})
+    labels = {**_LABELS, **metadata.get("labels", {}), HOSTNAME: name}
+    return {**template, "apiVersion": "v1", "kind": "Node", "metadata": {**metadata, "name": name, "labels": labels}}
+
+
+def create_nodes(store: Store, count: int, template: Raw, now: int) -> None:
+    """Create the nodes `node-1` to `node-COUNT` that do not exist."""
+    for number in range(1, count + 1):
+        name = f"node-{number}"
+        if store.find("Node", name) is None:
+            store.create(node_of(template, name), now=now, is_new=True)

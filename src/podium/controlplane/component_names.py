@@ -1,0 +1,39 @@
+"""The names of a control plane's components, for modules that do not create them."""
+
+from __future__ import annotations
+
+SCHEDULER = "scheduler"
+AUTOSCALER = "autoscaler"
+RESCHEDULER = "rescheduler"
+KUBELET = "kubelet"
+NODE_LIFECYCLE = "node-lifecycle-controller"
+RESCHEDULER_CONFIG_MAP = "kube-system/podium-rescheduler"
+"""The ConfigMap from which a control plane's rescheduler reads its configuration at run time."""
+
+GARBAGE_COLLECTOR = "garbage-collector"
+NAMESPACE_CONTROLLER = "namespace-controller"
+
+CONTROLLERS = (
+    NODE_LIFECYCLE,
+    "taint-eviction-controller",
+    "pod-garbage-collector",
+    "deployment-controller",
+    "replicaset-controller",
+    "statefulset-controller",
+    "daemonset-controller",
+    "job-controller",
+    "cronjob-controller",
+    "resource-claim-controller",
+    "ephemeral-volume-controller",
+    "persistentvolume-controller",
+    "default-budget-controller",
+    "disruption-controller",
+    "avoid-list-controller",
+)
+"""The controllers that a driver runs, in the order in which they act at the same instant."""
+
+COLLECTORS = (GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER)
+"""The controllers within the store (`podium.store.controllers`)."""
+
+SWITCHABLE = (SCHEDULER, KUBELET, *CONTROLLERS, *COLLECTORS)
+"""The components that can be left out, so that another process replaces them: `--no-NAME`."""

@@ -1,0 +1,197 @@
+"""Factories of the components around the store, for simulations and served clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from podium.api.node import Node
+from podium.api.versions.gates import Gate
+from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.apirequests.context import DEFAULT_RULES, RequestRules
+from podium.controllers.autoscaling.autoscaler import Autoscaler, AutoscalerSettings
+from podium.controllers.controller import Controller
+from podium.controllers.disruption.avoid_lists import AvoidListController
+from podium.controllers.disruption.default_budgets import DefaultBudgets
+from podium.controllers.disruption.disruption_controller import DisruptionController
+from podium.controllers.kubelets.host import KubeletSettings
+from podium.controllers.kubelets.kubelet import Kubelet
+from podium.controllers.nodes.node_lifecycle import NodeLifecycle, NodeLifecycleSettings
+from podium.controllers.nodes.pod_garbage import PodGarbageCollector
+from podium.controllers.nodes.taint_eviction import TaintEviction
+from podium.controllers.scheduling.attempts import OnAttempt
+from podium.controllers.scheduling.scheduler import Scheduler
+from podium.controllers.volumes import PersistentVolumes
+from podium.controllers.workloads.claims import EphemeralVolumes, ResourceClaims
+from podium.controllers.workloads.cron_jobs import CronJobs
+from podium.controllers.workloads.daemon_sets import DaemonSets
+from podium.controllers.workloads.deployments import Deployments
+from podium.controllers.workloads.jobs import Jobs
+from podium.controllers.workloads.replica_sets import ReplicaSets
+from podium.controllers.workloads.stateful_sets import StatefulSets
+from podium.controlplane.component_names import (
+    AUTOSCALER,
+    CONTROLLERS,
+    KUBELET,
+    NODE_LIFECYCLE,
+    RESCHEDULER,
+    RESCHEDULER_CONFIG_MAP,
+    SCHEDULER,
+)
+from podium.decide.autoscaling import NodeGroup
+from podium.framework.rescheduling.settings import ReschedulerSettings
+from podium.framework.settings.configuration import Configuration
+from podium.runtime.component import Component
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentSettings:
+    """The settings of kubelets and controllers; ``given`` are the initial nodes by uid.
+
+    With ``reports_all``, controllers also write status and Events for people, not only what other components need.
+    """
+
+    kubelets: KubeletSettings = field(default_factory=KubeletSettings)
+    node_lifecycle: NodeLifecycleSettings = field(default_factory=NodeLifecycleSettings)
+    given: Mapping[str, Node] = field(default_factory=dict)
+    reports_all: bool = False
+
+
+def _counts_terminating(settings: ComponentSettings) -> bool:
+    """Return whether the status of workloads has the number of terminating pods; no component needs it."""
+    return settings.reports_all and settings.kubelets.release.enabled(Gate.TERMINATING_REPLICAS)
+
+
+_MACHINES: Mapping[str, Callable[[ComponentSettings], Controller]] = {
+    KUBELET: lambda settings: Kubelet(settings.kubelets),
+    NODE_LIFECYCLE: lambda settings: NodeLifecycle(settings.node_lifecycle, settings.given),
+    "taint-eviction-controller": lambda _: TaintEviction(),
+    "pod-garbage-collector": lambda _: PodGarbageCollector(),
+    "deployment-controller": lambda settings: Deployments(
+        reports_all=settings.reports_all, counts_terminating=_counts_terminating(settings)
+    ),
+    "replicaset-controller": lambda settings: ReplicaSets(counts_terminating=_counts_terminating(settings)),
+    "statefulset-controller": lambda _: StatefulSets(),
+    "daemonset-controller": lambda _: DaemonSets(),
+    "job-controller": lambda settings: Jobs(settings.kubelets.release),
+    "cronjob-controller": lambda _: CronJobs(),
+    "resource-claim-controller": lambda _: ResourceClaims(),
+    "ephemeral-volume-controller": lambda _: EphemeralVolumes(),
+    "persistentvolume-controller": lambda settings: PersistentVolumes(reports_all=settings.reports_all),
+    "default-budget-controller": lambda _: DefaultBudgets(),
+    "disruption-controller": lambda _: DisruptionController(),
+    "avoid-list-controller": lambda _: AvoidListController(),
+}
+
+
+def controllers(settings: ComponentSettings, without: Iterable[str] = ()) -> list[Component]:
+    """Return the kubelets and controllers, all stopped, except for those in ``without``."""
+    left_out = frozenset(without)
+    names = [name for name in (KUBELET, *CONTROLLERS) if name not in left_out]
+    return [Component(name, partial(_MACHINES[name], settings)) for name in names]
+
+
+def scheduler(
+    name: str,
+    configuration: Configuration | None,
+    *,
+    seed: int,
+    release: Release,
+    on_attempt: OnAttempt | None = None,
+) -> Component:
+    """Return a scheduler with the profiles of a configuration; None means those of a default kube-scheduler.
+
+    ``on_attempt`` is called for each pod right before its scheduling attempt.
+    """
+
+    def make() -> Scheduler:
+        made = Scheduler(configuration, seed=seed, release=release)
+        made.attempts.on_attempt = on_attempt
+        return made
+
+    return Component(name, make, waits=True)
+
+
+def autoscaler(
+    groups: tuple[NodeGroup, ...],
+    settings: AutoscalerSettings,
+    configuration: Configuration | None,
+    *,
+    seed: int,
+    release: Release,
+) -> Component:
+    """Return a cluster autoscaler, which simulates the scheduler with this configuration."""
+
+    def make() -> Autoscaler:
+        return Autoscaler(groups, settings, configuration, seed=seed, release=release)
+
+    return Component(AUTOSCALER, make)
+
+
+def rescheduler(
+    settings: ReschedulerSettings,
+    configuration: Configuration | None,
+    *,
+    seed: int,
+    release: Release,
+    config_map: str = "",
+) -> Component:
+    """Return a rescheduler, which simulates the scheduler with this configuration.
+
+    With a ``config_map`` (`namespace/name`) it reads its settings from there at run time.
+    """
+
+    def make() -> Controller:
+        # Imported on demand, because it imports all policies and few clusters use it.
+        from podium.controllers.rescheduling.rescheduler import Rescheduler  # noqa: PLC0415
+
+        return Rescheduler(settings, configuration, config_map=config_map, seed=seed, release=release)
+
+    return Component(RESCHEDULER, make)
+
+
+@dataclass(frozen=True, slots=True)
+class ControlPlaneSettings:
+    """The components of a control plane, and their settings.
+
+    ``configuration`` is the scheduler's, None for that of a default kube-scheduler. ``autoscaling`` adds a cluster
+    autoscaler for these node groups. ``rescheduling`` adds a rescheduler, which reads its settings from the ConfigMap
+    `RESCHEDULER_CONFIG_MAP` if that exists. ``without`` are the names of components that are left out
+    (`podium.controlplane.component_names.SWITCHABLE`). ``rules`` are the administrator's rules for requests.
+    ``absent_is_gone``: an owner that never existed counts as deleted, as in Kubernetes; false if the objects come from
+    a partially known cluster.
+    """
+
+    seed: int = 0
+    configuration: Configuration | None = None
+    release: Release = DEFAULT_RELEASE
+    kubelets: KubeletSettings = field(default_factory=KubeletSettings)
+    node_lifecycle: NodeLifecycleSettings = field(default_factory=NodeLifecycleSettings)
+    autoscaling: tuple[tuple[NodeGroup, ...], AutoscalerSettings] | None = None
+    rescheduling: ReschedulerSettings | None = None
+    without: frozenset[str] = frozenset()
+    absent_is_gone: bool = True
+    rules: RequestRules = DEFAULT_RULES
+
+
+def components_of(settings: ControlPlaneSettings, nodes: Mapping[str, Node]) -> list[Component]:
+    """Return the components of a control plane that begins with these nodes, by uid."""
+    kubelets = replace(settings.kubelets, release=settings.release, reports_all=True)
+    made = controllers(ComponentSettings(kubelets, settings.node_lifecycle, nodes, reports_all=True), settings.without)
+    if SCHEDULER not in settings.without:
+        made.append(scheduler(SCHEDULER, settings.configuration, seed=settings.seed, release=settings.release))
+    if settings.autoscaling is not None:
+        groups, wanted = settings.autoscaling
+        made.append(autoscaler(groups, wanted, settings.configuration, seed=settings.seed, release=settings.release))
+    if settings.rescheduling is not None:
+        made.append(
+            rescheduler(
+                settings.rescheduling,
+                settings.configuration,
+                seed=settings.seed,
+                release=settings.release,
+                config_map=RESCHEDULER_CONFIG_MAP,
+            )
+        )
+    return made

@@ -1,0 +1,515 @@
+"""A control plane in one process: the store, the router before it, and the components around it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Protocol
+
+import msgspec
+
+from podium.api.errors import PodiumError
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.apirequests.actions import carry_out, cleanup_by_requests
+from podium.apirequests.events import EventRecorder
+from podium.apirequests.observations import aspects_of, first_seen, observation_of
+from podium.apirequests.request import Answer, Request, Response, problem_of, run_conversation
+from podium.apirequests.router import Router
+from podium.controllers.actions import Record
+from podium.controllers.controller import is_watched_kind
+from podium.controllers.deadlines import Deadlines, earliest
+from podium.controllers.kubelets import node_annotations, pod_annotations
+from podium.controllers.observations import Answered, ContainersExited, Observation, Problem
+from podium.controlplane.account import DisruptionAccount
+from podium.controlplane.action_events import ActionEvents
+from podium.controlplane.component_names import GARBAGE_COLLECTOR, KUBELET, NAMESPACE_CONTROLLER
+from podium.controlplane.components import ControlPlaneSettings, components_of
+from podium.controlplane.node_simulation import News, NodeLeases, NodePower
+from podium.runtime.clock import Clock
+from podium.runtime.component import Component, RequestedAction
+from podium.runtime.live import LiveRuntime
+from podium.store.api_resources import APIResources
+from podium.store.cleanup import GarbageCollector, NamespaceCleaner
+from podium.store.durable_journal import DurableJournal
+from podium.store.errors import StoreError
+from podium.store.store import Store
+from podium.store.stored import Stored
+from podium.store.watch_log import WatchEvent
+
+_LOG = logging.getLogger(__name__)
+_EXPIRED_AT_ONCE = 100
+_NODE, _POD = "Node", "Pod"
+
+
+class ControlPlane:
+    """A control plane, which answers requests and runs the components.
+
+    Everything happens on one thread. `answer` may be called at any time; the owner of the thread calls `turn`, and
+    again at the time that it returned, or when ``on_work`` was called since: a client has written.
+
+    Actions of components take effect immediately, and the components observe all writes in order. With a ``keeper`` a
+    write is on disk before any client can see it. With an ``account`` all disruptions are recorded.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        settings: ControlPlaneSettings,
+        keeper: JournalSync | None = None,
+        account: DisruptionAccount | None = None,
+    ) -> None:
+        self.store = store
+        self.on_work: Callable[[], None] = lambda: None
+        self._clock = clock
+        self._keeper = keeper
+        self.account = account
+        self._router = Router(store, rules=settings.rules)
+        self._recorder = EventRecorder()
+        self._events = ActionEvents(store, self._router)
+        now = clock.now()
+        nodes = {stored.uid: stored.object for stored in store.objects(_NODE) if isinstance(stored.object, Node)}
+        self._power = NodePower(nodes.values(), now)
+        self._expiry = EventExpiry(store, now)
+        self._leases = None if KUBELET in settings.without else NodeLeases(store, self._power.is_down)
+        self._collectors = CleanupControllers(
+            store,
+            self._router.answer,
+            has_garbage_collector=GARBAGE_COLLECTOR not in settings.without,
+            has_namespace_controller=NAMESPACE_CONTROLLER not in settings.without,
+            absent_is_gone=settings.absent_is_gone,
+        )
+        self._live = LiveRuntime(clock.now, self, self._listed, self._failed, self._power.news)
+        self._components = {component.name: component for component in components_of(settings, nodes)}
+        # The version up to which the components have observed the writes.
+        self._shown = store.version
+        self._live.begin(
+            list(self._components.values()),
+            [
+                (resource.name, first_seen(stored))
+                for resource in self.resources.all()
+                for stored in store.objects(resource.name)
+            ],
+        )
+
+    # Methods for the server
+
+    @property
+    def resources(self) -> APIResources:
+        return self.store.resources
+
+    def now(self) -> int:
+        return self._clock.now()
+
+    def answer(self, request: Request) -> Response:
+        """Answer a request immediately. A refusal is a response. Do not send the response before `keep`."""
+        now = self._clock.now()
+        if self._leases is not None:
+            self._leases.asked(request, now)
+        if self.account is not None:
+            self.account.requested(request)
+        response = self._router.answer(request, now)
+        if self.account is not None:
+            self.account.responded(request, response)
+        if self._leases is not None:
+            self._leases.answered(request, response, now)
+        if self.store.version != self._shown or self._live.has_arrived:
+            self._publish(now)
+            # The runner must be notified even if writes can no longer be persisted.
+            self.on_work()
+        return with_warnings(request, response)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether all writes are on disk, if there is a journal."""
+        return self._keeper is None or self._keeper.has(self.store.version)
+
+    def keep(self) -> None:
+        """Return when all writes are on disk. Raises JournalError if they cannot be persisted."""
+        if self._keeper is not None:
+            self._keeper.keep(self.store.version)
+
+    def checks(self) -> Mapping[str, str]:
+        """Return the problem of each part of the plane by name; "" for none."""
+        failures = self._live.failures
+        return {name: failures.get(name, "") for name in self._components}
+
+    # Methods for the owner of the thread
+
+    def turn(self, budget_ns: int | None = None) -> int | None:
+        """Let components do what is due within about ``budget_ns``.
+
+        Return the time of the next deadline, None for never.
+
+        Raises JournalError if the writes cannot be persisted.
+        """
+        next_ns = self._live.turn(budget_ns)
+        now = self._clock.now()
+        self._collectors.collect(now)
+        self._expiry.expire(now, _EXPIRED_AT_ONCE)
+        if self._leases is not None:
+            self._leases.work(now)
+        self._publish(now)
+        self.keep()
+        if self.account is not None:
+            self.account.flush(now)
+        if self._live.has_arrived:
+            return now
+        leases_ns = None if self._leases is None else self._leases.next_time()
+        return earliest((next_ns, self._collectors.next_time(), self._expiry.next_time(), leases_ns))
+
+    def close(self) -> None:
+        """Close the journal and the ledger; no requests may follow. Raises JournalError."""
+        if self.account is not None:
+            self.account.close(self._clock.now())
+        if self._keeper is not None:
+            self._keeper.close()
+
+    # Faults and events outside the API
+
+    def stop_node(self, name: str) -> None:
+        """Stop a node's machine and everything on it; its heartbeat stops, and nothing else reports it."""
+        self._change_power(name, is_up=False)
+
+    def start_node(self, name: str) -> None:
+        """Restart a stopped machine of a node."""
+        self._change_power(name, is_up=True)
+
+    def finish_pod(self, key: str) -> None:
+        """Let the containers of the pod `namespace/name` exit with success. Raises StoreError 404."""
+        pod = self.store.get(_POD, key).object
+        if isinstance(pod, Pod) and KUBELET in self._components:
+            exited = ContainersExited(pod.spec.node_name, pod.metadata.uid)
+            self._live.tell(self._components[KUBELET], exited)
+            self.on_work()
+
+    def _change_power(self, name: str, *, is_up: bool) -> None:
+        self.store.get(_NODE, name)
+        self._tell(self._power.change(name, self._clock.now(), is_up=is_up))
+        self.on_work()
+
+    def _tell(self, found: News) -> None:
+        for name, news in found:
+            if name in self._components:
+                self._live.tell(self._components[name], news)
+
+    # Actions and observations of components
+
+    def send(self, asked: RequestedAction, now: int) -> None:
+        """Carry out an action of a component."""
+        account = self.account
+        if account is not None:
+            account.asked(asked.action, asked.component.name)
+        answered = self._carry_out(asked, now)
+        if account is not None:
+            account.answered(asked.action, answered.problem)
+        self._publish(now)
+        self._live.answer(asked, answered)
+
+    def _carry_out(self, asked: RequestedAction, now: int) -> Answered:
+        action = asked.action
+        try:
+            if isinstance(action, Record):
+                self._record(action, self._name_of(asked), now)
+                return Answered(action)
+            before = self._events.before(action)
+            answered = carry_out(self._events.answer, action, now)
+            if answered.problem is None:
+                for record in self._events.told(action, before):
+                    self._record(record, asked.component.name, now)
+            return answered
+        except StoreError as error:
+            return Answered(action, problem_of(error))
+        except PodiumError:
+            raise
+        except Exception as error:
+            # Answer like kube-apiserver after an internal error.
+            _LOG.exception("%s asked for something over which the API server stumbled", asked.component.name)
+            return Answered(action, Problem(500, "InternalError", f"{type(error).__name__}: {error}"))
+
+    def _record(self, record: Record, component: str, now: int) -> None:
+        """Write an Event; a refusal, such as in a terminating namespace, is ignored."""
+        with suppress(StoreError):
+            run_conversation(self._recorder.record(record, component, now), self._router.answer, now)
+
+    def _name_of(self, asked: RequestedAction) -> str:
+        """Return the reporting component of an Event; a scheduler uses the name of its pod."""
+        stored = self.store.find(_POD, asked.action.pod) if isinstance(asked.action, Record) else None
+        if asked.component.waits and stored is not None and isinstance(stored.object, Pod):
+            return stored.object.spec.scheduler_name
+        return asked.component.name
+
+    def _publish(self, now: int) -> None:
+        """Show the writes to the components."""
+        if self.store.version == self._shown:
+            return
+        version, self._shown = self._shown, self.store.version
+        try:
+            events = self.store.events_since(version)
+        except StoreError:
+            # More was written at once than the log holds.
+            self._expiry = EventExpiry(self.store, now)
+            if self.account is not None:
+                self.account.catch_up(now)
+            for component in self._components.values():
+                self._live.restart(component)
+            return
+        for event in events:
+            kind = event.stored.resource.name
+            if self.account is not None:
+                self.account.observe(event, now)
+            self._live.show(kind, observation_of(event), aspects_of(event, self._is_node))
+            if kind == EVENT:
+                self._expiry.observe(event, now)
+            elif kind == _NODE:
+                self._observe_node(event, now)
+
+    def _is_node(self, name: str) -> bool:
+        return self.store.find(_NODE, name) is not None
+
+    def _observe_node(self, event: WatchEvent, now: int) -> None:
+        node = event.stored.object
+        if event.type == "DELETED":
+            self._tell(self._power.forget(node.metadata.name, now))
+        elif isinstance(node, Node):
+            self._tell(self._power.observe(node, now))
+
+    def _listed(self, watches: frozenset[str]) -> Iterator[Observation]:
+        """Yield the first observations of a component that begins again."""
+        for resource in self.resources.all():
+            if is_watched_kind(resource.name, watches):
+                yield from (first_seen(stored) for stored in self.store.objects(resource.name))
+
+    def _failed(self, component: Component, error: Exception, restart_ns: int) -> None:
+        wait_seconds = max(0, restart_ns - self._clock.now()) // 10**9
+        _LOG.error("%s has failed, and begins anew in %d s", component.name, wait_seconds, exc_info=error)
+
+
+_Judge = Callable[[Mapping[str, str]], list[str]]
+_WORKLOADS = ("DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")
+# By kind: the location of the annotations that configure simulated behavior, and the function that checks them.
+_JUDGED: Mapping[str, tuple[tuple[str, ...], _Judge]] = {
+    "Node": ((), node_annotations.node_problems),
+    "Pod": ((), pod_annotations.pod_problems),
+    **dict.fromkeys(_WORKLOADS, (("spec", "template"), pod_annotations.pod_problems)),
+    "CronJob": (("spec", "jobTemplate", "spec", "template"), pod_annotations.pod_problems),
+}
+_WRITES = ("create", "update", "patch")
+
+
+def with_warnings(request: Request, response: Response) -> Response:
+    """Return the response with the warnings of simulated kubelets about the written object."""
+    judged = _JUDGED.get(request.kind)
+    if judged is None or request.subresource or request.verb not in _WRITES or response.object is None:
+        return response
+    path, problems_of = judged
+    annotated = response.object
+    for name in path:
+        annotated = annotated.get(name) or {}
+    annotations = (annotated.get("metadata") or {}).get("annotations")
+    found = [".".join((*path, problem)) for problem in problems_of(annotations)] if annotations else []
+    return msgspec.structs.replace(response, warnings=(*response.warnings, *found)) if found else response
+
+
+EVENT = "Event"
+TTL_NS = 3600 * 10**9
+MOST = 20_000
+"""The maximum number of Events, which limits memory; the oldest are deleted first."""
+
+
+class EventExpiry:
+    """The expiry of Events. Those that exist at the start expire as if they were written then."""
+
+    def __init__(self, store: Store, now: int) -> None:
+        self._store = store
+        # The time of the last write by key; the oldest first.
+        self._written = {stored.key: now for stored in store.objects(EVENT)}
+
+    def observe(self, event: WatchEvent, now: int) -> None:
+        """Record that an Event was written or deleted."""
+        key = event.stored.key
+        self._written.pop(key, None)
+        if event.type != "DELETED":
+            self._written[key] = now
+
+    def next_time(self) -> int | None:
+        """Return the time of the next expiry, None if there are no Events."""
+        if len(self._written) > MOST:
+            return 0
+        return next((written_ns + TTL_NS for written_ns in self._written.values()), None)
+
+    def expire(self, now: int, most: int) -> int:
+        """Delete at most ``most`` expired Events; return their number."""
+        count = 0
+        while count < most and (next_ns := self.next_time()) is not None and next_ns <= now:
+            key = next(iter(self._written))
+            del self._written[key]
+            count += 1
+            try:
+                self._store.delete(EVENT, key, now=now)
+            except StoreError as error:
+                if error.reason != "NotFound":
+                    raise
+        return count
+
+
+_TRIED_AGAIN_NS = 60 * 10**9
+
+
+class CleanupControllers:
+    """The garbage collector and the namespace controller of a store, as far as they are enabled.
+
+    A step that is refused because of a rule that was added meanwhile is retried after a minute.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        ask: Answer,
+        *,
+        has_garbage_collector: bool,
+        has_namespace_controller: bool,
+        absent_is_gone: bool,
+    ) -> None:
+        self._store = store
+        carry_out = cleanup_by_requests(ask)
+        garbage = GarbageCollector(store, carry_out, absent_is_gone=absent_is_gone) if has_garbage_collector else None
+        self._garbage = garbage
+        self._namespaces = NamespaceCleaner(store, carry_out) if has_namespace_controller else None
+        # The version up to which all garbage was collected.
+        self._collected = -1
+        self._refused: list[Stored] = []
+        # The retries: objects by uid, and namespaces by name.
+        self._objects: Deadlines[str] = Deadlines()
+        self._spaces: Deadlines[str] = Deadlines()
+
+    def collect(self, now: int) -> None:
+        """Process the writes since the last call, and the retries that are due."""
+        has_more = self._look_again(now)
+        while has_more or self._store.version != self._collected:
+            has_more = False
+            self._collected = self._store.version
+            if self._garbage is not None:
+                self._garbage.collect(now, self._refuse)
+                for stored in self._take_refused():
+                    self._objects.set(stored.uid, now + _TRIED_AGAIN_NS)
+            if self._namespaces is not None:
+                self._namespaces.clean(now, self._refuse)
+                for stored in self._take_refused():
+                    self._spaces.set(stored.object.metadata.namespace, now + _TRIED_AGAIN_NS)
+
+    def next_time(self) -> int | None:
+        """Return the time of the next retry, None if there is none."""
+        times = [time for time in (self._objects.next_time(), self._spaces.next_time()) if time is not None]
+        return min(times, default=None)
+
+    def _look_again(self, now: int) -> bool:
+        found = False
+        while (uid := self._objects.take_due(now)) is not None:
+            found = True
+            if self._garbage is not None:
+                self._garbage.look_again(uid)
+        while (name := self._spaces.take_due(now)) is not None:
+            found = True
+            if self._namespaces is not None:
+                self._namespaces.look_again(name)
+        return found
+
+    def _refuse(self, stored: Stored, error: StoreError) -> None:
+        self._refused.append(stored)
+        _LOG.warning("%s %s is to be collected, which is refused: %s", stored.kind, stored.key, error.message)
+
+    def _take_refused(self) -> list[Stored]:
+        refused, self._refused = self._refused, []
+        return refused
+
+
+_PAUSE_NS = 1_000_000_000
+# The maximum duration of a slice before the loop serves its connections again.
+_SLICE_NS = 5_000_000
+
+
+class Pace(Protocol):
+    """An interface that maps a clock's time to real time."""
+
+    speed: float
+
+    def seconds_until(self, time_ns: int) -> float | None:
+        """Return the real seconds until that time, 0 if it has passed; None if it never comes by waiting."""
+
+
+class ControlPlaneRunner:
+    """A runner of a control plane at a pace, while `run` is awaited.
+
+    ``problem`` is the current problem, "" for none.
+    """
+
+    def __init__(self, plane: ControlPlane, pace: Pace) -> None:
+        self._plane = plane
+        self._pace = pace
+        self._work = asyncio.Event()
+        self.problem = ""
+        plane.on_work = self._work.set
+
+    async def run(self) -> None:
+        """Run until cancelled. Raises JournalError if writes cannot be persisted."""
+        loop = asyncio.get_running_loop()
+        budget_ns = int(_SLICE_NS * self._pace.speed)
+        while True:
+            self._work.clear()
+            next_ns = self._turn(budget_ns)
+            seconds = None if next_ns is None else self._pace.seconds_until(next_ns)
+            if seconds is None:
+                await self._work.wait()
+            elif seconds > 0:
+                timer = loop.call_later(seconds, self._work.set)
+                await self._work.wait()
+                timer.cancel()
+            else:
+                await asyncio.sleep(0)
+
+    def _turn(self, budget_ns: int) -> int | None:
+        """Run a turn of the plane; after an unexpected error, schedule another one later."""
+        try:
+            next_ns = self._plane.turn(budget_ns)
+        except PodiumError:
+            raise
+        except Exception as error:
+            _LOG.exception("the control plane has stumbled, and goes on in %d s", _PAUSE_NS // 10**9)
+            self.problem = f"{type(error).__name__}: {error}"
+            return self._plane.now() + int(_PAUSE_NS * self._pace.speed)
+        self.problem = ""
+        return next_ns
+
+
+# The number of versions between two compactions of the file.
+_COMPACTED_EACH = 10_000
+_KEPT = 10_000
+
+
+class JournalSync:
+    """The journal of a store; ``version`` is what was persisted at the start."""
+
+    def __init__(self, journal: DurableJournal, version: int) -> None:
+        self._journal = journal
+        self._kept = self._compacted = version
+
+    def has(self, version: int) -> bool:
+        """Return whether everything up to that version is on disk."""
+        return version == self._kept
+
+    def keep(self, version: int) -> None:
+        """Return when everything up to that version is on disk. Raises JournalError."""
+        if version == self._kept:
+            return
+        self._journal.sync()
+        self._kept = version
+        if version - self._compacted >= _COMPACTED_EACH:
+            self._compacted = version
+            self._journal.compact(_KEPT)
+
+    def close(self) -> None:
+        self._journal.close()

@@ -1,0 +1,389 @@
+"""The ledger of disruptions in a file: SQLite, one row for each; the oldest are dropped, by number and by age.
+
+No component depends on these records: a write that fails blocks nothing, and after a power failure the last seconds may
+be missing. A process crash loses nothing that was flushed, and leaves no partial record (WAL with synchronous=NORMAL).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
+
+from podium.api.errors import InputError
+from podium.controllers.ledger.consumption import UsageEntry
+from podium.controllers.ledger.disruption import Disruption, EarlierRecords, FollowUp, disruption_of
+from podium.controllers.ledger.outcomes import MOST_OPEN
+
+LEDGER = "ledger"
+"""The name of the file in a data directory."""
+
+MOST_RECORDS = 100_000
+"""The maximum number of disruptions, about 1 kB each; the oldest are dropped first."""
+
+KEPT_SECONDS = 90 * 24 * 3_600
+"""The default retention of disruptions: 90 days."""
+
+MOST_WAITING = 10_000
+"""The maximum number of records that wait while the disk fails; the oldest are lost first."""
+
+_APPLICATION_ID = 0x706F6C67
+_FORMAT = 1
+_MAGIC = b"SQLite format 3\0"
+_SPARE = 1_000
+_UsageKey = tuple[int, str, str, int, str]
+_LONGEST_RECORD = 100_000
+_SECOND = 10**9
+_RETRY_NS = 10 * _SECOND
+_OPENED_WITHIN_S = 5
+_TABLES = """
+CREATE TABLE disruptions (id INTEGER PRIMARY KEY, time REAL NOT NULL, record BLOB NOT NULL) STRICT;
+CREATE TABLE dropped (number INTEGER NOT NULL) STRICT;
+INSERT INTO dropped VALUES (0);
+"""
+# The state needed to continue open records. Readers do not use it.
+_TRAILS = "CREATE TABLE IF NOT EXISTS trails (id INTEGER PRIMARY KEY, trail BLOB NOT NULL) STRICT"
+
+
+# The usage of namespaces by hour. Older ledgers get this table when they are opened for writing.
+_USAGE = """
+CREATE TABLE IF NOT EXISTS usage (
+  hour INTEGER NOT NULL, namespace TEXT NOT NULL, class TEXT NOT NULL, priority INTEGER NOT NULL,
+  resource TEXT NOT NULL, amount REAL NOT NULL, PRIMARY KEY (hour, namespace, class, priority, resource)
+) STRICT, WITHOUT ROWID
+"""
+_ADD_USAGE = """
+INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET amount = amount + excluded.amount
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerContent:
+    """The content of a ledger: the records by number, the number of dropped ones, and the usage."""
+
+    records: tuple[Disruption, ...]
+    dropped: int
+    usage: tuple[UsageEntry, ...] = ()
+
+
+class LedgerFile:
+    """A ledger that writes records as they are added and changed.
+
+    ``on_problem`` receives a problem once; "" when it is resolved. Records wait until `flush`; without new records,
+    nothing is written. With new records, those older than ``kept_seconds`` (0: no limit) or beyond the maximum number
+    are dropped, in the order of their numbers, so that no others are scanned.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        on_problem: Callable[[str], None] = lambda problem: None,
+        *,
+        kept_seconds: float = KEPT_SECONDS,
+        most_records: int = MOST_RECORDS,
+        most_waiting: int = MOST_WAITING,
+    ) -> None:
+        """Open the file, or create it.
+
+        Raises InputError for a file that is damaged, not a ledger, or open for writing in another process.
+        """
+        self._path = path
+        self._on_problem = on_problem
+        self._kept_seconds = kept_seconds
+        self._most_records = most_records
+        self._most_waiting = most_waiting
+        self._waiting: dict[int, tuple[Disruption, FollowUp | None]] = {}
+        # Usage that is not yet in the file, by the key of its row.
+        self._used: Counter[_UsageKey] = Counter()
+        self._problem = ""
+        self._retry_ns = 0
+        self._lock = _locked(path)
+        try:
+            self._connection = _opened(path)
+        except InputError:
+            os.close(self._lock)
+            raise
+        self.last_id, self._count = self._connection.execute(
+            "SELECT coalesce(max(id), 0), count(*) FROM disruptions"
+        ).fetchone()
+        # The number and the time of the first record.
+        self._first = self._find_first()
+        self.lost = 0
+        """The number of records that could not be written in time."""
+
+    @property
+    def has_waiting(self) -> bool:
+        return bool(self._waiting)
+
+    def put(self, record: Disruption, trail: FollowUp | None = None) -> None:
+        """Add or update a record; ``trail`` is the state needed to continue it, None if the record is complete."""
+        self._waiting.pop(record.id, None)
+        self._waiting[record.id] = record, trail
+        if len(self._waiting) > self._most_waiting:
+            del self._waiting[next(iter(self._waiting))]
+            self.lost += 1
+
+    def put_usage(self, rows: Iterable[UsageEntry]) -> None:
+        """Add the usage since the last call; the next `flush` writes it."""
+        for used in rows:
+            for resource, amount in used.requested.items():
+                key = (used.hour, used.namespace, used.priority_class, used.priority, resource)
+                self._used[key] += amount  # type: ignore[assignment] # hours are fractions
+
+    def earlier(self) -> EarlierRecords:
+        """Return the records to continue. Raises InputError for damaged records."""
+        run = self._connection.execute
+        self.flush(self._retry_ns)
+        try:
+            rows = run("SELECT id, record, trail FROM disruptions JOIN trails USING (id) ORDER BY id").fetchall()
+            recent = run("SELECT id, record FROM disruptions ORDER BY id DESC LIMIT ?", (MOST_OPEN,)).fetchall()
+        except sqlite3.Error as error:
+            raise InputError(f"cannot be read: {error}", source=self._path) from None
+        followed = [
+            (_record(number, record, self._path), _trail(number, trail, self._path)) for number, record, trail in rows
+        ]
+        came = [_record(number, record, self._path).replacement for number, record in recent] if followed else []
+        return EarlierRecords(tuple(followed), frozenset(found.uid for found in came if found is not None))
+
+    def flush(self, now: int) -> None:
+        """Write what is waiting; after a failure, retry some seconds later."""
+        if not (self._waiting or self._used) or (self._problem and now < self._retry_ns):
+            return
+        try:
+            self._write()
+            self._write_usage()
+        except sqlite3.Error as error:
+            self._retry_ns = now + _RETRY_NS
+            self._tell(str(error))
+            return
+        self._waiting.clear()
+        self._tell("")
+
+    def close(self) -> None:
+        self._problem = ""
+        self.flush(0)
+        with_problem = self._connection
+        try:
+            with_problem.close()
+        except sqlite3.Error as error:
+            self._tell(str(error))
+        os.close(self._lock)
+
+    def _write(self) -> None:
+        # Dropped records are not written again.
+        waiting = [(record, trail) for number, (record, trail) in self._waiting.items() if number >= self._first[0]]
+        if not waiting:
+            return
+        rows = [(record.id, record.time, msgspec.json.encode(record)) for record, _ in waiting]
+        trails = [(record.id, msgspec.json.encode(trail)) for record, trail in waiting if trail is not None]
+        run, many = self._connection.execute, self._connection.executemany
+        run("BEGIN IMMEDIATE")
+        try:
+            many("INSERT OR REPLACE INTO disruptions VALUES (?, ?, ?)", rows)
+            many("DELETE FROM trails WHERE id = ?", [(record.id,) for record, trail in waiting if trail is None])
+            many("INSERT OR REPLACE INTO trails VALUES (?, ?)", trails)
+            count = self._count + sum(number > self.last_id for number in self._waiting)
+            first = self._first if self._count else self._find_first()
+            dropped = self._drop_excess(count - self._most_records)
+            dropped += self._drop_aged(first[1], max(record.time for record, _ in waiting))
+            if dropped:
+                first = self._find_first()
+            run("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                run("ROLLBACK")
+            raise
+        self._count, self._first = count - dropped, first
+        self.last_id = max(self.last_id, *self._waiting)
+
+    def _write_usage(self) -> None:
+        """Add the usage, all or nothing; delete hours that are too old."""
+        if not self._used:
+            return
+        run = self._connection.execute
+        run("BEGIN IMMEDIATE")
+        try:
+            self._connection.executemany(_ADD_USAGE, [(*key, amount) for key, amount in sorted(self._used.items())])
+            if self._kept_seconds:
+                run("DELETE FROM usage WHERE hour < ?", (max(self._used)[0] - self._kept_seconds,))
+            run("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                run("ROLLBACK")
+            raise
+        self._used.clear()
+
+    def _drop_excess(self, excess: int) -> int:
+        """Drop excess records in batches; return the number dropped."""
+        if excess < min(_SPARE, self._most_records):
+            return 0
+        return self._drop("SELECT id FROM disruptions ORDER BY id LIMIT 1 OFFSET ?", excess)
+
+    def _drop_aged(self, first: float, time: float) -> int:
+        """Drop records that are too old at a time, if the first one is; return the number dropped."""
+        least = time - self._kept_seconds
+        if not self._kept_seconds or first >= least:
+            return 0
+        return self._drop("SELECT id FROM disruptions WHERE time >= ? ORDER BY id LIMIT 1", least)
+
+    def _drop(self, first_kept: str, number: float) -> int:
+        """Drop all records before the one that a query returns; return the number dropped."""
+        run = self._connection.execute
+        found = run(first_kept, (number,)).fetchone()
+        if found is None:
+            return 0
+        dropped = run("DELETE FROM disruptions WHERE id < ?", found).rowcount
+        run("DELETE FROM trails WHERE id < ?", found)
+        run("UPDATE dropped SET number = number + ?", (dropped,))
+        return dropped
+
+    def _find_first(self) -> tuple[int, float]:
+        """Return the number and the time of the first record; 0 and infinity if there is none."""
+        found = self._connection.execute("SELECT id, time FROM disruptions ORDER BY id LIMIT 1").fetchone()
+        return (0, float("inf")) if found is None else found
+
+    def _tell(self, problem: str) -> None:
+        if problem != self._problem:
+            self._problem = problem
+            self._on_problem(problem)
+
+
+def is_ledger(path: str) -> bool:
+    """Return whether a file is an SQLite database, as ledgers are. False for an unreadable file."""
+    try:
+        with Path(path).open("rb") as stream:
+            return stream.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
+def read_ledger(path: str) -> LedgerContent:
+    """Return the content of a ledger, which may be in use. Raises InputError if it is damaged or not a ledger."""
+    if not is_ledger(path):
+        raise InputError("is no ledger", source=path)
+    problem = ""
+    # A ledger on a read-only file system is read as immutable.
+    for how in ("mode=ro", "mode=ro&immutable=1"):
+        try:
+            with closing(sqlite3.connect(f"file:{quote(os.path.abspath(path))}?{how}", uri=True)) as connection:
+                _check(connection)
+                rows = connection.execute("SELECT id, record FROM disruptions ORDER BY id").fetchall()
+                (dropped,) = connection.execute("SELECT number FROM dropped").fetchone()
+                usage = _read_usage(connection)
+        except sqlite3.OperationalError as error:
+            problem = str(error)
+        except sqlite3.Error as error:
+            raise InputError(f"is damaged, or no ledger: {error}", source=path) from None
+        else:
+            return LedgerContent(tuple(_record(number, record, path) for number, record in rows), dropped, usage)
+    raise InputError(f"cannot be read: {problem}", source=path)
+
+
+def _read_usage(connection: sqlite3.Connection) -> tuple[UsageEntry, ...]:
+    """Return the usage by hour, namespace and priority; nothing for a file from before usage was recorded."""
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'usage'").fetchone() is None:
+        return ()
+    rows = connection.execute(
+        "SELECT hour, namespace, class, priority, resource, amount FROM usage "
+        "ORDER BY hour, namespace, priority DESC, class, resource"
+    )
+    return tuple(
+        UsageEntry(
+            hour=hour,
+            namespace=namespace,
+            priority_class=priority_class,
+            priority=priority,
+            requested={resource: amount for *_, resource, amount in group},
+        )
+        for (hour, namespace, priority_class, priority), group in groupby(rows, lambda row: row[:4])
+    )
+
+
+def _record(number: int, record: bytes, path: str) -> Disruption:
+    try:
+        if len(record) > _LONGEST_RECORD:
+            raise ValueError("it is too long")
+        return disruption_of(msgspec.json.decode(record))
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise InputError(f"is damaged, or of a later Podium: disruption {number}: {error}", source=path) from None
+
+
+def _trail(number: int, trail: bytes, path: str) -> FollowUp:
+    try:
+        if len(trail) > _LONGEST_RECORD:
+            raise ValueError("it is too long")
+        return msgspec.json.decode(trail, type=FollowUp)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        problem = f"is damaged, or of a later Podium: trail of disruption {number}: {error}"
+        raise InputError(problem, source=path) from None
+
+
+def _locked(path: str) -> int:
+    """Lock a file beside the ledger for writing; return its descriptor. Raises InputError.
+
+    Without the lock, two processes could assign the same record numbers and overwrite each other's records.
+    """
+    try:
+        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error}", source=path) from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise InputError("is written by another program; give each a file of its own", source=path) from None
+    except OSError:
+        # Some file systems do not support locks.
+        pass
+    return lock
+
+
+def _opened(path: str) -> sqlite3.Connection:
+    """Return a connection for writing. Raises InputError."""
+    try:
+        # Accessible only to its owner, like all files in a data directory.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        # A concurrent reader may delay recovery after a crash; later accesses do not wait.
+        connection = sqlite3.connect(path, timeout=_OPENED_WITHIN_S, isolation_level=None, check_same_thread=False)
+    except (OSError, sqlite3.Error) as error:
+        raise InputError(f"cannot be written: {error}", source=path) from None
+    try:
+        if connection.execute("PRAGMA schema_version").fetchone()[0] == 0:
+            connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {_FORMAT}")
+            connection.executescript(f"BEGIN;{_TABLES}COMMIT;")
+        _check(connection)
+        problem = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if problem != "ok":
+            raise sqlite3.DatabaseError(problem)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(_TRAILS)
+        connection.execute(_USAGE)
+        connection.execute("PRAGMA busy_timeout = 0")
+    except sqlite3.OperationalError as error:
+        connection.close()
+        raise InputError(f"cannot be written: {error}", source=path) from None
+    except sqlite3.Error as error:
+        connection.close()
+        raise InputError(f"is damaged, or no ledger: {error}; move it away to begin anew", source=path) from None
+    return connection
+
+
+def _check(connection: sqlite3.Connection) -> None:
+    """Raise sqlite3.DatabaseError for a database that is not a ledger of this format."""
+    if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
+        raise sqlite3.DatabaseError("it is a database, but not a ledger of Podium's")
+    found = connection.execute("PRAGMA user_version").fetchone()[0]
+    if found != _FORMAT:
+        raise sqlite3.DatabaseError(f"it is a ledger of format {found}, not {_FORMAT}")

@@ -1,0 +1,536 @@
+"""Node groups, the new nodes that would let pending pods run, and the nodes that are not needed.
+
+Source: autoscaler cluster-autoscaler (core/scaleup, estimator/binpacking_estimator.go, expander/waste,
+core/scaledown/eligibility, simulator/drainability, simulator/utilization, cloudprovider.NodeGroup, utils/taints).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from podium.api.meta import Raw
+from podium.api.node import Node, Taint
+from podium.api.reading import read
+from podium.api.resource_requests import node_allocatable
+from podium.cluster.arrays import Bools
+from podium.cluster.nodes import CPU, MEMORY
+from podium.cluster.pods import PodRecord
+from podium.decide.evictions import DAEMON_SET, Allowance, EvictionBudgets
+from podium.decide.transaction import ClusterTransaction
+
+GROUP_LABEL = "podium.dev/node-group"
+"""Label of a node: its group."""
+
+STARTUP_TAINT = "startup-taint.cluster-autoscaler.kubernetes.io/starting"
+"""Taint of a node that is starting."""
+
+REMOVAL_TAINT = "ToBeDeletedByClusterAutoscaler"
+"""Taint of a node that is being removed; the value is when that began, in seconds since 1970."""
+
+STARTING = "NodeStarting"
+"""The reason of Ready=False on a node that is starting."""
+
+_HOSTNAME_LABEL = "kubernetes.io/hostname"
+_OF_ONE = frozenset(("creationTimestamp", "managedFields", "resourceVersion", "uid"))
+# Taints that are removed once a starting node is ready.
+_OF_A_START = frozenset((STARTUP_TAINT, "node.kubernetes.io/not-ready"))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGroup:
+    """Nodes of one kind: from ``minimum`` to ``maximum``, including those that are starting.
+
+    A node can run pods ``start_up_ns`` after the decision. ``template`` is a Node without a name.
+    """
+
+    name: str
+    minimum: int
+    maximum: int
+    start_up_ns: int
+    template: Raw
+
+    def __post_init__(self) -> None:
+        """Check the group. Raises ValueError, and InputError for a template that is no Node."""
+        if not 0 <= self.minimum <= self.maximum:
+            found = f"{self.minimum} to {self.maximum}"
+            raise ValueError(f"node group {self.name}: {found} nodes is no range; 0 <= minimum <= maximum is needed")
+        if self.start_up_ns < 0:
+            raise ValueError(f"node group {self.name}: the start-up time is negative")
+        read(self.template, Node)
+
+    def node(self, name: str) -> Raw:
+        """Return a new node of the group: not ready, with the startup taint, without the template's identity."""
+        metadata = {name: value for name, value in self.template.get("metadata", {}).items() if name not in _OF_ONE}
+        labels = {**metadata.get("labels", {}), GROUP_LABEL: self.name, _HOSTNAME_LABEL: name}
+        spec: Raw = self.template.get("spec", {})
+        taints = [*spec.get("taints", []), {"key": STARTUP_TAINT, "effect": "NoSchedule"}]
+        ready = {"type": "Ready", "status": "False", "reason": STARTING, "message": "the node is starting"}
+        return {
+            **self.template,
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {**metadata, "name": name, "labels": labels},
+            "spec": {**spec, "taints": taints},
+            "status": {**self.template.get("status", {}), "conditions": [ready]},
+        }
+
+    def free_names(self, count: int, taken: Container[str]) -> list[str]:
+        """Return ``count`` unused node names, the smallest numbers first."""
+        names: list[str] = []
+        number = 0
+        while len(names) < count:
+            name = f"{self.name}-{number}"
+            if name not in taken:
+                names.append(name)
+            number += 1
+        return names
+
+
+def is_starting(node: Node) -> bool:
+    """Return whether the node has not started yet."""
+    return any(taint.key == STARTUP_TAINT for taint in node.spec.taints)
+
+
+def started(node: Node) -> Node:
+    """Return a starting node as it will be when it is ready; any other node unchanged."""
+    if not is_starting(node):
+        return node
+    taints = tuple(taint for taint in node.spec.taints if taint.key not in _OF_A_START)
+    return msgspec.structs.replace(node, spec=msgspec.structs.replace(node.spec, taints=taints))
+
+
+def removal_taint(node: Node) -> Taint | None:
+    """Return the taint of a node that is being removed; None for any other."""
+    return next((taint for taint in node.spec.taints if taint.key == REMOVAL_TAINT), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Expandable:
+    """A group, and names for more nodes of it; none at its maximum.
+
+    ``pause`` says why no nodes can be added for some time.
+    """
+
+    group: NodeGroup
+    names: Sequence[str]
+    pause: str = ""
+
+    @property
+    def closed(self) -> str:
+        """Why no more nodes than these can be added."""
+        return self.pause or f"at its maximum of {self.group.maximum} nodes"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """New nodes of one group, and the pods that fit on them.
+
+    ``waste`` is the mean unused share of their CPU and memory.
+    """
+
+    group: NodeGroup
+    names: tuple[str, ...]
+    pods: tuple[PodRecord, ...]
+    waste: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleUpPlan:
+    """The result of a scale-up.
+
+    ``chosen`` is None if no group helps. ``fitting`` are pods that need no new node, ``unhelped`` those that no group
+    helps. ``refusals`` say why a group does not help a pod, by the pod's uid and the group's name.
+    """
+
+    chosen: Option | None
+    options: tuple[Option, ...]
+    fitting: tuple[PodRecord, ...]
+    unhelped: tuple[PodRecord, ...]
+    refusals: Mapping[str, Mapping[str, str]]
+
+
+def plan_scale_up(
+    transaction: ClusterTransaction,
+    groups: Iterable[Expandable],
+    pending: Iterable[PodRecord],
+    daemons: Sequence[PodRecord],
+) -> ScaleUpPlan:
+    """Choose the group whose new nodes waste least; of equals, the first by name.
+
+    ``transaction`` keeps the pods that fit on present or starting nodes where they fit. ``daemons`` are pods, one of
+    each DaemonSet, that a new node gets if its filters accept them.
+    """
+    fitting, homeless = settle_pending(transaction, pending)
+    refusals: dict[str, dict[str, str]] = {pod.uid: {} for pod in homeless}
+    options = []
+    for expandable in sorted(groups, key=lambda expandable: expandable.group.name) if homeless else ():
+        option = _option(transaction, expandable, homeless, daemons, refusals)
+        if option is not None:
+            options.append(option)
+    chosen = min(options, key=lambda option: (option.waste, option.group.name), default=None)
+    helped = {pod.uid for option in options for pod in option.pods}
+    unhelped = tuple(pod for pod in homeless if pod.uid not in helped)
+    return ScaleUpPlan(chosen, tuple(options), tuple(fitting), unhelped, refusals)
+
+
+def _importance(pod: PodRecord) -> tuple[int, str]:
+    return -pod.priority, pod.key
+
+
+def _alike(pod: PodRecord) -> tuple[str, int, int]:
+    """Return a value that is equal for pods that fit on the same nodes."""
+    return pod.scheduler_name, pod.pod_class.id, pod.priority
+
+
+def settle_pending(
+    transaction: ClusterTransaction, pods: Iterable[PodRecord]
+) -> tuple[list[PodRecord], list[PodRecord]]:
+    """Place pods where they fit, the most important first; return those that fit, and those that fit nowhere."""
+    fitting, homeless = [], []
+    hopeless: set[tuple[str, int, int]] = set()
+    for pod in sorted(pods, key=_importance):
+        if _alike(pod) not in hopeless and transaction.settle(pod) is not None:
+            fitting.append(pod)
+        else:
+            hopeless.add(_alike(pod))
+            homeless.append(pod)
+    return fitting, homeless
+
+
+def _option(
+    transaction: ClusterTransaction,
+    expandable: Expandable,
+    pods: Sequence[PodRecord],
+    daemons: Sequence[PodRecord],
+    refusals: Mapping[str, dict[str, str]],
+) -> Option | None:
+    """Return how the group can help the pods, None if it cannot; record reasons in ``refusals``."""
+    name = expandable.group.name
+    if not expandable.names:
+        for pod in pods:
+            refusals[pod.uid][name] = expandable.closed
+        return None
+    savepoint = transaction.savepoint()
+    packing = _Packing(transaction, expandable, daemons)
+    packed = []
+    for pod in sorted(pods, key=packing.largest_first):
+        refusal = packing.add(pod)
+        if refusal:
+            refusals[pod.uid][name] = refusal
+        else:
+            packed.append(pod)
+    transaction.roll_back(savepoint)
+    if not packed:
+        return None
+    return Option(expandable.group, tuple(packing.names), tuple(packed), packing.waste(packed))
+
+
+class _Packing:
+    """New nodes of one group, filled with the largest pods first, each on the first node that accepts it."""
+
+    def __init__(self, transaction: ClusterTransaction, expandable: Expandable, daemons: Sequence[PodRecord]) -> None:
+        self.names: list[str] = []
+        self._transaction = transaction
+        self._one = expandable
+        self._daemons = daemons
+        # By row, the index of the new node.
+        self._order: dict[int, int] = {}
+        self._hopeless: dict[tuple[str, int, int], str] = {}
+        amounts = node_allocatable(read(expandable.group.template, Node).status)
+        self._cpu, self._memory = amounts.get("cpu", 0), amounts.get("memory", 0)
+
+    def largest_first(self, pod: PodRecord) -> tuple[int, int, str]:
+        """Return the sort key of a pod: its shares of a node's CPU and memory added up; equals by importance."""
+        cpu, memory = _amounts(pod)
+        return -(cpu * self._memory + memory * self._cpu), *_importance(pod)
+
+    def add(self, pod: PodRecord) -> str:
+        """Place the pod on a new node, and add one if needed; return why it fits on none, or ""."""
+        kind = _alike(pod)
+        if kind in self._hopeless:
+            return self._hopeless[kind]
+        if self._order:
+            rows = self._transaction.fitting(pod, np.array(sorted(self._order), dtype=np.int64)).tolist()
+            if rows:
+                self._transaction.place(pod, min(rows, key=self._order.__getitem__))
+                return ""
+        refusal = self._add_node(pod)
+        if refusal:
+            self._hopeless[kind] = refusal
+        return refusal
+
+    def waste(self, pods: Iterable[PodRecord]) -> Fraction:
+        """Return the unused share of the new nodes' CPU and memory, without resources that they lack."""
+        used = (sum(amounts) for amounts in zip(*(_amounts(pod) for pod in pods), strict=True))
+        offered = (self._cpu * len(self.names), self._memory * len(self.names))
+        shares = (Fraction(whole - taken, whole) for taken, whole in zip(used, offered, strict=True) if whole)
+        return sum(shares, start=Fraction(0)) / 2
+
+    def _add_node(self, pod: PodRecord) -> str:
+        """Add a node for the pod, with its DaemonSet pods; return why it does not help, or ""."""
+        if len(self.names) == len(self._one.names):
+            return self._one.closed
+        name, savepoint = self._one.names[len(self.names)], self._transaction.savepoint()
+        row = self._transaction.add_node(started(read(self._one.group.node(name), Node)))
+        add_daemons(self._transaction, row, self._daemons)
+        refusal = self._transaction.refusal(pod, row)
+        if refusal:
+            self._transaction.roll_back(savepoint)
+            return refusal
+        self._order[row] = len(self.names)
+        self.names.append(name)
+        self._transaction.place(pod, row)
+        return ""
+
+
+def add_daemons(transaction: ClusterTransaction, row: int, daemons: Iterable[PodRecord]) -> None:
+    """Place the pods of DaemonSets on a node, as far as its filters accept them."""
+    name = transaction.cluster.nodes.name(row)
+    for daemon in daemons:
+        pod = replace(daemon, name=f"{daemon.name}-{name}", uid=f"{daemon.uid}/{name}")
+        if not transaction.refusal(pod, row):
+            transaction.place(pod, row)
+
+
+def _amounts(pod: PodRecord) -> tuple[int, int]:
+    """Return the pod's requests of CPU (milli) and memory (bytes)."""
+    requests = pod.pod_class.requests
+    return requests.get(CPU, 0), requests.get(MEMORY, 0)
+
+
+SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+"""Annotation of a pod: "true" always allows its eviction, "false" never does."""
+
+SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+"""Annotation of a node: "true" prevents its removal."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleDownOptions:
+    """When a node is unneeded.
+
+    Its pods request less than ``utilisation_threshold`` of its CPU and of its memory. Pods below ``priority_cutoff`` do
+    not count and are not moved. At most ``max_candidates`` nodes with pods to move are tried at a time, the least used
+    ones.
+    """
+
+    utilisation_threshold: float = 0.5
+    priority_cutoff: int = 0
+    max_candidates: int = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Residents:
+    """The pods of a node by the effect of its removal.
+
+    ``moving`` have to fit elsewhere, ``expendable`` are evicted anyway, ``terminating`` are leaving; pods that belong
+    to the node (DaemonSets', mirror pods) are left out. ``obstacle`` says why some pod cannot be moved, or is "".
+    """
+
+    moving: tuple[PodRecord, ...]
+    expendable: tuple[PodRecord, ...]
+    terminating: tuple[PodRecord, ...]
+    obstacle: str
+
+    @property
+    def to_evict(self) -> tuple[PodRecord, ...]:
+        """The pods that must be evicted before the node is removed."""
+        return (*self.moving, *self.expendable)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the node can be deleted."""
+        return not (self.moving or self.expendable or self.terminating)
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleDownPlan:
+    """The nodes that can be removed together, empty ones first; and why others are ``kept``."""
+
+    unneeded: tuple[str, ...]
+    kept: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RemovalTerms:
+    """The inputs of a removal besides the cluster.
+
+    ``keeps_data`` are the pods (uids) that would lose data, ``closed`` the nodes that accept no pods: those being
+    removed and those that are starting.
+    """
+
+    budgets: EvictionBudgets
+    keeps_data: Collection[str]
+    closed: Collection[str]
+    options: ScaleDownOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Shrinkable:
+    """The nodes of a group that may be removed, and how many of them its minimum allows."""
+
+    names: tuple[str, ...]
+    spare: int
+
+
+def residents(pods: Iterable[PodRecord], terms: RemovalTerms) -> Residents:
+    """Return the effect of a node's removal on its pods, in the order of their keys."""
+    here = [pod for pod in sorted(pods, key=lambda pod: pod.key) if not belongs_to_node(pod)]
+    staying = [pod for pod in here if not pod.terminating]
+    moving = tuple(pod for pod in staying if pod.priority >= terms.options.priority_cutoff)
+    expendable = tuple(pod for pod in staying if pod.priority < terms.options.priority_cutoff)
+    obstacles = (f"{pod.key} {found}" for pod in moving if (found := _obstacle(pod, terms)))
+    return Residents(moving, expendable, tuple(pod for pod in here if pod.terminating), next(obstacles, ""))
+
+
+def belongs_to_node(pod: PodRecord) -> bool:
+    """Return whether the pod comes and goes with its node."""
+    return pod.is_mirror or (pod.controller is not None and pod.controller.kind == DAEMON_SET)
+
+
+def _obstacle(pod: PodRecord, terms: RemovalTerms) -> str:
+    says = pod.annotations.get(SAFE_TO_EVICT)
+    if says == "true":
+        return ""
+    if says == "false":
+        return f"is annotated {SAFE_TO_EVICT}: false"
+    if pod.controller is None:
+        return "has no controller to make it again"
+    return "keeps data on the node" if pod.uid in terms.keeps_data else ""
+
+
+def utilisation(transaction: ClusterTransaction, row: int, terms: RemovalTerms) -> Fraction:
+    """Return the larger of the requested shares of a node's CPU and memory.
+
+    Pods that belong to the node count neither as used nor as room; expendable ones do not count.
+    """
+    cluster = transaction.cluster
+    own, used = {CPU: 0, MEMORY: 0}, {CPU: 0, MEMORY: 0}
+    for pod in cluster.pods_on(row):
+        if belongs_to_node(pod):
+            count = own
+        elif pod.priority >= terms.options.priority_cutoff:
+            count = used
+        else:
+            continue
+        for resource in count:
+            count[resource] += pod.pod_class.requests.get(resource, 0)
+    shares = [Fraction(0)]
+    for resource, amount in used.items():
+        room = int(cluster.nodes.allocatable[resource, row]) - own[resource]
+        if amount:
+            shares.append(Fraction(amount, room) if room > 0 else Fraction(1))
+    return max(shares)
+
+
+def why_kept(transaction: ClusterTransaction, name: str, terms: RemovalTerms) -> str:
+    """Return why a node cannot be removed; "" if it can, and ``transaction`` then contains its removal."""
+    return _Removals(transaction, terms).remove(name)
+
+
+def plan_scale_down(
+    transaction: ClusterTransaction, groups: Iterable[Shrinkable], terms: RemovalTerms
+) -> ScaleDownPlan:
+    """Return the nodes that can be removed together: empty ones, then the least used; of equals, the first by name.
+
+    ``transaction`` then contains their removal. A node that receives the pods of another one stays.
+    """
+    removals, unneeded, kept = _Removals(transaction, terms), list[str](), dict[str, str]()
+    spare, candidates = list[int](), list[tuple[bool, Fraction, str, int]]()
+    for index, group in enumerate(groups):
+        spare.append(group.spare)
+        for name in group.names:
+            reason, has_pods, used = _standing(transaction, name, terms)
+            if reason:
+                kept[name] = reason
+            else:
+                candidates.append((has_pods, used, name, index))
+    looked_into = 0
+    for has_pods, _, name, index in sorted(candidates):
+        if spare[index] <= 0:
+            kept[name] = "its group has no more nodes than its minimum"
+        elif has_pods and looked_into >= terms.options.max_candidates:
+            kept[name] = "others are looked into first"
+        else:
+            looked_into += has_pods
+            reason = removals.remove(name)
+            if reason:
+                kept[name] = reason
+            else:
+                unneeded.append(name)
+                spare[index] -= 1
+    return ScaleDownPlan(tuple(unneeded), kept)
+
+
+def _standing(transaction: ClusterTransaction, name: str, terms: RemovalTerms) -> tuple[str, bool, Fraction]:
+    """Return why a node stays, judged alone, or ""; whether it has pods to move; and its utilisation."""
+    nodes = transaction.cluster.nodes
+    row = nodes.row_of[name]
+    node = nodes.node(row)
+    has_pods = bool(residents(transaction.cluster.pods_on(row), terms).moving)
+    used = utilisation(transaction, row, terms)
+    reason = ""
+    if node.metadata.annotations.get(SCALE_DOWN_DISABLED) == "true":
+        reason = f"it is annotated {SCALE_DOWN_DISABLED}: true"
+    elif any(condition.type == "Ready" and condition.status != "True" for condition in node.status.conditions):
+        reason = "it is not ready"
+    elif used >= terms.options.utilisation_threshold:
+        reason = f"{float(used):.0%} of it is requested"
+    return reason, has_pods, used
+
+
+class _Removals:
+    """Removals of nodes one after another, each on top of those before it."""
+
+    def __init__(self, transaction: ClusterTransaction, terms: RemovalTerms) -> None:
+        self._transaction = transaction
+        self._terms = terms
+        self._allowance = Allowance(terms.budgets)
+        self._receivers: set[str] = set()
+        nodes = transaction.cluster.nodes
+        self._open: Bools = np.ones(nodes.count, dtype=np.bool_)
+        self._open[[nodes.row_of[name] for name in sorted(terms.closed) if name in nodes.row_of]] = False
+
+    def remove(self, name: str) -> str:
+        """Remove a node and place its pods elsewhere.
+
+        Return "", or why that is impossible, and then nothing has changed.
+        """
+        cluster, savepoint = self._transaction.cluster, self._transaction.savepoint()
+        here = residents(cluster.pods_on(cluster.nodes.row_of[name]), self._terms)
+        if here.obstacle:
+            return here.obstacle
+        if name in self._receivers:
+            return "the pods of another node would come to it"
+        if cluster.nominations.on(name):
+            return f"{cluster.nominations.on(name)[0].key} waits for room on it"
+        taken_off = {pod.uid: self._transaction.take_off(pod.uid) for pod in here.to_evict}
+        self._transaction.drop_node(name)
+        receivers, reason = self._settle(taken_off[pod.uid] for pod in here.moving)
+        reason = reason or self._allowance.take(here.to_evict)
+        if reason:
+            self._transaction.roll_back(savepoint)
+        else:
+            self._receivers |= receivers
+        return reason
+
+    def _settle(self, pods: Iterable[PodRecord]) -> tuple[set[str], str]:
+        """Place the pods, the largest first; return the nodes that received one, and why one fits nowhere, or ""."""
+        receivers: set[str] = set()
+        for pod in sorted(pods, key=_largest_first):
+            row = self._transaction.settle(pod, self._open)
+            if row is None:
+                return receivers, f"{pod.key} fits on no other node"
+            receivers.add(self._transaction.cluster.nodes.name(row))
+        return receivers, ""
+
+
+def _largest_first(pod: PodRecord) -> tuple[int, int, str]:
+    requests = pod.pod_class.requests
+    return -requests.get(CPU, 0), -requests.get(MEMORY, 0), pod.key

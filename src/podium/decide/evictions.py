@@ -1,0 +1,235 @@
+"""Evictions: what a drain does with each pod, and what disruption budgets allow, as the eviction API counts.
+
+Source: kubectl pkg/drain/filters.go; pkg/registry/core/pod/storage/eviction.go (getPodDisruptionBudgets). Preemption
+reads the budgets' selectors differently: see `podium.cluster.budgets`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from podium.api.budget_limits import full_ns, rate_of
+from podium.api.disruption_rate import Rate
+from podium.api.pod import MIRROR_ANNOTATION, Pod
+from podium.api.policy import PodDisruptionBudget
+from podium.api.selectors import Selector, compile_label_selector
+from podium.api.times import parse_time
+from podium.cluster.pods import PodRecord
+from podium.cluster.view import UNSCHEDULABLE_TAINT, tolerated
+
+DAEMON_SET = "DaemonSet"
+
+DrainAction = Literal["evict", "wait", "leave", "refuse"]
+
+
+@dataclass(frozen=True, slots=True)
+class DrainOptions:
+    """Which pods a drain may evict.
+
+    ``force`` allows pods without a controller, ``delete_empty_dir_data`` pods with an emptyDir. Without
+    ``ignore_daemon_sets`` a DaemonSet's pod prevents the drain. ``skip_wait_for_delete_ns``: how long after its due
+    deletion to wait for a terminating pod; None until it has ended.
+    """
+
+    force: bool = False
+    ignore_daemon_sets: bool = True
+    delete_empty_dir_data: bool = False
+    skip_wait_for_delete_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodOnNode:
+    """A pod of the node. ``came_late``: it was first seen after the node had been cordoned."""
+
+    pod: Pod
+    has_empty_dir: bool = False
+    came_late: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PodDrainAction:
+    """The action for one pod, and why. ``recheck_ns`` is when it changes by itself, None for never."""
+
+    pod: Pod
+    fate: DrainAction
+    reason: str
+    recheck_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DrainPlan:
+    """The actions for each pod of a node, by the pods' keys."""
+
+    fates: tuple[PodDrainAction, ...]
+
+    def of(self, fate: DrainAction) -> list[PodDrainAction]:
+        """Return the pods with this action."""
+        return [pod_fate for pod_fate in self.fates if pod_fate.fate == fate]
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether some pod prevents the drain."""
+        return any(fate.fate == "refuse" for fate in self.fates)
+
+
+def plan_drain(pods: Iterable[PodOnNode], daemon_sets: Collection[str], options: DrainOptions, now: int) -> DrainPlan:
+    """Return what a drain at ``now`` does with the pods of one node. ``daemon_sets`` are the keys of existing ones."""
+    fates = (_fate(pod, daemon_sets, options, now) for pod in pods)
+    return DrainPlan(tuple(sorted(fates, key=lambda fate: fate.pod.key)))
+
+
+def _fate(on_node: PodOnNode, daemon_sets: Collection[str], options: DrainOptions, now: int) -> PodDrainAction:
+    pod, owner = on_node.pod, on_node.pod.metadata.controller
+    if MIRROR_ANNOTATION in pod.metadata.annotations:
+        return PodDrainAction(pod, "leave", "it mirrors a pod of the kubelet's own")
+    is_daemon = owner is not None and owner.kind == DAEMON_SET and not pod.is_terminal
+    is_orphan = owner is None or f"{pod.metadata.namespace}/{owner.name}" not in daemon_sets
+    if is_daemon and not is_orphan and options.ignore_daemon_sets:
+        return PodDrainAction(pod, "leave", "it belongs to a DaemonSet")
+    if pod.is_terminating:
+        return _wait(pod, options, now)
+    if pod.is_terminal:
+        return PodDrainAction(pod, "evict", "it has ended")
+    if on_node.came_late and tolerated(pod.spec.tolerations, UNSCHEDULABLE_TAINT):
+        return PodDrainAction(pod, "leave", "it tolerates the cordon and came after it, as its replacement would")
+    refusal = _refusal(on_node, is_daemon, is_orphan, options)
+    return PodDrainAction(pod, "refuse" if refusal else "evict", refusal)
+
+
+def _refusal(on_node: PodOnNode, is_daemon: bool, is_orphan: bool, options: DrainOptions) -> str:
+    """Return why a running pod may not be evicted; "" if it may. The DaemonSet of an orphan no longer exists."""
+    if is_daemon and not is_orphan:
+        return "it belongs to a DaemonSet; ignoreDaemonSets: true leaves it"
+    if is_daemon and not options.force:
+        return "its DaemonSet is not there to make it again; force: true allows that"
+    if on_node.has_empty_dir and not options.delete_empty_dir_data:
+        return "its emptyDir would be lost; deleteEmptyDirData: true allows that"
+    if on_node.pod.metadata.controller is None and not options.force:
+        return "no controller makes it again; force: true allows that"
+    return ""
+
+
+def _wait(pod: Pod, options: DrainOptions, now: int) -> PodDrainAction:
+    patience_ns, due = options.skip_wait_for_delete_ns, pod.metadata.deletion_timestamp
+    if patience_ns is None or due is None:
+        return PodDrainAction(pod, "wait", "it is terminating")
+    given_up_ns = parse_time(due) + patience_ns
+    if now < given_up_ns:
+        return PodDrainAction(pod, "wait", "it is terminating", given_up_ns)
+    return PodDrainAction(pod, "leave", "it should have ended long ago")
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionBudget:
+    """How many of the selected pods may be evicted now.
+
+    ``with_all_up`` is how many might be if all its pods were healthy. ``is_behind``: its controller has not processed
+    its present form yet, and until then no pod is evicted. ``spares_unready``: pods that are not ready do not count.
+    ``full_ns`` is when the bucket of its ``rate`` is full. Only key, selector and ``allowed`` count for equality.
+    """
+
+    key: str
+    selector: Selector
+    allowed: int
+    with_all_up: int = field(default=0, compare=False)
+    is_behind: bool = field(default=False, compare=False)
+    spares_unready: bool = field(default=False, compare=False)
+    rate: Rate | None = field(default=None, compare=False)
+    full_ns: int = field(default=0, compare=False)
+
+    def tokens(self, now: int) -> int | None:
+        """Return how many disruptions its rate allows at a time; None without a rate."""
+        return None if self.rate is None else max(0, self.rate.tokens(self.full_ns, now))
+
+
+class EvictionBudgets:
+    """All budgets, by namespace. ``requires_all``: a pod with several may go if all allow it; otherwise never."""
+
+    def __init__(self) -> None:
+        self.requires_all = False
+        self._budgets: dict[str, dict[str, EvictionBudget]] = {}
+
+    def put(self, budget: PodDisruptionBudget) -> bool:
+        """Add or replace a budget; return whether that changes anything.
+
+        The empty selector covers all pods, a missing one none.
+        """
+        meta = budget.metadata
+        read = _read(budget)
+        in_namespace = self._budgets.setdefault(meta.namespace, {})
+        changed = in_namespace.get(meta.name) != read
+        in_namespace[meta.name] = read
+        return changed
+
+    def remove(self, budget: PodDisruptionBudget) -> None:
+        """Remove a budget."""
+        meta = budget.metadata
+        in_namespace = self._budgets.get(meta.namespace, {})
+        in_namespace.pop(meta.name, None)
+        if not in_namespace:
+            self._budgets.pop(meta.namespace, None)
+
+    def next_token_ns(self, now: int) -> int | None:
+        """Return when the first exhausted rate allows a disruption again; None if no rate is exhausted."""
+        found = (budget for budgets in self._budgets.values() for budget in budgets.values())
+        rates = ((budget.rate, budget.full_ns) for budget in found)
+        times = (rate.next_ns(full_ns, now) for rate, full_ns in rates if rate is not None)
+        return min((time for time in times if time > now), default=None)
+
+    def covering(self, pod: PodRecord) -> list[EvictionBudget]:
+        """Return the budgets that cover a pod, by name."""
+        budgets = self._budgets.get(pod.namespace, {})
+        return [budgets[name] for name in sorted(budgets) if budgets[name].selector.matches(pod.labels)]
+
+
+def _read(budget: PodDisruptionBudget) -> EvictionBudget:
+    status, allowed = budget.status, budget.status.disruptions_allowed
+    rate, bucket_full_ns = _bucket(budget)
+    is_behind = status.observed_generation < budget.metadata.generation
+    condition = status.condition("DisruptionAllowed")
+    is_computed = not is_behind and (condition is None or condition.reason != "SyncFailed")
+    return EvictionBudget(
+        key=budget.key,
+        selector=compile_label_selector(budget.spec.selector),
+        allowed=allowed,
+        with_all_up=max(allowed, status.expected_pods - status.desired_healthy),
+        is_behind=is_behind,
+        spares_unready=budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
+        or (is_computed and status.current_healthy >= status.desired_healthy > 0),
+        rate=rate,
+        full_ns=bucket_full_ns,
+    )
+
+
+def _bucket(budget: PodDisruptionBudget) -> tuple[Rate | None, int]:
+    """Return a budget's rate, and when its bucket is full; no rate if it is invalid, which its status reports."""
+    try:
+        rate = rate_of(budget)
+        return rate, 0 if rate is None else full_ns(budget, rate)
+    except ValueError:
+        return None, 0
+
+
+class Allowance:
+    """The evictions that budgets allow, minus those already planned."""
+
+    def __init__(self, budgets: EvictionBudgets) -> None:
+        self._budgets = budgets
+        self._planned: Counter[str] = Counter()
+
+    def take(self, pods: Iterable[PodRecord]) -> str:
+        """Plan to evict all of the pods; return "", or why that is not allowed, and then nothing is planned."""
+        wanted: Counter[str] = Counter()
+        for pod in pods:
+            covering = self._budgets.covering(pod)
+            if len(covering) > 1 and not self._budgets.requires_all:
+                return f"{pod.key} has several disruption budgets: {', '.join(budget.key for budget in covering)}"
+            for budget in covering:
+                wanted[budget.key] += 1
+                if self._planned[budget.key] + wanted[budget.key] > budget.allowed:
+                    return f"{pod.key} may not be evicted: the disruption budget {budget.key} is used up"
+        self._planned += wanted
+        return ""

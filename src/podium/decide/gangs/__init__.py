@@ -1,1 +1,0 @@
-"""Pods of a PodGroup: which of them fit together, and in which topology domain."""

@@ -1,0 +1,413 @@
+"""A kubelet's decisions: admission, evictions for critical pods and under memory pressure, and shares of CPU.
+
+Source: pkg/kubelet/lifecycle/predicate.go; AdmissionCheck in pkg/scheduler/eventhandlers.go; Admit in
+pkg/kubelet/eviction/eviction_manager.go; pkg/kubelet/types/pod_update.go; pkg/kubelet/preemption/preemption.go;
+pkg/kubelet/eviction/helpers.go (rankMemoryPressure, evictionMessage) and pod-preemption.md ("Preemption - Eviction
+workflow") for the order of evictions; the kernel's fair scheduler by cgroup weight with pkg/kubelet/cm/helpers_linux.go
+(MilliCPUToShares); priorityclass-preemption-policies.md for pods that are not preemptible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, get_args
+
+import msgspec
+
+from podium.api.meta import Raw
+from podium.api.node import Node, Taint
+from podium.api.pod import MIRROR_ANNOTATION, SOURCE_ANNOTATION, Pod, PodSpec
+from podium.api.policy import NEVER_PREEMPTED, preemption_policy
+from podium.api.qos import qos_class
+from podium.api.quantity import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, format_quantity, is_extended
+from podium.api.resize import effective_spec
+from podium.api.resource_requests import pod_requests, requests_alike
+from podium.api.selectors import compile_node_selector, node_selector_matches
+from podium.cluster.pod_classes import HostPort, host_ports
+from podium.cluster.view import tolerated
+
+MEMORY_PRESSURE_TAINT = Taint(key="node.kubernetes.io/memory-pressure", effect="NoSchedule")
+
+_OS_LABEL = "kubernetes.io/os"
+# Upstream checks these first; other resources follow by name.
+_ORDER = (PODS, CPU, MEMORY, EPHEMERAL_STORAGE)
+# The cache holds so many kinds of pods, by the identity of their containers, which they share.
+_KEPT = 1_024
+_KNOWN: dict[int, tuple[PodSpec, Holding]] = {}
+
+
+class Holding(msgspec.Struct, frozen=True):
+    """The resources that a pod holds on its node (cpu in milli, one of `pods`), without zeros, and its host ports."""
+
+    amounts: Mapping[str, int]
+    ports: tuple[HostPort, ...]
+
+    @classmethod
+    def of(cls, pod: Pod) -> Holding:
+        """Return what a pod holds.
+
+        For one resized in place, the maximum of its requested, allocated and used resources.
+        """
+        spec = effective_spec(pod)
+        found = _KNOWN.get(id(spec.containers))
+        if found is not None and requests_alike(spec, found[0]) and spec.host_network is found[0].host_network:
+            return found[1]
+        amounts = {name: amount for name, amount in pod_requests(spec).items() if amount}
+        holding = cls({**amounts, PODS: 1}, host_ports(pod.spec))
+        if len(_KNOWN) >= _KEPT:
+            del _KNOWN[next(iter(_KNOWN))]
+        _KNOWN[id(spec.containers)] = spec, holding
+        return holding
+
+
+class HeldResources:
+    """The resources that some pods hold together, as they come and go."""
+
+    def __init__(self, holdings: Iterable[Holding] = ()) -> None:
+        self.amounts: dict[str, int] = {}
+        self.ports: dict[HostPort, int] = {}
+        """The number of pods that hold each port."""
+        for holding in holdings:
+            self.add(holding)
+
+    def add(self, holding: Holding) -> None:
+        """Add a pod's resources."""
+        amounts = self.amounts
+        for name, amount in holding.amounts.items():
+            amounts[name] = amounts.get(name, 0) + amount
+        for port in holding.ports:
+            self.ports[port] = self.ports.get(port, 0) + 1
+
+    def remove(self, holding: Holding) -> None:
+        """Remove a pod's resources."""
+        amounts = self.amounts
+        for name, amount in holding.amounts.items():
+            left = amounts[name] - amount
+            if left:
+                amounts[name] = left
+            else:
+                del amounts[name]
+        for port in holding.ports:
+            self.ports[port] -= 1
+            if not self.ports[port]:
+                del self.ports[port]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a pod is rejected, as in its status. ``lacking`` is the missing amount of a resource."""
+
+    reason: str
+    message: str
+    lacking: tuple[str, int] | None = None
+
+
+UNEXPECTED = Refusal("UnexpectedAdmissionError", "Allocate failed due to rpc error, which is unexpected")
+"""The rejection of a pod that the kubelet had admitted before."""
+
+
+GROUPS_UNSUPPORTED = Refusal(
+    "SupplementalGroupsPolicyNotSupported", "SupplementalGroupsPolicy=Strict is not supported in this node"
+)
+
+
+def refusals(
+    pod: Pod,
+    holding: Holding,
+    node: Node,
+    allocatable: Mapping[str, int],
+    others: HeldResources,
+    *,
+    checks_groups: bool = True,
+) -> list[Refusal]:
+    """Return why ``pod`` may not run on ``node`` beside ``others``, the decisive reason first; empty if it may.
+
+    The kubelet does not count extended resources that the node does not have. Of taints, only NoExecute ones reject a
+    pod, and none rejects a static pod. Unschedulable nodes admit pods. With ``checks_groups`` the node must support the
+    pod's supplementalGroupsPolicy.
+    """
+    spec, found = pod.spec, _shortages(holding, allocatable, others.amounts)
+    is_strict = spec.security_context is not None and spec.security_context.supplemental_groups_policy == "Strict"
+    if checks_groups and is_strict and not node.status.features.supplemental_groups_policy:
+        found = [GROUPS_UNSUPPORTED, *found]
+    if _OS_LABEL in pod.metadata.labels:
+        found = _wrong_os(pod, node) + found
+    if (spec.node_selector or spec.affinity is not None) and not _selects(spec, node):
+        found.append(_failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector"))
+    if spec.node_name and spec.node_name != node.metadata.name:
+        found.append(_failed("NodeName", "node(s) didn't match the requested node name"))
+    if holding.ports and any(held.conflicts(wanted) for held in others.ports for wanted in holding.ports):
+        found.append(_failed("NodePorts", "node(s) didn't have free ports for the requested pod ports"))
+    if node.spec.taints and not _bears(pod, node):
+        found.append(_failed("TaintToleration", "node(s) had taints that the pod didn't tolerate"))
+    return found
+
+
+def pressure_refusal(pod: Pod, conditions: Sequence[str]) -> Refusal | None:
+    """Return why a node under pressure rejects the pod; None if it does not.
+
+    ``conditions`` are the active ones of MemoryPressure, DiskPressure and PIDPressure. A node with memory pressure
+    alone rejects only BestEffort pods. Critical pods are always admitted.
+    """
+    if not conditions or is_critical(pod):
+        return None
+    if list(conditions) == ["MemoryPressure"] and (
+        qos_class(pod.spec) != "BestEffort" or tolerated(pod.spec.tolerations, MEMORY_PRESSURE_TAINT)
+    ):
+        return None
+    return Refusal("Evicted", f"The node had condition: [{' '.join(conditions)}].")
+
+
+def _wrong_os(pod: Pod, node: Node) -> list[Refusal]:
+    """Return the rejection of a pod that is labelled for another operating system than the node's (default linux)."""
+    if pod.metadata.labels[_OS_LABEL] == node.metadata.labels.get(_OS_LABEL, "linux"):
+        return []
+    message = f"Failed to admit pod as the `{_OS_LABEL}` label doesn't match node label"
+    return [Refusal("PodOSSelectorNodeLabelDoesNotMatch", message)]
+
+
+def _bears(pod: Pod, node: Node) -> bool:
+    taints = (taint for taint in node.spec.taints if taint.effect == "NoExecute")
+    return is_static(pod) or all(tolerated(pod.spec.tolerations, taint) for taint in taints)
+
+
+def _shortages(holding: Holding, allocatable: Mapping[str, int], used: Mapping[str, int]) -> list[Refusal]:
+    lacking: list[str] = []
+    for name, requested in holding.amounts.items():
+        if used.get(name, 0) + requested > allocatable.get(name, 0) and (name in allocatable or not is_extended(name)):
+            lacking.append(name)
+    if not lacking:
+        return []
+    return [_shortage(name, holding, allocatable, used) for name in sorted(lacking, key=_rank)]
+
+
+def _rank(name: str) -> tuple[int, str]:
+    return (_ORDER.index(name), "") if name in _ORDER else (len(_ORDER), name)
+
+
+def _shortage(name: str, holding: Holding, allocatable: Mapping[str, int], used: Mapping[str, int]) -> Refusal:
+    requested, held, capacity = holding.amounts[name], used.get(name, 0), allocatable.get(name, 0)
+    message = f"Node didn't have enough resource: {name}, requested: {requested}, used: {held}, capacity: {capacity}"
+    return Refusal(f"OutOf{name}", message, (name, held + requested - capacity))
+
+
+def _selects(spec: PodSpec, node: Node) -> bool:
+    labels = node.metadata.labels
+    if spec.node_selector and any(labels.get(key) != value for key, value in spec.node_selector.items()):
+        return False
+    affinity = spec.affinity.node_affinity if spec.affinity else None
+    if affinity is None or affinity.required is None:
+        return True
+    return node_selector_matches(compile_node_selector(affinity.required), labels, node.metadata.name)
+
+
+def _failed(name: str, why: str) -> Refusal:
+    return Refusal(name, f"Predicate {name} failed: {why}")
+
+
+CRITICAL_PRIORITY = 2_000_000_000
+"""Pods of this priority and above are critical."""
+
+
+def is_static(pod: Pod) -> bool:
+    """Return whether the pod is a static pod of the kubelet or the mirror of one."""
+    annotations = pod.metadata.annotations
+    return MIRROR_ANNOTATION in annotations or annotations.get(SOURCE_ANNOTATION, "api") != "api"
+
+
+def is_critical(pod: Pod) -> bool:
+    """Return whether the kubelet makes room for the pod and never evicts it."""
+    return is_static(pod) or pod.priority >= CRITICAL_PRIORITY
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A pod that may have to make room, and its requests by resource."""
+
+    pod: Pod
+    amounts: Mapping[str, int]
+
+
+def make_room(
+    preemptor: Pod, holders: Iterable[Holder], lacking: Mapping[str, int], *, honors_policy: bool = True
+) -> list[Pod] | None:
+    """Return the pods to evict so that the ``lacking`` amounts become free; None if there are not enough.
+
+    Guaranteed pods are evicted only for what Burstable and BestEffort ones cannot free, Burstable ones only for what
+    BestEffort ones cannot. Within a class the pod that frees most is evicted first; of equals, the smaller one. With
+    ``honors_policy`` pods that are not preemptible are never evicted.
+    """
+    classes: dict[str, list[Holder]] = {"BestEffort": [], "Burstable": [], "Guaranteed": []}
+    for holder in holders:
+        is_spared = honors_policy and preemption_policy(holder.pod) in NEVER_PREEMPTED
+        if not is_spared and _gives_way(holder.pod, preemptor):
+            classes[qos_class(holder.pod.spec)].append(holder)
+    best_effort, burstable, guaranteed = classes.values()
+    if _left(lacking, [*best_effort, *burstable, *guaranteed]):
+        return None
+    chosen_guaranteed = _nearest(guaranteed, _left(lacking, [*best_effort, *burstable]))
+    chosen_burstable = _nearest(burstable, _left(lacking, [*best_effort, *chosen_guaranteed]))
+    chosen_best_effort = _nearest(best_effort, _left(lacking, [*chosen_burstable, *chosen_guaranteed]))
+    return [holder.pod for holder in (*chosen_best_effort, *chosen_burstable, *chosen_guaranteed)]
+
+
+def _gives_way(pod: Pod, preemptor: Pod) -> bool:
+    if is_critical(preemptor) and not is_critical(pod):
+        return True
+    return preemptor.priority > pod.priority
+
+
+def _left(lacking: Mapping[str, int], holders: Sequence[Holder]) -> dict[str, int]:
+    """Return what is still lacking without the holders."""
+    left = {name: amount - sum(holder.amounts.get(name, 0) for holder in holders) for name, amount in lacking.items()}
+    return {name: amount for name, amount in left.items() if amount > 0}
+
+
+def _nearest(holders: Sequence[Holder], lacking: Mapping[str, int]) -> list[Holder]:
+    """Return the holders that together free what is lacking; they must suffice."""
+    left, chosen, rest = dict(lacking), list[Holder](), list(holders)
+    while left:
+        best = min(rest, key=lambda holder: (_distance(holder, left), *_size(holder)))
+        rest.remove(best)
+        chosen.append(best)
+        left = _left(left, [best])
+    return chosen
+
+
+def _distance(holder: Holder, lacking: Mapping[str, int]) -> float:
+    """Return how far a holder falls short of what is lacking, with equal weights of resources."""
+    shares = ((amount - holder.amounts.get(name, 0)) / amount for name, amount in sorted(lacking.items()))
+    return sum(max(0.0, share) ** 2 for share in shares)
+
+
+def _size(holder: Holder) -> tuple[int, int, str]:
+    return holder.amounts.get(MEMORY, 0), holder.amounts.get(CPU, 0), holder.pod.key
+
+
+EvictionOrder = Literal["BytesOverRequest", "PercentageOfRequest"]
+"""The order of pods of one priority: by the bytes they use beyond their request, or by the percentage."""
+
+EVICTION_ORDERS: tuple[EvictionOrder, ...] = get_args(EvictionOrder)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUse:
+    """A running pod, and the bytes that it uses and requests."""
+
+    pod: Pod
+    used: int
+    requested: int
+
+
+def memory_ranking(uses: Iterable[MemoryUse], order: EvictionOrder = "BytesOverRequest") -> list[MemoryUse]:
+    """Return the pods that may be evicted, in order.
+
+    Pods that use more than they request come first; then pods of lower priority; then those with the largest excess, in
+    bytes or in proportion to the request; then by key. Critical pods are never evicted. In proportion, usage without a
+    request exceeds any other; of two such pods the one that uses more comes first.
+    """
+    place = _place if order == "BytesOverRequest" else _place_in_proportion
+    return sorted((use for use in uses if not is_critical(use.pod)), key=place)
+
+
+def eviction_message(use: MemoryUse, threshold_bytes: int, available_bytes: int) -> str:
+    """Return the message in an evicted pod's status."""
+    threshold, available = (format_quantity(amount, MEMORY) for amount in (threshold_bytes, available_bytes))
+    message = f"The node was low on resource: {MEMORY}. Threshold quantity: {threshold}, available: {available}."
+    if use.used <= use.requested:
+        return message
+    used, requested = (format_quantity(amount, MEMORY) for amount in (use.used, use.requested))
+    names = ", ".join(container.name for container in use.pod.spec.containers)
+    return f"{message} Container {names} was using {used}, request is {requested}, has larger consumption of {MEMORY}."
+
+
+def _place_in_proportion(use: MemoryUse) -> tuple[bool, int, bool, Fraction, int, str]:
+    is_more, priority, beyond, key = _place(use)
+    share = Fraction(use.used, use.requested) if use.requested else Fraction(0)
+    return is_more, priority, bool(use.requested), -share, beyond, key
+
+
+def _place(use: MemoryUse) -> tuple[bool, int, int, str]:
+    return use.used <= use.requested, use.pod.priority, use.requested - use.used, use.pod.key
+
+
+_SHARES_PER_CPU = 1_024
+_LEAST_SHARES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class CPUWant:
+    """The CPU that a pod would use on a node of its own, its request, and its limit (None for no limit)."""
+
+    wanted_milli: int
+    requested_milli: int
+    limit_milli: int | None = None
+
+    @property
+    def shares(self) -> int:
+        """Its weight: 1024 per requested CPU, and at least 2."""
+        return max(self.requested_milli * _SHARES_PER_CPU // 1_000, _LEAST_SHARES)
+
+    @property
+    def usable_milli(self) -> int:
+        """The CPU that it would use on a node of its own, within its limit."""
+        return self.wanted_milli if self.limit_milli is None else min(self.wanted_milli, self.limit_milli)
+
+
+def shared_cpu(wants: Sequence[CPUWant], capacity_milli: int) -> list[int]:
+    """Return the CPU of each pod: all that it wants if there is enough, else by weight; unused shares go to the others.
+
+    Rounding favors the pods that are listed last.
+    """
+    usable = [want.usable_milli for want in wants]
+    if sum(usable) <= capacity_milli:
+        return usable
+    left, shares = max(capacity_milli, 0), sum(want.shares for want in wants)
+    got = [0] * len(wants)
+    # The pod that wants least for its weight is satisfied first.
+    for index in sorted(range(len(wants)), key=lambda index: (usable[index] / wants[index].shares, index)):
+        got[index] = min(usable[index], left * wants[index].shares // shares)
+        left -= got[index]
+        shares -= wants[index].shares
+    return got
+
+
+def cpu_pressure(want: CPUWant, got_milli: int) -> float:
+    """Return the share of time in which a pod is runnable without a CPU (pressure stall information)."""
+    return (want.wanted_milli - got_milli) / want.wanted_milli if want.wanted_milli > got_milli else 0.0
+
+
+SAFE_LOCAL_VOLUMES = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
+"""Annotation of a pod: the names of volumes that it can lose, separated by commas."""
+
+
+def has_empty_dir(pod: Raw) -> bool:
+    """Return whether the pod has an emptyDir volume of any medium (kubectl pkg/drain/filters.go, hasLocalStorage).
+
+    Typed pods leave volume sources out, so that the wire form is read.
+    """
+    return any(volume.get("emptyDir") is not None for volume in _volumes(pod))
+
+
+def has_local_storage(pod: Raw) -> bool:
+    """Return whether data on the node's disk would be lost: a hostPath, or an emptyDir that is not in memory.
+
+    Volumes that the pod can lose, by its annotation, do not count.
+
+    Source: autoscaler cluster-autoscaler/simulator/drainability/rules/localstorage.
+    """
+    annotations = pod.get("metadata", {}).get("annotations") or {}
+    safe = str(annotations.get(SAFE_LOCAL_VOLUMES, "")).split(",")
+    return any(_is_local(volume) and volume.get("name") not in safe for volume in _volumes(pod))
+
+
+def _is_local(volume: Raw) -> bool:
+    empty_dir = volume.get("emptyDir")
+    return volume.get("hostPath") is not None or (empty_dir is not None and empty_dir.get("medium") != "Memory")
+
+
+def _volumes(pod: Raw) -> list[Raw]:
+    volumes: list[Raw] = pod.get("spec", {}).get("volumes", [])
+    return volumes

@@ -1,0 +1,411 @@
+"""The placement of replacements: where their schedulers put them, capacity kept for others, and device claims.
+
+Source: controlled-rescheduling.md, Rescheduler ("we expect future versions of the rescheduler ... will only evict if
+the rescheduler determines that the pod can reschedule somewhere").
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from msgspec.structs import replace
+from msgspec.structs import replace as changed
+
+from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_entries
+from podium.api.meta import OwnerReference
+from podium.api.node import Node, Taint
+from podium.api.resource_claims import ConsumerReference, ResourceClaim, ResourceClaimStatus
+from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.pods import NO_ROW, PodRecord
+from podium.decide.placement import Placement, place
+from podium.decide.rescheduling.guards import PastMove
+from podium.decide.sampling import nodes_to_find
+from podium.decide.transaction import ClusterTransaction
+from podium.framework.handle import CycleState
+from podium.framework.plugin import MAX_NODE_SCORE, DeviceGiver
+from podium.framework.rescheduling.policy import Picture, Relocation, replacement
+from podium.framework.rescheduling.settings import Guidance, ReschedulerSettings, Steering
+from podium.framework.verdicts import PluginError
+
+AVOIDING = "NodePreferAvoidPods"
+"""The scheduler plugin that respects avoid lists."""
+
+SOFT_TAINT = Taint(key="podium.dev/moving-pods-away", effect="PreferNoSchedule")
+"""The taint on a node while a pod is moved off it, if its scheduler does not respect avoid lists."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplacementRows:
+    """The rows on any of which a replacement may land, or ``why`` no replacement should be created.
+
+    ``fits`` is False if no node accepts the pod, so that it would wait. ``is_sure``: the scheduler considers all nodes,
+    so that there are no other rows.
+    """
+
+    rows: Int64s
+    why: str = ""
+    fits: bool = True
+    is_sure: bool = True
+
+    def or_else(self, other: ReplacementRows) -> ReplacementRows:
+        """Return the union of two landings."""
+        if self.why or not other.fits:
+            return self
+        if other.why:
+            return other
+        return ReplacementRows(np.union1d(self.rows, other.rows), is_sure=self.is_sure and other.is_sure)
+
+
+def as_replacement(pod: PodRecord, now: int) -> PodRecord:
+    """Return a running pod as its controller will recreate it: without a node, and with a uid that is not known yet."""
+    return pod.without_node(
+        uid=replacement(pod.uid),
+        created_ns=now,
+        start_ns=now,
+        terminating=False,
+        preempted=False,
+        made_claims=tuple((name, claim and f"{claim}{MADE_ANEW}") for name, claim in pod.made_claims),
+    )
+
+
+class ReplacementPlacer:
+    """Finds where replacements would land after the pods that they replace have left."""
+
+    def __init__(self, transaction: ClusterTransaction, picture: Picture, settings: ReschedulerSettings) -> None:
+        self._transaction = transaction
+        self._picture = picture
+        self._guidance = settings.guidance
+        self._steering = settings.steering
+        # The rows of nodes that are being emptied; no pod is placed there.
+        self.closed: set[int] = set()
+
+    def leave(self, row: int) -> None:
+        """Evict a pod from a node: taint the node if that is how its replacement is kept away."""
+        node = self._picture.cluster.nodes.node(row)
+        if self._steering is Steering.SOFT_TAINT and self._guidance is Guidance.EVICT and not _has_soft_taint(node):
+            spec = changed(node.spec, taints=(*node.spec.taints, SOFT_TAINT))
+            self._transaction.change_node(changed(node, spec=spec))
+
+    def find(
+        self, pod: PodRecord, leaver: Leaver, leaving: Collection[Leaver], hinted: int | None = None
+    ) -> ReplacementRows:
+        """Return where the replacement ``pod`` of ``leaver`` would land while the pods of ``leaving`` leave.
+
+        If replacements are directed, the row is chosen here, or is ``hinted`` if it was chosen before.
+        """
+        picture = self._picture
+        runner = picture.runner_of(pod)
+        is_known = runner is not picture.kubelet
+        try:
+            placement = place(runner, pod, nominated_first=False)
+        except PluginError as error:
+            return _nowhere(str(error))
+        rows, source, relocation = placement.feasible, leaver.row, leaver.relocation
+        if placement.error:
+            return _nowhere(placement.error)
+        if not len(rows) or (len(rows) == 1 and rows[0] == source):
+            return _nowhere(f"no other node takes it{_refusal(placement)}", fits=len(rows) > 0)
+        allowed = self._allowed(source, relocation)
+        if self.is_sent(pod):
+            if hinted is None:
+                return self._best(rows, placement.totals, allowed, relocation)
+            if hinted in rows:
+                return ReplacementRows(np.array([hinted], dtype=np.int64))
+        if is_known and placement.totals is not None:
+            avoided = {other.row for other in leaving if other.pod.owner_uid == pod.owner_uid}
+            totals = self._steered(pod, runner.profile.weights.get(AVOIDING, 0), rows, placement.totals, avoided)
+            rows = rows[totals == totals.max()]
+        number = len(picture.cluster.nodes)
+        is_sure = not is_known or nodes_to_find(runner.profile.percentage_of_nodes_to_score, number) == number
+        return self._left_to_scheduler(pod, source, rows, allowed, is_known=is_known, is_sure=is_sure)
+
+    def is_sent(self, pod: PodRecord) -> bool:
+        """Return whether the rescheduler directs the replacement of a pod to a node."""
+        is_known = self._picture.runner_of(pod) is not self._picture.kubelet
+        return self._guidance is Guidance.BIND or (self._guidance is Guidance.HINT and is_known)
+
+    @property
+    def is_bound(self) -> bool:
+        """Return whether the rescheduler binds replacements, so that no scheduler's choice counts."""
+        return self._guidance is Guidance.BIND
+
+    def _allowed(self, source: int, relocation: Relocation) -> Bools:
+        allowed = self._picture.targets.copy()
+        if relocation.targets is not None:
+            allowed &= relocation.targets
+        allowed[[source, *self.closed]] = False
+        return allowed
+
+    def _best(self, rows: Int64s, totals: Int64s | None, allowed: Bools, relocation: Relocation) -> ReplacementRows:
+        """Return the row that the policy ranks best; ties are broken by the scheduler's score, then by node name."""
+        fitting = allowed[rows]
+        rows = rows[fitting]
+        if not len(rows):
+            return _nowhere("none of the nodes that take it may take pods in, or is better than where it is")
+        if relocation.preferred is not None:
+            liked = relocation.preferred[rows]
+            best = liked == liked.max()
+        else:
+            best = np.ones(len(rows), dtype=np.bool_)
+        if totals is not None:
+            of_rows = np.where(best, totals[fitting], np.iinfo(np.int64).min)
+            best &= of_rows == of_rows.max()
+        first = min(rows[best].tolist(), key=self._picture.node_name)
+        return ReplacementRows(np.array([first], dtype=np.int64))
+
+    def _steered(self, pod: PodRecord, weight: int, rows: Int64s, totals: Int64s, avoided: Collection[int]) -> Int64s:
+        """Return the totals after the pod's controller has been added to the avoid lists of the rows ``avoided``."""
+        if self._steering is not Steering.AVOID_LIST or pod.controller is None or not weight:
+            return totals
+        nodes = self._picture.cluster.nodes
+        further = [row for row in avoided if not _avoids(nodes.node(row), pod.controller)]
+        steered: Int64s = totals - weight * MAX_NODE_SCORE * np.isin(rows, np.array(further, dtype=np.int64))
+        return steered
+
+    def _left_to_scheduler(
+        self, pod: PodRecord, source: int, rows: Int64s, allowed: Bools, *, is_known: bool, is_sure: bool
+    ) -> ReplacementRows:
+        """Return the rows that the scheduler may choose.
+
+        Return the reason instead if it may choose a row that the pod should not go to.
+        """
+        name = self._picture.node_name
+        if source in rows:
+            whose = "its scheduler rates no node higher than" if is_known else f"{pod.scheduler_name} may choose again"
+            return _nowhere(f"{whose} {name(source)}, where it is")
+        outside = rows[~allowed[rows]]
+        if len(outside):
+            first = min(map(name, outside.tolist()))
+            likes = "its scheduler would choose" if len(rows) == 1 else "its scheduler might choose"
+            return _nowhere(f"{likes} {first}, which may take no pods in, or is no better")
+        return ReplacementRows(rows, is_sure=is_sure)
+
+
+def _nowhere(why: str, *, fits: bool = True) -> ReplacementRows:
+    return ReplacementRows(np.empty(0, dtype=np.int64), why, fits=fits)
+
+
+def _refusal(placement: Placement) -> str:
+    """Return why all nodes are rejected, if that is known before nodes are filtered."""
+    return "" if placement.pre_filter.status.is_success else f": {placement.pre_filter.status.message}"
+
+
+def _has_soft_taint(node: Node) -> bool:
+    return any(taint.key == SOFT_TAINT.key for taint in node.spec.taints)
+
+
+def _avoids(node: Node, controller: OwnerReference) -> bool:
+    """Return whether a node's avoid list already names a controller."""
+    text = node.metadata.annotations.get(PREFER_AVOID_PODS, "")
+    if not text:
+        return False
+    if controller.uid:
+        return any(entry.controller.uid == controller.uid for entry in avoid_entries(text))
+    wanted = (controller.kind, controller.name)
+    return any((entry.controller.kind, entry.controller.name) == wanted for entry in avoid_entries(text))
+
+
+MOST_WAITING = 16
+"""The most pending pods that are considered, the most important first."""
+
+Seats = tuple[tuple[PodRecord, int], ...]
+"""Pending pods, with the rows that have room for them."""
+
+
+def let_go(transaction: ClusterTransaction, under_way: Iterable[PastMove]) -> list[Leaver]:
+    """Remove evicted pods that are still terminating, so that no pod is moved for capacity that they hold.
+
+    The pods are identified by their owners and nodes.
+    """
+    cluster = transaction.cluster
+    gone = list[Leaver]()
+    for (owner_uid, source), number in sorted(Counter((move.owner_uid, move.source) for move in under_way).items()):
+        row = cluster.nodes.row_of.get(source)
+        pods = [] if row is None else cluster.pods_on(row)
+        going = [pod for pod in pods if pod.terminating and pod.owner_uid == owner_uid]
+        for pod in sorted(going, key=lambda pod: (pod.key, pod.uid))[:number]:
+            gone.append(Leaver(Relocation(pod), pod.row))
+            transaction.take_off(pod.uid)
+    return gone
+
+
+def keep_expected(transaction: ClusterTransaction, under_way: Iterable[PastMove], now: int) -> None:
+    """Place the replacements that are under way where they are expected, so that no other pod gets that capacity.
+
+    The evicted pod, which may still exist, represents a replacement that has not been observed yet. Nominated
+    replacements keep their capacity by their nomination.
+    """
+    cluster = transaction.cluster
+    for move in under_way:
+        pod, row = move.waiting, cluster.nodes.row_of.get(move.target)
+        if pod is None or row is None or pod.uid in cluster.nominations:
+            continue
+        placed = cluster.placed.get(pod.uid)
+        if placed is not None and placed.node_name != move.source:
+            continue
+        expected = pod if placed is None else as_replacement(pod, now)
+        if expected.uid not in cluster.placed:
+            transaction.place(expected, row)
+
+
+class PendingPodSeats:
+    """The pending pods, and the rows in which moves have made room for some of them."""
+
+    def __init__(self, transaction: ClusterTransaction, picture: Picture) -> None:
+        self._transaction = transaction
+        cluster = picture.cluster
+        self._pods = [
+            pod
+            for pod in picture.waiting
+            if not pod.gates and pod.uid not in cluster.placed and pod.uid not in cluster.nominations
+        ][:MOST_WAITING]
+        self._seats: dict[str, int] = {}
+
+    def seats(self, left: Collection[int], priority: int) -> Seats:
+        """Return the pending pods of at least a priority that take capacity freed in some rows.
+
+        Pods that are already seated are not among them.
+        """
+        rows = np.array(sorted(left), dtype=np.int64)
+        seats: list[tuple[PodRecord, int]] = []
+        savepoint = self._transaction.savepoint()
+        for pod in self._pods:
+            if pod.uid in self._transaction.cluster.placed:
+                # This replacement is expected on another node (`keep_expected`).
+                continue
+            row = self._seats.get(pod.uid)
+            if row is None and pod.priority >= priority:
+                fitting = self._transaction.fitting(pod, rows)
+                row = int(fitting[0]) if len(fitting) else None
+            if row is not None:
+                self._transaction.place(pod, row)
+                seats.append((pod, row))
+        self._transaction.roll_back(savepoint)
+        return tuple(seats)
+
+    @contextmanager
+    def seated(self, seats: Seats) -> Iterator[None]:
+        """Place pods on their seats temporarily, so that their arrival is not counted as a gain of a move."""
+        savepoint = self._transaction.savepoint()
+        for pod, row in seats:
+            self._transaction.place(pod, row)
+        try:
+            yield
+        finally:
+            self._transaction.roll_back(savepoint)
+
+    def keep(self, seats: Seats) -> None:
+        """Keep the seats for the rest of the plan."""
+        self._seats = {pod.uid: row for pod, row in seats}
+
+
+_AFTER_THE_END = ("StatefulSet",)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaver:
+    """A pod that is moved, and the row that it leaves."""
+
+    relocation: Relocation
+    row: int
+
+    @property
+    def pod(self) -> PodRecord:
+        """The pod before the move."""
+        return self.relocation.pod
+
+    @property
+    def ends_first(self) -> bool:
+        """Whether its replacement is created after the pod is gone."""
+        controller = self.pod.controller
+        return controller is not None and controller.kind in _AFTER_THE_END
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplacementArrival:
+    """A replacement, and the row in which it lands."""
+
+    leaver: Leaver
+    pod: PodRecord
+    row: int
+
+
+@contextmanager
+def still_there(transaction: ClusterTransaction, leaving: Iterable[Leaver]) -> Iterator[None]:
+    """Restore pods that are terminating but not gone yet, for the duration of the context."""
+    savepoint = transaction.savepoint()
+    for leaver in leaving:
+        transaction.place(replace(leaver.pod, terminating=True, row=NO_ROW, slot=-1), leaver.row)
+    try:
+        yield
+    finally:
+        transaction.roll_back(savepoint)
+
+
+MADE_ANEW = "/replacement"
+"""Suffix of the name of a claim that will be made for a replacement; no real claim can have such a name."""
+
+
+class MovedClaims:
+    """Releases the devices of pods that leave and allocates those of pods that arrive, within ``transaction``."""
+
+    def __init__(self, transaction: ClusterTransaction, picture: Picture) -> None:
+        self._transaction = transaction
+        self._picture = picture
+        self._devices = picture.cluster.devices
+        transaction.follow(self)
+
+    def make(self, pod: PodRecord, replacement: PodRecord) -> None:
+        """Create the claims of a replacement like those that were made for the pod, without devices."""
+        for _, name in pod.made_claims:
+            claim = self._devices.claims.get(f"{pod.namespace}/{name}")
+            if claim is not None:
+                self._transaction.put_claim(_made_anew(claim, pod.uid, replacement.uid))
+
+    def left(self, pod: PodRecord) -> None:
+        """Release the devices of the claims that were made for a pod that has left its node."""
+        for _, name in pod.made_claims:
+            claim = self._devices.claims.get(f"{pod.namespace}/{name}")
+            if claim is not None and claim.is_allocated:
+                self._transaction.put_claim(replace(claim, status=ResourceClaimStatus()))
+        extended = self._devices.claim_cache.made_for(pod.uid)
+        if extended is not None:
+            self._transaction.drop_claim(extended)
+
+    def comes(self, pod: PodRecord, row: int) -> None:
+        """Allocate the pod's unallocated claims to the devices that they would get in a row."""
+        if not pod.made_claims and not self._devices.backed:
+            return
+        runner, state = self._picture.runner_of(pod), CycleState()
+        givers = [plugin for plugin in runner.profile.reserve if isinstance(plugin, DeviceGiver)]
+        try:
+            if not givers or not runner.pre_filter(state, pod).status.is_success:
+                return
+            runner.filter(state, pod, np.array([row], dtype=np.int64))
+        except PluginError:
+            return
+        for giver in givers:
+            for claim, allocation in giver.allocations(state, self._picture.node_name(row)):
+                users = (ConsumerReference(resource="pods", name=pod.name, uid=pod.uid),)
+                status = ResourceClaimStatus(allocation=allocation, reserved_for=users)
+                self._transaction.put_claim(replace(_with_a_key(claim), status=status))
+
+
+def _made_anew(claim: ResourceClaim, uid: str, replacement_uid: str) -> ResourceClaim:
+    meta = claim.metadata
+    owners = tuple(
+        replace(owner, uid=replacement_uid) if owner.uid == uid else owner for owner in meta.owner_references
+    )
+    changed = replace(meta, name=f"{meta.name}{MADE_ANEW}", uid=f"{meta.uid}{MADE_ANEW}", owner_references=owners)
+    return replace(claim, metadata=changed, status=ResourceClaimStatus())
+
+
+def _with_a_key(claim: ResourceClaim) -> ResourceClaim:
+    """Return a claim that is not written yet with a name of its own; unwritten claims otherwise share one name."""
+    if not claim.for_extended_resources:
+        return claim
+    return replace(claim, metadata=replace(claim.metadata, name=f"{claim.metadata.name}/{claim.metadata.uid}"))

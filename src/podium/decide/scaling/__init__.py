@@ -1,1 +1,0 @@
-"""Which nodes an autoscaler adds and removes."""

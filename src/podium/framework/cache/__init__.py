@@ -1,0 +1,1 @@
+"""Caches of recently used pod classes: verdicts, scores, and rankings of nodes."""

@@ -1,0 +1,191 @@
+"""Values that the runner caches by pod class between attempts, which only a changed row can change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Generic, Protocol, TypeVar
+from weakref import WeakKeyDictionary, ref
+
+import numpy as np
+
+from podium.cluster.arrays import ChangeLog, Int64s
+from podium.cluster.nodes import NodeColumns
+from podium.cluster.pod_classes import PodClass
+from podium.cluster.pods import PodRecord
+from podium.cluster.view import View
+from podium.framework.verdicts import Decoders
+
+Compute = Callable[[Int64s | None], Int64s]
+Value = TypeVar("Value")
+
+
+@dataclass(slots=True, weakref_slot=True)
+class KeptRows:
+    """One value for each row, valid as of a position of a change log. ``whole``: one changed row can change all values.
+
+    ``decoders`` explain the values if they are rejections.
+    """
+
+    values: Int64s
+    position: int = -1
+    whole: bool = False
+    decoders: Decoders = field(default_factory=dict)
+
+    def refresh(self, log: ChangeLog, count: int, compute: Compute) -> Int64s | None:
+        """Update the values; return the recomputed rows, None for all.
+
+        ``compute(rows)`` answers for some rows, ``compute(None)`` for all ``count`` rows.
+        """
+        position = self.position
+        if position == log.position and len(self.values) == count:
+            return np.empty(0, dtype=np.int64)
+        rows = log.since(position) if position >= 0 and len(self.values) == count else None
+        if rows is not None and (self.whole or len(rows) > count // 4):
+            rows = None
+        if rows is None:
+            self.values = compute(None)
+        else:
+            self.values[rows] = compute(rows)
+        # This comes last, so that a plugin that failed is called again.
+        self.position = log.position
+        return rows
+
+
+def as_many_as(entries: int, nodes: NodeColumns, *, least: int, most: int = 512) -> Callable[[], int]:
+    """Return for how many classes to cache a value for each row: for fewer, the more rows there are.
+
+    The result is at least ``least``, and at most ``most`` as long as these have no more than that many entries
+    together.
+    """
+    return lambda: max(least, min(most, entries // max(nodes.count, 1)))
+
+
+class KeptByClass(Generic[Value]):
+    """A cache for the classes used last, by class and by a key of the caller; an entry ends with its class.
+
+    ``classes`` is the number of classes kept, or a function that returns it.
+    """
+
+    def __init__(self, classes: int | Callable[[], int], keys: int = 64) -> None:
+        self._most = classes if callable(classes) else lambda: classes
+        self._keys = keys
+        self._kept: WeakKeyDictionary[PodClass, dict[Hashable, Value]] = WeakKeyDictionary()
+        # The class used last and its value, kept at hand until the class ends.
+        self._newest: Callable[[], PodClass | None] = _nobody
+        self._of_newest: dict[Hashable, Value] = {}
+
+    def find(self, pod_class: PodClass, key: Hashable) -> Value | None:
+        """Return the value of a class under a key; None if there is none. This does not count as a use."""
+        kept = self._kept.get(pod_class)
+        return None if kept is None else kept.get(key)
+
+    def get(self, pod_class: PodClass, key: Hashable, make: Callable[[], Value]) -> Value:
+        """Return the value of a class under a key; create it if there is none."""
+        if self._newest() is pod_class:
+            kept = self._of_newest
+        else:
+            kept = self._kept.pop(pod_class) if pod_class in self._kept else {}
+            self._kept[pod_class] = self._of_newest = kept
+            self._newest = ref(pod_class, self._end)
+            if len(self._kept) > self._most():
+                self._drop_oldest()
+        found = kept.get(key)
+        if found is None:
+            found = kept[key] = make()
+            if len(kept) > self._keys:
+                del kept[next(iter(kept))]
+        return found
+
+    def _end(self, ended: ref[PodClass]) -> None:
+        """Forget the newest class, which has ended."""
+        if ended is self._newest:
+            self._newest, self._of_newest = _nobody, {}
+
+    def _drop_oldest(self) -> None:
+        oldest = list(islice(self._kept, len(self._kept) - self._most()))
+        for pod_class in oldest:
+            del self._kept[pod_class]
+
+
+class ClassCache:
+    """The cached rows of the classes used last, by class and by a key of the caller."""
+
+    def __init__(self, limit: int | Callable[[], int]) -> None:
+        self._kept: KeptByClass[KeptRows] = KeptByClass(limit)
+
+    def rows(self, pod_class: PodClass, key: Hashable, *, whole: bool = False) -> KeptRows:
+        """Return the rows of a class under a key; empty at first."""
+        return self._kept.get(pod_class, key, _whole if whole else _row_by_row)
+
+
+def _nobody() -> None:
+    return None
+
+
+def _whole() -> KeptRows:
+    return KeptRows(np.empty(0, dtype=np.int64), whole=True)
+
+
+def _row_by_row() -> KeptRows:
+    return KeptRows(np.empty(0, dtype=np.int64))
+
+
+class Cells(Protocol):
+    """How a plugin groups rows for the pods of one class. It must not reference the class.
+
+    While it is current, a row's columns change only when the row or a node changes.
+    """
+
+    def is_current(self, pod: PodRecord) -> bool:
+        """Return whether the grouping is still valid for ``pod``."""
+        ...
+
+    def columns(self, view: View) -> Sequence[Int64s]:
+        """Return the columns that distinguish the rows of a view: ``[n]`` each."""
+        ...
+
+    def of_row(self, row: int) -> tuple[int, ...]:
+        """Return the entries of one row."""
+        ...
+
+
+class CellFilter(Cells, Protocol):
+    """The cells of a filter."""
+
+    def fits(self, pod: PodRecord, rows: Sequence[int]) -> Sequence[bool]:
+        """Return whether the pod fits, for one row of each of several cells."""
+        ...
+
+
+class CellScore(Cells, Protocol):
+    """The cells of a score."""
+
+    def score(self, pod: PodRecord, rows: Sequence[int], sizes: Sequence[int]) -> Sequence[int]:
+        """Return the normalized scores for one row of each cell; these are all feasible cells, with their sizes."""
+        ...
+
+
+class OneCell:
+    """A single cell of all nodes: the score does not apply to a pod as long as a condition holds for it."""
+
+    def __init__(self, is_current: Callable[[PodRecord], bool]) -> None:
+        self.is_current = is_current
+
+    @classmethod
+    def of(cls, pod: PodRecord, condition: Callable[[PodRecord], bool]) -> OneCell | None:
+        """Return one cell if the condition holds for ``pod``."""
+        return cls(condition) if condition(pod) else None
+
+    def columns(self, view: View) -> Sequence[Int64s]:
+        """Return no columns."""
+        return ()
+
+    def of_row(self, row: int) -> tuple[int, ...]:
+        """Return no entries."""
+        return ()
+
+    def score(self, pod: PodRecord, rows: Sequence[int], sizes: Sequence[int]) -> Sequence[int]:
+        """Return 0 for every cell."""
+        return [0] * len(rows)

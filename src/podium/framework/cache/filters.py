@@ -1,0 +1,299 @@
+"""The verdicts of a profile's filters for the pod classes used last, updated row by row.
+
+Source of the rule for nominated pods: pkg/scheduler/framework/runtime/framework.go (RunFilterPluginsWithNominatedPods).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol, cast
+from weakref import ref
+
+import numpy as np
+
+from podium.cluster.arrays import ChangeLog, Int64s
+from podium.cluster.pods import PodRecord
+from podium.cluster.view import View
+from podium.framework.cache.class_cache import ClassCache, KeptByClass, KeptRows, as_many_as
+from podium.framework.cache.row_filters import FEW_ROWS, RowFilters, has_one_row_form
+from podium.framework.handle import CycleState
+from podium.framework.plugin import ArrayFilterPlugin, FilterPlugin, OneRowFilterPlugin, Scope, is_own
+from podium.framework.verdicts import Counted, Decoders, Outcome
+
+if TYPE_CHECKING:
+    from podium.framework.runner import Runner
+
+_NODE, _ROW = Scope.NODE, Scope.ROW
+KEPT_CLASSES = 64
+KEPT_ENTRIES = 1 << 20
+"""With few nodes more classes are cached: as many as have this number of rows together."""
+
+
+class PlacedFilter(Protocol):
+    """A Filter plugin with its position in the profile, counted from 1."""
+
+    index: int
+    plugin: ArrayFilterPlugin | FilterPlugin
+    scope: Scope
+
+
+class KeptFilters:
+    """The rejections of scope NODE and ROW, and the outcomes, of the 64 classes used last.
+
+    ``few_rows`` is the largest number of rows that are evaluated one by one rather than in arrays.
+    """
+
+    def __init__(self, runner: Runner, cache: ClassCache, filters: Sequence[PlacedFilter]) -> None:
+        self._runner = runner
+        self._cluster = runner.cluster
+        self._cache = cache
+        self._filters = filters
+        limit = as_many_as(KEPT_ENTRIES, runner.cluster.nodes, least=KEPT_CLASSES)
+        self._outcomes: KeptByClass[KeptOutcome] = KeptByClass(limit)
+        # By the set of skipped plugins.
+        self._one_by_one: dict[frozenset[str], list[tuple[int, OneRowFilterPlugin]] | None] = {}
+        self.few_rows = FEW_ROWS
+        self._are_own = all(is_own(placed.plugin) for placed in filters)
+
+    def filter_all(self, state: CycleState, pod: PodRecord) -> Outcome:
+        """Filter all rows, considering nominated pods; every filter must depend on the row alone.
+
+        If nominated pods count for a row, ``pod`` must also fit beside them. A rejection beside them is the verdict for
+        that node, whatever the plain one was. Cached verdicts count the pod's own nomination too; that row is evaluated
+        again without it.
+        """
+        nodes = self._cluster.nodes
+        skipped = state.skip_filter
+        kept = self._outcomes.get(pod.pod_class, (skipped, pod.priority), KeptOutcome)
+        by_row = self._cache.rows(pod.pod_class, (_ROW, skipped))
+        if not self._refresh_few(kept, by_row, state, pod):
+            self.refusals(state, pod)
+            kept.decoders.update(by_row.decoders)
+            kept.refresh(
+                nodes.changes, nodes.all_rows(), lambda rows: self._with_nominations(kept, by_row, state, pod, rows, "")
+            )
+        own = nodes.row_of.get(pod.nominated_node_name, -1)
+        if own < 0:
+            return kept.outcome()
+        return kept.outcome_but(own, int(self._with_nominations(kept, by_row, state, pod, np.array([own]), pod.uid)[0]))
+
+    def _refresh_few(self, kept: KeptOutcome, by_row: KeptRows, state: CycleState, pod: PodRecord) -> bool:
+        """Update the rejections and the outcome together if few rows have changed; return whether that is so."""
+        nodes = self._cluster.nodes
+        position = kept.position
+        if position < 0 or by_row.position != position or len(by_row.values) != nodes.count:
+            return False
+        missed = nodes.changes.entries_since(position)
+        if not missed:
+            return missed is not None
+        rows = missed if len(missed) == 1 else sorted(set(missed))
+        filters = self.row_filters(state, pod, len(rows))
+        if filters is None:
+            return False
+        values, entries = by_row.values, []
+        for row in rows:
+            values[row] = plain = filters.refused(pod, row)
+            entries.append(filters.beside(pod, row, (), "") or plain)
+        filters.explain(pod, by_row.decoders)
+        kept.decoders.update(by_row.decoders)
+        by_row.position = nodes.changes.position
+        kept.put(rows, entries, by_row.position)
+        return True
+
+    def _with_nominations(
+        self,
+        kept: KeptOutcome,
+        by_row: KeptRows,
+        state: CycleState,
+        pod: PodRecord,
+        rows: Int64s,
+        own_uid: str,
+    ) -> Int64s:
+        """Return the verdicts of some rows: the cached rejections, overridden by those beside nominated pods."""
+        filters = self.row_filters(state, pod, len(rows))
+        if filters is not None:
+            filters.explain(pod, kept.decoders)
+            plain = by_row.values.item
+            entries = [filters.beside(pod, row, (), own_uid) or plain(row) for row in rows.tolist()]
+            return np.array(entries, dtype=np.int64)
+        refused: Int64s = by_row.values[rows]
+        if self._cluster.nominations.uids:
+            outcome = Outcome.of(refused, {})
+            outcome.override(*self._runner.beside(state, pod, View(self._cluster, rows), own_uid))
+            kept.decoders.update(outcome.decoders)
+        return refused
+
+    def fits(self, state: CycleState, pod: PodRecord, row: int) -> bool | None:
+        """Return the result of `filter_few` for one row: whether no filter rejects it."""
+        filters = self._filters_of_few(state, pod, 1)
+        return None if filters is None else not filters.refused_at_last(pod, row, (), pod.uid)
+
+    def filter_few(self, state: CycleState, pod: PodRecord, rows: Int64s) -> Outcome | None:
+        """Filter few rows one by one, considering nominated pods; None if arrays are needed or faster.
+
+        Arrays are also used if nothing is cached for the class: a few rows do not justify filtering all nodes.
+        """
+        filters = self._filters_of_few(state, pod, len(rows))
+        if filters is None:
+            return None
+        entries = [filters.refused_at_last(pod, row, (), pod.uid) for row in rows.tolist()]
+        outcome = Outcome.of(np.array(entries, dtype=np.int64), {})
+        if any(entries):
+            filters.explain(pod, outcome.decoders)
+        return outcome
+
+    def _filters_of_few(self, state: CycleState, pod: PodRecord, rows: int) -> RowFilters | None:
+        by_node = self._cache.rows(pod.pod_class, (_NODE, state.skip_filter))
+        return None if by_node.position < 0 else self.row_filters(state, pod, rows)
+
+    def row_filters(self, state: CycleState, pod: PodRecord, rows: int) -> RowFilters | None:
+        """Return the filters for one row at a time, for ``rows`` calls; None if arrays are needed or faster."""
+        if rows > self.few_rows:
+            return None
+        filters = self._with_one_row_form(state)
+        if filters is None:
+            return None
+        return RowFilters(self._cluster.nominations, self._of_nodes(state, pod), filters)
+
+    def refusals(self, state: CycleState, pod: PodRecord) -> tuple[KeptRows, KeptRows]:
+        """Return the cached rejections of the pod's class, by the node object and including its pods."""
+        nodes, by_node = self._cluster.nodes, self._of_nodes(state, pod)
+        by_row = self._cache.rows(pod.pod_class, (_ROW, state.skip_filter))
+
+        def from_rows(rows: Int64s | None) -> Int64s:
+            by_row.decoders.update(by_node.decoders)
+            filters = None if rows is None else self.row_filters(state, pod, len(rows))
+            if rows is not None and filters is not None:
+                filters.explain(pod, by_row.decoders)
+                return np.array([filters.refused(pod, row) for row in rows.tolist()], dtype=np.int64)
+            return self._in_pieces(rows, of_view)
+
+        def of_view(view: View) -> Int64s:
+            part = self._runner.filter_view(state, pod, view, Scope.ROW)
+            part.merge(view.take(by_node.values))
+            by_row.decoders.update(part.decoders)
+            return part.refused
+
+        by_row.refresh(nodes.changes, nodes.count, from_rows)
+        return by_node, by_row
+
+    def _of_nodes(self, state: CycleState, pod: PodRecord) -> KeptRows:
+        """Return the cached rejections of the pod's class that depend on the node object."""
+        nodes = self._cluster.nodes
+        by_node = self._cache.rows(pod.pod_class, (_NODE, state.skip_filter))
+
+        def of_view(view: View) -> Int64s:
+            part = self._runner.filter_view(state, pod, view, Scope.NODE)
+            part.refused[~view.take(nodes.present)] = Outcome.ABSENT
+            by_node.decoders.update(part.decoders)
+            return part.refused
+
+        by_node.refresh(nodes.node_changes, nodes.count, lambda rows: self._in_pieces(rows, of_view))
+        return by_node
+
+    def _in_pieces(self, rows: Int64s | None, of_view: Callable[[View], Int64s]) -> Int64s:
+        """Return the verdicts of some rows; of all rows (None) in pieces, except for foreign plugins."""
+        if rows is not None or not self._are_own:
+            return of_view(View(self._cluster, rows))
+        return np.concatenate([of_view(view) for view in View.pieces(self._cluster)])
+
+    def _with_one_row_form(self, state: CycleState) -> list[tuple[int, OneRowFilterPlugin]] | None:
+        """Return the filters of scope ROW with their positions, without skipped ones.
+
+        None if one lacks the one-row form.
+        """
+        skipped = state.skip_filter
+        if skipped not in self._one_by_one:
+            if len(self._one_by_one) > KEPT_CLASSES:
+                self._one_by_one.clear()
+            asked = [each for each in self._filters if each.plugin.name not in skipped and each.scope is not _NODE]
+            able = [(each.index, cast(OneRowFilterPlugin, each.plugin)) for each in asked]
+            is_possible = all(each.scope is _ROW and has_one_row_form(each.plugin) for each in asked)
+            self._one_by_one[skipped] = able if is_possible else None
+        return self._one_by_one[skipped]
+
+
+Compute = Callable[[Int64s], Int64s]
+
+
+class KeptOutcome:
+    """An outcome for every row, valid as of a position of the change log: one number for each row.
+
+    Outcomes that were returned do not change: while the last one is still referenced, changes go to a copy.
+    """
+
+    __slots__ = ("_counted", "_explained_by", "_lent", "_refused", "decoders", "position")
+
+    def __init__(self) -> None:
+        self.decoders: Decoders = {}
+        self.position = -1
+        self._refused: Int64s = np.empty(0, dtype=np.int64)
+        # The number of rows of each entry. All returned outcomes share one object until an entry, or the meaning of
+        # entries, changes.
+        self._counted = Counted({})
+        self._explained_by: Decoders = {}
+        self._lent: ref[Int64s] | None = None
+
+    def refresh(self, log: ChangeLog, rows: Int64s, compute: Compute) -> None:
+        """Update the outcome; ``rows`` are all rows, and ``compute`` answers for some of them."""
+        if self.position == log.position:
+            return
+        changed = log.since(self.position) if self.position >= 0 and len(self._refused) == len(rows) else None
+        if changed is None or len(changed) > len(rows) // 4:
+            self._refused = compute(rows)
+            values, numbers = np.unique(self._refused, return_counts=True)
+            self._counted = Counted(dict(zip(values.tolist(), numbers.tolist(), strict=True)))
+            self._lent = None
+        else:
+            self._write(changed.tolist(), compute(changed).tolist())
+        # This comes last, so that a plugin that failed is called again.
+        self.position = log.position
+
+    def put(self, rows: Sequence[int], entries: Sequence[int], position: int) -> None:
+        """Update the outcome to a position of the log with the entries of the changed rows."""
+        self._write(rows, entries)
+        self.position = position
+
+    def outcome(self) -> Outcome:
+        """Return the present outcome."""
+        lent = None if self._lent is None else self._lent()
+        if lent is None:
+            lent = self._refused.view()
+            lent.flags.writeable = False
+            self._lent = ref(lent)
+        if self._explained_by != self.decoders:
+            self._explained_by, self._counted = dict(self.decoders), Counted(self._counted.numbers)
+        outcome = Outcome.of(lent, dict(self.decoders), self._counted)
+        outcome.position = self.position
+        return outcome
+
+    def outcome_but(self, row: int, refused: int) -> Outcome:
+        """Return the present outcome with another entry for one row."""
+        entries, numbers = self._refused.copy(), dict(self._counted.numbers or {})
+        _move(numbers, int(entries[row]), refused)
+        entries[row] = refused
+        outcome = Outcome.of(entries, dict(self.decoders), Counted(numbers))
+        outcome.position = self.position
+        return outcome
+
+    def _write(self, rows: Sequence[int], entries: Sequence[int]) -> None:
+        item = self._refused.item
+        changed = [(row, after) for row, after in zip(rows, entries, strict=True) if item(row) != after]
+        if not changed:
+            return
+        if self._lent is not None and self._lent() is not None:
+            self._refused, self._lent = self._refused.copy(), None
+        refused, numbers = self._refused, dict(self._counted.numbers or {})
+        for row, after in changed:
+            _move(numbers, refused.item(row), after)
+            refused[row] = after
+        self._counted = Counted(numbers)
+
+
+def _move(numbers: dict[int, int], before: int, after: int) -> None:
+    """Move one row from one entry to another in the counts."""
+    if numbers[before] == 1:
+        del numbers[before]
+    else:
+        numbers[before] -= 1
+    numbers[after] = numbers.get(after, 0) + 1

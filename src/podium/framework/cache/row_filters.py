@@ -1,0 +1,302 @@
+"""The filters and scores of a profile for one row at a time, without arrays: used when few rows have changed.
+
+Source: pkg/scheduler/framework/runtime/framework.go (RunFilterPluginsWithNominatedPods).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.nominations import Nominations
+from podium.cluster.pod_classes import PodClass
+from podium.cluster.pods import PodRecord
+from podium.cluster.view import View
+from podium.framework.cache.class_cache import CellFilter, Cells, CellScore, KeptRows, OneCell
+from podium.framework.handle import CycleState
+from podium.framework.plugin import (
+    NO_FIT,
+    CellFilterPlugin,
+    OneRowFilterPlugin,
+    Plugin,
+    RangeNormalizePlugin,
+    Scope,
+    TotalOfRow,
+    total_of_row,
+)
+from podium.framework.scoring import Rater
+from podium.framework.verdicts import Decoders, Outcome, blame
+
+if TYPE_CHECKING:
+    from podium.framework.runner import Runner
+
+FEW_ROWS = 16
+"""Up to this number of rows are evaluated one by one; more are evaluated in arrays."""
+
+
+def has_one_row_form(plugin: Plugin) -> bool:
+    """Return whether a plugin has a one-row form, and no subclass changed only the other form."""
+    if not isinstance(plugin, OneRowFilterPlugin):
+        return False
+    for kind in type(plugin).__mro__:
+        if "filter_row" in vars(kind):
+            return True
+        if "filter_rows" in vars(kind):
+            return False
+    return True
+
+
+class RowFilters:
+    """The verdicts of the filters on single rows for the pods of a class, as entries of an `Outcome`.
+
+    Pods on the row may be taken as ``gone``, and others as ``joined``. Verdicts that only a node object can change are
+    looked up.
+    """
+
+    __slots__ = ("_filters", "_nominations", "_of_nodes")
+
+    def __init__(
+        self, nominations: Nominations, of_nodes: KeptRows, filters: Sequence[tuple[int, OneRowFilterPlugin]]
+    ) -> None:
+        """Create them.
+
+        ``of_nodes`` are the rejections of scope NODE, ``filters`` those of scope ROW with positions, in order.
+        """
+        self._nominations = nominations
+        self._of_nodes = of_nodes
+        self._filters = filters
+
+    def refused(
+        self, pod: PodRecord, row: int, gone: Sequence[PodRecord] = (), joined: Sequence[PodRecord] = ()
+    ) -> int:
+        """Return the first rejection on a row, 0 if there is none; nominated pods are ignored."""
+        by_node: int = self._of_nodes.values.item(row)
+        for index, plugin in self._filters:
+            if by_node and by_node >> Outcome.SHIFT < index:
+                break
+            # Like `Calling`, which would cost as much as most plugins take to answer.
+            try:
+                code = plugin.filter_row(pod, row, gone, joined)
+            except BaseException as error:
+                blame(error, plugin.name, "Filter", pod)
+                raise
+            if code:
+                return (index << Outcome.SHIFT) + code
+        return by_node
+
+    def beside(self, pod: PodRecord, row: int, gone: Sequence[PodRecord], own_uid: str) -> int:
+        """Return the first rejection on a row beside the pods nominated to it; 0 if there are none of these.
+
+        Only pods that keep room from ``pod`` count (`Nominations.counts_for`); that of ``own_uid`` does not.
+        """
+        if not self._nominations.uids:
+            return 0
+        nominated = self._nominations.rivals(row, pod, own_uid)
+        return self.refused(pod, row, gone, nominated) if nominated else 0
+
+    def refused_at_last(self, pod: PodRecord, row: int, gone: Sequence[PodRecord], own_uid: str) -> int:
+        """Return the first rejection on a row beside nominated pods, otherwise without them."""
+        return self.beside(pod, row, gone, own_uid) or self.refused(pod, row, gone)
+
+    def explain(self, pod: PodRecord, decoders: Decoders) -> None:
+        """Add the meaning of entries to ``decoders`` if it is missing."""
+        for index, plugin in self._filters:
+            if index not in decoders:
+                decoders[index] = (plugin.name, plugin.explain(pod))
+        for index, decoder in self._of_nodes.decoders.items():
+            decoders.setdefault(index, decoder)
+
+
+class CannotRankError(Exception):
+    """A plugin's answers depend on more than rows and cells, so that they cannot be cached."""
+
+
+class Judged(NamedTuple):
+    """Feasible rows, their totals without the scores by cells, and the columns of their cells: ``[n]`` each."""
+
+    rows: Int64s
+    totals: Int64s
+    columns: list[Int64s]
+
+
+class KeptRaw:
+    """The cells of a normalized score that depends on the node object: rows of equal raw score."""
+
+    def __init__(self, plugin: RangeNormalizePlugin, raw: Int64s) -> None:
+        self._normalize = plugin.normalize_within
+        self._raw = raw
+
+    def is_current(self, pod: PodRecord) -> bool:
+        """Return True: the cells are valid as long as no node changes."""
+        return True
+
+    def is_one_of(self, rows: Bools) -> bool:
+        """Return whether all of some rows are in one cell."""
+        raw = self._raw[rows]
+        return not len(raw) or bool((raw == raw[0]).all())
+
+    def columns(self, view: View) -> list[Int64s]:
+        """Return the raw scores."""
+        return [view.take(self._raw)]
+
+    def of_row(self, row: int) -> tuple[int, ...]:
+        """Return the raw score of a row."""
+        return (self._raw.item(row),)
+
+    def score(self, pod: PodRecord, rows: Sequence[int], sizes: Sequence[int]) -> list[int]:
+        """Return the scores normalized by the lowest and highest of these."""
+        raw = [self._raw.item(row) for row in rows]
+        lowest, highest = min(raw), max(raw)
+        return [self._normalize(score, lowest, highest) for score in raw]
+
+
+class RowJudge:
+    """The plugins that apply to a class of pods, as one answer for a row.
+
+    Raises CannotRankError if that is impossible. Valid until a node changes or `is_current` returns False.
+    """
+
+    def __init__(self, runner: Runner, state: CycleState, pod: PodRecord) -> None:
+        self._runner = runner
+        self._skipped = frozenset(state.skip_filter)
+        self.filters = [_filter_cells(f.cells, pod) for f in runner.filters_of(state) if f.scope is Scope.CLUSTER]
+        raters = [rater for rater in runner.scoring.raters if not rater.never_scores(pod.pod_class)]
+        node_raters = [rater for rater in raters if rater.kept and rater.scope is Scope.NODE]
+        self._row_raters = [rater for rater in raters if rater.kept and rater.scope is Scope.ROW]
+        scores = [(self._score_cells(rater, state, pod), rater.weight) for rater in raters if not rater.kept]
+        each: list[Cells] = [*self.filters, *(cells for cells, _ in scores)]
+        self._conditions = [cells.is_current for cells in each if not isinstance(cells, KeptRaw)]
+        # Scores that may distinguish rows. Others give all rows the same, which does not change the choice.
+        self.scores = [(cells, weight) for cells, weight in scores if self._tells(cells)]
+        self._telling: list[Cells] = [*self.filters, *(cells for cells, _ in self.scores)]
+        # By row, what depends on node objects alone: the scores, or that the pod does not fit.
+        self._of_nodes = self._said_of_nodes(node_raters, state, pod)
+        self._renewals = runner.cluster.nodes.entries.renewals
+        self._total_of_row = self._by_row(state, pod.pod_class)
+
+    def has_one_cell(self) -> bool:
+        """Return whether all nodes are in one cell, as long as this is valid."""
+        return not self._telling
+
+    def _tells(self, cells: CellScore) -> bool:
+        """Return whether some nodes may be in another cell than others."""
+        nodes = self._runner.cluster.nodes
+        if isinstance(cells, KeptRaw):
+            return not cells.is_one_of(nodes.present[: nodes.count])
+        return not isinstance(cells, OneCell) and bool(cells.columns(View(self._runner.cluster, nodes.all_rows()[:0])))
+
+    def is_current(self, state: CycleState, pod: PodRecord) -> bool:
+        """Return whether the same plugins apply and group rows as before."""
+        if state.skip_filter is not self._skipped and state.skip_filter != self._skipped:
+            return False
+        for is_current in self._conditions:  # noqa: SIM110 - a loop, since this is asked for every pod
+            if not is_current(pod):
+                return False
+        return True
+
+    def all_rows(self, state: CycleState, pod: PodRecord) -> Judged:
+        """Return all feasible rows."""
+        by_row = self._runner.kept.refusals(state, pod)[1]
+        rows = np.flatnonzero(by_row.values == 0)
+        if self._runner.cluster.nominations.uids:
+            rows = np.setdiff1d(rows, self._runner.refused_beside(state, pod, rows), assume_unique=True)
+        of_rows = self._runner.scoring.kept_sum(self._row_raters, Scope.ROW, state, pod)
+        return self._judged(rows, of_rows[rows])
+
+    def some_rows(self, state: CycleState, pod: PodRecord, rows: Sequence[int]) -> list[int]:
+        """Return the totals of some rows, ascending; `NO_FIT` for rows that the pod does not fit."""
+        entries = self._runner.cluster.nodes.entries
+        if self._renewals != entries.renewals:
+            self._renewals, self._total_of_row = entries.renewals, self._by_row(state, pod.pod_class)
+        total_of_row = self._total_of_row
+        if total_of_row is None:
+            totals = self._in_arrays(state, pod, np.array(rows, dtype=np.int64))
+        else:
+            totals = [total_of_row(pod, row) for row in rows]
+        if self._runner.cluster.nominations.uids:
+            fitting = np.array([row for row, total in zip(rows, totals, strict=True) if total >= 0], dtype=np.int64)
+            refused = set(self._runner.refused_beside(state, pod, fitting).tolist())
+            totals = [NO_FIT if row in refused else total for row, total in zip(rows, totals, strict=True)]
+        return totals
+
+    def rows_at_once(self, state: CycleState, pod: PodRecord, rows: Int64s) -> Judged:
+        """Return the feasible rows among many, ascending."""
+        fitting, of_rows = self._rated(state, pod, rows)
+        if self._runner.cluster.nominations.uids:
+            beside = np.isin(fitting, self._runner.refused_beside(state, pod, fitting), invert=True)
+            fitting, of_rows = fitting[beside], of_rows[beside]
+        return self._judged(fitting, of_rows)
+
+    def key(self, row: int) -> tuple[int, ...]:
+        """Return the cell of a row."""
+        telling = self._telling
+        if not telling:
+            return ()
+        if len(telling) == 1:
+            return telling[0].of_row(row)
+        return tuple([entry for cells in telling for entry in cells.of_row(row)])
+
+    def _in_arrays(self, state: CycleState, pod: PodRecord, rows: Int64s) -> list[int]:
+        totals = dict.fromkeys(rows.tolist(), NO_FIT)
+        judged = self._judged(*self._rated(state, pod, rows))
+        totals.update(zip(judged.rows.tolist(), judged.totals.tolist(), strict=True))
+        return list(totals.values())
+
+    def _rated(self, state: CycleState, pod: PodRecord, rows: Int64s) -> tuple[Int64s, Int64s]:
+        """Return the rows that are feasible regardless of nominated pods, and their scores of scope ROW."""
+        outcome = self._runner.filter_rows_of(state, pod, rows, Scope.ROW)
+        fitting = rows[(outcome.refused == 0) & (self._of_nodes[rows] >= 0)]
+        return fitting, self._runner.scoring.sum_of(self._row_raters, state, pod)(fitting)
+
+    def _judged(self, rows: Int64s, of_rows: Int64s) -> Judged:
+        """Return the rows with the scores that depend on the pods of a row."""
+        view = View(self._runner.cluster, rows)
+        if of_rows.min(initial=0) < 0:
+            raise CannotRankError
+        columns = [column for cells in self._telling for column in cells.columns(view)]
+        return Judged(rows, self._of_nodes[rows] + of_rows, columns)
+
+    def _said_of_nodes(self, raters: list[Rater], state: CycleState, pod: PodRecord) -> Int64s:
+        """Return ``[rows]`` the scores of scope NODE; `NO_FIT` if a filter of that scope rejects the pod."""
+        refused = self._runner.kept.refusals(state, pod)[0].values
+        scores = self._runner.scoring.kept_sum(raters, Scope.NODE, state, pod)
+        if scores.min(where=refused == 0, initial=0) < 0:
+            raise CannotRankError
+        return np.where(refused == 0, scores, NO_FIT)
+
+    def _by_row(self, state: CycleState, pod_class: PodClass) -> TotalOfRow | None:
+        """Return the joint answer of all plugins for one row as a function; None if a plugin lacks that form."""
+        placed = [placed for placed in self._runner.filters_of(state) if placed.scope is Scope.ROW]
+        filters = [filter_.by_row for filter_ in placed if filter_.by_row is not None]
+        scores = [(rater.by_row, rater.weight) for rater in self._row_raters if rater.by_row is not None]
+        if len(filters) < len(placed) or len(scores) < len(self._row_raters):
+            return None
+        first = placed[0].joining if placed else None
+        joined = None if first is None else first.join(pod_class, scores, self._of_nodes.data)
+        if joined is not None:
+            filters = filters[1:]
+        together, rest = joined or (None, scores)
+        return total_of_row(
+            self._of_nodes.data,
+            [plugin.row_filter(pod_class) for plugin in filters],
+            [(plugin.row_score(pod_class), weight) for plugin, weight in rest],
+            together,
+        )
+
+    def _score_cells(self, rater: Rater, state: CycleState, pod: PodRecord) -> CellScore:
+        if rater.scope is Scope.NODE and rater.ranged is not None:
+            return KeptRaw(rater.ranged, self._runner.scoring.raw(rater, state, pod, View(self._runner.cluster)))
+        cells = None if rater.cells is None else rater.cells.score_cells(pod)
+        if cells is None:
+            raise CannotRankError
+        return cells
+
+
+def _filter_cells(plugin: CellFilterPlugin | None, pod: PodRecord) -> CellFilter:
+    cells = None if plugin is None else plugin.filter_cells(pod)
+    if cells is None:
+        raise CannotRankError
+    return cells

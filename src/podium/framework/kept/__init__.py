@@ -1,1 +1,0 @@
-"""What is kept of the classes of pods that were asked about last: verdicts, scores, and rankings of nodes."""

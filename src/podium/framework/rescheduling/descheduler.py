@@ -1,0 +1,607 @@
+"""The conversion of a DeschedulerPolicy (descheduler/v1alpha2), with what it leaves out.
+
+The result is a cautious configuration whose policies are the counterparts of the plugins. One scope holds for all
+policies; it is as narrow as the narrowest one requested. Everything without a counterpart is named.
+
+Source: kubernetes-sigs/descheduler, pkg/api/v1alpha2/types.go, README.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from podium.api.basis import Caveat
+from podium.api.errors import InputError, field_path, shown
+from podium.api.meta import Int32
+from podium.api.selectors import Selector, parse_label_selector
+from podium.framework.rescheduling.settings import (
+    SETTINGS_OF,
+    Aggressiveness,
+    MoveLimitSettings,
+    PolicySettings,
+    ReschedulerSettings,
+    ReschedulingScope,
+)
+from podium.framework.rescheduling.written import Span, WrittenSelector, label_selector, names_of, span_ns
+from podium.framework.settings.arguments import Strict, read_strictly
+
+API_VERSION = "descheduler/v1alpha2"
+KIND = "DeschedulerPolicy"
+
+_Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+_MOVING = ("deschedule", "balance")
+_POINTS = (*_MOVING, "filter", "preevictionfilter", "presort", "sort", "evict")
+_MOST_PROFILES = 20
+
+
+class _PluginConfig(Strict, frozen=True, kw_only=True):
+    name: str
+    args: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class _PluginSet(Strict, frozen=True, kw_only=True):
+    enabled: tuple[str, ...] = ()
+    disabled: tuple[str, ...] = ()
+
+
+class _Profile(Strict, frozen=True, kw_only=True):
+    name: str = ""
+    plugin_config: tuple[_PluginConfig, ...] = ()
+    plugins: dict[str, _PluginSet] = msgspec.field(default_factory=dict)
+
+    def args(self, plugin: str) -> tuple[Mapping[str, Any], str]:
+        """Return a plugin's arguments, and their path within the profile."""
+        for number, config in enumerate(self.plugin_config):
+            if config.name == plugin:
+                return config.args, f".pluginConfig[{number}].args"
+        return {}, ".pluginConfig"
+
+
+class _Policy(Strict, frozen=True, kw_only=True):
+    profiles: tuple[_Profile, ...] = ()
+    node_selector: str = ""
+    max_no_of_pods_to_evict_per_node: _Count | None = None
+    max_no_of_pods_to_evict_per_namespace: _Count | None = None
+    max_no_of_pods_to_evict_total: _Count | None = None
+
+
+def is_descheduler_policy(raw: Mapping[str, Any]) -> bool:
+    """Return whether a document is a DeschedulerPolicy of any version."""
+    return raw.get("kind") == KIND
+
+
+def read_descheduler_policy(raw: Mapping[str, Any]) -> tuple[ReschedulerSettings, tuple[Caveat, ...]]:
+    """Return the settings that a DeschedulerPolicy stands for, and caveats for what is left out.
+
+    Raises InputError with the field's path for an invalid field.
+    """
+    if raw.get("apiVersion") != API_VERSION:
+        raise InputError(f"is {shown(raw.get('apiVersion'))}; {API_VERSION} is needed", path=".apiVersion")
+    conversion = Conversion()
+    fields = {each.encode_name for each in msgspec.structs.fields(_Policy)}
+    for name in others(raw, fields):
+        conversion.note("the policy", "has no counterpart, and is not heeded", name)
+    written = read_strictly({name: raw[name] for name in raw if name in fields}, _Policy)
+    if len(written.profiles) > _MOST_PROFILES:
+        raise InputError(
+            f"has {len(written.profiles)} profiles; at most {_MOST_PROFILES} are possible", path=".profiles"
+        )
+    evictors = [
+        _profile(conversion, profile, f".profiles[{number}]") for number, profile in enumerate(written.profiles)
+    ]
+    _note_whole(conversion, written)
+    usual = SETTINGS_OF[Aggressiveness.CAUTIOUS]
+    own = MoveLimitSettings(
+        total=written.max_no_of_pods_to_evict_total,
+        node=written.max_no_of_pods_to_evict_per_node,
+        namespace=written.max_no_of_pods_to_evict_per_namespace,
+    )
+    settings = replace(
+        usual,
+        policies=tuple(PolicySettings(name, args=args) for name, args in conversion.policies.items()),
+        in_flight=_limits(usual.in_flight, own, conversion.limits),
+        without_budget=MoveLimitSettings(total=0) if conversion.unprotected_stay else usual.without_budget,
+        scope=_scope(conversion, written, evictors, usual.scope),
+    )
+    return settings, tuple(dict.fromkeys(conversion.caveats))
+
+
+def _profile(conversion: Conversion, profile: _Profile, path: str) -> EvictorScope:
+    """Convert what a profile enables; return the scope of its evictor."""
+    enabled = _enabled(conversion, profile)
+    for config in profile.plugin_config:
+        if config.name not in (EVICTOR, *enabled):
+            conversion.note(config.name, "has arguments, and is not enabled")
+    for name in enabled:
+        if name not in COUNTERPARTS:
+            conversion.note(name, f"has no counterpart: {WITHOUT.get(name, 'it is not known here')}")
+            continue
+        args, place = profile.args(name)
+        try:
+            COUNTERPARTS[name](conversion, name, args)
+        except InputError as error:
+            raise InputError(error.problem, path=f"{path}{place}{error.path}") from None
+    args, place = profile.args(EVICTOR)
+    try:
+        return EvictorScope(conversion, args)
+    except InputError as error:
+        raise InputError(error.problem, path=f"{path}{place}{error.path}") from None
+
+
+def _enabled(conversion: Conversion, profile: _Profile) -> tuple[str, ...]:
+    """Return the plugins that move pods, each once; note that all others do nothing."""
+    found: list[str] = []
+    for written, plugins in profile.plugins.items():
+        point = written.lower()
+        if point in _MOVING:
+            found += plugins.enabled
+            continue
+        if point not in _POINTS:
+            conversion.note("the policy", "there is no such extension point", f"plugins.{written}")
+        for name in plugins.enabled:
+            if name != EVICTOR:
+                conversion.note(name, "has no counterpart: nobody is filtered or sorted by it", f"plugins.{written}")
+    return tuple(dict.fromkeys(found))
+
+
+def _note_whole(conversion: Conversion, written: _Policy) -> None:
+    """Note what holds for everything that was converted."""
+    enabled = {
+        name
+        for profile in written.profiles
+        for point, plugins in profile.plugins.items()
+        if point.lower() in _MOVING
+        for name in plugins.enabled
+    }
+    missing = [what for name, what in REPAIRS.items() if name not in enabled]
+    if "RepairViolations" in conversion.policies and missing:
+        conversion.note("the policy", f"RepairViolations also repairs violations of {', '.join(missing)}")
+    if len(written.profiles) > 1:
+        conversion.note("the policy", "its profiles are one here, with one scope that none of them goes beyond")
+    if conversion.policies:
+        conversion.note(
+            "the policy",
+            "limits count moves under way rather than those of a cycle, and what it does not say is as cautious as a "
+            "ReschedulerConfiguration that does not say it: thresholds, pace, limits, and what is left of budgets",
+        )
+
+
+def _scope(
+    conversion: Conversion, written: _Policy, evictors: Sequence[EvictorScope], usual: ReschedulingScope
+) -> ReschedulingScope:
+    """Return the scope that no part of the policy exceeds."""
+    included, excluded = _namespaces(conversion, usual)
+    given = [*conversion.selectors, *(each.label_selector for each in evictors)]
+    selectors = [label_selector(each, ".labelSelector") for each in given if each is not None]
+    if len({str(each) for each in conversion.selectors}) > 1:
+        conversion.note("the policy", "plugins select different pods; here all look at what all of them select")
+    nodes = [
+        parse_label_selector(text) for text in (written.node_selector, *(e.node_selector for e in evictors)) if text
+    ]
+    allowed = set.intersection(*(each.allowed for each in evictors)) if evictors else set[str]()
+    spared = set[str]().union(*(each.spared for each in evictors))
+    ages = [span_ns(each.minimum_age, usual.minimum_age_ns, ".minPodAge", least=0) for each in evictors]
+    thresholds = [each.priority_below for each in evictors if each.priority_below is not None]
+    return replace(
+        usual,
+        included=included,
+        excluded=excluded,
+        pods=_all_of(selectors),
+        nodes=_all_of(nodes),
+        allows_system_critical="SystemCriticalPods" in allowed,
+        allows_local_storage="LocalStorage" in allowed,
+        spares_volume_claims="PodsWithVolumeClaims" in spared,
+        spares_device_claims="PodsWithDeviceClaims" in spared,
+        priority_below=min(thresholds, default=None),
+        minimum_replicas=max((each.minimum_replicas for each in evictors), default=0),
+        minimum_age_ns=max(ages, default=usual.minimum_age_ns),
+    )
+
+
+def _namespaces(conversion: Conversion, usual: ReschedulingScope) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the namespaces that all plugins with inclusions include, and those that any plugin excludes."""
+    given = [each for each in conversion.namespaces if each is not None]
+    if len(set(conversion.namespaces)) > 1:
+        conversion.note("the policy", "plugins look at different namespaces; here all look at what all of them look at")
+    includes = [names_of(each.include, ".namespaces.include") for each in given if each.include]
+    included = frozenset.intersection(*includes) if includes else frozenset[str]()
+    excluded = frozenset[str]().union(*(names_of(each.exclude, ".namespaces.exclude") for each in given))
+    if includes and not included:
+        raise InputError("its plugins have no namespace in common; one scope holds for all of them here")
+    return included - excluded, excluded or usual.excluded - included
+
+
+def _all_of(selectors: Sequence[Selector | None]) -> Selector | None:
+    found = [each for each in selectors if each is not None]
+    return Selector(tuple(requirement for each in found for requirement in each.requirements)) if found else None
+
+
+def _limits(
+    usual: MoveLimitSettings, own: MoveLimitSettings, of_plugins: Sequence[MoveLimitSettings]
+) -> MoveLimitSettings:
+    """Return the limits: the overall ones, else the defaults, bounded by those of each plugin."""
+
+    def limit(kind: str) -> int | None:
+        said: int | None = getattr(own, kind)
+        usually: int | None = getattr(usual, kind)
+        least: list[int] = [each for limits in of_plugins if (each := getattr(limits, kind)) is not None]
+        first = usually if said is None else said
+        return min(least if first is None else [first, *least], default=None)
+
+    return MoveLimitSettings(total=limit("total"), node=limit("node"), namespace=limit("namespace"), owner=usual.owner)
+
+
+EVICTOR = "DefaultEvictor"
+
+_CRITICAL = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+_NEVER = "is never done here"
+
+
+class _PriorityThreshold(Strict, frozen=True, kw_only=True):
+    value: Int32 | None = None
+    name: str = ""
+
+
+class _PodProtections(Strict, frozen=True, kw_only=True):
+    extra_enabled: tuple[str, ...] = ()
+    default_disabled: tuple[str, ...] = ()
+    config: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class _Evictor(Strict, frozen=True, kw_only=True):
+    node_selector: str = ""
+    label_selector: WrittenSelector | None = None
+    priority_threshold: _PriorityThreshold = _PriorityThreshold()
+    node_fit: bool | None = None
+    min_replicas: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
+    min_pod_age: Span | None = None
+    no_eviction_policy: str = ""
+    pod_protections: _PodProtections = _PodProtections()
+    evict_local_storage_pods: bool = False
+    evict_daemon_set_pods: bool = False
+    evict_system_critical_pods: bool = False
+    ignore_pvc_pods: bool = False
+    ignore_pods_without_pdb: bool = msgspec.field(default=False, name="ignorePodsWithoutPDB")
+    evict_failed_bare_pods: bool = False
+
+
+class EvictorScope:
+    """The pods that one DefaultEvictor may evict, in the terms of a ReschedulerConfiguration's scope.
+
+    ``allowed`` and ``spared`` are values of `allow` and `spare` there. Raises InputError for invalid ``args``.
+    """
+
+    def __init__(self, conversion: Conversion, args: Mapping[str, Any]) -> None:
+        read = read_known(conversion, EVICTOR, args, _Evictor)
+        protections = read.pod_protections
+        disabled, extra = set(protections.default_disabled), set(protections.extra_enabled)
+        self._conversion = conversion
+        self.node_selector = read.node_selector
+        self.allowed: set[str] = set()
+        self.spared: set[str] = set()
+        self.minimum_age = read.min_pod_age
+        self.minimum_replicas = read.min_replicas
+        self.priority_below = _threshold(read.priority_threshold)
+        self.label_selector = read.label_selector
+        if read.evict_local_storage_pods or "PodsWithLocalStorage" in disabled:
+            self.allowed.add("LocalStorage")
+        if read.evict_system_critical_pods or "SystemCriticalPods" in disabled:
+            self.allowed.add("SystemCriticalPods")
+        if read.ignore_pvc_pods or "PodsWithPVC" in extra:
+            self.spared.add("PodsWithVolumeClaims")
+        if "PodsWithResourceClaims" in extra:
+            self.spared.add("PodsWithDeviceClaims")
+        if read.ignore_pods_without_pdb or "PodsWithoutPDB" in extra:
+            conversion.unprotected_stay = True
+        self._note(read, disabled, extra)
+
+    def _note(self, read: _Evictor, disabled: set[str], extra: set[str]) -> None:
+        note = self._conversion.note
+        if read.evict_daemon_set_pods or "DaemonSetPods" in disabled:
+            note(EVICTOR, f"moving pods of DaemonSets {_NEVER}", "evictDaemonSetPods")
+        if read.evict_failed_bare_pods or "FailedBarePods" in disabled:
+            note(EVICTOR, f"evicting pods that have ended {_NEVER}", "evictFailedBarePods")
+        if read.node_fit is False:
+            note(EVICTOR, "a pod is moved only where its replacement fits somewhere", "nodeFit")
+        if read.no_eviction_policy == "Preferred":
+            note(EVICTOR, "pods that prefer no eviction are never moved", "noEvictionPolicy")
+        if read.pod_protections.config:
+            note(EVICTOR, "the protection holds for all claims, of whatever class", "podProtections.config")
+        known = {"PodsWithPVC", "PodsWithResourceClaims", "PodsWithoutPDB"}
+        for name in sorted(extra - known):
+            if name == "PodsWithPDBBlockingSingleReplicaOwner":
+                note(EVICTOR, "what disruption budgets do not allow is never done", name)
+            else:
+                problem = f"{shown(name)} is a protection that is not known here; without it pods might be moved"
+                raise InputError(problem, path=".podProtections.extraEnabled")
+
+
+def _threshold(threshold: _PriorityThreshold) -> int | None:
+    """Return the priority from which pods stay in place; None if it adds nothing to the defaults."""
+    if threshold.name and threshold.value is not None:
+        raise InputError("has a name and a value; leave one out", path=".priorityThreshold")
+    if not threshold.name:
+        return threshold.value
+    if threshold.name not in _CRITICAL:
+        problem = f"{shown(threshold.name)} is a class whose value is not known here; write value: in its place"
+        raise InputError(problem, path=".priorityThreshold.name")
+    return _CRITICAL[threshold.name]
+
+
+T = TypeVar("T", bound=Strict)
+
+_TYPE = ("apiVersion", "kind")
+
+
+class Namespaces(Strict, frozen=True, kw_only=True):
+    """Namespaces by name, included or excluded."""
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Conversion:
+    """The converted policies, by name with their arguments, and settings that hold for all of them.
+
+    ``namespaces`` and ``selectors`` are those of each plugin that takes part, in order, None if it has none.
+    ``unprotected_stay``: pods without a budget are left alone. ``caveats`` name what is not done, or is done
+    differently.
+    """
+
+    policies: dict[str, dict[str, Any]] = field(default_factory=dict)
+    namespaces: list[Namespaces | None] = field(default_factory=list)
+    selectors: list[WrittenSelector | None] = field(default_factory=list)
+    limits: list[MoveLimitSettings] = field(default_factory=list)
+    caveats: list[Caveat] = field(default_factory=list)
+    unprotected_stay: bool = False
+
+    def note(self, plugin: str, why: str, argument: str = "") -> None:
+        """Note that a plugin, or one of its arguments, is not converted as requested."""
+        of_argument = f", {argument}" if argument else ""
+        self.caveats.append(Caveat("descheduler", f"DeschedulerPolicy, {plugin}{of_argument}: {why}", 1, (plugin,)))
+
+    def add(self, policy: str, args: Mapping[str, Any] | None = None) -> None:
+        """Enable a policy with the given arguments; earlier arguments of the policy stay."""
+        self.policies[policy] = {**(args or {}), **self.policies.get(policy, {})}
+
+
+def read_known(conversion: Conversion, plugin: str, args: Mapping[str, Any], type_: type[T]) -> T:
+    """Return the arguments of a plugin that have a counterpart; note all others.
+
+    Raises InputError with the path within the arguments.
+    """
+    names = {each.encode_name for each in msgspec.structs.fields(type_)}
+    known = {key: value for key, value in args.items() if key in names}
+    for key in others(args, names):
+        conversion.note(plugin, "has no counterpart, and is not heeded", key)
+    return read_strictly(known, type_)
+
+
+def others(args: Mapping[str, Any], known: Iterable[str]) -> list[str]:
+    """Return the unknown arguments, in order."""
+    names = {*known, *_TYPE}
+    return [key for key in args if key not in names]
+
+
+_Thresholds = dict[str, float]
+
+_ANYWHERE = "a pod is moved only where that is better for it or for others, and where it has somewhere to go"
+
+
+class _Filtered(Strict, frozen=True, kw_only=True):
+    """The fields that most plugins share: which pods they consider."""
+
+    namespaces: Namespaces | None = None
+    label_selector: WrittenSelector | None = None
+
+
+class _RemoveDuplicates(Strict, frozen=True, kw_only=True):
+    namespaces: Namespaces | None = None
+    exclude_owner_kinds: tuple[str, ...] = ()
+
+
+class _MetricsUtilization(Strict, frozen=True, kw_only=True):
+    metrics_server: bool = False
+    source: str = ""
+    prometheus: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class _EvictionLimits(Strict, frozen=True, kw_only=True):
+    node: _Count | None = None
+    namespace: _Count | None = None
+    total: _Count | None = None
+
+
+class _Utilization(Strict, frozen=True, kw_only=True):
+    """The fields that both node utilization plugins share."""
+
+    thresholds: _Thresholds = msgspec.field(default_factory=dict)
+    metrics_utilization: _MetricsUtilization | None = None
+    evictable_namespaces: Namespaces | None = None
+    eviction_limits: _EvictionLimits = _EvictionLimits()
+
+
+class _LowNodeUtilization(_Utilization, frozen=True, kw_only=True):
+    target_thresholds: _Thresholds = msgspec.field(default_factory=dict)
+    use_deviation_thresholds: bool = False
+    number_of_nodes: _Count = 0
+
+
+class _NodeAffinity(_Filtered, frozen=True, kw_only=True):
+    node_affinity_type: tuple[
+        Literal["requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"],
+        ...,
+    ] = ()
+
+
+class _NodeTaints(_Filtered, frozen=True, kw_only=True):
+    include_prefer_no_schedule: bool = False
+
+
+class _TopologySpread(_Filtered, frozen=True, kw_only=True):
+    constraints: tuple[Literal["DoNotSchedule", "ScheduleAnyway"], ...] = ("DoNotSchedule",)
+    include_soft_constraints: bool = False
+    topology_balance_node_fit: bool = True
+
+
+class _TooManyRestarts(_Filtered, frozen=True, kw_only=True):
+    pod_restart_threshold: Annotated[int, Meta(ge=1, le=2**31 - 1)] | None = None
+
+
+class _PodLifeTime(_Filtered, frozen=True, kw_only=True):
+    max_pod_life_time_seconds: Annotated[int, Meta(ge=1, le=2**31 - 1)] | None = None
+
+
+def _filtered(conversion: Conversion, args: _Filtered) -> None:
+    conversion.namespaces.append(args.namespaces)
+    conversion.selectors.append(args.label_selector)
+
+
+def _duplicates(conversion: Conversion, plugin: str, raw: Mapping[str, Any]) -> None:
+    args = read_known(conversion, plugin, raw, _RemoveDuplicates)
+    conversion.namespaces.append(args.namespaces)
+    conversion.add("SpreadDuplicates", {"excludeOwnerKinds": list(args.exclude_owner_kinds)})
+
+
+def _low(conversion: Conversion, plugin: str, raw: Mapping[str, Any]) -> None:
+    args = read_known(conversion, plugin, raw, _LowNodeUtilization)
+    made: dict[str, Any] = {
+        "useDeviationThresholds": args.use_deviation_thresholds,
+        "numberOfNodes": args.number_of_nodes,
+        "useMetrics": _uses_metrics(conversion, plugin, args),
+    }
+    if args.thresholds or args.target_thresholds:
+        made |= {"thresholds": args.thresholds, "targetThresholds": args.target_thresholds}
+    _check_percentages(args.target_thresholds, ".targetThresholds")
+    _utilization(conversion, args)
+    conversion.add("MoveToUnderusedNodes", made)
+
+
+def _high(conversion: Conversion, plugin: str, raw: Mapping[str, Any]) -> None:
+    args = read_known(conversion, plugin, raw, _Utilization)
+    least = min(args.thresholds.values(), default=50.0)
+    if len(set(args.thresholds.values())) > 1:
+        conversion.note(plugin, f"the lowest of them, {least:g} %, counts for all resources", "thresholds")
+    if _uses_metrics(conversion, plugin, args):
+        conversion.note(plugin, "nodes are freed by what is requested, not by what is used", "metricsUtilization")
+    _utilization(conversion, args)
+    conversion.add("Consolidate", {"utilizationThreshold": least / 100, "forWaitingPods": False})
+
+
+def _utilization(conversion: Conversion, args: _Utilization) -> None:
+    _check_percentages(args.thresholds, ".thresholds")
+    conversion.namespaces.append(args.evictable_namespaces)
+    limits = args.eviction_limits
+    conversion.limits.append(MoveLimitSettings(total=limits.total, node=limits.node, namespace=limits.namespace))
+
+
+def _check_percentages(thresholds: _Thresholds, path: str) -> None:
+    for resource, percentage in thresholds.items():
+        if not 0 <= percentage <= 100:
+            raise InputError(f"{percentage:g} is not a percentage from 0 to 100", path=field_path(path, resource))
+
+
+def _uses_metrics(conversion: Conversion, plugin: str, args: _Utilization) -> bool:
+    metrics = args.metrics_utilization
+    if metrics is None:
+        return False
+    if metrics.prometheus or metrics.source == "Prometheus":
+        conversion.note(plugin, "no queries are asked of Prometheus", "metricsUtilization")
+        return False
+    return metrics.metrics_server or metrics.source == "KubernetesMetrics"
+
+
+def _anti_affinity(conversion: Conversion, plugin: str, raw: Mapping[str, Any]) -> None:
+    _filtered(conversion, read_known(conversion, plugin, raw, _Filtered))
+    conversion.add("RepairViolations")
+
+
+def _node_affinity(conversion: Conversion, plugin: str, raw: Mapping[str, Any]) -> None:
+    args = read_known(conversion, plugin, raw, _NodeAffinity)
+    _filtered(conversion, args)
+    if "requiredDuringSchedulingIgnoredDuringExecution" in args.node_affinity_type:
+        conversion.add("RepairViolations")
+    if "preferredDuringSchedulingIgnoredDuringExecution" in args.node_affinity_type:
+        _prefer(conversion, "nodeAffinity")
+
+
+def _node_taints(conversion: Conversion, plugin: str, raw: Mapping[str, Any]) -> None:
+    args = read_known(conversion, plugin, raw, _NodeTaints)
+    _filtered(conversion, args)
+    conversion.add("RepairViolations")
+    if args.include_prefer_no_schedule:
+        _prefer(conversion, "taints")
+
+
+def _topology_spread(conversion: Conversion, plugin: str, raw: Mapping[str, Any]) -> None:
+    args = read_known(conversion, plugin, raw, _TopologySpread)
+    _filtered(conversion, args)
+    if "DoNotSchedule" in args.constraints:
+        conversion.add("RepairViolations")
+    if args.include_soft_constraints or "ScheduleAnyway" in args.constraints:
+        _prefer(conversion, "topologySpread")
+    if not args.topology_balance_node_fit:
+        conversion.note(plugin, _ANYWHERE, "topologyBalanceNodeFit")
+
+
+def _prefer(conversion: Conversion, kind: str) -> None:
+    """Count one kind of preferences; those that no plugin asks for do not count."""
+    nothing = dict.fromkeys(("nodeAffinity", "podAffinity", "topologySpread", "taints"), 0.0)
+    conversion.policies["SatisfyPreferences"] = {
+        **nothing,
+        **conversion.policies.get("SatisfyPreferences", {}),
+        kind: 1.0,
+    }
+
+
+def _restarts(conversion: Conversion, plugin: str, raw: Mapping[str, Any]) -> None:
+    args = read_known(conversion, plugin, raw, _TooManyRestarts)
+    _filtered(conversion, args)
+    conversion.add(
+        "LeavePoorService", {"minRestarts": args.pod_restart_threshold} if args.pod_restart_threshold else {}
+    )
+    conversion.note(plugin, "a pod is moved only where others of its owner do well: those that fail everywhere stay")
+
+
+def _life_time(conversion: Conversion, plugin: str, raw: Mapping[str, Any]) -> None:
+    args = read_known(conversion, plugin, raw, _PodLifeTime)
+    _filtered(conversion, args)
+    if args.max_pod_life_time_seconds is None:
+        conversion.note(plugin, "without maxPodLifeTimeSeconds no pod is too old")
+        return
+    conversion.add("ReplaceOldPods", {"maxAge": f"{args.max_pod_life_time_seconds}s"})
+
+
+Convert = Callable[[Conversion, str, Mapping[str, Any]], None]
+
+COUNTERPARTS: Mapping[str, Convert] = {
+    "HighNodeUtilization": _high,
+    "LowNodeUtilization": _low,
+    "PodLifeTime": _life_time,
+    "RemoveDuplicates": _duplicates,
+    "RemovePodsHavingTooManyRestarts": _restarts,
+    "RemovePodsViolatingInterPodAntiAffinity": _anti_affinity,
+    "RemovePodsViolatingNodeAffinity": _node_affinity,
+    "RemovePodsViolatingNodeTaints": _node_taints,
+    "RemovePodsViolatingTopologySpreadConstraint": _topology_spread,
+}
+"""The conversion of each plugin that moves pods; arguments without a counterpart are noted."""
+
+REPAIRS = {
+    "RemovePodsViolatingInterPodAntiAffinity": "inter-pod anti-affinity",
+    "RemovePodsViolatingNodeAffinity": "node affinity",
+    "RemovePodsViolatingNodeTaints": "taints",
+    "RemovePodsViolatingTopologySpreadConstraint": "topology spread",
+}
+"""The violation that each plugin repairs, for the plugins that RepairViolations covers."""
+
+WITHOUT = {
+    "RemoveFailedPods": "pods that have ended are not moved; controllers and the pod garbage collector see to them",
+}
+"""Known plugins without a counterpart, and why."""

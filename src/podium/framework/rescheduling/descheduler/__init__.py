@@ -1,1 +1,0 @@
-"""Policies of kubernetes-sigs/descheduler, read as configurations of a rescheduler."""

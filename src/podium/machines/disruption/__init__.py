@@ -1,1 +1,0 @@
-"""Budgets, drains and avoid lists: who may be disrupted, and how it is done."""

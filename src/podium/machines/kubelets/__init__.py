@@ -1,1 +1,0 @@
-"""The kubelets of all nodes."""

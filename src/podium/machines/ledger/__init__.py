@@ -1,1 +1,0 @@
-"""An account of every disruption: who went, for whom, why, at what cost, and what became of it."""

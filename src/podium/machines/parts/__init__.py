@@ -1,1 +1,0 @@
-"""What machines are made from: deadlines, waits, and queues of work."""

@@ -1,1 +1,0 @@
-"""What a rescheduler knows of its cluster."""

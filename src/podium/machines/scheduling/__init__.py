@@ -1,1 +1,0 @@
-"""The scheduler: queue, attempts, binding cycles, and carrying out preemptions."""

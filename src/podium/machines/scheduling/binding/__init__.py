@@ -1,1 +1,0 @@
-"""Binding cycles: what happens between a decision and the bound pod."""

@@ -1,1 +1,0 @@
-"""The scheduling queue: where pending pods are, and what moves them."""

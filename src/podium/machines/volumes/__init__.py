@@ -1,1 +1,0 @@
-"""Volumes: claims are bound to them, and they are made for claims."""

@@ -1,1 +1,0 @@
-"""Controllers of workloads: they make pods, and replace those that end."""

@@ -1,1 +1,0 @@
-"""The cronjob controller."""

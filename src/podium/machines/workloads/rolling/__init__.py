@@ -1,1 +1,0 @@
-"""The deployment and replicaset controllers."""

@@ -1,1 +1,0 @@
-"""An API server and the components around it, in one process."""

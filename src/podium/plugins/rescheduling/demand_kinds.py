@@ -1,0 +1,479 @@
+"""Inter-pod affinity and anti-affinity: pods that should be near, or apart from, other pods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from podium.cluster.arrays import Bools, Int32s, Int64s
+from podium.cluster.pod_classes import AffinityTerm, PodClass
+from podium.framework.rescheduling.policy import LinearForm, Movables, Picture
+from podium.plugins.pod_topology_spread import ConstraintSet, SpreadConstraint, SpreadDomains
+from podium.plugins.rescheduling.demands import MICRO
+
+
+class PodDemand:
+    """One term of some classes (``carriers``), and the classes that it selects (``selected``).
+
+    ``unit`` is the cost of a carrier for which the term does not hold at all; ``is_apart`` marks anti-affinity.
+    ``targets`` are the rows that accept pods.
+
+    A pod with affinity lacks all of it if its domain has no other selected pod. A pod with anti-affinity lacks all of
+    it if its domain has one; but if carriers are selected themselves, n of them in a domain cost as much as n - 1 pods:
+    that many have to leave until all are alone.
+    """
+
+    def __init__(
+        self,
+        term: AffinityTerm,
+        unit: int,
+        *,
+        is_apart: bool,
+        carriers: Collection[int],
+        selected: Collection[int],
+        codes: Int32s,
+        domains: int,
+    ) -> None:
+        self._term, self._unit, self._is_apart = term, unit, is_apart
+        self._carriers, self._selected = frozenset(carriers), frozenset(selected)
+        self._codes, self._domains = codes, domains
+        size = int(codes.max(initial=0)) + 1
+        # By domain: selected pods, and carriers that are and that are not selected themselves.
+        self._number: Int64s = np.zeros(size, dtype=np.int64)
+        self._alike: Int64s = np.zeros(size, dtype=np.int64)
+        self._unlike: Int64s = np.zeros(size, dtype=np.int64)
+        self._missing: Int64s = np.zeros(size, dtype=np.int64)
+        self._sum = self._selected_pods = self._alike_pods = self._unlike_pods = 0
+
+    @property
+    def concerns(self) -> Iterable[int]:
+        return sorted(self._carriers | self._selected)
+
+    @property
+    def missing(self) -> int:
+        """Return what is missing. What is impossible does not count: missing partners, and more domains than exist."""
+        if not self._is_apart:
+            if not self._selected_pods:
+                return 0
+            is_alone = self._selected_pods == 1 and self._alike_pods == 1
+            return self._sum - self._unit * is_alone
+        if self._unlike_pods or self._alike_pods != self._selected_pods:
+            return self._sum
+        return max(0, self._sum - self._unit * max(0, self._alike_pods - self._domains))
+
+    def fill(self, rows: Mapping[int, Int64s]) -> None:
+        size = len(self._number)
+        for class_id, found in rows.items():
+            alike, unlike, selected = self._kinds(class_id)
+            number: Int64s = np.bincount(self._codes[found], minlength=size)
+            self._number += number * selected
+            self._alike += number * alike
+            self._unlike += number * unlike
+        self._selected_pods, self._alike_pods, self._unlike_pods = (
+            int(each.sum()) for each in (self._number, self._alike, self._unlike)
+        )
+        self._missing = self._misses(self._number, self._alike, self._unlike)
+        self._sum = int(self._missing.sum())
+
+    def count(self, class_id: int, row: int, number: int) -> None:
+        code = self._codes.item(row)
+        alike, unlike, selected = self._kinds(class_id)
+        self._number[code] += number * selected
+        self._alike[code] += number * alike
+        self._unlike[code] += number * unlike
+        self._selected_pods += number * selected
+        self._alike_pods += number * alike
+        self._unlike_pods += number * unlike
+        missing = self._misses_in(code)
+        self._sum += missing - self._missing.item(code)
+        self._missing[code] = missing
+
+    def leaving(self, class_id: int) -> Int64s:
+        return (self._missing - self._with(class_id, -1))[self._codes]
+
+    def arriving(self, class_id: int) -> Int64s:
+        return (self._with(class_id, 1) - self._missing)[self._codes]
+
+    def complaint(self, class_id: int, row: int) -> str:
+        if not self._missing[self._codes[row]]:
+            return ""
+        near = "apart from" if self._is_apart else "near"
+        selected = f"pods with {self._term.selector}" if str(self._term.selector) else "pods"
+        where = f"{near} {selected} by {self._term.topology_key}"
+        return f"it wants to be {where}" if class_id in self._carriers else f"others want to be {where}"
+
+    def _with(self, class_id: int, number: int) -> Int64s:
+        """Return `[codes]` what is missing in each domain with ``number`` more pods of the class in it."""
+        alike, unlike, selected = self._kinds(class_id)
+        return self._misses(
+            np.maximum(self._number + number * selected, 0),
+            np.maximum(self._alike + number * alike, 0),
+            np.maximum(self._unlike + number * unlike, 0),
+        )
+
+    def _kinds(self, class_id: int) -> tuple[int, int, int]:
+        """Return how a pod of a class counts: as a selected carrier, as one that is not selected, and as selected."""
+        carries, is_selected = class_id in self._carriers, class_id in self._selected
+        return int(carries and is_selected), int(carries and not is_selected), int(is_selected)
+
+    def _misses_in(self, code: int) -> int:
+        """Return what is missing in one domain."""
+        number, alike, unlike = self._number.item(code), self._alike.item(code), self._unlike.item(code)
+        if not self._is_apart:
+            is_near = number > 0 and code
+            return self._unit * ((0 if number > 1 and code else alike) + (0 if is_near else unlike))
+        if not code or not number:
+            return 0
+        return self._unit * alike * (number - 1) // number + self._unit * unlike
+
+    def _misses(self, number: Int64s, alike: Int64s, unlike: Int64s) -> Int64s:
+        """Return `[codes]` the same for all domains.
+
+        Nodes without the label (code 0) are in no domain, and near no pod.
+        """
+        if self._is_apart:
+            missed = self._unit * alike * (number - 1) // np.maximum(number, 1) + self._unit * unlike * (number > 0)
+            missed[0] = 0
+        else:
+            missed = self._unit * (alike * (number <= 1) + unlike * (number == 0))
+            missed[0] = self._unit * (alike[0] + unlike[0])
+        return np.asarray(missed)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDemand:
+    """What a pod lacks by row: ``misses`` is `[rows]`, in millionths.
+
+    ``complaints`` are the possible faults of a node, as texts, with their rows (`[rows]` each); the first that holds
+    for a row is reported.
+    """
+
+    misses: Int64s
+    complaints: tuple[tuple[Bools, str], ...]
+
+
+class NodeDemands:
+    """What the pods of each class (id) ask of nodes."""
+
+    def __init__(self, of_class: Mapping[int, NodeDemand]) -> None:
+        self._of_class = of_class
+        self.missing = 0
+
+    @property
+    def concerns(self) -> Iterable[int]:
+        return self._of_class
+
+    def fill(self, rows: Mapping[int, Int64s]) -> None:
+        self.missing = sum(int(self._of_class[class_id].misses[found].sum()) for class_id, found in rows.items())
+
+    def count(self, class_id: int, row: int, number: int) -> None:
+        self.missing += number * self._of_class[class_id].misses.item(row)
+
+    def linear(self, movables: Movables) -> LinearForm:
+        """Return a price for each pod in each row."""
+        concerned = [pod for pod in movables.pods if pod.pod_class.id in self._of_class]
+        prices = {
+            (pod.uid, row): self._of_class[pod.pod_class.id].misses.item(row) / MICRO
+            for pod, row in movables.pairs(concerned)
+        }
+        return LinearForm(self.missing / MICRO - sum(prices[pod.uid, pod.row] for pod in concerned), prices)
+
+    def leaving(self, class_id: int) -> Int64s:
+        return self._of_class[class_id].misses
+
+    def arriving(self, class_id: int) -> Int64s:
+        return self._of_class[class_id].misses
+
+    def complaint(self, class_id: int, row: int) -> str:
+        demand = self._of_class[class_id]
+        if not demand.misses[row]:
+            return ""
+        return next((text for where, text in demand.complaints if where[row]), "")
+
+
+def node_demands(
+    classes: Mapping[int, PodClass],
+    key_of: Callable[[PodClass], Hashable | None],
+    make: Callable[[PodClass], NodeDemand | None],
+) -> NodeDemands:
+    """Return the demands that ``make`` returns for classes; equal keys share one, and None has no demand."""
+    known: dict[Hashable, NodeDemand | None] = {None: None}
+    found: dict[int, NodeDemand] = {}
+    for class_id, pod_class in classes.items():
+        key = key_of(pod_class)
+        if key not in known:
+            known[key] = make(pod_class)
+        demand = known[key]
+        if demand is not None:
+            found[class_id] = demand
+    return NodeDemands(found)
+
+
+def demand_of(misses: Int64s, possible: Bools, complaints: Sequence[tuple[Bools, str]]) -> NodeDemand | None:
+    """Return what pods lack in each row, minus what they would lack in the best of the ``possible`` rows.
+
+    Returns None if all nodes are equal or none is possible.
+    """
+    if not possible.any():
+        return None
+    beyond = np.maximum(misses - misses[possible].min(), 0)
+    return NodeDemand(beyond, tuple(complaints)) if beyond.any() else None
+
+
+class SpreadDemand:
+    """One constraint of some classes (``carriers``), and the classes (``counted``) whose pods it counts.
+
+    ``unit`` is the cost of one pod. The total is the number of pods that have to move until the constraint holds, but
+    at most the number of its carriers in domains that exceed others by too much: other pods are well placed, however
+    uneven pods without the constraint are. With fewer domains than ``minDomains`` it holds if no domain has more than
+    ``maxSkew`` pods.
+    """
+
+    def __init__(
+        self,
+        constraint: SpreadConstraint,
+        domains: SpreadDomains,
+        unit: int,
+        *,
+        carriers: Collection[int],
+        counted: Collection[int],
+    ) -> None:
+        self._constraint, self._unit = constraint, unit
+        self._concerns = sorted(counted)
+        self._carriers = frozenset(carriers)
+        self._carrying = 0
+        # Nodes that do not count are in domain 0, which is no domain.
+        size = len(domains.counted)
+        self._codes = np.where(domains.counted, domains.column.codes[:size], 0)
+        self._domains = domains.codes[domains.codes != 0]
+        self._pods: Int64s = np.zeros(len(domains.exists), dtype=np.int64)
+        self._carriers_in: Int64s = np.zeros(len(domains.exists), dtype=np.int64)
+        # The number of domains that hold a number of pods.
+        self._holding = {0: len(self._domains)} if len(self._domains) else {}
+        # None until it is computed.
+        self._evenness: Evenness | None = None
+        self._missing: int | None = None
+
+    @property
+    def concerns(self) -> Iterable[int]:
+        return self._concerns
+
+    @property
+    def missing(self) -> int:
+        if self._missing is None:
+            moves = self._known().moves if self._carrying else 0
+            self._missing = self._unit * min(moves, self._carriers_beyond()) if moves else 0
+        return self._missing
+
+    def fill(self, rows: Mapping[int, Int64s]) -> None:
+        for class_id, found in rows.items():
+            number: Int64s = np.bincount(self._codes[found], minlength=len(self._pods))
+            # Nodes that do not count are in no domain; pods there carry the constraint all the same.
+            self._carrying += len(found) * (class_id in self._carriers)
+            number[0] = 0
+            self._pods += number
+            self._carriers_in += number * (class_id in self._carriers)
+        held, domains = np.unique(self._pods[self._domains], return_counts=True)
+        self._holding = dict(zip(held.tolist(), domains.tolist(), strict=True))
+        self._evenness = self._missing = None
+
+    def count(self, class_id: int, row: int, number: int) -> None:
+        self._carrying += number * (class_id in self._carriers)
+        self._evenness = self._missing = None
+        code = self._codes.item(row)
+        if code:
+            before = self._pods.item(code)
+            self._pods[code] = before + number
+            self._carriers_in[code] += number * (class_id in self._carriers)
+            self._holding = _shifted(self._holding, before, number)
+
+    def leaving(self, class_id: int) -> Int64s:
+        """Return `[rows]` roughly by how much less would be missing without one pod in the row.
+
+        A pod in a domain with too many counts fully, one in a domain with enough to give counts half.
+        """
+        if not self.missing:
+            return np.zeros(len(self._codes), dtype=np.int64)
+        by_pods = {pods: max(self._surfeit(pods)) * self._unit // 2 for pods in self._holding}
+        return self._by_row(by_pods)
+
+    def arriving(self, class_id: int) -> Int64s:
+        """Return `[rows]` roughly by how much more would be missing with one more pod in the row.
+
+        A pod in a full domain counts fully, one in a domain with enough counts half.
+        """
+        if not (self._carrying or class_id in self._carriers):
+            return np.zeros(len(self._codes), dtype=np.int64)
+        if not self.missing:
+            before = self._known().moves if self._carrying else 0
+            after = {pods: self._evenness_of(_shifted(self._holding, pods, 1)).moves for pods in self._holding}
+            return self._by_row({pods: self._unit * max(moves - before, 0) for pods, moves in after.items()})
+        return self._by_row({pods: min(self._surfeit(pods + 1)) * self._unit // 2 for pods in self._holding})
+
+    def complaint(self, class_id: int, row: int) -> str:
+        code = self._codes[row]
+        if not self.missing or not code or self._pods[code] <= self._pods[self._domains].min():
+            return ""
+        return f"its like lie unevenly over {self._constraint.key}"
+
+    def _carriers_beyond(self) -> int:
+        """Return how many carriers are in domains that exceed others by too much; only these violate the constraint."""
+        lowest = min(self._holding) if len(self._domains) >= self._constraint.min_domains else 0
+        beyond = self._pods[self._domains] - lowest > self._constraint.max_skew
+        return int(self._carriers_in[self._domains[beyond]].sum())
+
+    def _known(self) -> Evenness:
+        if self._evenness is None:
+            self._evenness = self._evenness_of(self._holding)
+        return self._evenness
+
+    def _evenness_of(self, holding: dict[int, int]) -> Evenness:
+        if len(self._domains) < self._constraint.min_domains:
+            return Evenness(surplus(holding, self._constraint.max_skew), (0,))
+        return evenness(holding, self._constraint.max_skew)
+
+    def _surfeit(self, pods: int) -> list[int]:
+        """Return whether the last of ``pods`` in a domain is too many (2), could be spared (1) or is needed (0).
+
+        The list covers each possible minimum of pods per domain.
+        """
+        skew = self._constraint.max_skew
+        return [2 if pods > lowest + skew else int(pods > lowest) for lowest in self._known().lowest]
+
+    def _by_row(self, by_pods: dict[int, int]) -> Int64s:
+        """Return `[rows]` the value for domains with that many pods; 0 for nodes that do not count."""
+        by_code: Int64s = np.zeros(len(self._pods), dtype=np.int64)
+        pods = self._pods[self._domains]
+        for held, value in by_pods.items():
+            by_code[self._domains[pods == held]] = value
+        return by_code[self._codes]
+
+
+def _shifted(holding: dict[int, int], held: int, number: int) -> dict[int, int]:
+    """Return the histogram of domains after a domain that holds ``held`` gets ``number`` more pods."""
+    shifted = dict(holding)
+    shifted[held] -= 1
+    if not shifted[held]:
+        del shifted[held]
+    shifted[held + number] = shifted.get(held + number, 0) + 1
+    return shifted
+
+
+@dataclass(frozen=True, slots=True)
+class Evenness:
+    """The number of moves until no domain exceeds another by more than is allowed.
+
+    The number is the same for every minimum of pods per domain from ``lowest[0]`` to ``lowest[1]``.
+    """
+
+    moves: int
+    lowest: tuple[int, ...]
+
+
+def evenness(domains: Mapping[int, int], max_skew: int) -> Evenness:
+    """Return the least number of moves until the fullest domain exceeds the emptiest by at most ``max_skew``.
+
+    ``domains`` maps a number of pods to the number of domains that hold it. If all domains are to hold from L to L +
+    max_skew pods, domains above give pods away and domains below need pods; the larger of the two numbers suffices, and
+    L minimizes it. A single move changes the result by at most 1.
+    """
+    if not domains:
+        return Evenness(0, (0,))
+    low, high = min(domains), max(domains)
+    if high - low <= max_skew:
+        return Evenness(0, (low,))
+    # The need grows with L and the surplus falls: they meet at the minimum of their maximum.
+    while low < high:
+        middle = (low + high) // 2
+        if needed(domains, middle) >= surplus(domains, middle + max_skew):
+            high = middle
+        else:
+            low = middle + 1
+    moves = {
+        lowest: max(needed(domains, lowest), surplus(domains, lowest + max_skew))
+        for lowest in (low - 1, low)
+        if lowest >= 0
+    }
+    least = min(moves.values())
+    return Evenness(least, tuple(lowest for lowest, number in moves.items() if number == least))
+
+
+def needed(domains: Mapping[int, int], lowest: int) -> int:
+    """Return how many pods the domains lack if each is to hold at least ``lowest``."""
+    return sum([(lowest - pods) * number for pods, number in domains.items() if pods < lowest])
+
+
+def surplus(domains: Mapping[int, int], highest: int) -> int:
+    """Return how many pods there are beyond ``highest`` in each domain."""
+    return sum([(pods - highest) * number for pods, number in domains.items() if pods > highest])
+
+
+class DomainsOfKeys:
+    """The domains of topology keys: a code for each row, and the number of domains with a node that accepts pods."""
+
+    def __init__(self, picture: Picture) -> None:
+        self._picture = picture
+        self._known: dict[str, tuple[Int32s, int]] = {}
+
+    def of(self, key: str) -> tuple[Int32s, int]:
+        """Return `[rows]` codes, 0 without the label, and the number of domains that accept pods."""
+        known = self._known.get(key)
+        if known is None:
+            nodes = self._picture.cluster.nodes
+            codes = nodes.labels(key).codes[: nodes.count].copy()
+            usable = codes[self._picture.targets[: nodes.count] & (codes != 0)]
+            known = self._known[key] = codes, len(set(usable.tolist()))
+        return known
+
+
+def selected_by(terms: Sequence[AffinityTerm], picture: Picture, classes: Mapping[int, PodClass]) -> list[int]:
+    """Return the ids of the classes that all of the terms select."""
+    cluster = picture.cluster
+    required_keys = [group for term in terms for group in term.required_keys]
+    return [
+        pod_class.id
+        for pod_class in cluster.classes.candidates(required_keys)
+        if pod_class.id in classes
+        and all(term.selects_for_owner(pod_class.namespace, pod_class.labels, cluster.namespaces) for term in terms)
+    ]
+
+
+def pod_demands(
+    picture: Picture, classes: Mapping[int, PodClass], carriers: Mapping[tuple[AffinityTerm, int, bool], Sequence[int]]
+) -> Iterator[PodDemand]:
+    """Yield a demand for each term, cost of a carrier, and whether it is anti-affinity; ``carriers`` are class ids."""
+    domains = DomainsOfKeys(picture)
+    for (term, unit, is_apart), carrying in carriers.items():
+        codes, number = domains.of(term.topology_key)
+        selected = selected_by((term,), picture, classes)
+        yield PodDemand(
+            term, unit, is_apart=is_apart, carriers=carrying, selected=selected, codes=codes, domains=number
+        )
+
+
+def spread_demands(
+    picture: Picture, classes: Mapping[int, PodClass], wanted: Iterable[tuple[PodClass, ConstraintSet, int]]
+) -> Iterator[SpreadDemand]:
+    """Yield a demand for each constraint of classes, cost of one pod, and set of nodes that it counts.
+
+    Constraints that do not count the pod itself are skipped: moving the pod would not change them.
+    """
+    cluster = picture.cluster
+    carriers: dict[tuple[SpreadConstraint, bytes, int], list[int]] = {}
+    counting: dict[tuple[SpreadConstraint, bytes, int], SpreadDomains] = {}
+    for pod_class, constraints, unit in wanted:
+        for constraint, domains in zip(constraints.constraints, constraints.domains(cluster, pod_class), strict=True):
+            if constraint.matches_self and constraint.predicate.selector.requirements:
+                place = (constraint, domains.counted.tobytes(), unit)
+                counting.setdefault(place, domains)
+                carriers.setdefault(place, []).append(pod_class.id)
+    for place, domains in counting.items():
+        constraint, _, unit = place
+        counted = [
+            candidate.id
+            for candidate in cluster.classes.candidates(constraint.predicate.required_keys)
+            if candidate.id in classes and constraint.predicate.matches(candidate, cluster.namespaces)
+        ]
+        yield SpreadDemand(constraint, domains, unit, carriers=carriers[place], counted=counted)

@@ -1,0 +1,378 @@
+"""All demands of pods, updated from call to call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import islice
+from operator import add
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.pod_classes import PodClass
+from podium.cluster.pods import PodRecord
+from podium.framework.rescheduling.policy import LinearForm, Movables, Picture, Proposal, Relocation, sum_of_forms
+from podium.plugins.rescheduling.node_use import PodPlaces, has_room, rough_choice, rough_fit
+
+MICRO = 10**6
+"""The cost of one pod is counted in whole millionths, so that sums do not depend on their order."""
+
+
+class Demand(Protocol):
+    """Something that pods prefer or require, counted over all of them.
+
+    ``missing`` is what all of them lack together, in millionths of a badly placed pod.
+    """
+
+    @property
+    def missing(self) -> int: ...
+
+    @property
+    def concerns(self) -> Iterable[int]:
+        """Return the classes (ids) whose pods have the demand or are selected by it."""
+        ...
+
+    def fill(self, rows: Mapping[int, Int64s]) -> None:
+        """Set the rows of the pods of each class (id) that it concerns, in place of an empty count."""
+        ...
+
+    def count(self, class_id: int, row: int, number: int) -> None:
+        """Add ``number`` pods of a class that it concerns to a row."""
+        ...
+
+    def leaving(self, class_id: int) -> Int64s:
+        """Return `[rows]` by how much less would be missing without one pod of the class in the row."""
+        ...
+
+    def arriving(self, class_id: int) -> Int64s:
+        """Return `[rows]` by how much more would be missing with another pod of the class in the row."""
+        ...
+
+    def complaint(self, class_id: int, row: int) -> str:
+        """Return what a pod of the class lacks in a row, or makes others lack, as text; "" if nothing."""
+        ...
+
+
+@runtime_checkable
+class LinearDemand(Protocol):
+    """A demand that has a linear form (`podium.framework.rescheduling.policy`), in pods."""
+
+    def linear(self, movables: Movables) -> LinearForm:
+        """Return what would be missing as a function of these pods' placement; other pods as they are counted now."""
+        ...
+
+
+_IN_WORDS = {
+    "NearDemand": "required affinity to pods",
+    "PodDemand": "affinity and anti-affinity to pods",
+    "SpreadDemand": "topology spread",
+}
+Maker = Callable[[Picture, Mapping[int, PodClass]], Iterable[Demand]]
+"""Creates the demands of some classes, by id, with no pods counted yet."""
+
+
+class Demands:
+    """The demands of all pods of a picture, created by ``make``, and what is missing of them, in millionths."""
+
+    def __init__(self, make: Maker) -> None:
+        self._make = make
+        self._places = PodPlaces()
+        self._all: list[Demand] = []
+        # Indices into that list, by class id.
+        self._of_class: dict[int, list[int]] = {}
+        # What is missing of each demand, as of before the changes to stale ones.
+        self._missing: list[int] = []
+        self._stale: set[int] = set()
+        self._total = 0
+
+    def follow(self, picture: Picture) -> None:
+        """Update the demands to the present state of the picture."""
+        moved = self._places.follow(picture)
+        if moved is None:
+            self._begin(picture)
+            return
+        for class_id, row, number in moved.steps():
+            self.count(class_id, row, number)
+
+    @property
+    def missing(self) -> int:
+        for place in self._stale:
+            missing = self._all[place].missing
+            self._total += missing - self._missing[place]
+            self._missing[place] = missing
+        self._stale.clear()
+        return self._total
+
+    def linear(self, movables: Movables) -> LinearForm:
+        """Return what would be missing of all demands that have a linear form."""
+        self.follow(movables.picture)
+        forms = [demand.linear(movables) for demand in self._all if isinstance(demand, LinearDemand)]
+        others = {type(demand).__name__ for demand in self._all if not isinstance(demand, LinearDemand)}
+        return sum_of_forms([*forms, LinearForm(left_out=tuple(_IN_WORDS.get(name, name) for name in sorted(others)))])
+
+    def concern(self, class_id: int) -> bool:
+        """Return whether some demand concerns a class."""
+        return class_id in self._of_class
+
+    def missed_classes(self) -> list[int]:
+        """Return the classes concerned by a demand of which something is missing, by id."""
+        return sorted({class_id for demand in self._all if demand.missing for class_id in demand.concerns})
+
+    def count(self, class_id: int, row: int, number: int) -> None:
+        for place in self._of_class.get(class_id, ()):
+            self._all[place].count(class_id, row, number)
+            self._stale.add(place)
+
+    def leaving(self, class_id: int) -> Int64s:
+        return reduce(add, [self._all[place].leaving(class_id) for place in self._of_class[class_id]])
+
+    def arriving(self, class_id: int) -> Int64s:
+        return reduce(add, [self._all[place].arriving(class_id) for place in self._of_class[class_id]])
+
+    def complaints(self, class_id: int, row: int) -> list[str]:
+        """Return what a pod of a class lacks in a row, and makes others lack."""
+        found = (self._all[place].complaint(class_id, row) for place in self._of_class[class_id])
+        return list(dict.fromkeys(text for text in found if text))
+
+    def _begin(self, picture: Picture) -> None:
+        classes = self._places.classes
+        self._all = list(self._make(picture, classes))
+        self._of_class = {}
+        for place, demand in enumerate(self._all):
+            for class_id in demand.concerns:
+                self._of_class.setdefault(class_id, []).append(place)
+        rows = self._places.rows_by_class()
+        for demand in self._all:
+            demand.fill({class_id: rows[class_id] for class_id in demand.concerns if class_id in rows})
+        self._missing, self._total = [0] * len(self._all), 0
+        self._stale = set(range(len(self._all)))
+
+
+# The most pods for which a proposal is made in which another pod makes room.
+_MOST_SEEKERS = 32
+
+Reason = Callable[[Picture, PodRecord, Sequence[str]], str]
+"""Returns why a pod should leave, from what it lacks in its place; "" if it should not."""
+
+
+class Places(Protocol):
+    """Returns `[rows]` the nodes that may take a pod, or with ``is_new`` another one of its class."""
+
+    def __call__(self, picture: Picture, pod: PodRecord, *, is_new: bool = False) -> Bools: ...
+
+
+class DemandPolicy:
+    """A policy whose objective is how much of its demands is missing.
+
+    It proposes pods that lack less elsewhere, or make others lack less; ``reason`` decides about each. Pods that find
+    room by themselves come first, then those for which another pod would have to make room.
+    """
+
+    def __init__(self, demands: Demands, reason: Reason) -> None:
+        self._demands = demands
+        self._reason = reason
+
+    def objective(self, picture: Picture) -> float:
+        self._demands.follow(picture)
+        return self._demands.missing / MICRO
+
+    def linear(self, movables: Movables) -> LinearForm:
+        """Return the objective as far as the demands have a linear form."""
+        return self._demands.linear(movables)
+
+    def proposals(self, picture: Picture) -> Iterator[Proposal]:
+        """Yield the moves by their gain, the largest first.
+
+        Ties by importance, the least important first, then by key.
+        """
+        yield from self._single(picture)
+        yield from self._paired(picture)
+
+    def _single(self, picture: Picture) -> Iterator[Proposal]:
+        self._demands.follow(picture)
+        refused: set[tuple[int, int]] = set()
+        for pod in self._candidates(picture, rough_fit):
+            self._demands.follow(picture)
+            place = (pod.pod_class.id, pod.row)
+            if place in refused:
+                continue
+            found = self._proposal(picture, pod)
+            if found is None:
+                refused.add(place)
+                continue
+            yield found
+            if picture.cluster.placed.get(pod.uid, pod).row == place[1]:
+                # Equal pods would fare no better while no other pod moves.
+                refused.add(place)
+            else:
+                refused.clear()
+
+    def _paired(self, picture: Picture) -> Iterator[Proposal]:
+        """Yield for each of the pods, one of each class, the pairs with a pod that may make room for it."""
+        self._demands.follow(picture)
+        asked: set[tuple[int, int]] = set()
+        pairs = MatchedPairs(self._demands, picture)
+        for pod in self._candidates(picture, rough_choice):
+            place = (pod.pod_class.id, pod.row)
+            if place in asked:
+                continue
+            if len(asked) == _MOST_SEEKERS:
+                return
+            asked.add(place)
+            yield from self._pairs_of(picture, pairs, pod)
+
+    def _pairs_of(self, picture: Picture, pairs: MatchedPairs, pod: PodRecord) -> Iterator[Proposal]:
+        row = pod.row
+        for relocations in pairs.of(pod):
+            other = relocations[1].pod
+            if not (pairs.may_move(pod) and pairs.may_move(other)):
+                continue
+            self._demands.follow(picture)
+            reason = self._reason(picture, pod, self._demands.complaints(pod.pod_class.id, row))
+            if not reason:
+                return
+            giving = f"{other.key} makes room for it on {picture.node_name(other.row)}"
+            yield Proposal(relocations, f"{reason}, and {giving}")
+
+    def _candidates(self, picture: Picture, places: Places) -> list[PodRecord]:
+        """Return the pods that would gain elsewhere, by the ``places`` of their class."""
+        found: list[tuple[int, PodRecord]] = []
+        for class_id in self._demands.missed_classes():
+            arriving, leaving = self._demands.arriving(class_id), self._demands.leaving(class_id)
+            # Usually no pod of a class gains anywhere, regardless of room.
+            pods = self._pods_of(picture, class_id, leaving, int(np.min(arriving)))
+            arriving = arriving[places(picture, pods[0], is_new=True)] if pods else arriving[:0]
+            if not len(arriving):
+                continue
+            # In a domain that lacks pods, the arrival repairs something, from any node where the pod is not missed.
+            lowest = int(np.min(arriving))
+            found += [
+                (lowest - gained, pod)
+                for pod in pods
+                if (gained := leaving.item(pod.row)) > lowest and picture.is_movable(pod)
+            ]
+        found.sort(key=lambda entry: (entry[0], entry[1].priority, entry[1].key, entry[1].uid))
+        return [pod for _, pod in found]
+
+    def _pods_of(self, picture: Picture, class_id: int, leaving: Int64s, least: int) -> list[PodRecord]:
+        """Return the pods of a class whose departure reduces what is missing by more than ``least``."""
+        pods = picture.cluster.pods
+        slots = np.fromiter(pods.of_class.get(class_id, ()), dtype=np.int64)
+        rows = pods.row[slots]
+        chosen = slots[(rows >= 0) & ~pods.terminating[slots] & (leaving[rows] > least)]
+        return [pods.record(slot) for slot in chosen.tolist()]
+
+    def _proposal(self, picture: Picture, pod: PodRecord) -> Proposal | None:
+        """Return the pod's move to where it gains in the present state; None if it gains nowhere."""
+        demands, class_id, row = self._demands, pod.pod_class.id, pod.row
+        leaving = int(demands.leaving(class_id)[row])
+        complaints = demands.complaints(class_id, row)
+        demands.count(class_id, row, -1)
+        arriving = demands.arriving(class_id)
+        demands.count(class_id, row, 1)
+        targets = rough_fit(picture, pod) & (arriving < leaving)
+        reason = self._reason(picture, pod, complaints) if targets.any() else ""
+        if not reason:
+            return None
+        return Proposal((Relocation(pod, targets, np.asarray(-arriving, dtype=np.float64)),), reason)
+
+
+# For one pod: the most nodes examined, the most pods on them that are tried, and the most pairs proposed.
+_MOST_NODES = 16
+_MOST_ASKED = 12
+_MOST_PAIRS = 3
+
+
+class MatchedPairs:
+    """Finds the pods whose place a pod should take, in the state of a picture."""
+
+    def __init__(self, demands: Demands, picture: Picture) -> None:
+        self._demands = demands
+        self._picture = picture
+
+    def may_move(self, pod: PodRecord) -> bool:
+        """Return whether a pod is still where it was found and may be moved."""
+        return self._picture.cluster.placed.get(pod.uid) is pod and self._picture.is_movable(pod)
+
+    def of(self, pod: PodRecord) -> list[tuple[Relocation, Relocation]]:
+        """Return the best pairs: those whose other pod is the least important and loses the least, then by its key.
+
+        Only full nodes count that are better than any node with room. No more important pod makes room, and none that
+        would lose as much as is gained.
+        """
+        self._demands.follow(self._picture)
+        found: list[tuple[int, int, str, str, tuple[Relocation, Relocation]]] = []
+        for other, gain in islice(self._others(pod), _MOST_ASKED):
+            refuge = self._refuge(other, pod)
+            loss = self._loss(other, refuge)
+            if loss is not None and loss < gain:
+                targets = np.zeros(len(refuge), dtype=np.bool_)
+                targets[other.row] = True
+                pair = Relocation(pod, targets), Relocation(other, refuge)
+                found.append((other.priority, loss - gain, other.key, other.uid, pair))
+        return [entry[-1] for entry in sorted(found, key=lambda entry: entry[:-1])[:_MOST_PAIRS]]
+
+    def _others(self, pod: PodRecord) -> Iterator[tuple[PodRecord, int]]:
+        """Yield the pods that free enough room on better nodes, by importance, then key, with the gain there."""
+        cluster, found = self._picture.cluster, list[tuple[PodRecord, int]]()
+        for row, gain in self._full_nodes(pod):
+            at = np.array([row], dtype=np.int64)
+            found += [
+                (other, gain)
+                for other in cluster.pods_on(row)
+                if other.priority <= pod.priority and not other.terminating and has_room(self._picture, pod, at, other)
+            ]
+        found.sort(key=lambda entry: (entry[0].priority, -entry[1], entry[0].key, entry[0].uid))
+        return ((other, gain) for other, gain in found if self._picture.is_movable(other))
+
+    def _full_nodes(self, pod: PodRecord) -> list[tuple[int, int]]:
+        """Return the rows without room that are better than any with room and than the present one, and by how much.
+
+        The best come first, ties by name.
+        """
+        choice = rough_choice(self._picture, pod)
+        rows = np.flatnonzero(choice).astype(np.int64)
+        if not len(rows):
+            return []
+        class_id = pod.pod_class.id
+        leaving = int(self._demands.leaving(class_id)[pod.row])
+        arriving = self._arriving(pod)[rows]
+        fitting = has_room(self._picture, pod, rows)
+        at_most = min(leaving, int(np.min(arriving[fitting], initial=leaving)))
+        better = [
+            (int(row), leaving - int(missed))
+            for row, missed in zip(rows[~fitting], arriving[~fitting], strict=True)
+            if missed < at_most
+        ]
+        better.sort(key=lambda entry: (-entry[1], self._picture.node_name(entry[0])))
+        return better[:_MOST_NODES]
+
+    def _refuge(self, other: PodRecord, pod: PodRecord) -> Bools:
+        """Return `[rows]` where the other pod may go, which includes the place that the first one leaves."""
+        fits = rough_fit(self._picture, other)
+        left = np.zeros(len(fits), dtype=np.bool_)
+        left[pod.row] = True
+        if rough_choice(self._picture, other, left)[pod.row]:
+            at = np.array([pod.row], dtype=np.int64)
+            fits[pod.row] = bool(has_room(self._picture, other, at, pod)[0])
+        return fits
+
+    def _loss(self, other: PodRecord, refuge: Bools) -> int | None:
+        """Return how much more is missing with the other pod in its best target; None if it has none."""
+        if not refuge.any():
+            return None
+        class_id = other.pod_class.id
+        if not self._demands.concern(class_id):
+            return 0
+        leaving = int(self._demands.leaving(class_id)[other.row])
+        return int(self._arriving(other)[refuge].min()) - leaving
+
+    def _arriving(self, pod: PodRecord) -> Int64s:
+        """Return `[rows]` by how much more is missing with the pod there, after it has left its place."""
+        class_id, row = pod.pod_class.id, pod.row
+        self._demands.count(class_id, row, -1)
+        arriving = self._demands.arriving(class_id)
+        self._demands.count(class_id, row, 1)
+        return arriving

@@ -1,1 +1,0 @@
-"""What pods ask of their places, kept count of: what they prefer, and what they require."""

@@ -1,0 +1,317 @@
+"""Little-used nodes: their cost, and the moves that empty them.
+
+Source: autoscaler cluster-autoscaler (core/scaledown); descheduler pkg/framework/plugins/nodeutilization
+(highnodeutilization.go).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+
+import numpy as np
+
+from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.pods import PodRecord
+from podium.framework.rescheduling.policy import (
+    Float64s,
+    LinearForm,
+    Movables,
+    Pair,
+    Picture,
+    Proposal,
+    Relocation,
+    ResourceUse,
+)
+from podium.plugins.rescheduling.node_use import NodeUse, guests_on, rough_choice
+
+# A node is emptied entirely; a plan with more pods than this is not made.
+_MOST_PODS = 100
+
+
+class FreedNodes:
+    """Empties nodes whose requested share is below a threshold.
+
+    Every node in use costs the same, however much of it is requested: filling a node gains nothing, nor does emptying
+    it in part. Only fewer nodes in use are a gain, and the gain per move is highest where few pods keep a node in use.
+    The threshold only selects the nodes to examine.
+    """
+
+    def __init__(self, threshold: float, worth: float, max_nodes: int) -> None:
+        self._threshold = threshold
+        self._worth = worth
+        self._max_nodes = max_nodes
+        self.use = NodeUse()
+
+    def badness(self, picture: Picture) -> float:
+        """Return the number of nodes in use times the worth of an empty node."""
+        if not self._threshold:
+            return 0.0
+        return self._worth * int(np.count_nonzero(self._counted(picture)))
+
+    def linear(self, movables: Movables) -> LinearForm:
+        """Return `badness` as a price for each node in use, whichever pods use it."""
+        if not self._threshold:
+            return LinearForm()
+        picture = movables.picture
+        cluster, count = picture.cluster, picture.cluster.nodes.count
+        guests = {pod.uid for row in range(count) for pod in guests_on(cluster, row)}
+        kept = {pod.row for pod in movables.staying() if pod.uid in guests}
+        pairs: defaultdict[int, list[Pair]] = defaultdict(list)
+        for pod, row in movables.pairs():
+            if pod.uid in guests and row not in kept and picture.targets[row]:
+                pairs[row].append((pod.uid, row))
+        base = self._worth * sum(bool(picture.targets[row]) for row in kept)
+        return LinearForm(base, uses=tuple(ResourceUse(pairs[row], self._worth) for row in sorted(pairs)))
+
+    def proposals(self, picture: Picture) -> Iterator[Proposal]:
+        """Yield all pods of a node: first of the nodes that are best emptied together, then of others.
+
+        In both groups the nodes with the fewest pods come first; ties by use, then by name.
+        """
+        if not self._threshold:
+            return
+        little_used = np.flatnonzero(self._hardly_used(picture)).tolist()
+        guests, shares = self.use.guests, self.use.shares
+        rows = sorted(little_used, key=lambda row: (guests[row], shares[row], picture.node_name(row)))
+        together = self._together(picture, rows)
+        to_free, looked_into = set(together.rows), 0
+        for row in sorted(rows, key=lambda row: row not in together.rows):
+            if looked_into == self._max_nodes:
+                return
+            to_free.discard(row)
+            proposal = self._proposal(picture, row, Emptied(frozenset(to_free), together.homes))
+            if proposal is not None:
+                looked_into += 1
+                yield proposal
+
+    def _together(self, picture: Picture, rows: Sequence[int]) -> Emptied:
+        """Return the nodes that are best emptied together, among the first of those that can be emptied at all."""
+        candidates: list[tuple[int, list[PodRecord]]] = []
+        left = MOST_PODS
+        for row in rows:
+            leaving = self._leaving(picture, row)
+            left -= len(leaving)
+            if left < 0 or len(candidates) == self._max_nodes:
+                break
+            if leaving:
+                candidates.append((row, leaving))
+        pods = by_size(picture, [pod for _, leaving in candidates for pod in leaving])
+        homes = np.flatnonzero(self._counted(picture)).astype(np.int64)
+        return EmptiedTogether(NodePacking(picture, homes, pods), candidates).search()
+
+    def _counted(self, picture: Picture) -> Bools:
+        """Return ``[rows]`` the nodes in use, without those that another component empties."""
+        self.use.look(picture.cluster)
+        return np.asarray((self.use.guests > 0) & picture.targets[: len(self.use.guests)])
+
+    def _hardly_used(self, picture: Picture) -> Bools:
+        return np.asarray(self._counted(picture) & (self.use.shares < self._threshold))
+
+    def _leaving(self, picture: Picture, row: int) -> list[PodRecord]:
+        """Return the pods that would have to leave a node; none if one of them must not be moved."""
+        leaving = guests_on(picture.cluster, row)
+        return leaving if len(leaving) <= _MOST_PODS and all(map(picture.is_movable, leaving)) else []
+
+    def _proposal(self, picture: Picture, row: int, together: Emptied) -> Proposal | None:
+        """Return the moves that empty a node in the present state; None if one of its pods must not be moved.
+
+        Its pods prefer the targets that were found for them over nodes that are still to be emptied.
+        """
+        if not self._hardly_used(picture)[row]:
+            return None
+        leaving = self._leaving(picture, row)
+        if not leaving:
+            return None
+        targets = self._counted(picture)
+        targets[row] = False
+        name, share = picture.node_name(row), float(self.use.shares[row])
+        pods = "its pod" if len(leaving) == 1 else f"its {len(leaving)} pods"
+        reason = f"{name} is asked for {share:.0%} of what it offers; without {pods} it is free"
+        shares = self.use.shares.copy()
+        shares[list(together.rows)] -= 1 + shares.max()
+        relocations = (
+            Relocation(pod, targets, _with_home(shares, together.homes.get(pod.uid)))
+            for pod in by_size(picture, leaving)
+        )
+        return Proposal(tuple(relocations), reason, in_parts=True)
+
+
+def _with_home(shares: Float64s, home: int | None) -> Float64s:
+    """Return a pod's preference of nodes: its target, then the fullest."""
+    if home is None:
+        return shares
+    preferred = shares.copy()
+    preferred[home] = 1 + shares.max()
+    return preferred
+
+
+def by_size(picture: Picture, pods: list[PodRecord]) -> list[PodRecord]:
+    """Return the pods, those hardest to place first: the largest; ties by key, then uid."""
+    nodes = picture.cluster.nodes
+    largest = nodes.allocatable[:, : nodes.count].max(axis=1, initial=1)
+
+    def size(pod: PodRecord) -> float:
+        requests = pod.pod_class.requests.items()
+        return max((amount / max(int(largest[resource]), 1) for resource, amount in requests), default=0.0)
+
+    return sorted(pods, key=lambda pod: (-size(pod), pod.key, pod.uid))
+
+
+_MOST_STEPS = 4_000
+"""The most pods that are given a place in the search, over all sets of nodes; a set without room counts its nodes.
+
+With many target nodes, one such step counts once for each ``_HOMES_A_STEP`` of them."""
+
+_HOMES_A_STEP = 1_000
+
+MOST_PODS = 1_000
+"""The most pods that the candidates may have in total, so that several sets can be examined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emptied:
+    """The rows of nodes to empty together, and a target row for each of their pods, by uid."""
+
+    rows: frozenset[int] = frozenset()
+    homes: Mapping[str, int] = field(default_factory=dict)
+
+
+class EmptiedTogether:
+    """Searches among ``candidates``, rows with their pods, those with the fewest pods first.
+
+    It first examines sets of as many nodes as the capacity of all others may allow, those with the fewest pods first,
+    ties in the candidates' order; then sets with one node less. It takes the first set whose pods all find a place.
+    Each set size may use up half of the remaining steps; after the last step nothing is found.
+    """
+
+    def __init__(self, packing: NodePacking, candidates: Sequence[tuple[int, Sequence[PodRecord]]]) -> None:
+        self._packing = packing
+        self._rows = [row for row, _ in candidates]
+        self._guests = [len(pods) for _, pods in candidates]
+        self._room: Float64s = np.maximum(packing.room, 0).sum(axis=1, dtype=np.float64)
+        self._takes = self._taken(candidates)
+        self._left = _MOST_STEPS // (1 + len(packing.homes) // _HOMES_A_STEP)
+
+    def search(self) -> Emptied:
+        """Return the best set found; an empty one if there is none."""
+        for size in range(self._most(), 0, -1):
+            allowed = self._left - self._left // 2
+            for chosen in _sets(self._guests, size):
+                if allowed <= 0:
+                    break
+                has_room = bool((self._takes[list(chosen)].sum(axis=0) <= self._room).all())
+                steps = sum(self._guests[index] for index in chosen) if has_room else size
+                allowed -= steps
+                self._left -= steps
+                found = self._emptied(chosen) if has_room else None
+                if found is not None:
+                    return found
+        return Emptied()
+
+    def _emptied(self, chosen: tuple[int, ...]) -> Emptied | None:
+        rows = frozenset(self._rows[index] for index in chosen)
+        homes = self._packing.places(rows)
+        return None if homes is None else Emptied(rows, homes)
+
+    def _taken(self, candidates: Sequence[tuple[int, Sequence[PodRecord]]]) -> Float64s:
+        """Return ``[candidates, resources]`` the capacity that emptying each node costs.
+
+        It is the requests of its pods plus the room of the node itself.
+        """
+        packing = self._packing
+        index_of = {row: index for index, row in enumerate(packing.homes.tolist())}
+        takes = np.zeros((len(candidates), len(self._room)))
+        for number, (row, pods) in enumerate(candidates):
+            takes[number] = np.maximum(packing.room[:, index_of[row]], 0)
+            for pod in pods:
+                takes[number] += packing.need(pod)
+        return takes
+
+    def _most(self) -> int:
+        """Return an upper bound on the nodes of a set that can be emptied, from each resource separately."""
+        least = np.sort(self._takes, axis=0).cumsum(axis=0)
+        return int((least <= self._room).all(axis=1).sum())
+
+
+def _sets(guests: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
+    """Yield all sets of ``size`` indices, those with the fewest guests first, ties by index; ``guests`` are sorted."""
+    first = tuple(range(size))
+    heap = [(sum(guests[:size]), first)]
+    seen = {first}
+    while heap:
+        number, chosen = heappop(heap)
+        yield chosen
+        for position, index in enumerate(chosen):
+            after = index + 1
+            if after == len(guests) or (position + 1 < size and chosen[position + 1] == after):
+                continue
+            other = (*chosen[:position], after, *chosen[position + 1 :])
+            if other not in seen:
+                seen.add(other)
+                heappush(heap, (number - guests[index] + guests[after], other))
+
+
+class NodePacking:
+    """The remaining capacity of some nodes, for pods that may move there.
+
+    ``homes`` are the rows of the nodes. ``pods`` are the movable pods in the order in which they are placed: the
+    largest first, so that small ones fill the gaps. A pod goes to the node with the most requested; ties by the hash of
+    the name.
+    """
+
+    def __init__(self, picture: Picture, homes: Int64s, pods: Sequence[PodRecord]) -> None:
+        nodes = picture.cluster.nodes
+        self._picture = picture
+        self._pods = pods
+        self.homes: Int64s = homes[np.argsort(nodes.name_hash[homes], kind="stable")]
+        self._resources = sorted({resource for pod in pods for resource in pod.pod_class.requests})
+        offered = nodes.allocatable[self._resources][:, self.homes]
+        left = offered - nodes.requested[self._resources][:, self.homes]
+        slots = nodes.allowed_pods[self.homes] - nodes.pod_count[self.homes]
+        self._offered: Float64s = np.maximum(offered, 1).astype(np.float64)
+        # The remaining amount of each resource, and last the remaining number of pods.
+        self.room: Int64s = np.vstack([left, slots])
+        self._needs: dict[int, Int64s] = {}
+        self._choices: dict[int, Bools] = {}
+
+    def need(self, pod: PodRecord) -> Int64s:
+        """Return what a pod takes of `room`."""
+        pod_class = pod.pod_class
+        if pod_class.id not in self._needs:
+            amounts = [pod_class.requests.get(resource, 0) for resource in self._resources]
+            self._needs[pod_class.id] = np.array([*amounts, 1], dtype=np.int64)
+        return self._needs[pod_class.id]
+
+    def places(self, emptied: Collection[int]) -> dict[str, int] | None:
+        """Return a target row for each pod on the ``emptied`` rows, by uid, outside these rows.
+
+        None if a pod finds none.
+
+        Pods that stay in place are not considered.
+        """
+        is_open = ~np.isin(self.homes, np.fromiter(emptied, dtype=np.int64))
+        room = self.room.copy()
+        shares: Float64s = (1 - room[:-1] / self._offered).max(axis=0, initial=0.0)
+        found: dict[str, int] = {}
+        for pod in self._pods:
+            if pod.row not in emptied:
+                continue
+            need = self.need(pod)
+            fits = (room >= need[:, None]).all(axis=0) & is_open & self._choice(pod)
+            home = int(np.where(fits, shares, -1.0).argmax())
+            if not fits[home]:
+                return None
+            room[:, home] -= need
+            shares[home] = (1 - room[:-1, home] / self._offered[:, home]).max(initial=0.0)
+            found[pod.uid] = int(self.homes[home])
+        return found
+
+    def _choice(self, pod: PodRecord) -> Bools:
+        """Return ``[homes]`` the nodes that a pod may be on, regardless of their capacity."""
+        class_id = pod.pod_class.id
+        if class_id not in self._choices:
+            self._choices[class_id] = rough_choice(self._picture, pod, is_new=True)[self.homes]
+        return self._choices[class_id]

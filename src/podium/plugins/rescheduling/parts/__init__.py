@@ -1,1 +1,0 @@
-"""What policies keep of a cluster: sums by row and places of pods, brought up to date as these change."""

@@ -1,1 +1,0 @@
-"""Requests to the API server: what they are, who answers them, and which of them the actions of machines are."""

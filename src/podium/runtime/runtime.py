@@ -1,0 +1,466 @@
+"""The driver of components: it delivers observations and answers, and calls components when they are due.
+
+Time is passed in as ``now``: the caller has the clock, virtual or real.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import takewhile
+from operator import attrgetter
+
+import msgspec
+
+from podium.api.times import MAX_TIME_NS
+from podium.controllers.actions import Record
+from podium.controllers.controller import (
+    ADDED,
+    ANY,
+    NO_CHANGE,
+    PLACED,
+    Controller,
+    idle_deferral_of,
+    is_idle,
+    may_concern,
+    watches_kind,
+)
+from podium.controllers.deadlines import SLACK
+from podium.controllers.observations import Answered, Changed, Gone, Observation, Tick
+from podium.runtime.component import CallCount, Component, RequestedAction, Transport
+
+_TICK = Tick()
+# The maximum number of cached routes.
+_MOST_ROUTES = 10_000
+
+
+class _Route(msgspec.Struct, frozen=True):
+    """The recipients of a change, those of them that it wakes, and whether it is deferred for other idle components."""
+
+    told: tuple[Component, ...]
+    roused: tuple[Component, ...]
+    is_put_off: bool
+
+
+class Runtime:
+    """Components, their undelivered observations, and their deadlines.
+
+    Observations are delivered in the order of the events; each one is delivered to its recipients in the order in which
+    they joined. One queue serves as the inbox of all: each entry is for the components that watch its kind, or for one
+    component. A component's deadline is read only after a call that may have changed it. An idle component gets no
+    observation that can be deferred; before any other observation it gets the ones that it missed.
+
+    ``count`` counts each call in advance. With ``on_failure`` a component whose controller raises an exception is
+    stopped, and the exception is reported; without it the exception ends the run.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        count: CallCount | None = None,
+        on_failure: Callable[[Component, Exception], None] | None = None,
+    ) -> None:
+        self._transport = transport
+        self._count = count or CallCount()
+        self._on_failure = on_failure
+        # By place, a growing number; removed components leave gaps.
+        self._components: dict[int, Component] = {}
+        self._joined = 0
+        self._lives = 0
+        # The recipients of an entry, the latest life that it is for, and the observation.
+        self._inbox: deque[tuple[Sequence[Component], int, Observation]] = deque()
+        # By kind, aspects and the set of idle components; computed on first use, and cleared when a component joins or
+        # leaves.
+        self._routes: dict[tuple[str, int, int], _Route] = {}
+        self._unread = DeferredObservations()
+        self._called: dict[Component, None] = {}
+        self._acting = Wakeups()
+        self._waiting = Wakeups()
+        # The components that still expect new events.
+        self._expecting: set[Component] = set()
+
+    @property
+    def components(self) -> list[Component]:
+        """All components, in the order in which they joined."""
+        return list(self._components.values())
+
+    def at(self, place: int) -> Component:
+        return self._components[place]
+
+    def add(self, component: Component) -> None:
+        """Add a component; it is down until it begins."""
+        self._joined += 1
+        self._components[self._joined] = component
+        component.place = self._joined
+        self._expecting.add(component)
+        self._routes.clear()
+
+    def remove(self, component: Component) -> None:
+        self.stop(component)
+        self._expecting.discard(component)
+        del self._components[component.place]
+
+    def begin(self, component: Component, observations: Iterable[Observation] = ()) -> None:
+        """Begin a component's life with its first observations."""
+        if component.is_at_rest:
+            self._unread.end(component)
+        component.machine = component.make()
+        component.rest = idle_deferral_of(component.machine)
+        self._lives += 1
+        component.life += 1
+        component.began = self._lives
+        self._routes.clear()
+        self._called[component] = None
+        self._inbox.extend(((component,), component.began, observation) for observation in observations)
+
+    def stop(self, component: Component) -> None:
+        """Stop a component: it gets nothing, not even what is queued, until it begins again."""
+        if component.is_at_rest:
+            self._unread.end(component)
+        component.machine = component.deadline = None
+        self._called.pop(component, None)
+        (self._waiting if component.waits else self._acting).set(component.place, None, 0)
+        self._expecting.add(component)
+        self._routes.clear()
+
+    # Observations
+
+    def show(self, kind: str, observation: Changed | Gone, aspects: int = ANY) -> None:
+        """Queue a change of an object for all components that subscribe to its kind and ``aspects``."""
+        concern = kind, aspects, self._unread.bits
+        route = self._routes.get(concern)
+        if route is None:
+            route = self._route(kind, aspects)
+        for component in route.roused:
+            self._rouse(component)
+        if route.is_put_off:
+            self._unread.put(kind, observation, aspects)
+        if route.told:
+            self._inbox.append((route.told, self._lives, observation))
+
+    def tell(self, component: Component, observation: Observation) -> None:
+        """Queue an observation for one component in its current life."""
+        if component.is_at_rest:
+            self._rouse(component)
+        self._inbox.append(((component,), component.began, observation))
+
+    def answer(self, asked: RequestedAction, answered: Answered) -> None:
+        """Queue the result of an action for the component that requested it, unless that has begun another life.
+
+        The result of a `Record` is not delivered.
+        """
+        if type(asked.action) is Record:
+            return
+        component = asked.component
+        if component.is_at_rest:
+            self._rouse(component)
+        self._inbox.append(((component,), asked.began, answered))
+
+    @property
+    def has_mail(self) -> bool:
+        return bool(self._inbox)
+
+    # Delivery
+
+    def deliver(self, now: int, most: int | None = None) -> None:
+        """Deliver the queued observations, and those that result immediately, until the queue is empty.
+
+        ``most`` limits the number of observations, None means no limit.
+        """
+        inbox, left = self._inbox, most
+        while inbox and left != 0:
+            targets, newest, observation = inbox.popleft()
+            self._hand(targets, newest, observation, now)
+            if left is not None:
+                left -= 1
+
+    def first_due(self, now: int, *, waits: bool = False) -> Component | None:
+        """Return the first due component, of the immediate ones or with ``waits`` of the waiting ones.
+
+        None for none.
+        """
+        if self._called:
+            self._ask(now)
+        wakeups = self._waiting if waits else self._acting
+        if now < wakeups.quiet_until_ns:
+            return None
+        place = wakeups.first_due(now)
+        return None if place is None else self._components[place]
+
+    def wake(self, component: Component, now: int) -> None:
+        if component.machine is None:
+            raise ValueError(f"{component.name} is down")
+        self._called[component] = None
+        self._hand((component,), component.began, _TICK, now)
+
+    def next_time(self, now: int) -> int | None:
+        """Return the time when the next component is due, None for never."""
+        if self._called:
+            self._ask(now)
+        acting_ns, waiting_ns = self._acting.next_time(now), self._waiting.next_time(now)
+        if acting_ns is None or waiting_ns is None:
+            return waiting_ns if acting_ns is None else acting_ns
+        return min(acting_ns, waiting_ns)
+
+    def expects_news(self, now: int) -> bool:
+        """Return whether a component still expects new events, so that a simulation goes on; a stopped one does."""
+        if self._called:
+            self._ask(now)
+        return bool(self._expecting)
+
+    def check(self) -> None:
+        """Raise AssertionError if a controller's deadline or idleness changed without a call."""
+        for component in self._components.values():
+            machine, said = component.machine, component.deadline
+            if machine is not None and said is not None and component not in self._called:
+                deadline = machine.deadline()
+                if deadline != said:
+                    raise AssertionError(f"{component.name} said {said} and was not called since: {deadline}")
+                if component.is_at_rest and not is_idle(machine):
+                    raise AssertionError(f"{component.name} rests no more and was not called since")
+
+    def _hand(self, targets: Sequence[Component], newest: int, observation: Observation, now: int) -> None:
+        """Deliver an observation to components that have begun no life since, and send their actions in order."""
+        count = self._count
+        count.calls += len(targets)
+        if count.calls > count.unchecked:
+            count.check(targets)
+        for component in targets:
+            machine = component.machine
+            if machine is None or component.began > newest:
+                continue
+            try:
+                actions = machine.handle(observation, now)
+            except Exception as error:
+                self._fail(component, error)
+                continue
+            if actions is NO_CHANGE:
+                continue
+            self._called[component] = None
+            began = component.began
+            for action in actions:
+                # One of its actions may stop the component.
+                if component.machine is None:
+                    break
+                self._transport.send(RequestedAction(component, began, action), now)
+
+    def _ask(self, now: int) -> None:
+        """Read the deadlines of the components that were called."""
+        called, self._called = self._called, {}
+        for component in called:
+            machine = component.machine
+            if machine is None:
+                raise AssertionError(f"{component.name} was called though it is down")
+            try:
+                deadline = machine.deadline()
+            except Exception as error:
+                self._fail(component, error)
+                continue
+            time_ns, keeps_alive = deadline.time_ns, deadline.keeps_alive
+            if component.rest is not None and time_ns is None and not self._inbox:
+                self._let_rest(component, machine)
+            told = component.deadline
+            if deadline is told:
+                continue
+            component.deadline = deadline
+            (self._waiting if component.waits else self._acting).set(component.place, time_ns, now)
+            if keeps_alive:
+                self._expecting.add(component)
+            else:
+                self._expecting.discard(component)
+
+    def _fail(self, component: Component, error: Exception) -> None:
+        """Stop a component whose controller raised an exception: its state is unreliable."""
+        if self._on_failure is None:
+            raise error
+        self.stop(component)
+        self._on_failure(component, error)
+
+    def _let_rest(self, component: Component, machine: Controller) -> None:
+        """Mark a component as idle if its controller is, and it has no pending observations."""
+        if not component.is_at_rest and is_idle(machine):
+            self._unread.begin(component)
+
+    def _rouse(self, component: Component) -> None:
+        """Deliver the deferred observations to a component."""
+        self._inbox.extend(((component,), component.began, missed) for missed in self._unread.end(component))
+
+    def _route(self, kind: str, aspects: int) -> _Route:
+        """Return the components subscribed to this change, excluding idle ones for which it is deferred."""
+        told, roused = [], []
+        is_put_off = False
+        for component in self._components.values():
+            machine, rest = component.machine, component.rest
+            if machine is None or not watches_kind(machine, kind) or not may_concern(machine, kind, aspects):
+                continue
+            if rest is None or not component.is_at_rest:
+                told.append(component)
+            elif rest.covers(kind, aspects):
+                is_put_off = True
+            else:
+                told.append(component)
+                roused.append(component)
+        if len(self._routes) > _MOST_ROUTES:
+            self._routes.clear()
+        route = _Route(tuple(told), tuple(roused), is_put_off)
+        self._routes[kind, aspects, self._unread.bits] = route
+        return route
+
+
+_Key = str | tuple[str, str]
+
+
+class _Entry(msgspec.Struct, eq=False):
+    """The last observation of an object, in delivery order.
+
+    ``place`` is its number in that order, ``number`` that among all observations, and ``added`` that of the object's
+    creation, 0 if it existed before.
+    """
+
+    place: int
+    number: int
+    added: int
+    kind: str
+    aspects: int
+    observation: Changed | Gone
+
+
+_BY_PLACE = attrgetter("place")
+
+
+class DeferredObservations:
+    """The deferred observations of idle components: the last one for each object.
+
+    Delivery follows the order in which the objects were first observed; for pods that were bound, the order of the
+    bindings, as in the caches by node. Deletions are kept while an idle component knows the object, so there are never
+    more entries than objects that exist or existed when these components became idle.
+    """
+
+    def __init__(self) -> None:
+        self.bits = 0
+        """The idle components as a bit set: one bit for each place."""
+        # In the order of their numbers.
+        self._entries: dict[_Key, _Entry] = {}
+        self._happened = 0
+        # The number of observations when each component became idle.
+        self._since: dict[Component, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def begin(self, component: Component) -> None:
+        component.is_at_rest = True
+        self.bits |= 1 << component.place
+        self._since[component] = self._happened
+
+    def end(self, component: Component) -> list[Observation]:
+        """Mark a component as no longer idle; return the observations that it missed."""
+        component.is_at_rest = False
+        self.bits ^= 1 << component.place
+        since = self._since.pop(component)
+        missed = []
+        for key, entry in reversed(self._entries.items()):
+            if entry.number <= since:
+                break
+            missed.append((key, entry))
+        for key, entry in missed:
+            if isinstance(entry.observation, Gone) and not self._is_known(entry):
+                del self._entries[key]
+        self._forget(since)
+        machine = component.machine
+        return [
+            entry.observation
+            for entry in sorted((entry for _, entry in missed), key=_BY_PLACE)
+            if machine is not None and watches_kind(machine, entry.kind)
+        ]
+
+    def put(self, kind: str, observation: Changed | Gone, aspects: int) -> None:
+        self._happened = number = self._happened + 1
+        object_ = observation.object
+        key = object_.metadata.uid or (kind, object_.key)
+        entry = self._entries.pop(key, None)
+        if entry is None:
+            entry = _Entry(number, number, number if aspects & ADDED else 0, kind, aspects, observation)
+        else:
+            if (aspects ^ entry.aspects) & PLACED:
+                entry.place = number
+            entry.number, entry.aspects, entry.observation = number, aspects, observation
+        if type(observation) is Changed or self._is_known(entry):
+            self._entries[key] = entry
+
+    def _is_known(self, entry: _Entry) -> bool:
+        """Return whether an idle component knows the object from before."""
+        return any(entry.added <= since < entry.number for since in self._since.values())
+
+    def _forget(self, since: int) -> None:
+        """Drop entries that only the component which became idle at that time had missed."""
+        known = min(self._since.values(), default=self._happened)
+        if since < known:
+            stale = takewhile(lambda item: item[1].number <= known, self._entries.items())
+            for key in [key for key, _ in stale]:
+                del self._entries[key]
+
+
+class Wakeups:
+    """One deadline for each place, in nanoseconds; of several due places the smallest comes first.
+
+    Time does not go back, so a due place remains due until another time is set.
+    """
+
+    def __init__(self) -> None:
+        self.quiet_until_ns = MAX_TIME_NS + 1
+        """Nothing is due before this time; read-only for callers."""
+        self._due: set[int] = set()
+        # The other deadlines. A place that is due at once keeps its entry, since it usually returns to that time.
+        self._times: dict[int, int] = {}
+        # A heap with lazy deletion: replaced entries stay until they surface, or until they are the majority.
+        self._later: list[tuple[int, int]] = []
+
+    def set(self, place: int, time_ns: int | None, now: int) -> None:
+        """Set the only deadline of a place; None means never."""
+        due, later, times = self._due, self._later, self._times
+        if time_ns is not None and time_ns <= now:
+            due.add(place)
+            self.quiet_until_ns = 0
+            return
+        if place in due:
+            due.remove(place)
+            if not due:
+                self.quiet_until_ns = later[0][0] if later else MAX_TIME_NS + 1
+        if times.get(place) == time_ns:
+            return
+        if time_ns is None:
+            del times[place]
+            return
+        times[place] = time_ns
+        self.quiet_until_ns = min(self.quiet_until_ns, time_ns)
+        heappush(later, (time_ns, place))
+        if len(later) > 2 * len(times) + SLACK:
+            self._later = [(time, place) for place, time in times.items()]
+            heapify(self._later)
+
+    def first_due(self, now: int) -> int | None:
+        """Return the first due place, None for none; it remains due until another time is set.
+
+        Frequent callers compare with `quiet_until_ns` first.
+        """
+        due, later, times = self._due, self._later, self._times
+        while later and later[0][0] <= now:
+            time_ns, place = heappop(later)
+            if times.get(place) == time_ns:
+                del times[place]
+                due.add(place)
+        if due:
+            return min(due)
+        self.quiet_until_ns = later[0][0] if later else MAX_TIME_NS + 1
+        return None
+
+    def next_time(self, now: int) -> int | None:
+        """Return the next deadline: ``now`` if a place is due, None for never."""
+        if now >= self.quiet_until_ns and self.first_due(now) is not None:
+            return now
+        later, times = self._later, self._times
+        while later and times.get(later[0][1]) != later[0][0]:
+            heappop(later)
+        return later[0][0] if later else None

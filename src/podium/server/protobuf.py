@@ -1,0 +1,312 @@
+"""Decoding of protobuf objects from Kubernetes clients into the JSON wire form.
+
+The body is an envelope (apimachinery, pkg/runtime/types.proto Unknown) after four magic bytes. Fields that a Go client
+would omit from JSON are omitted. Unknown fields are skipped, as is usual in protobuf. No message contains itself, so
+the messages bound the nesting.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from podium.api.errors import InputError, shown
+from podium.api.input.exact_json import UncertainError
+from podium.api.input.exact_json import decode as decode_json
+from podium.api.meta import Raw
+from podium.api.schemas.schema import META_VERSION, Field, Leaf, ListOf, MapOf, Object, Type, own_fields, type_in
+from podium.api.times import MAX_TIME_NS, format_time
+
+VARINT, FIXED_64, BYTES, FIXED_32 = 0, 1, 2, 5
+"""The wire types."""
+
+_FIXED = {FIXED_64: 8, FIXED_32: 4}
+_LONGEST_VARINT = 10
+
+Value = int | bytes
+"""A varint as an unsigned 64-bit integer, or the bytes of any other value."""
+
+
+def fields(data: bytes) -> Iterator[tuple[int, int, Value]]:
+    """Yield each field of a message: its number, wire type and value. Raises ValueError for a malformed message."""
+    position, end = 0, len(data)
+    while position < end:
+        tag, position = _varint(data, position)
+        number, wire_type = tag >> 3, tag & 7
+        if not number:
+            raise ValueError("protobuf: a field has the number 0")
+        if wire_type == VARINT:
+            value, position = _varint(data, position)
+            yield number, wire_type, value
+            continue
+        if wire_type == BYTES:
+            length, position = _varint(data, position)
+        elif wire_type in _FIXED:
+            length = _FIXED[wire_type]
+        else:
+            raise ValueError(f"protobuf: field {number} has the wire type {wire_type}, which is not read")
+        if length > end - position:
+            raise ValueError(f"protobuf: field {number} is cut off")
+        yield number, wire_type, data[position : position + length]
+        position += length
+
+
+def varints(data: bytes) -> Iterator[int]:
+    """Yield the values of a packed list. Raises ValueError for a malformed list."""
+    position = 0
+    while position < len(data):
+        value, position = _varint(data, position)
+        yield value
+
+
+def signed(value: int, bits: int) -> int:
+    """Return a varint as a signed integer of so many bits; excess bits are truncated, as usual in protobuf."""
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    """Return the varint at a position, and the position after it."""
+    value = shift = 0
+    for index in range(position, min(position + _LONGEST_VARINT, len(data))):
+        byte = data[index]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value & 0xFFFF_FFFF_FFFF_FFFF, index + 1
+        shift += 7
+    raise ValueError("protobuf: a number is cut off or too long")
+
+
+MAGIC = b"k8s\x00"
+"""The first bytes of every body."""
+
+MAX_BYTES = 3 * 1024 * 1024
+"""The maximum length of a body in bytes (apiserver, MaxRequestBodyBytes)."""
+
+_TYPE_FIELDS = ("apiVersion", "kind")
+_IN_EVERY_GROUP = ("DeleteOptions", "Status")
+_API_VERSION = _KEY = 1
+_KIND = _VALUE = 2
+
+
+def decode(body: bytes) -> Raw:
+    """Return the object in a body. Raises ValueError for a body that is malformed, too long, or of an unknown kind."""
+    if len(body) > MAX_BYTES:
+        raise ValueError(f"protobuf: the body has {len(body)} bytes; at most {MAX_BYTES} are read")
+    if not body.startswith(MAGIC):
+        raise ValueError("protobuf: the body does not begin as Kubernetes' objects do")
+    api_version, kind, encoding, content = _envelope(body[len(MAGIC) :])
+    if encoding:
+        raise ValueError(f"protobuf: the object is encoded as {shown(encoding)}, which is not read")
+    type_ = type_in(META_VERSION if kind in _IN_EVERY_GROUP else api_version, kind)
+    if type_ is None or not _is_message(type_.name):
+        raise ValueError(f"protobuf: objects of kind {shown(kind)} of {shown(api_version)} are read as JSON only")
+    return {"apiVersion": api_version, "kind": kind, **_read(content, type_.name)}
+
+
+def _is_message(name: str) -> bool:
+    """Return whether a type can be read from protobuf."""
+    return all(field.number is not None or own in _TYPE_FIELDS for own, field in own_fields(name))
+
+
+def _envelope(data: bytes) -> tuple[str, str, str, bytes]:
+    """Return the object's version and kind, the encoding of its bytes ("" for plain), and the bytes."""
+    parts = _bytes(data)
+    types = _bytes(parts.get(1, b""))
+    api_version, kind, encoding = (
+        leaf("str", BYTES, part) for part in (types.get(_API_VERSION, b""), types.get(_KIND, b""), parts.get(3, b""))
+    )
+    return api_version, kind, encoding, parts.get(2, b"")
+
+
+def _bytes(data: bytes) -> dict[int, bytes]:
+    return {number: value for number, _, value in fields(data) if isinstance(value, bytes)}
+
+
+def _read(data: bytes, name: str) -> Raw:
+    """Return the message of a type as an object."""
+    known = _numbered_fields(name)
+    result: Raw = {}
+    for number, wire_type, value in fields(data):
+        if number not in known:
+            continue
+        field_name, field = known[number]
+        match field.type:
+            case ListOf(item):
+                result.setdefault(field_name, []).extend(_items(item, wire_type, value))
+            case MapOf(inner):
+                key, entry = _entry(inner, _checked(wire_type, value))
+                result.setdefault(field_name, {})[key] = entry
+            case Object(inner_name):
+                _merge(result, field_name, field, _read(_checked(wire_type, value), inner_name))
+            case Leaf(leaf_type):
+                _set(result, field_name, field, _leaf(leaf_type, wire_type, value))
+    return result
+
+
+@cache
+def _numbered_fields(name: str) -> Mapping[int, tuple[str, Field]]:
+    return {field.number: (own, field) for own, field in own_fields(name) if field.number is not None}
+
+
+def _merge(result: Raw, name: str, field: Field, inner: Raw) -> None:
+    """Store a message; a repeated one is merged, and one without a name is inlined."""
+    if not name:
+        result.update(inner)
+    elif inner or field.keeps_zero:
+        result[name] = {**result.get(name, {}), **inner}
+
+
+def _set(result: Raw, name: str, field: Field, value: Any) -> None:
+    if value is None or (not field.keeps_zero and value in (0, "", [])):
+        result.pop(name, None)
+    else:
+        result[name] = value
+
+
+def _items(type_: Type, wire_type: int, value: Value) -> list[Any]:
+    """Return the item of a list, or the items of a packed list."""
+    if isinstance(type_, Leaf) and wire_type == BYTES and wire_type_of(type_.type) == VARINT:
+        return [_leaf(type_.type, VARINT, number) for number in varints(_checked(wire_type, value))]
+    return [_single(type_, wire_type, value)]
+
+
+def _entry(type_: Type, data: bytes) -> tuple[str, Any]:
+    """Return the key and the value of a map entry."""
+    key = ""
+    entry = zero(type_.type) if isinstance(type_, Leaf) else [] if isinstance(type_, ListOf) else {}
+    for number, wire_type, value in fields(data):
+        if number == _KEY:
+            key = _leaf("str", wire_type, value)
+        elif number == _VALUE:
+            entry = _single(type_, wire_type, value)
+    return key, entry
+
+
+def _single(type_: Type, wire_type: int, value: Value) -> Any:
+    match type_:
+        case Leaf(name):
+            return _leaf(name, wire_type, value)
+        case Object(name):
+            return _read(_checked(wire_type, value), name)
+    # A list in a map is a message of its own; all of Kubernetes' are of text.
+    parts = fields(_checked(wire_type, value))
+    return [_text(part) for number, inner_wire_type, part in parts if number == 1 and inner_wire_type == BYTES]
+
+
+def _leaf(type_: str, wire_type: int, value: Value) -> Any:
+    read = leaf(type_, wire_type, value)
+    if isinstance(read, float) and not math.isfinite(read):
+        raise ValueError("protobuf: a number is not finite")
+    return read
+
+
+def _checked(wire_type: int, value: Value) -> bytes:
+    if wire_type != BYTES or not isinstance(value, bytes):
+        raise ValueError(f"protobuf: a message has the wire type {wire_type}")
+    return value
+
+
+_SECOND = 10**9
+
+
+def leaf(type_: str, wire_type: int, value: Value) -> Any:
+    """Return the JSON value of a leaf; None for an empty one, such as an absent time.
+
+    Raises ValueError for an invalid value.
+    """
+    wanted, read = _LEAVES[type_]
+    if wire_type != wanted:
+        raise ValueError(f"protobuf: a value of type {type_} has the wire type {wire_type}")
+    return read(value)
+
+
+def zero(type_: str) -> Any:
+    """Return the value of a leaf that is not encoded."""
+    wanted, read = _LEAVES[type_]
+    return read({VARINT: 0, BYTES: b"", FIXED_64: bytes(8)}[wanted])
+
+
+def wire_type_of(type_: str) -> int:
+    """Return the wire type of a leaf type."""
+    return _LEAVES[type_][0]
+
+
+def _text(value: Any) -> str:
+    try:
+        return str(value, "utf-8")
+    except UnicodeDecodeError:
+        raise ValueError("protobuf: a text is not UTF-8") from None
+
+
+def _quantity(value: Any) -> str:
+    for number, wire_type, part in fields(value):
+        if number == 1 and wire_type == BYTES:
+            return _text(part)
+    return "0"
+
+
+def _int_or_string(value: Any) -> int | str:
+    found: dict[int, Value] = {number: part for number, _, part in fields(value)}
+    kind, whole, text = found.get(1, 0), found.get(2, 0), found.get(3, b"")
+    if not (isinstance(kind, int) and isinstance(whole, int) and isinstance(text, bytes)):
+        raise ValueError("protobuf: an IntOrString has values of other types")
+    return _text(text) if kind else signed(whole, 32)
+
+
+def _nanoseconds(value: Any) -> int | None:
+    """Return the time of a Timestamp in nanoseconds; None for an empty one, which means no time."""
+    if not value:
+        return None
+    found = {number: part for number, wire_type, part in fields(value) if wire_type == VARINT}
+    seconds, nanos = found.get(1, 0), found.get(2, 0)
+    if not (isinstance(seconds, int) and isinstance(nanos, int)):
+        raise AssertionError("a varint is a number")
+    time = signed(seconds, 64) * _SECOND + signed(nanos, 32)
+    if not 0 <= time <= MAX_TIME_NS:
+        raise ValueError("protobuf: a time is out of range; times are from 1970 to 2262")
+    return time
+
+
+def _time(value: Any) -> str | None:
+    time = _nanoseconds(value)
+    return None if time is None else format_time(time)
+
+
+def _micro_time(value: Any) -> str | None:
+    """Return the time with microseconds, which are always present (meta/v1 MicroTime, RFC3339Micro)."""
+    time = _nanoseconds(value)
+    return None if time is None else f"{format_time(time)[:-1]}.{time % _SECOND // 1_000:06}Z"
+
+
+def _json(value: Any) -> Any:
+    """Return the JSON in a RawExtension, or in FieldsV1."""
+    text = b""
+    for number, wire_type, part in fields(value):
+        if number == 1 and wire_type == BYTES and isinstance(part, bytes):
+            text = part
+    if not text.strip():
+        return None
+    try:
+        return decode_json(text)
+    except (InputError, UncertainError, UnicodeDecodeError) as error:
+        raise ValueError(f"protobuf: the JSON in it cannot be read: {error}") from None
+
+
+_LEAVES: Mapping[str, tuple[int, Callable[[Any], Any]]] = {
+    "any": (BYTES, _json),
+    "bool": (VARINT, bool),
+    "bytes": (BYTES, lambda value: base64.b64encode(value).decode()),
+    "float": (FIXED_64, lambda value: struct.unpack("<d", value)[0]),
+    "int": (VARINT, lambda value: signed(value, 32)),
+    "intOrString": (BYTES, _int_or_string),
+    "long": (VARINT, lambda value: signed(value, 64)),
+    "microtime": (BYTES, _micro_time),
+    "quantity": (BYTES, _quantity),
+    "str": (BYTES, _text),
+    "time": (BYTES, _time),
+}

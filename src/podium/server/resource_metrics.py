@@ -1,0 +1,184 @@
+"""The resource metrics of metrics.k8s.io, for `kubectl top`.
+
+A simulated container uses what it requests. A usage stated by the pod (`podium.dev/cpu-usage`,
+`podium.dev/memory-usage`) is attributed to its first container. The total cpu usage of a node is limited to its
+capacity. Source: k8s.io/metrics/pkg/apis/metrics/v1beta1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from podium.api.meta import Kubernetes, Raw
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.api.quantity import CPU, MEMORY, milli_value, whole_value
+from podium.api.resource_requests import requests_of
+from podium.api.times import format_time
+from podium.api.use import Use
+from podium.apirequests.parameters import Query, read_parameters
+from podium.apirequests.request import Request
+from podium.controllers.kubelets.pod_annotations import (
+    CPU_USAGE,
+    MEMORY_USAGE,
+    PodUse,
+    is_running,
+    pod_uses,
+    readable,
+    uid_of,
+)
+from podium.server.backend import Backend
+from podium.store.errors import StoreError
+from podium.store.listing import ListOptions
+
+METRICS_VERSION = "metrics.k8s.io/v1beta1"
+"""The API version of the metrics."""
+
+_WINDOW = "10s"
+
+
+class Uses:
+    """The usage of a cluster's pods; ``pods`` are all pods, and ``nodes`` those that run them."""
+
+    def __init__(self, nodes: Iterable[Node], pods: Iterable[Pod]) -> None:
+        known = {node.metadata.name: node for node in nodes}
+        running: dict[str, list[Pod]] = {}
+        for pod in pods:
+            if is_running(pod):
+                running.setdefault(pod.spec.node_name, []).append(pod)
+        self._of_pod: dict[str, PodUse] = {}
+        self._on_node: dict[str, Use] = {}
+        for name, on_node in running.items():
+            uses = pod_uses(known.get(name), on_node)
+            self._of_pod.update(uses)
+            cpu_milli = sum(each.use.cpu_milli for each in uses.values())
+            self._on_node[name] = Use(cpu_milli, sum(each.use.memory_bytes for each in uses.values()))
+
+    def of_pod(self, pod: Pod) -> Use | None:
+        """Return the usage of a pod; None if it does not run."""
+        found = self._of_pod.get(uid_of(pod))
+        return None if found is None else found.use
+
+    def on_node(self, node: Node) -> Use:
+        return self._on_node.get(node.metadata.name, Use(0, 0))
+
+
+def pod_metrics_list(pods: Iterable[Pod], uses: Uses, now: int) -> Raw:
+    """Return the PodMetricsList of the running pods."""
+    found = []
+    for pod in pods:
+        use = uses.of_pod(pod)
+        if use is not None:
+            containers = [{"name": name, "usage": _usage(used)} for name, used in _containers(pod, use).items()]
+            found.append({**_head("PodMetrics", pod, now), "containers": containers})
+    return _list("PodMetrics", found)
+
+
+def node_metrics_list(nodes: Iterable[Node], uses: Uses, now: int) -> Raw:
+    """Return the NodeMetricsList of the nodes."""
+    found = [{**_head("NodeMetrics", node, now), "usage": _usage(uses.on_node(node))} for node in nodes]
+    return _list("NodeMetrics", found)
+
+
+def _containers(pod: Pod, use: Use) -> Mapping[str, Use]:
+    """Return each container's share of the pod's usage."""
+    annotations = readable(pod.metadata.annotations)
+    requests = [requests_of(container.resources) for container in pod.spec.containers]
+    cpu = _parts(use.cpu_milli, [milli_value(amounts.get(CPU, 0)) for amounts in requests], CPU_USAGE in annotations)
+    memory = _parts(
+        use.memory_bytes, [whole_value(amounts.get(MEMORY, 0)) for amounts in requests], MEMORY_USAGE in annotations
+    )
+    names = [container.name for container in pod.spec.containers]
+    return {name: Use(*used) for name, *used in zip(names, cpu, memory, strict=True)}
+
+
+def _parts(used: int, requested: Sequence[int], is_said: bool) -> list[int]:
+    """Return each container's usage: proportional to its request; a usage stated by the pod goes to the first one."""
+    total = sum(requested)
+    if is_said or not total:
+        return [used, *(0 for _ in requested[1:])]
+    parts = [used * amount // total for amount in requested]
+    parts[0] += used - sum(parts)
+    return parts
+
+
+def _usage(use: Use) -> Raw:
+    return {"cpu": f"{use.cpu_milli}m", "memory": f"{use.memory_bytes // 1_024}Ki"}
+
+
+def _head(kind: str, object_: Kubernetes, now: int) -> Raw:
+    found = object_.metadata
+    metadata: Raw = {"name": found.name, "creationTimestamp": format_time(now)}
+    if found.namespace:
+        metadata["namespace"] = found.namespace
+    if found.labels:
+        metadata["labels"] = found.labels
+    api = {"kind": kind, "apiVersion": METRICS_VERSION, "metadata": metadata}
+    return {**api, "timestamp": format_time(now), "window": _WINDOW}
+
+
+def _list(kind: str, items: list[Raw]) -> Raw:
+    return {"kind": f"{kind}List", "apiVersion": METRICS_VERSION, "metadata": {}, "items": items}
+
+
+_Type = TypeVar("_Type", bound=Kubernetes)
+
+
+class ResourceMetrics:
+    """The resource metrics of a backend's nodes and pods."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    def at(self, path: Sequence[str], query: Query) -> Raw | None:
+        """Return the metrics at a path within the group, or None.
+
+        Raises StoreError 404 for a node that does not exist and for a pod that does not run, and 400 for malformed
+        selectors.
+        """
+        asked = read_parameters(query).options
+        options = ListOptions(label_selector=asked.label_selector, field_selector=asked.field_selector)
+        match path:
+            case ["nodes"]:
+                return self._nodes(options)
+            case ["nodes", name]:
+                return _only(self._nodes(_of_name(name)), "nodes", name)
+            case ["pods"]:
+                return self._pods(options)
+            case ["namespaces", namespace, "pods"]:
+                return self._pods(options, namespace)
+            case ["namespaces", namespace, "pods", name]:
+                return _only(self._pods(_of_name(name), namespace), "pods", f"{namespace}/{name}")
+        return None
+
+    def _nodes(self, options: ListOptions) -> Raw:
+        return node_metrics_list(self._all(Node, options), self._uses(), self._backend.now())
+
+    def _pods(self, options: ListOptions, namespace: str = "") -> Raw:
+        return pod_metrics_list(self._all(Pod, options, namespace), self._uses(), self._backend.now())
+
+    def _uses(self) -> Uses:
+        # A pod's share of its node's cpu depends on all other pods there.
+        return Uses(self._all(Node, ListOptions()), self._all(Pod, ListOptions()))
+
+    def _all(self, type_: type[_Type], options: ListOptions, namespace: str = "") -> Iterator[_Type]:
+        """Yield the objects of a kind. Raises StoreError as the backend answers."""
+        response = self._backend.answer(Request(verb="list", kind=type_.__name__, namespace=namespace, options=options))
+        if response.error is not None:
+            raise response.error
+        for stored in response.page.items if response.page is not None else ():
+            if isinstance(stored.object, type_):
+                yield stored.object
+
+
+def _of_name(name: str) -> ListOptions:
+    return ListOptions(field_selector=f"metadata.name={name}")
+
+
+def _only(found: Raw, plural: str, name: str) -> Raw:
+    for item in found["items"]:
+        only: Raw = item
+        return only
+    details = {"name": name.rpartition("/")[2], "group": "metrics.k8s.io", "kind": plural}
+    raise StoreError(404, "NotFound", f'{plural}.metrics.k8s.io "{name}" not found', details)

@@ -1,0 +1,367 @@
+"""The functions that make the cells of `podium.server.tables.columns`.
+
+Each takes the object and the time, and the arguments of its column. Source: pkg/printers/internalversion/printers.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from podium.api.budget_limits import full_ns, rate_of
+from podium.api.meta import Raw
+from podium.api.policy import POLICY_ANNOTATION, PREEMPTION_POLICIES, PodDisruptionBudget
+from podium.server.tables.cells import (
+    NONE,
+    UNKNOWN,
+    UNSET,
+    access_modes,
+    condition,
+    count,
+    entries,
+    human_duration,
+    label_selector,
+    labels,
+    number,
+    shown,
+    since,
+    some,
+    text,
+    texts,
+    time_at,
+    value,
+)
+
+_SECOND = 10**9
+_LIMITS = "limits."
+_ROLE_PREFIX, _ROLE = "node-role.kubernetes.io/", "kubernetes.io/role"
+_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+_DEFAULT_ANNOTATIONS = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
+# The conditions of a job that determine its status, the most significant first.
+_ENDED, _HELD_UP = ("Complete", "Failed"), ("Suspended", "FailureTarget")
+_GANG = ("spec", "schedulingPolicy", "gang")
+
+
+def _pair(raw: Any, first: str, second: str) -> str:
+    return f"{text(raw, first)}/{text(raw, second)}"
+
+
+# Configuration and access
+
+
+def _subjects(raw: Raw, now: int, kind: str) -> str:
+    found = [one for one in entries(raw, "subjects") if one.get("kind") == kind]
+    return ", ".join(
+        _pair(one, "namespace", "name") if kind == "ServiceAccount" else text(one, "name") for one in found
+    )
+
+
+def _quota_usage(raw: Raw, now: int, which: str) -> str:
+    """Return the used and the allowed amount of each resource: of the limits, or of all others."""
+    hard, used = value(raw, "status", "hard"), value(raw, "status", "used")
+    return ", ".join(
+        f"{resource}: {shown(used.get(resource, 0) if isinstance(used, dict) else 0)}/{shown(most)}"
+        for resource, most in sorted(hard.items() if isinstance(hard, dict) else ())
+        if resource.startswith(_LIMITS) is (which == "limits")
+    )
+
+
+def _requested_duration(raw: Raw, now: int) -> str:
+    seconds = value(raw, "spec", "expirationSeconds")
+    return human_duration(seconds * _SECOND) if type(seconds) is int else NONE
+
+
+def _request_condition(raw: Raw, now: int) -> str:
+    found = {text(one, "type") for one in entries(raw, "status", "conditions")}
+    status = "Denied" if "Denied" in found else "Approved" if "Approved" in found else "Pending"
+    issued = ",Issued" if text(raw, "status", "certificate") else ""
+    return f"{status}{',Failed' if 'Failed' in found else ''}{issued}"
+
+
+def _availability(raw: Raw, now: int) -> str:
+    conditions = entries(raw, "status", "conditions")
+    available = next((one for one in conditions if one.get("type") == "Available"), {"status": "Unknown"})
+    status, reason = text(available, "status"), text(available, "reason")
+    return f"{status} ({reason})" if reason and status not in ("True", "Unknown") else status
+
+
+# Policies
+
+
+def _budget_rate(raw: Raw, now: int, which: str) -> str:
+    """Return the effective rate, or the number of disruptions that it allows (`left`)."""
+    try:
+        budget = msgspec.convert(raw, PodDisruptionBudget)
+        rate = rate_of(budget)
+        left = NONE if rate is None else str(max(0, rate.tokens(full_ns(budget, rate), now)))
+    except (ValueError, msgspec.ValidationError):
+        return NONE if which == "left" else "<invalid>"
+    return left if which == "left" else NONE if rate is None else str(rate)
+
+
+def _preemption_policy(raw: Raw, now: int) -> str:
+    annotated = text(raw, "metadata", "annotations", POLICY_ANNOTATION)
+    policy = annotated if annotated in PREEMPTION_POLICIES else text(raw, "preemptionPolicy")
+    return policy or PREEMPTION_POLICIES[0]
+
+
+def _policy_caps(raw: Raw, now: int) -> str:
+    return (
+        ",".join(
+            f"{text(cap, 'component', default='*')}={text(cap, 'max')}"
+            + (" per namespace" if text(cap, "per") == "Namespace" else "")
+            for cap in entries(raw, "spec", "caps")
+        )
+        or NONE
+    )
+
+
+def _policy_priorities(raw: Raw, now: int) -> str:
+    found: Any = value(raw, "spec", "priorities")
+    given = found.split(">") if isinstance(found, str) else found if isinstance(found, list) else []
+    return ">".join(shown(one).strip() for one in given) or NONE
+
+
+# Services
+
+
+def _external_addresses(raw: Raw, now: int) -> str:
+    """Return the external addresses of a service, by its type (getServiceExternalIP)."""
+    given = texts(raw, "spec", "externalIPs")
+    match text(raw, "spec", "type", default="ClusterIP"):
+        case "ClusterIP" | "NodePort":
+            return ",".join(given) or NONE
+        case "LoadBalancer":
+            return ",".join((*_load_balancer(raw), *given)) or "<pending>"
+        case "ExternalName":
+            return text(raw, "spec", "externalName")
+    return UNKNOWN
+
+
+def _load_balancer(raw: Raw) -> list[str]:
+    ingress = entries(raw, "status", "loadBalancer", "ingress")
+    return sorted({text(one, "ip") or text(one, "hostname") for one in ingress} - {""})
+
+
+def _service_port(port: Raw) -> str:
+    outside = f":{number(port, 'nodePort')}" if number(port, "nodePort") > 0 else ""
+    return f"{number(port, 'port')}{outside}/{text(port, 'protocol', default='TCP')}"
+
+
+def _endpoints(raw: Raw, now: int) -> str:
+    found: list[str] = []
+    for subset in entries(raw, "subsets"):
+        ips = [text(address, "ip") for address in entries(subset, "addresses")]
+        ports = [number(port, "port") for port in entries(subset, "ports")]
+        found += [f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}" for port in ports for ip in ips] if ports else ips
+    return some(found) or NONE
+
+
+def _slice_addresses(raw: Raw, now: int) -> str:
+    found = [address for endpoint in entries(raw, "endpoints") for address in texts(endpoint, "addresses")]
+    return some(found) or UNSET
+
+
+def _slice_ports(raw: Raw, now: int) -> str:
+    return some([text(port, "port") or text(port, "name", default="*") for port in entries(raw, "ports")]) or UNSET
+
+
+def _ingress_hosts(raw: Raw, now: int) -> str:
+    rules = entries(raw, "spec", "rules")
+    hosts = [host for host in (text(rule, "host") for rule in rules[:3]) if host]
+    more = f" + {len(rules) - 3} more..." if len(rules) > 3 and hosts else ""
+    return f"{','.join(hosts)}{more}" or "*"
+
+
+def _ingress_parameters(raw: Raw, now: int) -> str:
+    parameters = value(raw, "spec", "parameters")
+    if not isinstance(parameters, dict):
+        return NONE
+    group = text(parameters, "apiGroup")
+    return f"{text(parameters, 'kind')}{f'.{group}' if group else ''}/{text(parameters, 'name')}"
+
+
+# Nodes and volumes
+
+
+def _node_status(raw: Raw, now: int) -> str:
+    ready = condition(raw, "Ready")
+    status = "Unknown" if not ready else "Ready" if ready == "True" else "NotReady"
+    return f"{status},SchedulingDisabled" if value(raw, "spec", "unschedulable") is True else status
+
+
+def _node_roles(raw: Raw, now: int) -> str:
+    found = value(raw, "metadata", "labels")
+    given = found if isinstance(found, dict) else {}
+    named = {key.removeprefix(_ROLE_PREFIX) for key in given if key.startswith(_ROLE_PREFIX)}
+    return ",".join(sorted({*named, text(given, _ROLE)} - {""})) or NONE
+
+
+def _node_address(raw: Raw, now: int, type_: str) -> str:
+    return next((text(one, "address") for one in entries(raw, "status", "addresses") if one.get("type") == type_), NONE)
+
+
+def _claim_state(raw: Raw, now: int) -> str:
+    is_deleted = bool(value(raw, "metadata", "deletionTimestamp"))
+    is_allocated = value(raw, "status", "allocation") is not None
+    states = {
+        "deleted": is_deleted,
+        "pending": not is_allocated and not is_deleted,
+        "allocated": is_allocated,
+        "reserved": is_allocated and bool(entries(raw, "status", "reservedFor")),
+    }
+    return ",".join(state for state, holds in states.items() if holds)
+
+
+def _token_requests(raw: Raw, now: int) -> str:
+    if value(raw, "spec", "tokenRequests") is None:
+        return UNSET
+    return ",".join(text(request, "audience") for request in entries(raw, "spec", "tokenRequests"))
+
+
+def _class_name(raw: Raw, now: int) -> str:
+    annotations = value(raw, "metadata", "annotations")
+    is_default = any(text(annotations, annotation) == "true" for annotation in _DEFAULT_ANNOTATIONS)
+    return f"{text(raw, 'metadata', 'name')}{' (default)' if is_default else ''}"
+
+
+# Workloads
+
+
+def _autoscaler_targets(raw: Raw, now: int) -> str:
+    """Return current and target values of the first two metrics (formatHPAMetrics); autoscaling/v1 has one."""
+    wanted = text(raw, "spec", "targetCPUUtilizationPercentage")
+    if wanted:
+        current = text(raw, "status", "currentCPUUtilizationPercentage")
+        return f"cpu: {f'{current}%' if current else '<unknown>'}/{wanted}%"
+    metrics, measured = entries(raw, "spec", "metrics"), entries(raw, "status", "currentMetrics")
+    found = [_target(metric, measured[index] if index < len(measured) else {}) for index, metric in enumerate(metrics)]
+    listed = ", ".join(found[:2])
+    return (f"{listed} + {len(found) - 2} more..." if len(found) > 2 else listed) or NONE
+
+
+def _target(metric: Raw, measured: Raw) -> str:
+    type_ = text(metric, "type")
+    part = f"{type_[:1].lower()}{type_[1:]}"
+    wanted, current = value(metric, part, "target"), value(measured, part, "current")
+    label = f"{text(metric, part, 'name')}: " if part in ("resource", "containerResource") else ""
+    for field, unit in (("averageValue", ""), ("averageUtilization", "%"), ("value", "")):
+        if value(wanted, field) is not None:
+            found = text(current, field)
+            return f"{label}{f'{found}{unit}' if found else '<unknown>'}/{text(wanted, field)}{unit}"
+    return f"{label}<unknown>/<auto>"
+
+
+def _job_status(raw: Raw, now: int) -> str:
+    held = [type_ for type_ in (*_ENDED, *_HELD_UP) if condition(raw, type_) == "True"]
+    if value(raw, "metadata", "deletionTimestamp") and (not held or held[0] in _HELD_UP):
+        return "Terminating"
+    return held[0] if held else "Running"
+
+
+def _job_completions(raw: Raw, now: int) -> str:
+    succeeded, wanted = number(raw, "status", "succeeded"), value(raw, "spec", "completions")
+    if wanted is not None:
+        return f"{succeeded}/{wanted}"
+    parallelism = number(raw, "spec", "parallelism")
+    return f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
+
+
+def _job_duration(raw: Raw, now: int) -> str:
+    start, end = (time_at(raw, "status", field) for field in ("startTime", "completionTime"))
+    return "" if start is None else human_duration((now if end is None else end) - start)
+
+
+def _suspension(raw: Raw, now: int) -> str:
+    suspend = value(raw, "spec", "suspend")
+    return UNSET if suspend is None else "True" if suspend else "False"
+
+
+def _controller(raw: Raw, now: int) -> str:
+    for owner in entries(raw, "metadata", "ownerReferences"):
+        if owner.get("controller") is True:
+            group = text(owner, "apiVersion").rpartition("/")[0]
+            kind = text(owner, "kind").lower()
+            return f"{kind}.{group}/{text(owner, 'name')}" if group else f"{kind}/{text(owner, 'name')}"
+    return NONE
+
+
+def _is_bound(raw: Raw) -> bool:
+    return bool(text(raw, "spec", "volumeName"))
+
+
+CELL_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "": lambda raw, _: None,
+    # Of many kinds
+    "condition": lambda raw, _, type_, default: condition(raw, type_) or default,
+    "count": lambda raw, _, path: count(raw, *path),
+    "flag": lambda raw, _, path: value(raw, *path) is True,
+    "joined": lambda raw, _, path, field: ",".join(text(one, field) for one in entries(raw, *path)),
+    "labels": lambda raw, _, path: labels(value(raw, *path)),
+    "number": lambda raw, _, path: number(raw, *path),
+    "reference": lambda raw, _, path: _pair(value(raw, *path), "kind", "name"),
+    "reference_in_namespace": lambda raw, _, path, absent="": (
+        absent if value(raw, *path) is None else _pair(value(raw, *path), "namespace", "name")
+    ),
+    "selector": lambda raw, _, path: label_selector(value(raw, *path)),
+    "text": lambda raw, _, path, default="": text(raw, *path, default=default),
+    # Configuration, access and policies
+    "availability": _availability,
+    "budget_rate": _budget_rate,
+    "entry_count": lambda raw, _: count(raw, "data") + count(raw, "binaryData"),
+    "gang": lambda raw, _: "Basic" if value(raw, *_GANG) is None else "Gang",
+    "gang_count": lambda raw, _: NONE if value(raw, *_GANG) is None else str(value(raw, *_GANG, "minCount")),
+    "policy_caps": _policy_caps,
+    "policy_priorities": _policy_priorities,
+    "preemption_policy": _preemption_policy,
+    "quota_usage": _quota_usage,
+    "request_condition": _request_condition,
+    "requested_duration": _requested_duration,
+    "subjects": _subjects,
+    # Services
+    "cluster_address": lambda raw, _: (
+        next(iter(texts(raw, "spec", "clusterIPs")), "") or text(raw, "spec", "clusterIP", default=NONE)
+    ),
+    "endpoints": _endpoints,
+    "external_addresses": _external_addresses,
+    "ingress_hosts": _ingress_hosts,
+    "ingress_parameters": _ingress_parameters,
+    "ingress_ports": lambda raw, _: "80, 443" if entries(raw, "spec", "tls") else "80",
+    "load_balancer": lambda raw, _: ",".join(_load_balancer(raw)),
+    "service_ports": lambda raw, _: ",".join(map(_service_port, entries(raw, "spec", "ports"))) or NONE,
+    "slice_addresses": _slice_addresses,
+    "slice_ports": _slice_ports,
+    # Nodes and volumes
+    "access_modes": lambda raw, _, path: access_modes(texts(raw, *path)),
+    "attach_required": lambda raw, _: value(raw, "spec", "attachRequired") is not False,
+    "bound_capacity": lambda raw, _: text(raw, "status", "capacity", "storage", default="0") if _is_bound(raw) else "",
+    "bound_modes": lambda raw, _: access_modes(texts(raw, "status", "accessModes")) if _is_bound(raw) else "",
+    "claim_state": _claim_state,
+    "class_name": _class_name,
+    "lifecycle_modes": lambda raw, _: ",".join(texts(raw, "spec", "volumeLifecycleModes")) or NONE,
+    "node_address": _node_address,
+    "node_roles": _node_roles,
+    "node_status": _node_status,
+    "storage_class": lambda raw, _: (
+        text(raw, "metadata", "annotations", _CLASS_ANNOTATION) or text(raw, "spec", "storageClassName")
+    ),
+    "token_requests": _token_requests,
+    "volume_phase": lambda raw, _: (
+        "Terminating" if value(raw, "metadata", "deletionTimestamp") else text(raw, "status", "phase")
+    ),
+    # Workloads
+    "autoscaler_targets": _autoscaler_targets,
+    "controller": _controller,
+    "job_completions": _job_completions,
+    "job_duration": _job_duration,
+    "job_status": _job_status,
+    "ready_replicas": lambda raw, _: f"{number(raw, 'status', 'readyReplicas')}/{number(raw, 'spec', 'replicas')}",
+    "since": lambda raw, now, path: NONE if value(raw, *path) is None else since(raw, now, *path),
+    "suspension": _suspension,
+}
+"""The functions by name."""

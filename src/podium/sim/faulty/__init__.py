@@ -1,1 +1,0 @@
-"""Faults, and what components see of the API under them."""

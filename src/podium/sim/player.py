@@ -1,0 +1,453 @@
+"""Execution of the steps of a scenario."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+from podium.api.errors import InputError
+from podium.api.input.documents import refuse_empty_pod
+from podium.api.kinds import WORKLOADS
+from podium.api.meta import Raw
+from podium.api.node import MAINTENANCE_TIME, Node
+from podium.api.pod import Pod
+from podium.api.selectors import parse_label_selector
+from podium.api.times import format_time
+from podium.apirequests.request import Request, Verb
+from podium.controllers.actions import Action, DeleteObject, Evict, PatchObject
+from podium.controllers.disruption.drain import Drain, DrainReport
+from podium.controllers.kubelets.host import KubeletSettings
+from podium.controllers.kubelets.kubelet import Kubelet
+from podium.controllers.observations import ContainersExited, Observation
+from podium.controlplane.component_names import KUBELET
+from podium.controlplane.components import ComponentSettings, controllers
+from podium.controlplane.node_simulation import NodePower
+from podium.runtime.component import Component
+from podium.sim.api_server import APIServer
+from podium.sim.history import EventHistory
+from podium.sim.scenario.scenario import Scenario
+from podium.sim.scenario.steps import (
+    SCENARIO,
+    Announce,
+    Apply,
+    Change,
+    DrainNode,
+    Edit,
+    EvictPod,
+    Finish,
+    Patch,
+    Remove,
+    ScenarioStep,
+    SelectedObjects,
+    SetPower,
+    annotation,
+)
+from podium.store.admission.admission_control import TOO_STRICT
+from podium.store.errors import StoreError
+from podium.store.store import Store
+from podium.store.stored import Stored
+
+_FORBIDDEN = 403
+# The start of kube-apiserver's message about a missing field; and the path of an object in its scenario.
+_REQUIRED = "Required value"
+_STEP_PATH = re.compile(r"^\.spec\.steps\[\d+\]\.apply\[\d+\]\.")
+_LIMITS = ("exceeded quota", TOO_STRICT)
+
+
+class Player:
+    """Executes the scenario's steps; ``add`` registers a component that a step starts.
+
+    ``is_lenient`` skips steps that fail.
+    """
+
+    def __init__(
+        self,
+        server: APIServer,
+        control_plane: SimulatedControlPlane,
+        history: EventHistory,
+        add: Callable[[Component], None],
+        *,
+        is_lenient: bool = False,
+    ) -> None:
+        self._server = server
+        self._control_plane = control_plane
+        self._history = history
+        self._is_lenient = is_lenient
+        self._subjects = StepTargets(server.store, control_plane, history)
+        self._drains = DrainSteps(self._subjects, control_plane, add)
+
+    def play(self, step: ScenarioStep, now: int) -> Notices:
+        """Execute a step. Raises InputError for what the API server refuses, and for names that never existed.
+
+        A step that is too late (its object is gone or its pod not running), or that budgets or quotas forbid, only adds
+        an event StepSkipped.
+        """
+        try:
+            return self._play(step, now)
+        except InputError as error:
+            if not self._is_lenient:
+                raise
+            self._subjects.skip(subject_of(step.change), error.problem, now)
+            return []
+
+    def _play(self, step: ScenarioStep, now: int) -> Notices:
+        return _PLAYERS[type(step.change)](self, step, step.change, now) or []
+
+    def _apply(self, step: ScenarioStep, apply: Apply, now: int) -> None:
+        stored = self._server.store.find(apply.object.kind, apply.object.key)
+        if stored is None:
+            self._create(step, apply, now)
+            return
+        error = self._ask(stored, now, body=_applied(stored, apply.raw))
+        if error is None and "status" in apply.raw:
+            raw = self._server.store.get(stored.kind, stored.key).raw
+            status = {**raw.get("status", {}), **apply.raw["status"]}
+            error = self._ask(stored, now, subresource="status", body={**raw, "status": status})
+        if error is not None:
+            raise step.error(error.message)
+
+    def _create(self, step: ScenarioStep, apply: Apply, now: int) -> None:
+        """Create an object that was validated with the scenario.
+
+        kube-apiserver refuses objects that lack a required field. Objects with a uid come from a cluster that accepted
+        them.
+        """
+        missing = "" if apply.object.metadata.uid else _missing_field(apply)
+        if missing:
+            raise step.error(f"{apply.object.kind} {apply.object.key} is invalid: {missing}")
+        kind = apply.object.kind
+        request = Request(verb="create", kind=kind, body=apply.raw, reading=apply.object)
+        error = self._server.ask(request, SCENARIO, now).error
+        if error is not None:
+            self._refused(step, apply.object.key, error.code, error.message, now)
+
+    def _patch(self, step: ScenarioStep, change: Patch, now: int) -> None:
+        stored = self._subjects.find(step, change.kind, change.key, now)
+        if stored is None:
+            return
+        error = self._ask(
+            stored, now, verb="patch", subresource=change.subresource, body=change.patch, patch_type=change.type
+        )
+        if error is not None:
+            self._refused(step, change.key, error.code, error.message, now)
+
+    def _each(self, step: ScenarioStep, selected: SelectedObjects, now: int) -> Notices:
+        """Apply the change to each matching object, by key; objects that terminate are not deleted again."""
+        selector = parse_label_selector(selected.selector)
+        stored = self._server.store.objects(selected.kind, selected.namespace)
+        found = [one for one in stored if selector.matches(one.object.metadata.labels)]
+        staying = [one for one in found if not (isinstance(selected.change, Remove) and is_terminating(one))]
+        matching = [one.key for one in staying]
+        if not matching:
+            problem = f"each {selected.kind} that matches {selected.selector} is terminating"
+            what = problem if found else f"no {selected.kind} matches {selected.selector}"
+            self._history.add(now, "StepSkipped", None, "", SCENARIO, what)
+        news: Notices = []
+        for key in sorted(matching):
+            news += self.play(replace(step, change=replace(selected.change, key=key)), now)
+        return news
+
+    def _remove(self, step: ScenarioStep, remove: Remove, now: int) -> None:
+        stored = self._subjects.find(step, remove.kind, remove.key, now)
+        if stored is None:
+            return
+        if remove.kind == "Pod" and not remove.outright:
+            self._evict(step, EvictPod(remove.key), now)
+        else:
+            self._do(step, DeleteObject(remove.kind, remove.key, stored.uid, SCENARIO), remove.key, now)
+
+    def _evict(self, step: ScenarioStep, evict: EvictPod, now: int) -> None:
+        stored = self._subjects.pod(step, evict.kind, evict.key, now)
+        if stored is None:
+            return
+        action = Evict(
+            stored.key,
+            stored.uid,
+            SCENARIO,
+            evict.component,
+            evict.grace_seconds,
+            avoid_node=evict.avoid_node,
+            avoid_for=evict.avoid_for,
+            for_replacement=evict.for_replacement,
+        )
+        problem = self._server.carry_out(action, now).problem
+        if problem is not None:
+            self._subjects.skip(stored.key, problem.message, now)
+
+    def _finish(self, step: ScenarioStep, finish: Finish, now: int) -> Notices:
+        stored = self._subjects.pod(step, finish.kind, finish.key, now)
+        if stored is None or not isinstance(stored.object, Pod):
+            return []
+        pod = stored.object
+        if not self._control_plane.is_running(pod):
+            self._subjects.skip(pod.key, "it is not running", now)
+            return []
+        return [(self._control_plane.kubelet, ContainersExited(pod.spec.node_name, stored.uid))]
+
+    def _drain(self, step: ScenarioStep, drain: DrainNode, now: int) -> None:
+        self._drains.begin(step, drain, now)
+
+    def _announce(self, step: ScenarioStep, announce: Announce, now: int) -> None:
+        time = None if announce.after_ns is None else format_time(now + announce.after_ns)
+        message = "maintenance is over" if time is None else f"announced to go down at {time}"
+        self._edit(step, annotation(announce.key, MAINTENANCE_TIME, time, message), now)
+
+    def drain_ended(self, component: Component, now: int) -> None:
+        """Finish a drain: delete its node if requested, and begin the drains that wait for it."""
+        step, change, is_drained = self._drains.end(component)
+        if change.removes and is_drained:
+            self._remove(step, Remove("Node", change.key), now)
+        self._drains.begin_waiting(change.key, now)
+
+    def _set_power(self, step: ScenarioStep, change: SetPower, now: int) -> Notices:
+        # A machine stops and starts whether or not it has a Node object at that time.
+        if not self._history.has_seen("Node", change.key):
+            raise step.error(f"there is no Node {change.key}")
+        self._history.add(now, "NodeUp" if change.is_up else "NodeDown", None, change.key, SCENARIO)
+        return self._control_plane.change_power(change.key, now, is_up=change.is_up)
+
+    def _edit(self, step: ScenarioStep, edit: Edit, now: int) -> None:
+        find = self._subjects.pod if edit.of_pod else self._subjects.find
+        stored = find(step, edit.kind, edit.key, now)
+        if stored is not None:
+            action = PatchObject(stored.kind, stored.key, stored.uid, edit.patch, SCENARIO, message=edit.message)
+            self._do(step, action, stored.key, now)
+
+    def _ask(self, stored: Stored, now: int, *, verb: Verb = "update", **fields: Any) -> StoreError | None:
+        """Request a change of an object; return the error if it is refused."""
+        request = Request(verb=verb, kind=stored.kind, key=stored.key, **fields)
+        return self._server.ask(request, SCENARIO, now).error
+
+    def _do(self, step: ScenarioStep, action: Action, key: str, now: int) -> None:
+        """Process an action, which may be refused."""
+        problem = self._server.carry_out(action, now).problem
+        if problem is not None:
+            self._refused(step, key, problem.code, problem.message, now)
+
+    def _refused(self, step: ScenarioStep, key: str, code: int, message: str, now: int) -> None:
+        """Skip a step that quotas or bounds forbid, since these may change; raise other errors."""
+        if code != _FORBIDDEN or not any(limit in message for limit in _LIMITS):
+            raise step.error(message)
+        self._history.refuse(key)
+        self._subjects.skip(key, message, now)
+
+
+_PLAYERS: Mapping[type[Change], Callable[[Player, ScenarioStep, Any, int], Notices | None]] = {
+    Announce: Player._announce,
+    Apply: Player._apply,
+    DrainNode: Player._drain,
+    Edit: Player._edit,
+    EvictPod: Player._evict,
+    Finish: Player._finish,
+    Patch: Player._patch,
+    Remove: Player._remove,
+    SelectedObjects: Player._each,
+    SetPower: Player._set_power,
+}
+
+
+def _missing_field(apply: Apply) -> str:
+    """Return kube-apiserver's message about the first missing required field, "" if there is none."""
+    try:
+        refuse_empty_pod(apply.object)
+    except InputError as error:
+        return f"{error.path.removeprefix('.')}: {error.problem}"
+    for warning in apply.warnings:
+        if warning.reason == "invalid" and warning.message.startswith(_REQUIRED):
+            return f"{_STEP_PATH.sub('', warning.path)}: {warning.message}"
+    return ""
+
+
+def _applied(stored: Stored, raw: Raw) -> Raw:
+    """Return the stored object updated with everything in `raw`; other metadata, and a pod's other spec fields, stay.
+
+    Pods keep them because the API server has defaulted them; other specs are replaced as a whole.
+    """
+    metadata = {**stored.raw["metadata"], **raw.get("metadata", {})}
+    metadata["resourceVersion"] = stored.raw["metadata"]["resourceVersion"]
+    spec = {**stored.raw["spec"], **raw.get("spec", {})} if stored.kind == "Pod" else raw.get("spec")
+    applied = {**stored.raw, **raw, "metadata": metadata}
+    return applied if spec is None else {**applied, "spec": spec}
+
+
+class DrainSteps:
+    """The drains in progress, and those that wait for the drain of another node."""
+
+    def __init__(
+        self, subjects: StepTargets, control_plane: SimulatedControlPlane, add: Callable[[Component], None]
+    ) -> None:
+        self._subjects = subjects
+        self._control_plane = control_plane
+        self._add = add
+        self._begun: dict[Component, tuple[ScenarioStep, DrainNode]] = {}
+        # By node, the drains that wait for its drain.
+        self._waiting: dict[str, list[tuple[ScenarioStep, DrainNode]]] = {}
+
+    def begin(self, step: ScenarioStep, change: DrainNode, now: int) -> None:
+        """Begin a drain once the one it follows is over; a missing node is skipped."""
+        if change.after and self._is_awaited(change.after):
+            self._waiting.setdefault(change.after, []).append((step, change))
+        elif self._subjects.find(step, "Node", change.key, now) is None:
+            self.begin_waiting(change.key, now)
+        else:
+            component = Component(f"drain of {change.key}", lambda: Drain(change.key, change.settings))
+            self._begun[component] = (step, change)
+            self._control_plane.begin_drain(component)
+            self._add(component)
+
+    def end(self, component: Component) -> tuple[ScenarioStep, DrainNode, bool]:
+        """Return the step and change that began a finished drain, and whether the node is drained."""
+        step, change = self._begun.pop(component)
+        machine = component.machine
+        return step, change, isinstance(machine, Drain) and machine.report().state == "drained"
+
+    def begin_waiting(self, node: str, now: int) -> None:
+        """Begin the drains that wait for a node's."""
+        for step, change in self._waiting.pop(node, ()):
+            self.begin(step, change, now)
+
+    def _is_awaited(self, node: str) -> bool:
+        """Return whether a drain of the node is in progress or waiting."""
+        waiting = (change for drains in self._waiting.values() for _, change in drains)
+        return any(change.key == node for change in chain(waiting, (change for _, change in self._begun.values())))
+
+
+# The depth of ownership above pods: CronJob, Job; Deployment, ReplicaSet.
+_MOST_OWNERS = 3
+
+
+class StepTargets:
+    """Finds the objects of steps, and adds an event StepSkipped if a step is too late."""
+
+    def __init__(self, store: Store, control_plane: SimulatedControlPlane, history: EventHistory) -> None:
+        self._store = store
+        self._control_plane = control_plane
+        self._history = history
+
+    def find(self, step: ScenarioStep, kind: str, key: str, now: int) -> Stored | None:
+        """Return the object of that kind and key; None, with the step skipped, if it is gone.
+
+        Raises InputError for a name that never existed.
+        """
+        stored = self._store.find(kind, key)
+        if stored is not None:
+            return stored
+        if not self._history.has_seen(kind, key) and not self._history.was_refused(key):
+            raise step.error(f"there is no {kind} {key}")
+        self.skip(key, "it is gone" if self._history.has_seen(kind, key) else "it was never created", now)
+        return None
+
+    def pod(self, step: ScenarioStep, kind: str, key: str, now: int) -> Stored | None:
+        """Return the pod itself, or a workload's oldest running pod, else its oldest pod.
+
+        Terminating pods of a workload are ignored. None and errors as in `find`.
+        """
+        stored = self.find(step, kind, key, now)
+        if stored is None or kind == "Pod":
+            return stored
+        namespace = stored.object.metadata.namespace
+        pods = [pod for pod in self._store.objects("Pod", namespace) if self._is_of(pod, stored.uid)]
+        staying = [pod for pod in pods if not is_terminating(pod)]
+        if not staying:
+            self.skip(key, f"all pods of the {kind} are terminating" if pods else f"the {kind} has no pods", now)
+        return min(staying, key=self._order, default=None)
+
+    def skip(self, subject: str, message: str, now: int) -> None:
+        """Record that a step did nothing, and why; ``subject`` is the key of its object."""
+        self._history.add(now, "StepSkipped", subject, "", SCENARIO, message)
+
+    def _order(self, pod: Stored) -> tuple[bool, str, str]:
+        is_running = isinstance(pod.object, Pod) and self._control_plane.is_running(pod.object)
+        return not is_running, pod.object.metadata.creation_timestamp or "", pod.key
+
+    def _is_of(self, stored: Stored, uid: str) -> bool:
+        """Return whether an object is controlled by the uid, directly or through owners."""
+        namespace, controller = stored.object.metadata.namespace, stored.object.metadata.controller
+        for _ in range(_MOST_OWNERS):
+            if controller is None or controller.uid == uid or controller.kind not in WORKLOADS:
+                break
+            owner = self._store.find(controller.kind, f"{namespace}/{controller.name}")
+            controller = None if owner is None else owner.object.metadata.controller
+        return controller is not None and controller.uid == uid
+
+
+def is_terminating(stored: Stored) -> bool:
+    """Return whether an object is being deleted."""
+    return stored.object.metadata.deletion_timestamp is not None
+
+
+def subject_of(change: Change) -> str:
+    """Return the name of the object of a change, for events."""
+    match change:
+        case Apply():
+            return change.object.key
+        case SelectedObjects():
+            return f"{change.kind} {change.selector}"
+    return change.key
+
+
+Notices = list[tuple[Component, Observation]]
+"""Observations that do not come from the API, with the components that receive them."""
+
+
+class SimulatedControlPlane:
+    """The scenario's kubelets and controllers, and the nodes whose machines have stopped.
+
+    ``given`` are the initial nodes by uid.
+    """
+
+    def __init__(self, scenario: Scenario, kubelets: KubeletSettings, given: Mapping[str, Node], start_ns: int) -> None:
+        self._power = NodePower(given.values(), start_ns)
+        self.components = controllers(ComponentSettings(kubelets, scenario.node_lifecycle, given))
+        self._by_name = {component.name: component for component in self.components}
+        # In order of start; of finished drains only the report is kept.
+        self._drains: list[Component | DrainReport] = []
+
+    @property
+    def kubelet(self) -> Component:
+        return self._by_name[KUBELET]
+
+    def is_running(self, pod: Pod) -> bool:
+        """Return whether a pod's containers run; False while kubelets are down."""
+        kubelet = self.kubelet.machine
+        return isinstance(kubelet, Kubelet) and kubelet.is_running(pod)
+
+    def begin_drain(self, drain: Component) -> None:
+        self._drains.append(drain)
+
+    def drain_reports(self) -> list[DrainReport]:
+        """Return the progress of all drains, in order of start."""
+        found = (drain.machine if isinstance(drain, Component) else drain for drain in self._drains)
+        return [
+            one.report() if isinstance(one, Drain) else one for one in found if isinstance(one, Drain | DrainReport)
+        ]
+
+    @property
+    def has_drains(self) -> bool:
+        return bool(self._drains)
+
+    def end_drains(self) -> list[Component]:
+        """Return the drains that have finished since the last call."""
+        ended = []
+        for index, one in enumerate(self._drains):
+            if isinstance(one, Component) and isinstance(one.machine, Drain) and one.machine.is_over:
+                self._drains[index] = one.machine.report()
+                ended.append(one)
+        return ended
+
+    def is_down(self, node: str) -> bool:
+        return self._power.is_down(node)
+
+    def change_power(self, node: str, now: int, *, is_up: bool) -> Notices:
+        """Stop or start a node's machine.
+
+        Return the observations of its kubelet and of heartbeat watchers, if it changed.
+        """
+        return [(self._by_name[name], news) for name, news in self._power.change(node, now, is_up=is_up)]
+
+    def news(self, component: Component) -> list[Observation]:
+        """Return what a restarted component must observe first."""
+        return self._power.news(component.name) if self._by_name.get(component.name) is component else []

@@ -1,1 +1,0 @@
-"""How the steps of a scenario are carried out."""

@@ -1,0 +1,270 @@
+"""The quota usage of one object (pkg/quota/v1/evaluator/core).
+
+Amounts are integers: milli-units for cpu, bytes for memory and storage, counts for everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from podium.api.meta import Kubernetes, Raw
+from podium.api.pod import Container, Pod, PodSpec, ResourceRequirements
+from podium.api.qos import qos_class
+from podium.api.quantity import (
+    CPU,
+    EPHEMERAL_STORAGE,
+    MEMORY,
+    is_bytes,
+    is_extended,
+    is_huge_pages,
+    milli_value,
+    whole_value,
+)
+from podium.api.quota import PRIORITY_CLASS, ResourceQuota, ScopeRequirement
+from podium.api.resize import effective_spec
+from podium.api.resource_requests import pod_requests
+from podium.api.selectors import Requirement
+from podium.store.errors import StoreError, forbidden
+from podium.store.revisions import Revisions
+from podium.store.stored import Stored, reread
+
+Amounts = Mapping[str, int]
+"""Amounts by quota resource name, such as `pods`, `requests.cpu`, `count/jobs.batch`."""
+
+_BOUNDED = (CPU, MEMORY, EPHEMERAL_STORAGE)
+# The resources that quotas counted before the prefix count/ existed.
+_PLURALS = frozenset(
+    ("configmaps", "persistentvolumeclaims", "replicationcontrollers", "resourcequotas", "secrets", "services")
+)
+
+
+def usage_of(stored: Stored) -> dict[str, int]:
+    """Return the object's usage. A pod that has ended is counted as an object and uses nothing else."""
+    resource = stored.resource
+    usage = {f"count/{resource.qualified}": 1}
+    if resource.qualified in _PLURALS:
+        usage[resource.plural] = 1
+    if isinstance(stored.object, Pod) and not stored.object.is_terminal:
+        usage |= _pod_usage(stored.object)
+    if resource.name == "PersistentVolumeClaim":
+        requests = stored.raw.get("spec", {}).get("resources", {}).get("requests", {})
+        usage["requests.storage"] = whole_value(requests.get("storage", 0))
+    return usage
+
+
+def is_counted(quota: ResourceQuota, stored: Stored) -> bool:
+    """Return whether the quota applies to the object; a quota with scopes applies only to pods."""
+    requirements = quota.requirements
+    if not requirements:
+        return True
+    return isinstance(stored.object, Pod) and all(
+        _is_met(requirement, stored.object, stored) for requirement in requirements
+    )
+
+
+def unnamed(spec: PodSpec, limited: Mapping[str, object]) -> dict[str, list[str]]:
+    """Return the limited resources that containers must state and do not, each with those containers.
+
+    A quota on cpu or memory refuses pods that could use any amount of it. Pod-level resources count for all containers.
+    """
+    missing: dict[str, list[str]] = {}
+    whole = spec.resources or ResourceRequirements()
+    for name in sorted(limited):
+        kind, _, resource = name.rpartition(".")
+        if resource not in (CPU, MEMORY) or kind not in ("", "requests", "limits"):
+            continue
+        if resource in _named(whole, kind):
+            continue
+        containers = [container.name for container in _all(spec) if resource not in _named(container.resources, kind)]
+        if containers:
+            missing[name] = containers
+    return missing
+
+
+def read_amount(name: str, quantity: str | int | float) -> int:
+    """Return the amount that a quantity of a quota stands for."""
+    return milli_value(quantity) if _resource(name) == CPU else whole_value(quantity)
+
+
+def written_amount(name: str, amount: int) -> str:
+    """Return the amount as an exact quantity: bytes in the largest binary unit that divides them."""
+    resource = _resource(name)
+    if resource == CPU:
+        return str(amount // 1_000) if amount % 1_000 == 0 else f"{amount}m"
+    unit = ""
+    if is_bytes(resource):
+        for larger in ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"):
+            if not amount or amount % 1_024:
+                break
+            amount, unit = amount // 1_024, larger
+    return f"{amount}{unit}"
+
+
+def _resource(name: str) -> str:
+    """Return the resource that is limited: cpu for `requests.cpu`."""
+    return name.removeprefix("requests.").removeprefix("limits.")
+
+
+def _named(resources: ResourceRequirements, kind: str) -> set[str]:
+    """Return the resources with a limit, or with a request; a limit implies an equal request."""
+    limits = set(resources.limits)
+    return limits if kind == "limits" else limits | set(resources.requests)
+
+
+def _all(spec: PodSpec) -> tuple[Container, ...]:
+    return (*spec.containers, *spec.init_containers)
+
+
+def _pod_usage(pod: Pod) -> dict[str, int]:
+    """Return the pod's usage; for an in-place resize the maximum of desired, allocated and actual resources."""
+    usage = {"pods": 1}
+    for name, amount in pod_requests(effective_spec(pod)).items():
+        if name in _BOUNDED or is_huge_pages(name):
+            usage[name] = amount
+        if name in _BOUNDED or is_huge_pages(name) or is_extended(name):
+            usage[f"requests.{name}"] = amount
+    for name, amount in pod_requests(_as_limited(pod.spec)).items():
+        if name in _BOUNDED:
+            usage[f"limits.{name}"] = amount
+    return usage
+
+
+def _as_limited(spec: PodSpec) -> PodSpec:
+    """Return the spec with limits as requests; overhead counts only for resources that have a limit."""
+    return replace(
+        spec,
+        containers=tuple(_limited(container) for container in spec.containers),
+        init_containers=tuple(_limited(init_container) for init_container in spec.init_containers),
+        resources=spec.resources and ResourceRequirements(requests=spec.resources.limits),
+        overhead={
+            name: amount
+            for name, amount in spec.overhead.items()
+            if any(name in container.resources.limits for container in _all(spec))
+        },
+    )
+
+
+def _limited(container: Container) -> Container:
+    return replace(container, resources=ResourceRequirements(requests=container.resources.limits))
+
+
+def _is_met(requirement: ScopeRequirement, pod: Pod, stored: Stored) -> bool:
+    match requirement.scope_name:
+        case "BestEffort" | "NotBestEffort" as scope:
+            return (qos_class(pod.spec) == "BestEffort") == (scope == "BestEffort")
+        case "Terminating" | "NotTerminating" as scope:
+            has_deadline = stored.raw["spec"].get("activeDeadlineSeconds") is not None
+            return has_deadline == (scope == "Terminating")
+        case "CrossNamespacePodAffinity":
+            return _reaches_out(pod.spec)
+    if requirement.scope_name != PRIORITY_CLASS:
+        raise ValueError(f"there is no scope {requirement.scope_name}")
+    name = pod.spec.priority_class_name or None
+    return Requirement(PRIORITY_CLASS, requirement.operator, requirement.values).matches(name)
+
+
+def _reaches_out(spec: PodSpec) -> bool:
+    """Return whether an affinity term of the pod selects pods of other namespaces."""
+    affinity = spec.affinity
+    for terms in (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else ():
+        if terms is not None:
+            preferred = (weighted.pod_affinity_term for weighted in terms.preferred)
+            if any(term.namespaces or term.namespace_selector is not None for term in (*terms.required, *preferred)):
+                return True
+    return False
+
+
+class QuotaAccounting:
+    """The quotas among the objects."""
+
+    def __init__(self, revisions: Revisions) -> None:
+        self._revisions = revisions
+
+    def counted(self, candidate: Stored, quota: ResourceQuota) -> Raw:
+        """Return a quota to be written, with the usage of its namespace in its status."""
+        used = dict.fromkeys(quota.spec.hard, 0)
+        _add(used, usage_of(candidate) if is_counted(quota, candidate) else {}, 1)
+        for kind in self._revisions.kinds():
+            for stored in self._revisions.in_namespace(kind, quota.metadata.namespace):
+                if stored.uid != candidate.uid and is_counted(quota, stored):
+                    _add(used, usage_of(stored), 1)
+        return {
+            **candidate.raw,
+            "status": {"hard": candidate.raw.get("spec", {}).get("hard", {}), "used": _written(used)},
+        }
+
+    def charge(self, previous: Stored | None, after: Stored | None) -> None:
+        """Update the quota usage for a write that replaces `previous` by `after`; None means no object.
+
+        Raises StoreError 403 if the write exceeds what a quota has left, or if a new pod does not state its amount of a
+        limited resource.
+        """
+        about = after or previous
+        if not self._revisions.of("ResourceQuota") or about is None or _uses_the_same(previous, after):
+            return
+        for stored in self._revisions.in_namespace("ResourceQuota", about.object.metadata.namespace):
+            quota = stored.object
+            if not isinstance(quota, ResourceQuota):
+                raise TypeError(f"{stored.kind} {stored.key} is no ResourceQuota")
+            if stored.uid != about.uid:
+                self._charge(stored, quota, previous, after)
+
+    def _charge(self, stored: Stored, quota: ResourceQuota, previous: Stored | None, after: Stored | None) -> None:
+        change = dict.fromkeys(quota.spec.hard, 0)
+        if after is not None and is_counted(quota, after):
+            if previous is None and isinstance(after.object, Pod):
+                _check_named(quota, after, after.object)
+            _add(change, usage_of(after), 1)
+        if previous is not None and is_counted(quota, previous):
+            _add(change, usage_of(previous), -1)
+        if not any(change.values()):
+            return
+        used = {name: read_amount(name, quota.status.used.get(name, 0)) for name in quota.spec.hard}
+        if after is not None:
+            _check_room(quota, used, change, after)
+        _add(used, change, 1)
+        raw = {**stored.raw, "status": {**stored.raw.get("status", {}), "used": _written(used)}}
+        read: Kubernetes = reread(quota, stored.raw, raw)
+        self._revisions.write(stored.resource, stored, raw, read, is_gone=False)
+
+
+def _uses_the_same(previous: Stored | None, after: Stored | None) -> bool:
+    """Return whether a write leaves the usage unchanged: it follows from the spec and whether the pod has ended."""
+    if previous is None or after is None:
+        return False
+    before, now = (stored.raw.get("status", {}).get("phase") for stored in (previous, after))
+    return previous.raw.get("spec") == after.raw.get("spec") and bool(before == now)
+
+
+def _add(used: dict[str, int], amounts: Amounts, factor: int) -> None:
+    for name, amount in amounts.items():
+        if name in used:
+            used[name] += factor * amount
+
+
+def _check_named(quota: ResourceQuota, after: Stored, pod: Pod) -> None:
+    missing = unnamed(pod.spec, quota.spec.hard)
+    if missing:
+        asked = "; ".join(f"{name} for: {','.join(containers)}" for name, containers in missing.items())
+        raise forbidden(after.resource, after.key, f"failed quota: {quota.metadata.name}: must specify {asked}")
+
+
+def _check_room(quota: ResourceQuota, used: Amounts, change: Amounts, after: Stored) -> None:
+    hard = {name: read_amount(name, quantity) for name, quantity in quota.spec.hard.items()}
+    exceeded = sorted(name for name in change if change[name] > 0 and used[name] + change[name] > hard[name])
+    if exceeded:
+        raise _exceeded(quota, after, exceeded, (change, used, hard))
+
+
+def _exceeded(quota: ResourceQuota, after: Stored, names: list[str], amounts: tuple[Amounts, ...]) -> StoreError:
+    requested, used, limited = (
+        ",".join(f"{name}={written_amount(name, amount[name])}" for name in names) for amount in amounts
+    )
+    problem = f"exceeded quota: {quota.metadata.name}, requested: {requested}, used: {used}, limited: {limited}"
+    return forbidden(after.resource, after.key, problem)
+
+
+def _written(amounts: Mapping[str, int]) -> dict[str, str]:
+    return {name: written_amount(name, amount) for name, amount in sorted(amounts.items())}

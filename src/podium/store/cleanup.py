@@ -1,0 +1,368 @@
+"""Garbage collection: background, foreground and orphan propagation.
+
+The rules of pkg/controller/garbagecollector (attemptToDeleteItem, processDeletingDependentsItem, orphanDependents).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from podium.api.kinds import group_of
+from podium.api.meta import OwnerReference, Raw
+from podium.store.errors import StoreError
+from podium.store.store import Store
+from podium.store.stored import Stored
+from podium.store.verbs.deletion import FOREGROUND, NAMESPACE_FINALIZER, ORPHAN, Propagation, is_terminating_namespace
+
+REMEMBERED_NS = 600 * 10**9
+"""How long deleted objects are remembered; requests that still refer to them have been answered by then."""
+
+
+class GarbageCollector:
+    """A garbage collector that follows the store's log and lists the deletions and updates that are due.
+
+    An owner is the object of the reference's API group, kind and name, in the dependent's namespace or cluster-scoped,
+    if its uid is that of the reference. `absent_is_gone` says whether owners that never existed count as deleted, as in
+    Kubernetes; in a partially known cluster they may exist. Deleted objects are remembered for `REMEMBERED_NS`, since a
+    dependent may still be created for them. ``carry_out`` performs the steps.
+    """
+
+    def __init__(self, store: Store, carry_out: StepRunner, *, absent_is_gone: bool = True) -> None:
+        self._store = store
+        self._carry_out = carry_out
+        self._absent_is_gone = absent_is_gone
+        self._version = 0
+        self._objects: dict[str, Stored] = {}
+        # The uids of the dependents that refer to each owner.
+        self._owned: dict[str, dict[str, None]] = {}
+        # The uids of deleted objects with the time when the deletion was seen, in this order.
+        self._gone: dict[str, int] = {}
+        # The uids of the objects to be evaluated.
+        self._dirty: dict[str, None] = {}
+        self._begin(0)
+
+    def collect(self, now: int, on_refusal: OnRefusal | None = None) -> int:
+        """Perform all due steps and those that follow from them; return the number of steps.
+
+        A refused step is reported to `on_refusal`; without it, the StoreError is raised.
+        """
+        count = 0
+        while steps := self.due(now):
+            count += len(steps)
+            for step in steps:
+                run_step(step, self._carry_out, now, on_refusal)
+        return count
+
+    def look_again(self, uid: str) -> None:
+        """Evaluate an object again, although nothing has happened to it."""
+        self._dirty[uid] = None
+
+    def due(self, now: int) -> list[Step]:
+        """Return the steps that are due because of writes since the last call, in order; each step is returned once."""
+        if self._version != self._store.version:
+            self._catch_up(now)
+        if self._gone:
+            self._forget(now)
+        if not self._dirty:
+            return []
+        dirty, self._dirty = self._dirty, {}
+        found = (self._objects[uid] for uid in dirty if uid in self._objects)
+        return [step for stored in found for step in self._steps(stored)]
+
+    def _catch_up(self, now: int) -> None:
+        """Process the writes since the last call."""
+        try:
+            events = self._store.events_since(self._version)
+        except StoreError as error:
+            if error.reason != "Expired":
+                raise
+            self._begin(now)
+            return
+        for event in events:
+            stored, before = event.stored, event.previous
+            metadata, is_gone = stored.object.metadata, event.type == "DELETED"
+            had_owners = before is not None and before.object.metadata.owner_references
+            if is_gone or had_owners or metadata.owner_references or metadata.deletion_timestamp is not None:
+                self._observe(stored, is_gone, now)
+            else:
+                # A terminating object needs no other step, whatever else changes: a deletion is never undone.
+                self._objects[metadata.uid] = stored
+        self._version = events[-1].stored.version if events else self._version
+
+    def _begin(self, now: int) -> None:
+        """Rebuild the state from all objects."""
+        before = self._objects
+        self._objects, self._owned, self._dirty = {}, {}, {}
+        self._version = self._store.version
+        for resource in self._store.resources.all():
+            for stored in self._store.objects(resource.name):
+                self._observe(stored, False, now)
+        self._gone |= {uid: now for uid in before if uid not in self._objects}
+
+    def _forget(self, now: int) -> None:
+        """Forget objects that were deleted long ago."""
+        while self._gone and next(iter(self._gone.values())) + REMEMBERED_NS < now:
+            del self._gone[next(iter(self._gone))]
+
+    def _observe(self, stored: Stored, is_gone: bool, now: int) -> None:
+        uid, before = stored.uid, self._objects.get(stored.uid)
+        after = [] if is_gone else _owners(stored)
+        for owner in _owners(before) if before else []:
+            left = self._owned.get(owner, {})
+            left.pop(uid, None)
+            if not left:
+                self._owned.pop(owner, None)
+            self._dirty[owner] = None
+        for owner in after:
+            self._owned.setdefault(owner, {})[uid] = None
+        if is_gone:
+            self._objects.pop(uid, None)
+            self._gone[uid] = now
+        else:
+            self._objects[uid] = stored
+            self._dirty[uid] = None
+        if is_gone or _waits(stored):
+            self._dirty |= self._owned.get(uid, {})
+
+    def _steps(self, stored: Stored) -> list[Step]:
+        meta = stored.object.metadata
+        if meta.deletion_timestamp is not None:
+            if ORPHAN in meta.finalizers:
+                return [*self._orphaned(stored), _without_finalizer(stored, ORPHAN)]
+            if FOREGROUND in meta.finalizers and not self._blocking(stored):
+                return [_without_finalizer(stored, FOREGROUND)]
+            return []
+        return self._judged(stored) if _owners(stored) else []
+
+    def _judged(self, stored: Stored) -> list[Step]:
+        """Return the steps for an object that has owners."""
+        references = stored.object.metadata.owner_references
+        solid = [self._is_solid(stored, reference) for reference in references]
+        if all(solid):
+            return []
+        if any(solid):
+            kept = [one for one, is_solid in zip(_references(stored), solid, strict=True) if is_solid]
+            return [RewriteMetadata(stored, "ownerReferences", kept)]
+        waiting = any(self._owner(stored, reference) is not None for reference in references)
+        dependents = [self._objects[uid] for uid in self._owned.get(stored.uid, ())]
+        if waiting and dependents:
+            # Two objects that wait for each other would wait forever, so this one stops blocking its owners.
+            circle = any(_waits(dependent) for dependent in dependents)
+            unblocked = _unblocked(stored) if circle else _references(stored)
+            return [
+                *([RewriteMetadata(stored, "ownerReferences", unblocked)] if unblocked != _references(stored) else []),
+                DeleteStep(stored, "Foreground"),
+            ]
+        finalizers = stored.object.metadata.finalizers
+        if ORPHAN in finalizers:
+            return [DeleteStep(stored, "Orphan")]
+        return [DeleteStep(stored, "Foreground" if FOREGROUND in finalizers else "Background")]
+
+    def _owner(self, stored: Stored, reference: OwnerReference) -> Stored | None:
+        """Return the owner that a reference identifies, or None."""
+        found = self._objects.get(reference.uid)
+        return found if found is not None and _is_meant(stored, reference, found) else None
+
+    def _is_solid(self, stored: Stored, reference: OwnerReference) -> bool:
+        """Return whether the owner exists and does not wait for its dependents to be deleted."""
+        owner = self._owner(stored, reference)
+        if owner is not None:
+            return not _waits(owner)
+        was_there = reference.uid in self._objects or reference.uid in self._gone
+        return not self._absent_is_gone and not was_there
+
+    def _orphaned(self, stored: Stored) -> list[Step]:
+        """Return the steps that orphan the dependents of this owner."""
+        steps: list[Step] = []
+        for uid in self._owned.get(stored.uid, ()):
+            dependent = self._objects[uid]
+            left = [reference for reference in _references(dependent) if reference.get("uid") != stored.uid]
+            steps.append(RewriteMetadata(dependent, "ownerReferences", left))
+        return steps
+
+    def _blocking(self, stored: Stored) -> list[str]:
+        """Return the uids of the dependents that must be deleted before this owner."""
+        return [
+            uid
+            for uid in self._owned.get(stored.uid, ())
+            for reference in _references(self._objects[uid])
+            if reference.get("uid") == stored.uid and reference.get("blockOwnerDeletion")
+        ]
+
+
+def _references(stored: Stored) -> list[Raw]:
+    references: list[Raw] = stored.raw["metadata"].get("ownerReferences", [])
+    return references
+
+
+def _owners(stored: Stored) -> list[str]:
+    return [owner.uid for owner in stored.object.metadata.owner_references]
+
+
+def _is_meant(stored: Stored, reference: OwnerReference, owner: Stored) -> bool:
+    """Return whether an object with a reference's uid also has the reference's kind, name and namespace."""
+    meta, resource = owner.object.metadata, owner.resource
+    if (group_of(reference.api_version), reference.kind) != (resource.group, resource.kind):
+        return False
+    return meta.name == reference.name and meta.namespace in ("", stored.object.metadata.namespace)
+
+
+def _waits(stored: Stored) -> bool:
+    """Return whether the object is terminating and waits for its dependents."""
+    return stored.object.metadata.deletion_timestamp is not None and FOREGROUND in stored.object.metadata.finalizers
+
+
+def _unblocked(stored: Stored) -> list[Raw]:
+    return [{**reference, "blockOwnerDeletion": False} for reference in _references(stored)]
+
+
+def _without_finalizer(stored: Stored, finalizer: str) -> RewriteMetadata:
+    return RewriteMetadata(stored, "finalizers", [one for one in stored.object.metadata.finalizers if one != finalizer])
+
+
+class NamespaceCleaner:
+    """A controller that deletes the contents of terminating namespaces, then their finalizer.
+
+    Pods are deleted first, each with its own grace period; everything else follows when no pod is left, so that running
+    pods keep what they need. Objects with finalizers are waited for. ``carry_out`` performs the steps.
+    """
+
+    def __init__(self, store: Store, carry_out: StepRunner) -> None:
+        self._store = store
+        self._carry_out = carry_out
+        self._version = 0
+        self._changes = -1
+        # Terminating namespaces, each with whether the namespace or its contents have changed.
+        self._going: dict[str, bool] = {}
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a namespace is terminating and still has contents."""
+        return bool(self._going)
+
+    def clean(self, now: int, on_refusal: OnRefusal | None = None) -> int:
+        """Perform all due steps and those that follow from them; return the number of steps.
+
+        A refused step is reported to `on_refusal`; without it, the StoreError is raised.
+        """
+        count = 0
+        while name := self._next():
+            count += self._work_on(name, now, on_refusal)
+        return count
+
+    def look_again(self, name: str) -> None:
+        """Evaluate a namespace again, although nothing has happened in it."""
+        if name in self._going:
+            self._going[name] = True
+
+    def _next(self) -> str:
+        """Return the first changed terminating namespace by name; "" if there is none."""
+        changes = self._store.changes("Namespace")
+        if self._going or changes != self._changes:
+            if self._version != self._store.version:
+                self._observe()
+            self._changes = changes
+        if not self._going:
+            return ""
+        return min((name for name, is_touched in self._going.items() if is_touched), default="")
+
+    def _observe(self) -> None:
+        try:
+            # While no namespace is terminating, neither the contents nor the number of writes matter.
+            events = self._store.events_since(self._version, "" if self._going else "Namespace")
+        except StoreError as error:
+            if error.reason != "Expired":
+                raise
+            self._going = {one.key: True for one in self._store.objects("Namespace") if is_terminating_namespace(one)}
+            events = []
+        for event in events:
+            stored, is_gone = event.stored, event.type == "DELETED"
+            if stored.kind != "Namespace":
+                name = stored.object.metadata.namespace
+                if name in self._going:
+                    self._going[name] = True
+            elif is_gone:
+                self._going.pop(stored.key, None)
+            elif is_terminating_namespace(stored):
+                self._going[stored.key] = True
+        self._version = self._store.version
+
+    def _work_on(self, name: str, now: int, on_refusal: OnRefusal | None) -> int:
+        self._going[name] = False
+        namespace = self._store.find("Namespace", name)
+        if namespace is None:
+            return 0
+        pods, others = self._contents(name)
+        if not pods and not others:
+            return self._let_go(namespace, now, on_refusal)
+        deletable = [pod for pod in pods or others if pod.object.metadata.deletion_timestamp is None]
+        for stored in deletable:
+            run_step(DeleteStep(stored), self._carry_out, now, on_refusal)
+        return len(deletable)
+
+    def _contents(self, name: str) -> tuple[list[Stored], list[Stored]]:
+        """Return the pods of a namespace, and all other objects in it, by kind and key."""
+        pods: list[Stored] = []
+        others: list[Stored] = []
+        for resource in self._store.resources.all():
+            if resource.namespaced:
+                (pods if resource.name == "Pod" else others).extend(self._store.objects(resource.name, name))
+        return pods, others
+
+    def _let_go(self, namespace: Stored, now: int, on_refusal: OnRefusal | None) -> int:
+        finalizers = namespace.raw.get("spec", {}).get("finalizers", [])
+        left = [finalizer for finalizer in finalizers if finalizer != NAMESPACE_FINALIZER]
+        if left == finalizers:
+            return 0
+        run_step(FinalizeNamespace(namespace, left), self._carry_out, now, on_refusal)
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteStep:
+    """The deletion of an object, if it still has that uid."""
+
+    stored: Stored
+    propagation: Propagation = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteMetadata:
+    """The replacement of a list in an object's metadata, if the object has not been written since."""
+
+    stored: Stored
+    field: Literal["finalizers", "ownerReferences"]
+    value: list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FinalizeNamespace:
+    """The replacement of the finalizers in a namespace's spec, if it has not been written since."""
+
+    stored: Stored
+    finalizers: list[str]
+
+
+Step = DeleteStep | RewriteMetadata | FinalizeNamespace
+StepRunner = Callable[[Step, int], None]
+"""A function that performs one step. Raises StoreError if the step is refused."""
+
+OnRefusal = Callable[[Stored, StoreError], None]
+"""A callback for an object whose step was refused."""
+
+# Concurrent writes cause these; they arrive as events and are evaluated then.
+_PASSING = frozenset(("NotFound", "Conflict"))
+
+
+def run_step(step: Step, carry_out: StepRunner, now: int, on_refusal: OnRefusal | None) -> None:
+    """Perform a step. A refusal is reported to `on_refusal`; without it, the StoreError is raised."""
+    try:
+        carry_out(step, now)
+    except StoreError as error:
+        if error.reason in _PASSING:
+            return
+        if on_refusal is None:
+            raise
+        on_refusal(step.stored, error)

@@ -1,1 +1,0 @@
-"""What follows from deletions: garbage, and namespaces that are emptied."""

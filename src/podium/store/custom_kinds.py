@@ -1,0 +1,355 @@
+"""The custom kinds of the definitions in a store, kept in step with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from podium.api.errors import InputError
+from podium.api.meta import Raw
+from podium.api.schemas.structure import findings
+from podium.api.structural.shaping import shaped
+from podium.api.structural.structural import Structural, read_structural
+from podium.api.structural.validation import find_problems
+from podium.store.api_resource import APIResource, ScalePaths
+from podium.store.api_resources import BUILT_IN, APIResources
+from podium.store.conditions import with_condition
+from podium.store.definition_validation import check_stored_versions, find_definition_problems
+from podium.store.errors import StoreError, bad_request, invalid_fields
+from podium.store.revisions import Revisions
+from podium.store.stored import Stored
+from podium.store.watch_log import WatchEvent
+
+
+class CustomKinds:
+    """A controller that keeps the kinds of `resources` in step with the definitions and validates their objects."""
+
+    def __init__(self, revisions: Revisions, resources: APIResources) -> None:
+        self._revisions = revisions
+        self._resources = resources
+        # The change counter of the definitions, and by name the kind that each of them defines.
+        self._seen = 0
+        self._made: dict[str, tuple[Raw, str]] = {}
+        revisions.tell(DEFINITION, self._told)
+
+    def follow(self) -> None:
+        """Serve the kinds as the definitions currently say."""
+        changes = self._revisions.changes(DEFINITION)
+        if changes == self._seen:
+            return
+        self._seen = changes
+        objects = self._revisions.of(DEFINITION)
+        for name, (_, kind) in list(self._made.items()):
+            if name not in objects:
+                del self._made[name]
+                self._resources.remove(kind)
+        for name, stored in sorted(objects.items()):
+            known = self._made.get(name)
+            if is_established(stored.raw) and (known is None or known[0] is not stored.raw["spec"]):
+                self._serve(name, stored.raw)
+
+    def _serve(self, name: str, raw: Raw) -> None:
+        spec = raw["spec"]
+        if (spec["group"], spec["names"]["kind"]) in BUILT_IN:
+            # A built-in kind is served without its definition.
+            return
+        kind = defined(raw)
+        self._resources.define(kind.resource, kind.schema, kind.structurals)
+        self._made[name] = spec, kind.resource.name
+
+    def _told(self, event: WatchEvent) -> None:
+        """End the watches of a kind whose definition was deleted or changed.
+
+        Source: apiextensions-apiserver (pkg/apiserver/customresource_handler.go, updateCustomResourceDefinition).
+        """
+        before = None if event.previous is None else _served_spec(event.previous.raw)
+        after = None if event.type == "DELETED" else _served_spec(event.stored.raw)
+        if after is not None and after != before:
+            self._revisions.log.begin_anew(kind_name(after))
+        elif before is not None and after is None:
+            self._revisions.forget(kind_name(before))
+
+    def kind_of(self, definition: Stored) -> str:
+        """Return the store's name of the kind that a definition defines; "" if it defines none."""
+        made = self._made.get(definition.key)
+        return made[1] if made is not None else ""
+
+    def of_kind(self, resource: APIResource) -> Stored | None:
+        """Return the definition of a kind, or None."""
+        return self._revisions.of(DEFINITION).get(resource.qualified) if resource.is_custom else None
+
+    def judged(self, resource: APIResource, raw: Raw, previous: Raw | None, now: int) -> Raw:
+        """Return a definition to be written, with its status.
+
+        Raises StoreError 400 for a value of the wrong type, and 422 for an invalid definition.
+        """
+        mistyped = next((finding for finding in findings(raw, advises=False) if not finding.is_unknown), None)
+        if mistyped is not None:
+            raise bad_request(f"{DEFINITION}: {mistyped.path.removeprefix('.')}: {mistyped.message}")
+        raw = completed(raw)
+        found = find_definition_problems(raw, previous)
+        if not found:
+            found = list(check_stored_versions(raw["spec"], raw.get("status", {}).get("storedVersions", [])))
+        if found:
+            raise invalid_fields(resource, str(raw["metadata"].get("name", "")), found)
+        group, name = raw["spec"]["group"], raw["metadata"]["name"]
+        others = [
+            stored.raw
+            for key, stored in sorted(self._revisions.of(DEFINITION).items())
+            if stored.raw["spec"]["group"] == group and key != name
+        ]
+        return with_judged_names(raw, clash_of(raw, others), now)
+
+    def waiting(self, group: str) -> list[Stored]:
+        """Return the definitions of a group whose names were taken, by name."""
+        objects = sorted(self._revisions.of(DEFINITION).items())
+        return [
+            stored for _, stored in objects if stored.raw["spec"]["group"] == group and not is_established(stored.raw)
+        ]
+
+    def shaped(self, resource: APIResource, raw: Raw) -> Raw:
+        """Return an object of a custom kind with the defaults of its schema and without unknown fields."""
+        structural = self._resources.structural(resource)
+        if structural is None:
+            return self._resources.defaulted(resource, raw)
+        try:
+            return shaped(raw, structural)[0]
+        except RecursionError:
+            raise bad_request("nested too deep") from None
+
+    def check(self, resource: APIResource, raw: Raw, previous: Raw | None) -> None:
+        """Raise StoreError 422 for an object that violates its schema; violations that existed before are accepted."""
+        structural = self._resources.structural(resource)
+        if structural is None:
+            return
+        found = find_problems(raw, structural, previous)
+        if found and previous is not None:
+            known = frozenset(find_problems(previous, structural))
+            found = [finding for finding in found if finding not in known]
+        if found:
+            metadata = raw["metadata"]
+            key = f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else metadata["name"]
+            raise invalid_fields(resource, key, found)
+
+    def check_creation(self, resource: APIResource) -> None:
+        """Raise StoreError 405 for a kind whose definition is terminating."""
+        definition = self.of_kind(resource)
+        if definition is not None and definition.object.metadata.deletion_timestamp is not None:
+            problem = "create not allowed while custom resource definition is terminating"
+            raise StoreError(405, "MethodNotAllowed", problem)
+
+
+def _served_spec(raw: Raw) -> Raw | None:
+    """Return the spec of a definition whose kind is served; None if it defines none, or a built-in one."""
+    spec: Raw = raw["spec"]
+    is_own = (spec["group"], spec["names"]["kind"]) not in BUILT_IN
+    return spec if is_own and is_established(raw) else None
+
+
+def register(resources: APIResources, raw: Raw) -> str:
+    """Serve the kind of a definition from a journal while the journal is loaded; return its name, "" for none.
+
+    Raises InputError for a definition that cannot be read.
+    """
+    try:
+        if not is_established(raw) or (raw["spec"]["group"], raw["spec"]["names"]["kind"]) in BUILT_IN:
+            return ""
+        kind = defined(raw)
+    except (AttributeError, KeyError, TypeError, StopIteration) as error:
+        raise InputError(f"the definition of a kind that was kept cannot be read: {error!r}") from None
+    resources.define(kind.resource, kind.schema, kind.structurals)
+    return kind.resource.name
+
+
+DEFINITION = "CustomResourceDefinition"
+DEFINITION_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+"""The finalizer that keeps a deleted definition until the objects of its kind are gone."""
+
+_VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
+_STABILITY = {None: 2, "beta": 1, "alpha": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class DefinedKind:
+    """A kind as defined: how it is served, and the schemas of its versions by `apiVersion`."""
+
+    resource: APIResource
+    schema: Raw
+    structurals: Mapping[str, Structural]
+
+
+def completed(raw: Raw) -> Raw:
+    """Return the definition with the names that default from others."""
+    spec = raw.get("spec")
+    names = spec.get("names") if isinstance(spec, dict) else None
+    if not isinstance(spec, dict) or not isinstance(names, dict) or not isinstance(names.get("kind"), str):
+        return raw
+    kind = names["kind"]
+    names = {"singular": kind.lower(), "listKind": f"{kind}List", **names}
+    return {**raw, "spec": {"conversion": {"strategy": "None"}, **spec, "names": names}}
+
+
+def with_judged_names(raw: Raw, clash: tuple[str, str] | None, now: int) -> Raw:
+    """Return the definition with the status of its names: accepted, or the conflicting name and reason from `clash`."""
+    names, status = raw["spec"]["names"], raw.get("status", {})
+    storage = next(version["name"] for version in raw["spec"]["versions"] if version.get("storage"))
+    stored = status.get("storedVersions") or []
+    conditions = status.get("conditions", ())
+    if clash is None:
+        accepted = _condition("NamesAccepted", "True", "NoConflicts", "no conflicts found")
+        established = _condition("Established", "True", "InitialNamesAccepted", "the initial names have been accepted")
+    else:
+        accepted = _condition("NamesAccepted", "False", clash[0], f'"{clash[1]}" is already in use')
+        established = _condition("Established", "False", "NotAccepted", "not all names are accepted")
+        if _is(conditions, "Established"):
+            established = {}
+    for condition in (accepted, established):
+        if condition:
+            conditions = with_condition(conditions, condition, now)
+    return {
+        **raw,
+        "status": {
+            **status,
+            "conditions": list(conditions),
+            "acceptedNames": names if clash is None else status.get("acceptedNames", {"kind": "", "plural": ""}),
+            "storedVersions": stored if storage in stored else [*stored, storage],
+        },
+    }
+
+
+def as_terminating(raw: Raw, now: int) -> Raw:
+    """Return the definition with the condition Terminating, while the objects of its kind are deleted."""
+    metadata, status = raw["metadata"], raw.get("status", {})
+    finalizers = metadata.get("finalizers", [])
+    reason, message = "InstanceDeletionInProgress", "CustomResource deletion is in progress"
+    terminating = _condition("Terminating", "True", reason, message)
+    return {
+        **raw,
+        "metadata": {
+            **metadata,
+            "finalizers": finalizers if DEFINITION_FINALIZER in finalizers else [*finalizers, DEFINITION_FINALIZER],
+        },
+        "status": {**status, "conditions": with_condition(status.get("conditions", ()), terminating, now)},
+    }
+
+
+def is_established(raw: Raw) -> bool:
+    """Return whether the kind is served."""
+    return _is(raw.get("status", {}).get("conditions", ()), "Established")
+
+
+def kind_name(spec: Raw) -> str:
+    """Return the store's name of the kind that a definition defines."""
+    return f"{spec['names']['kind']}.{spec['group']}"
+
+
+def clash_of(raw: Raw, others: list[Raw]) -> tuple[str, str] | None:
+    """Return the conflict of a definition's names with others of its group: the name and the condition's reason."""
+    names = raw["spec"]["names"]
+    plurals: set[str] = set()
+    kinds: set[str] = set()
+    for other in others:
+        taken = other.get("status", {}).get("acceptedNames", {})
+        plurals |= {taken.get("plural"), taken.get("singular"), *taken.get("shortNames", ())}
+        kinds |= {taken.get("kind"), taken.get("listKind")}
+    # If several names conflict, the last one is reported, as upstream does.
+    found: tuple[str, str] | None = None
+    for field, used in (("plural", plurals), ("singular", plurals), ("shortNames", plurals), ("kind", kinds)):
+        told = names.get(field) or ()
+        clash = next((name for name in ([told] if isinstance(told, str) else told) if name in used), None)
+        if clash is not None:
+            found = f"{field[0].upper()}{field[1:]}Conflict", clash
+    return ("ListKindConflict", names["listKind"]) if names.get("listKind") in kinds else found
+
+
+def defined(raw: Raw) -> DefinedKind:
+    """Return the kind of a valid definition."""
+    spec, names = raw["spec"], raw["spec"]["names"]
+    group = spec["group"]
+    versions = spec["versions"]
+    storage = next(version for version in versions if version.get("storage"))
+    served = sorted((version["name"] for version in versions if version.get("served")), key=_rank)
+    subresources = storage.get("subresources") or {}
+    scale = subresources.get("scale")
+    resource = APIResource(
+        group=group,
+        kind=names["kind"],
+        plural=names["plural"],
+        namespaced=spec["scope"] == "Namespaced",
+        version=storage["name"],
+        has_status="status" in subresources,
+        has_scale=bool(scale),
+        is_custom=True,
+        selectable=tuple((field["jsonPath"].removeprefix("."), "") for field in storage.get("selectableFields", ())),
+        served=tuple(f"{group}/{name}" for name in served),
+        singular=names.get("singular", ""),
+        list_kind=names.get("listKind", ""),
+        short_names=tuple(names.get("shortNames", ())),
+        categories=tuple(names.get("categories", ())),
+        scale_paths=_scale_paths(scale) if scale else None,
+        columns={
+            f"{group}/{version['name']}": tuple(version.get("additionalPrinterColumns", ())) for version in versions
+        },
+        deprecations={
+            f"{group}/{version['name']}": version.get("deprecationWarning")
+            or f"{group}/{version['name']} {names['kind']} is deprecated"
+            for version in versions
+            if version.get("deprecated")
+        },
+    )
+    structurals = {
+        f"{group}/{version['name']}": read_structural(version["schema"]["openAPIV3Schema"]) for version in versions
+    }
+    return DefinedKind(resource, storage["schema"]["openAPIV3Schema"], structurals)
+
+
+def unenforced_rules(raw: Raw) -> list[str]:
+    """Return the parts of a definition that Podium does not enforce: rules that it does not know."""
+    found: list[str] = []
+    for index, version in enumerate(raw["spec"]["versions"]):
+        root = read_structural(version["schema"]["openAPIV3Schema"])
+        waiting = [(root, f"spec.versions[{index}].schema.openAPIV3Schema")]
+        while waiting:
+            node, path = waiting.pop()
+            for number, rule in enumerate(node.rules):
+                if rule.program is None:
+                    found.append(f"{path}.x-kubernetes-validations[{number}].rule is not enforced: {rule.problem}")
+            waiting += [(inner, f"{path}.properties[{name}]") for name, inner in node.properties.items()]
+            waiting += [(inner, f"{path}.{name}") for name, inner in _below(node)]
+    return found
+
+
+def _below(node: Structural) -> list[tuple[str, Structural]]:
+    pairs = (("additionalProperties", node.values), ("items", node.items))
+    return [(name, inner) for name, inner in pairs if inner is not None]
+
+
+def _scale_paths(scale: Raw) -> ScalePaths:
+    return ScalePaths(
+        spec_replicas=_steps(scale["specReplicasPath"]),
+        status_replicas=_steps(scale["statusReplicasPath"]),
+        label_selector=_steps(scale.get("labelSelectorPath") or ""),
+    )
+
+
+def _steps(path: str) -> tuple[str, ...]:
+    return tuple(path.removeprefix(".").split(".")) if path else ()
+
+
+def _rank(version: str) -> tuple[int, int, int, str]:
+    """Return the sort key of a version: v2 before v1, stable before betas, then alphas, then all others by name."""
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return 0, 0, 0, version
+    return -1 - _STABILITY[match[2]], -int(match[1]), -int(match[3] or 0), version
+
+
+def _condition(type_: str, status: str, reason: str, message: str) -> Raw:
+    return {"type": type_, "status": status, "reason": reason, "message": message}
+
+
+def _is(conditions: object, type_: str) -> bool:
+    return isinstance(conditions, list | tuple) and any(
+        condition.get("type") == type_ and condition.get("status") == "True" for condition in conditions
+    )

@@ -1,1 +1,0 @@
-"""Definitions of custom kinds (apiextensions/v1 CustomResourceDefinition), and the kinds that come of them."""

@@ -1,0 +1,218 @@
+"""A journal in a file: SQLite with a write-ahead log.
+
+The file holds a state of the store and the events written since, version by version, so that it is always a prefix of
+the history. `sync` acknowledges appended writes: it commits them together and returns when the disk has them (WAL with
+synchronous=FULL). After a crash the file holds everything that was acknowledged, and possibly some later writes, but
+never a part of a transaction.
+
+While the journal is open, the file `PATH-acknowledged` records up to which version writes were acknowledged. Opening or
+loading the journal detects changed, dropped or truncated content and the loss of a file beside it. It does not detect
+that all files together were reset to an earlier time.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from podium.api.errors import PodiumError, escape
+from podium.store.journal_tables import Acknowledged, AcknowledgementFile, JournalTables
+from podium.store.revisions import Identities, JournalContent
+from podium.store.watch_log import WatchEvent
+
+Result = TypeVar("Result")
+
+_APPLICATION_ID = 0x706F6469
+_MAX_PATH = 4_096
+_FORMAT = 2
+
+
+class JournalError(PodiumError):
+    """An error that makes the file unusable. Acknowledged writes are in it; the store that writes to it must stop."""
+
+
+class JournalInUseError(JournalError):
+    """An error that reports a file used by another process."""
+
+
+class DurableJournal:
+    """A journal that keeps a store's writes in a file, which no other process can use at the same time."""
+
+    def __init__(self, path: str, *, accept_loss: bool = False) -> None:
+        """Open the file, or create it.
+
+        Raises JournalInUseError, and JournalError for a file that is damaged or not a journal. With ``accept_loss``, a
+        file that lost acknowledged writes is used as it is.
+        """
+        self.path = path
+        self._failed = self._is_closed = False
+        self._accepts_loss = accept_loss
+        # The last acknowledgement of the journal, if it was not closed.
+        self._witness: Acknowledged | None = None
+        self._check_path()
+        self._connection = self._guarded(lambda: sqlite3.connect(path, timeout=0, isolation_level=None))
+        self._acknowledgements: AcknowledgementFile | None = None
+        self._tables = JournalTables(self._connection)
+        try:
+            self._guarded(self._open)
+        except JournalError:
+            self._let_go()
+            raise
+
+    def load(self) -> JournalContent:
+        """Return the content of the file. Raises JournalError if it is not a prefix of the history."""
+        return self._guarded(self._load)
+
+    def append(self, events: Sequence[WatchEvent], identities: Identities) -> None:
+        """Write the events of one transaction, to be acknowledged by `sync`. Raises JournalError."""
+        self._guarded(lambda: self._append(events, identities))
+
+    def sync(self) -> None:
+        """Acknowledge the appended writes: they survive a crash from now on. Raises JournalError."""
+        self._guarded(self._commit)
+
+    def compact(self, keep: int) -> None:
+        """Keep the last `keep` events and merge older ones into the state; acknowledge. Raises JournalError."""
+        self._guarded(lambda: self._compact(keep))
+
+    def close(self) -> None:
+        """Acknowledge the appended writes, and close the file if it is open. Raises JournalError."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        try:
+            self._guarded(self._finish)
+        finally:
+            self._let_go()
+
+    def _guarded(self, work: Callable[[], Result]) -> Result:
+        """Do the work; a disk failure makes the journal unusable, since later writes would have an unknown base."""
+        if self._failed:
+            raise self._error("failed before; start again with what it holds")
+        try:
+            return work()
+        except (sqlite3.Error, OSError) as error:
+            self._failed = True
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+                raise JournalInUseError(self._placed("is in use: another process has it open")) from None
+            raise self._error(str(error)) from None
+        except UnicodeDecodeError:
+            self._failed = True
+            raise self._error("is damaged: it holds text that is none") from None
+
+    def _error(self, problem: str) -> JournalError:
+        return JournalError(self._placed(problem))
+
+    def _placed(self, problem: str) -> str:
+        return f"{escape(self.path, _MAX_PATH)}: {problem}"
+
+    def _check_path(self) -> None:
+        """Refuse paths that SQLite interprets as temporary databases."""
+        if self.path in {"", ":memory:"}:
+            raise JournalError(f"{self.path!r} is no path of a file that a journal could be kept in")
+        if os.path.isfile(self.path) and not os.path.getsize(self.path):
+            raise self._error("is empty, and so no journal: remove it to begin a new one there")
+
+    def _open(self) -> None:
+        run = self._connection.execute
+        run("PRAGMA locking_mode = EXCLUSIVE")
+        is_new = run("PRAGMA schema_version").fetchone()[0] == 0
+        if not is_new and self._pragma("application_id") != _APPLICATION_ID:
+            raise sqlite3.DatabaseError("is a database, but not a journal of Podium's")
+        if not is_new and self._pragma("user_version") != _FORMAT:
+            raise sqlite3.DatabaseError(f"is a journal of format {self._pragma('user_version')}, not {_FORMAT}")
+        run("PRAGMA journal_mode = WAL")
+        run("PRAGMA synchronous = FULL")
+        problem = self._pragma("quick_check")
+        if problem != "ok":
+            raise sqlite3.DatabaseError(f"is damaged: {problem}")
+        run("BEGIN IMMEDIATE")
+        if is_new:
+            self._tables.create()
+            run(f"PRAGMA application_id = {_APPLICATION_ID}")
+            run(f"PRAGMA user_version = {_FORMAT}")
+        else:
+            self._tables.read_state()
+        self._find_witness()
+        if not self._accepts_loss:
+            self._ask_witness()
+        self._begin()
+
+    def _find_witness(self) -> None:
+        if os.path.exists(self._witness_path):
+            self._acknowledgements = AcknowledgementFile(self._witness_path)
+            self._witness = self._acknowledgements.read()
+
+    def _ask_witness(self) -> None:
+        """Compare the content with the acknowledgement; raise sqlite3.DatabaseError if writes were, or may be, lost."""
+        last = self._tables.last.version
+        if self._witness is None and self._tables.was_left_open:
+            name = os.path.basename(self._witness_path)
+            raise sqlite3.DatabaseError(
+                f"was not closed, and {name}, which belongs to it, is missing or damaged: what was written last may be "
+                f"lost. It ends at version {last}; to go on from there, open it with accept_loss"
+            )
+        if self._witness is not None and last < self._witness.version:
+            raise sqlite3.DatabaseError(
+                f"is damaged: what was acknowledged ends at version {self._witness.version}, but the file at {last}: "
+                "its write-ahead log was lost or cut. To go on from there, open it with accept_loss"
+            )
+
+    def _begin(self) -> None:
+        """Open the acknowledgement file before the journal is marked as open."""
+        if self._acknowledgements is None:
+            self._acknowledgements = AcknowledgementFile(self._witness_path)
+        self._acknowledgements.write(self._tables.last)
+        self._tables.mark(is_open=True)
+        self._tables.commit()
+
+    @property
+    def _witness_path(self) -> str:
+        return f"{self.path}-acknowledged"
+
+    def _pragma(self, name: str) -> Any:
+        return self._connection.execute(f"PRAGMA {name}").fetchone()[0]
+
+    def _load(self) -> JournalContent:
+        saved, digests = self._tables.load()
+        witness = self._witness
+        if witness is None or self._accepts_loss or digests.get(witness.version, witness.digest) == witness.digest:
+            return saved
+        raise sqlite3.DatabaseError(f"is damaged: version {witness.version} is not what was acknowledged")
+
+    def _append(self, events: Sequence[WatchEvent], identities: Identities) -> None:
+        if not self._connection.in_transaction:
+            self._connection.execute("BEGIN IMMEDIATE")
+        self._tables.append(events, identities)
+
+    def _commit(self) -> None:
+        if self._connection.in_transaction:
+            self._tables.commit()
+            self._acknowledge()
+
+    def _acknowledge(self) -> None:
+        if self._acknowledgements is not None:
+            self._acknowledgements.write(self._tables.last)
+
+    def _compact(self, keep: int) -> None:
+        self._commit()
+        self._connection.execute("BEGIN IMMEDIATE")
+        self._tables.compact(keep)
+        self._tables.commit()
+
+    def _finish(self) -> None:
+        """Acknowledge the appended writes, and merge the write-ahead log into the file."""
+        self._commit()
+        self._connection.execute("BEGIN IMMEDIATE")
+        self._tables.mark(is_open=False)
+        self._tables.commit()
+        self._connection.close()
+        if self._acknowledgements is not None:
+            self._acknowledgements.remove()
+
+    def _let_go(self) -> None:
+        self._connection.close()
+        if self._acknowledgements is not None:
+            self._acknowledgements.close()

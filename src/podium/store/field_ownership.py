@@ -1,0 +1,377 @@
+"""Field ownership after a write: the rules for updates and for apply.
+
+Source: structured-merge-diff (merge/update.go), apimachinery (pkg/util/managedfields/internal: structuredmerge.go,
+stripmeta.go, skipnonapplied.go, lastapplied.go, conflict.go).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from podium.api.meta import Raw
+from podium.api.ownership.elements import KeyMissingError
+from podium.api.ownership.field_sets import EMPTY, FieldSet, difference, intersection, paths, union, with_named_fields
+from podium.api.ownership.merging import merged, without
+from podium.api.ownership.owned import Comparison, compared, fields_of_value
+from podium.api.ownership.shapes import Shape, shape_of_structural, shape_of_type
+from podium.api.schemas.schema import is_type
+from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResources
+from podium.store.errors import StoreError, bad_request
+from podium.store.managed_fields import (
+    FIELD,
+    Entries,
+    FieldManager,
+    FieldsEntry,
+    entries_of,
+    entry_of,
+    of_managers,
+    read_entries,
+    with_entries,
+)
+from podium.store.verbs.updates import CONTAINERS, EPHEMERAL, RESIZED
+
+BEFORE_FIRST_APPLY = "before-first-apply"
+"""The manager that owns the existing fields when the first apply meets an object without managed fields."""
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_KUBECTL = "kubectl"
+SERVER_FIELDS = frozenset(
+    (
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "generation",
+        "managedFields",
+        "name",
+        "namespace",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    )
+)
+"""The metadata fields that no manager owns."""
+
+_TYPE = ("apiVersion", "kind")
+
+
+def comparable(raw: Raw) -> Raw:
+    """Return the object without fields that no manager owns: type, identity and lifecycle metadata."""
+    found = {name: value for name, value in raw.items() if name not in _TYPE}
+    metadata = {name: value for name, value in raw.get("metadata", {}).items() if name not in SERVER_FIELDS}
+    if metadata:
+        found["metadata"] = metadata
+    else:
+        found.pop("metadata", None)
+    return found
+
+
+def changes_of(old: Raw, new: Raw, shape: Shape) -> Comparison:
+    """Return the changes that an update makes; no changes if list items cannot be identified."""
+    try:
+        return compared(old, new, shape)
+    except KeyMissingError:
+        return Comparison({}, {}, {})
+
+
+def after_update(entries: Entries, manager: FieldManager, changes: Comparison, api_version: str, now: int) -> Entries:
+    """Return the entries after a manager's changes: it owns the changed fields, exclusively."""
+    found = _taken_from_others(entries, manager, changes)
+    before = entries.get(manager)
+    own = before.fields if before is not None else EMPTY
+    fields = union(union(difference(own, changes.removed), changes.modified), changes.added)
+    if before is not None and fields == before.fields:
+        found[manager] = before
+    elif fields:
+        found[manager] = entry_of(fields, api_version, now)
+    return found
+
+
+def _taken_from_others(entries: Entries, manager: FieldManager, changes: Comparison) -> dict[FieldManager, FieldsEntry]:
+    """Return the entries of all other managers without changed and removed fields."""
+    lost = union(union(changes.modified, changes.added), changes.removed)
+    found: dict[FieldManager, FieldsEntry] = {}
+    for other, entry in entries.items():
+        if other == manager:
+            continue
+        left = difference(entry.fields, intersection(entry.fields, lost))
+        if left:
+            found[other] = entry if left == entry.fields else FieldsEntry(left, entry.api_version, entry.time)
+    return found
+
+
+def _everything(fields: FieldSet) -> FieldSet:
+    return fields
+
+
+class ApplyRequest(NamedTuple):
+    """An apply request's manager, version and time, and a filter for the fields that it owns."""
+
+    manager: FieldManager
+    api_version: str
+    now: int
+    owned: Callable[[FieldSet], FieldSet] = _everything
+
+
+class ApplyResult:
+    """The application of a configuration to a live object, and its result.
+
+    `result` is the object, `entries` its field ownership. Raises StoreError 400 if the configuration cannot be merged,
+    and 409 with the fields that would change and that other managers own, unless `force` takes them over.
+    """
+
+    def __init__(
+        self,
+        live: Raw,
+        config: Raw,
+        shape: Shape,
+        entries: Entries,
+        claim: ApplyRequest,
+        *,
+        force: bool,
+    ) -> None:
+        manager, api_version, now, owned = claim
+        if not entries:
+            first = FieldManager(BEFORE_FIRST_APPLY, "Update", api_version)
+            fields = changes_of({}, live, shape).added
+            entries = {first: entry_of(fields, api_version, now)} if fields else {}
+        try:
+            applied = owned(fields_of_value(config, shape))
+            last = entries.get(manager)
+            mine = entry_of(applied, api_version, now)
+            if last is not None and (last.fields, last.api_version) == (applied, api_version):
+                mine = last
+            claimed = {**entries, manager: mine}
+            result = merged(live, config, shape)
+            result = _pruned(result, last.fields if last is not None else EMPTY, claimed, shape)
+            changes = compared(live, result, shape)
+        except KeyMissingError as error:
+            raise bad_request(f"failed to create typed patch object: {error}") from None
+        conflicts = _conflicts(claimed, manager, changes)
+        if conflicts and not force and not _is_kubectls_own(live, shape, conflicts, manager):
+            raise _conflict(conflicts)
+        others = _taken_from_others(claimed, manager, changes)
+        self.result: Raw = result
+        self.entries: Entries = {**others, **({manager: mine} if applied else {})}
+
+
+def _pruned(result: Raw, last: FieldSet, claimed: Entries, shape: Shape) -> Raw:
+    """Return the object without fields that the manager applied before, omits now, and no other manager owns."""
+    if not last:
+        return result
+    kept = with_named_fields(of_managers(claimed), shape)
+    present = with_named_fields(fields_of_value(result, shape, with_maps=True), shape)
+    gone = difference(intersection(with_named_fields(last, shape), present), kept)
+    pruned: Raw = without(result, gone, shape) if gone else result
+    return pruned
+
+
+def _conflicts(claimed: Entries, manager: FieldManager, changes: Comparison) -> Mapping[FieldManager, FieldSet]:
+    """Return the changed fields by the other managers that own them."""
+    changed = union(changes.modified, changes.added)
+    found = {other: intersection(entry.fields, changed) for other, entry in claimed.items() if other != manager}
+    return {other: fields for other, fields in found.items() if fields}
+
+
+def _is_kubectls_own(
+    live: Raw, shape: Shape, conflicts: Mapping[FieldManager, FieldSet], manager: FieldManager
+) -> bool:
+    """Return whether the only conflict is with kubectl's own client-side apply, unchanged since."""
+    text = live.get("metadata", {}).get("annotations", {}).get(LAST_APPLIED)
+    if manager.name != _KUBECTL or not isinstance(text, str):
+        return False
+    try:
+        known = json.loads(text)
+        if not isinstance(known, dict):
+            return False
+        known.pop("metadata", None)
+        fields = fields_of_value(known, shape)
+        differs = compared(known, {name: live[name] for name in known if name in live}, shape).modified
+    except (KeyMissingError, ValueError, RecursionError):
+        return False
+    contested: FieldSet = {}
+    for fields_of_another in conflicts.values():
+        contested = union(contested, fields_of_another)
+    return not difference(contested, fields) and not intersection(contested, differs)
+
+
+def _conflict(conflicts: Mapping[FieldManager, FieldSet]) -> StoreError:
+    """Return the 409 refusal of an apply request that would take fields from other managers."""
+    found = [(manager_name(other), path) for other in sorted(conflicts) for path in paths(conflicts[other])]
+    causes: list[dict[str, Any]] = [
+        {"reason": "FieldManagerConflict", "message": f"conflict with {who}", "field": path} for who, path in found
+    ]
+    if len(found) == 1:
+        message = f"Apply failed with 1 conflict: conflict with {found[0][0]}: {found[0][1]}"
+    else:
+        lines: list[str] = []
+        for who in sorted({who for who, _ in found}):
+            lines += [f"conflicts with {who}:", *(f"- {path}" for whose, path in found if whose == who)]
+        message = f"Apply failed with {len(found)} conflicts: " + "\n".join(lines)
+    return StoreError(409, "Conflict", message, {"causes": causes}, message)
+
+
+def manager_name(manager: FieldManager) -> str:
+    """Return a manager as conflicts name it."""
+    shown = f'"{manager.name}"'
+    if manager.subresource:
+        shown = f'{shown} with subresource "{manager.subresource}"'
+    return f"{shown} using {manager.api_version}" if manager.operation == "Update" else shown
+
+
+def owned_part(raw: Raw, resource: APIResource, subresource: str) -> Raw:
+    """Return the object without unowned fields and without fields that a request to this subresource does not write."""
+    found = comparable(raw)
+    if subresource in ("ephemeralcontainers", "resize"):
+        spec = _pod_part(_dict(found.get("spec")), subresource)
+        return {"spec": spec} if spec else {}
+    if subresource == "status":
+        return {"status": found["status"]} if "status" in found else {}
+    if resource.has_status:
+        found.pop("status", None)
+    return found
+
+
+def owned_fields(fields: FieldSet, subresource: str) -> FieldSet:
+    """Return the fields that an applier of the subresource owns: for resize the resources, not the containers."""
+    if subresource != "resize":
+        return fields
+    spec = fields.get("f:spec", EMPTY)
+    found = {name: inner for name, inner in spec.items() if name == "f:resources"}
+    for name in (f"f:{field}" for field in CONTAINERS):
+        items = {
+            item: {field: part for field, part in inner.items() if field.removeprefix("f:") in RESIZED}
+            for item, inner in spec.get(name, EMPTY).items()
+        }
+        items = {item: parts for item, parts in items.items() if parts}
+        if items:
+            found[name] = items
+    return {"f:spec": found} if found else EMPTY
+
+
+def with_part(raw: Raw, part: Raw, resource: APIResource, subresource: str) -> Raw:
+    """Return the object with one part replaced."""
+    if subresource == "ephemeralcontainers":
+        return {**raw, "spec": {**raw["spec"], EPHEMERAL: _dict(part.get("spec")).get(EPHEMERAL, [])}}
+    if subresource == "resize":
+        return {**raw, "spec": _resized(raw["spec"], _dict(part.get("spec")))}
+    kept = {name: value for name, value in raw.items() if name not in owned_part(raw, resource, subresource)}
+    if subresource == "status":
+        return {**kept, **part}
+    metadata = {name: value for name, value in raw["metadata"].items() if name in SERVER_FIELDS}
+    return {**kept, **part, "metadata": {**metadata, **part.get("metadata", {})}}
+
+
+def _pod_part(spec: Raw, subresource: str) -> Raw:
+    if subresource == "ephemeralcontainers":
+        return {EPHEMERAL: spec[EPHEMERAL]} if EPHEMERAL in spec else {}
+    found = {"resources": spec["resources"]} if "resources" in spec else {}
+    for field in CONTAINERS:
+        if isinstance(spec.get(field), list):
+            named = ("name", *RESIZED)
+            found[field] = [{name: item[name] for name in named if name in item} for item in map(_dict, spec[field])]
+    return found
+
+
+def _resized(spec: Raw, part: Raw) -> Raw:
+    """Return the spec with the resources of the containers from `part`."""
+    found = dict(spec)
+    for field in CONTAINERS:
+        known = {container.get("name"): container for container in spec.get(field, [])}
+        if field in part:
+            found[field] = [{**known.get(item.get("name"), {}), **item} for item in part[field]]
+    return {**found, "resources": part["resources"]} if "resources" in part else found
+
+
+def _dict(value: Any) -> Raw:
+    return value if isinstance(value, dict) else {}
+
+
+_KEPT_SPECS = 1_024
+# The field sets of specs that pods of one class share; by identity, with the spec itself.
+_specs: dict[int, tuple[Raw, FieldSet]] = {}
+_RESET: list[Raw] = [{}]
+
+
+@dataclass(slots=True)
+class FieldWriter:
+    """A manager and the one object that it writes, which is of this `resource` and `shape`.
+
+    `given` are the entries in the update itself, which are used if they can be read. `settled` are the entries that an
+    apply request computed, which are written unconditionally.
+    """
+
+    manager: FieldManager
+    resource: APIResource
+    shape: Shape
+    api_version: str
+    now: int
+    given: Any = None
+    settled: Entries | None = None
+    is_done: bool = False
+
+    def writes(self, resource: APIResource) -> bool:
+        """Return whether the object that is written is this writer's, and has not been recorded yet."""
+        return not self.is_done and resource.name == self.resource.name
+
+    def recorded(self, previous: Raw | None, raw: Raw) -> Raw:
+        """Return the object with the entries as they are after this write."""
+        self.is_done = True
+        before = self._entries_before(previous)
+        entries = before
+        if self.settled is not None:
+            entries = self.settled
+        elif previous is None or not _same_but_for_entries(previous, raw):
+            entries = after_update(before, self.manager, self._changes(previous, raw), self.api_version, self.now)
+        return raw if entries_of(raw) == entries else with_entries(raw, entries)
+
+    def _entries_before(self, previous: Raw | None) -> Entries:
+        if self.given == _RESET:
+            return {}
+        kept = {} if previous is None else entries_of(previous)
+        is_kept = not self.given or (previous is not None and self.given is previous["metadata"].get(FIELD))
+        return kept if is_kept else read_entries(self.given) or kept
+
+    def _changes(self, previous: Raw | None, raw: Raw) -> Comparison:
+        if previous is not None:
+            return changes_of(comparable(previous), comparable(raw), self.shape)
+        # The client that registers a node also reports its status.
+        part = comparable(raw) if self.resource.name == "Node" else owned_part(raw, self.resource, "")
+        added = _of_pod if self.resource.name == "Pod" else _added
+        return Comparison(added(part, self.shape), {}, {})
+
+
+def shape_of(resources: APIResources, resource: APIResource) -> Shape:
+    """Return the shape of a kind's objects: how their fields merge for ownership."""
+    structural = resources.structural(resource)
+    if structural is not None:
+        return shape_of_structural(structural)
+    return shape_of_type(resource.kind if not resource.is_custom and is_type(resource.kind) else "PartialObject")
+
+
+def _added(raw: Raw, shape: Shape) -> FieldSet:
+    return changes_of({}, raw, shape).added
+
+
+def _of_pod(raw: Raw, shape: Shape) -> FieldSet:
+    """Return the fields of a pod that is created."""
+    spec = raw.get("spec")
+    if not isinstance(spec, dict):
+        return _added(raw, shape)
+    known = _specs.get(id(spec))
+    if known is None or known[0] is not spec:
+        known = spec, _added({"spec": spec}, shape)
+        if len(_specs) >= _KEPT_SPECS:
+            del _specs[next(iter(_specs))]
+        _specs[id(spec)] = known
+    return {**_added({name: value for name, value in raw.items() if name != "spec"}, shape), **known[1]}
+
+
+def _same_but_for_entries(previous: Raw, raw: Raw) -> bool:
+    """Return whether an update changes no field that a manager could own."""
+    return all(
+        raw.get(name) is value or raw.get(name) == value for name, value in previous.items() if name != "metadata"
+    ) and (len(previous), comparable(previous).get("metadata")) == (len(raw), comparable(raw).get("metadata"))

@@ -1,1 +1,0 @@
-"""The store beyond the process, in a file."""

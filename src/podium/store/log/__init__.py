@@ -1,1 +1,0 @@
-"""What happened: the events of all kinds, and of each."""

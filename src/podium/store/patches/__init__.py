@@ -1,1 +1,0 @@
-"""The three ways to patch an object."""

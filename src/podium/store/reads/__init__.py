@@ -1,1 +1,0 @@
-"""Lists and watches: which objects are asked for, in pages, at a version, and from one on."""

@@ -1,0 +1,309 @@
+"""Strategic merge patch: a merge patch that merges lists of items with keys.
+
+The rules of apimachinery's util/strategicpatch: `$patch`, `$retainKeys`, `$deleteFromPrimitiveList/<field>` and
+`$setElementOrder/<field>`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from podium.api.meta import Raw
+from podium.api.schemas.schema import ListOf, Object, fields_of, is_type
+from podium.store.errors import bad_request
+
+_PATCH = "$patch"
+_RETAIN = "$retainKeys"
+_DELETE_FROM = "$deleteFromPrimitiveList/"
+_ORDER = "$setElementOrder/"
+
+
+def strategic_patch(target: Raw, patch: Any, schema: MergeSchema) -> Raw:
+    """Return the patched target; neither argument is changed. Raises StoreError 400 for a malformed patch."""
+    if not isinstance(patch, dict):
+        raise bad_request("a strategic merge patch is an object")
+    return _merged(target, patch, schema)
+
+
+def _merged(target: Raw, patch: Raw, schema: MergeSchema) -> Raw:
+    for field in patch:
+        if field[:1] == "$":
+            return _directed(target, patch, schema)
+    return _with_values(dict(target), patch, schema)
+
+
+def _directed(target: Raw, patch: Raw, schema: MergeSchema) -> Raw:
+    """Return an object after a patch with directives."""
+    directive = patch.get(_PATCH)
+    if directive == "delete":
+        return {}
+    if directive == "replace":
+        target = {}
+    elif directive is not None:
+        raise bad_request(f"{_PATCH} is delete or replace")
+    result = _retained(target, patch)
+    values = {field: value for field, value in patch.items() if not field.startswith("$")}
+    for field in sorted({field.partition("/")[2] for field in patch if field.startswith((_ORDER, _DELETE_FROM))}):
+        changed = _changed_list(result, patch, field, schema)
+        values.pop(field, None)
+        if changed is not None:
+            result[field] = changed
+    return _with_values(result, values, schema)
+
+
+def _with_values(result: Raw, values: Raw, schema: MergeSchema) -> Raw:
+    """Return the object, which has no other reference yet, with the values of a patch merged in."""
+    for field, value in values.items():
+        if value is None:
+            result.pop(field, None)
+        else:
+            result[field] = _value(result.get(field), value, field, schema)
+    return result
+
+
+def _retained(target: Raw, patch: Raw) -> Raw:
+    """Return the target with only the fields that `$retainKeys` lists, if it is given."""
+    if _RETAIN not in patch:
+        return dict(target)
+    kept = patch[_RETAIN]
+    given = (field for field, value in patch.items() if value is not None and not field.startswith("$"))
+    if not isinstance(kept, list) or any(field not in kept for field in given):
+        raise bad_request(f"{_RETAIN} is a list of all fields that stay, those of the patch among them")
+    return {field: value for field, value in target.items() if field in kept}
+
+
+def _value(old: Any, new: Any, field: str, schema: MergeSchema) -> Any:
+    """Return the new value of one field."""
+    if isinstance(new, dict):
+        merges = isinstance(old, dict) and field not in schema.replaced
+        return _merged(old if merges else {}, new, schema.of(field))
+    if isinstance(new, list):
+        key = schema.lists.get(field)
+        if key is None:
+            return [_without_directives(item) for item in new]
+        old = old if isinstance(old, list) else []
+        simple = _merged_simply(old, new, key, schema.of(field)) if key else None
+        if simple is not None:
+            return simple
+        merged, given = _merged_list(old, new, key, schema.of(field))
+        return in_order(merged, given, old, key)
+    return new
+
+
+def _merged_simply(old: list[Any], new: list[Any], key: str, schema: MergeSchema) -> list[Any] | None:
+    """Return the merged, ordered list in one pass; None unless the common simple case applies.
+
+    The simple case has no directives, unique items, and the patch's items in the order of the old list.
+    """
+    try:
+        places = {item[key]: place for place, item in enumerate(old)}
+    except (KeyError, TypeError):
+        return None
+    if len(places) != len(old):
+        return None
+    result: list[Any] = []
+    begin = 0
+    for item in new:
+        identity = item.get(key) if isinstance(item, dict) and _PATCH not in item else None
+        if identity is None or isinstance(identity, dict | list):
+            return None
+        place = places.get(identity)
+        if place is None:
+            places[identity] = -1
+            result.append(_merged({}, item, schema))
+        elif place < begin:
+            return None
+        else:
+            result += old[begin:place]
+            result.append(_merged(old[place], item, schema))
+            begin = place + 1
+    return result + old[begin:]
+
+
+def _changed_list(target: Raw, patch: Raw, field: str, schema: MergeSchema) -> list[Any] | None:
+    """Return the list of a field with directives: merged, without deleted plain values, in the requested order."""
+    old, new = target.get(field, []), patch.get(field)
+    order, deleted = patch.get(_ORDER + field), patch.get(_DELETE_FROM + field, [])
+    for part in (old, new or [], order or [], deleted):
+        if not isinstance(part, list):
+            raise bad_request(f"{field} and the directives for it are lists")
+    if field not in target and new is None:
+        return None
+    key = schema.lists.get(field)
+    if key is None:
+        raise bad_request(f"{field} is replaced as a whole, and takes no directives")
+    simple = _merged_as_ordered(old, new or [], order, key, schema.of(field)) if key and order and not deleted else None
+    if simple is not None:
+        return simple
+    merged, given = _merged_list(old, new or [], key, schema.of(field))
+    if deleted:
+        gone = set(identities(deleted, ""))
+        merged = [item for item, identity in zip(merged, identities(merged, ""), strict=True) if identity not in gone]
+    if order is None:
+        return in_order(merged, given, old, key)
+    _check_order(given, order, key)
+    return in_order(merged, order, old, key)
+
+
+def _merged_as_ordered(
+    old: list[Any], new: list[Any], order: list[Any], key: str, schema: MergeSchema
+) -> list[Any] | None:
+    """Return the merged list if the requested order names all of its items and there are no directives.
+
+    None otherwise, and for invalid input.
+    """
+    try:
+        names = [item[key] for item in order]
+        merged = {item[key]: item for item in old}
+        given = [item[key] for item in new]
+        wanted = iter(names)
+        is_ordered = all(name in wanted for name in given)
+        if not is_ordered or len(merged) != len(old) or len(set(names)) != len(names):
+            return None
+    except (KeyError, TypeError):
+        return None
+    for name, item in zip(given, new, strict=True):
+        if _PATCH in item:
+            return None
+        merged[name] = _merged(merged.get(name, {}), item, schema)
+    if len(merged) != len(names) or any(name not in merged for name in names):
+        return None
+    return [merged[name] for name in names]
+
+
+def _merged_list(old: list[Any], new: list[Any], key: str, schema: MergeSchema) -> tuple[list[Any], list[Any]]:
+    """Return the merged items, old ones first, and the patch's items without directives."""
+    if not key:
+        known = set(identities(old, key))
+        added = dict(zip(identities(new, key), new, strict=True))
+        return [*old, *(item for identity, item in added.items() if identity not in known)], new
+    given, deleted, replaces = _sorted_out(new, key)
+    if replaces:
+        return [_merged({}, item, schema) for item in given], given
+    merged = {
+        identity: item for identity, item in zip(identities(old, key), old, strict=True) if identity not in deleted
+    }
+    for identity, item in zip(identities(given, key), given, strict=True):
+        merged[identity] = _merged(merged.get(identity, {}), item, schema)
+    return list(merged.values()), given
+
+
+def _sorted_out(items: list[Any], key: str) -> tuple[list[Raw], set[Any], bool]:
+    """Return the items without directives, the identities to delete, and whether the list is replaced."""
+    given: list[Raw] = []
+    deleted: list[Raw] = []
+    replaces = False
+    for item in items:
+        directive = item.get(_PATCH) if isinstance(item, dict) else None
+        if directive == "delete":
+            deleted.append(item)
+        elif directive == "replace":
+            replaces = True
+        elif directive is None:
+            given.append(item)
+        else:
+            raise bad_request(f"{_PATCH} of an item is delete or replace")
+    return given, set(identities(deleted, key)), replaces
+
+
+def _check_order(given: list[Any], order: list[Any], key: str) -> None:
+    """Check that the patch's own items are in the order that it requests."""
+    wanted = iter(identities(order, key))
+    if order and not all(identity in wanted for identity in identities(given, key)):
+        raise bad_request("the order of the items in the patch is not that of $setElementOrder")
+
+
+def _without_directives(item: Any) -> Any:
+    return _merged({}, item, MergeSchema()) if isinstance(item, dict) else item
+
+
+def identities(items: Sequence[Any], key: str) -> list[Hashable]:
+    """Return the identities of a list's items: their field `key`, or for "" the items themselves.
+
+    Raises StoreError 400 for an item that has no identity.
+    """
+    found: list[Hashable] = []
+    for item in items:
+        if key and (not isinstance(item, dict) or key not in item):
+            raise bad_request(f"an item of a list that is merged by {key} has no {key}")
+        identity = item[key] if key else item
+        if isinstance(identity, dict | list):
+            raise bad_request("objects and lists do not tell items apart")
+        found.append(identity)
+    return found
+
+
+def in_order(items: Sequence[Any], asked: Sequence[Any], before: Sequence[Any], key: str) -> list[Any]:
+    """Return the items in the order that a patch requests.
+
+    Items in `asked` follow its order. The others keep their order from `before`, and each precedes the first of the
+    requested items that it preceded there.
+    """
+    wanted, was = _positions(identities(asked, key)), _positions(identities(before, key))
+    places = [was.get(one, -1) for one in wanted]
+    if len(items) == len(before) == len(was) and -1 not in places and places == sorted(places):
+        # No items were added or removed, and the requested order matches the old order.
+        return list(items)
+    return _sorted_in(items, wanted, was, key)
+
+
+def _sorted_in(
+    items: Sequence[Any], wanted: Mapping[Hashable, int], was: Mapping[Hashable, int], key: str
+) -> list[Any]:
+    """Return any items in that order, given the positions of the requested items and of the old ones."""
+    named = dict(zip(identities(items, key), items, strict=True))
+    first = sorted((one for one in named if one in wanted), key=wanted.__getitem__)
+    rest = sorted((one for one in named if one not in wanted), key=lambda item: was.get(item, len(was)))
+    result: list[Any] = []
+    for one in first:
+        while rest and one in was and was.get(rest[0], len(was)) < was[one]:
+            result.append(named[rest.pop(0)])
+        result.append(named[one])
+    return result + [named[one] for one in rest]
+
+
+def _positions(found: Sequence[Hashable]) -> dict[Hashable, int]:
+    positions: dict[Hashable, int] = {}
+    for position, identity in enumerate(found):
+        positions.setdefault(identity, position)
+    return positions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeSchema:
+    """The fields of an object with special merge behavior.
+
+    `lists` are merged by the given field of their items; "" is a list of plain values, merged as a set. `replaced` are
+    objects that are replaced as a whole. `fields` are the schemas of nested objects, and of items of lists.
+    """
+
+    lists: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    replaced: frozenset[str] = frozenset()
+    fields: Mapping[str, MergeSchema] = dataclasses.field(default_factory=dict)
+
+    def of(self, name: str) -> MergeSchema:
+        """Return the schema of a field, or of its items."""
+        return self.fields.get(name, _PLAIN)
+
+
+_PLAIN = MergeSchema()
+
+
+def merge_schema_of(kind: str) -> MergeSchema:
+    """Return the schema of a built-in kind; that of the metadata alone if its fields are not known."""
+    return _of_type(kind) if is_type(kind) else MergeSchema(fields={"metadata": _of_type("ObjectMeta")})
+
+
+@cache
+def _of_type(name: str) -> MergeSchema:
+    fields = fields_of(name)
+    inner = {key: one.type.item if isinstance(one.type, ListOf) else one.type for key, one in fields.items()}
+    return MergeSchema(
+        lists={key: one.merge_key for key, one in fields.items() if one.merge_key is not None},
+        replaced=frozenset(key for key, one in fields.items() if one.strategy == "replace"),
+        fields={key: _of_type(one.name) for key, one in inner.items() if isinstance(one, Object)},
+    )

@@ -1,0 +1,384 @@
+"""Immutable fields (the ValidateUpdate functions of pkg/apis).
+
+The schemas of the kinds list them (`podium.api.schemas.schema`), except for those with special rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from podium.api.meta import Raw
+from podium.api.policy import PriorityClass
+from podium.api.quantity import parse_quantity
+from podium.api.schemas.schema import immutable_paths
+from podium.api.validation.volumes import sources
+from podium.store.admission.defaults import with_defaults
+from podium.store.errors import StoreError, invalid
+from podium.store.stored import Stored
+
+_FIXED = ("podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
+_DIRECTING = ("nodeSelector", "tolerations", "schedulingGates")
+_IMMUTABLE = "field is immutable"
+
+
+class JobRules(NamedTuple):
+    """What may change in the template of a suspended Job, if none of its pods is active.
+
+    ``directives``: scheduling directives, even if it had started; else only if it had not. ``resources``: the
+    containers' resources.
+    """
+
+    directives: bool
+    resources: bool
+
+
+def check_job_update(previous: Stored, raw: Raw, rules: JobRules) -> None:
+    """Raise StoreError 422 for an update of a Job that changes immutable fields.
+
+    The template is immutable, except for what the rules allow for a Job that is suspended.
+    """
+    if raw.get("spec") == previous.raw.get("spec"):
+        return
+    # A field that is unset on one side is compared with its default.
+    old, new = (with_defaults("Job", {"spec": given.get("spec", {})})["spec"] for given in (previous.raw, raw))
+    for field in _FIXED:
+        if (old.get(field) or None) != (new.get(field) or None):
+            raise invalid(previous.resource, previous.key, _IMMUTABLE, f"spec.{field}")
+    if (previous.raw.get("spec") or {}).get("completions") != (raw.get("spec") or {}).get("completions"):
+        _check_completions(previous, old, new)
+    status, is_suspended = previous.raw.get("status", {}), old.get("suspend") is True
+    is_unstarted = is_suspended and not status.get("startTime")
+    is_at_rest = is_suspended and not status.get("active") and (is_unstarted or _has_suspended(status))
+    is_open = is_at_rest if rules.directives else is_unstarted
+    fixed = [
+        _fixed_part(spec.get("template"), is_open=is_open, has_open_resources=rules.resources and is_at_rest)
+        for spec in (old, new)
+    ]
+    if fixed[0] != fixed[1]:
+        raise invalid(previous.resource, previous.key, _IMMUTABLE, "spec.template")
+
+
+def _has_suspended(status: Raw) -> bool:
+    return any(one.get("type") == "Suspended" and one.get("status") == "True" for one in status.get("conditions", ()))
+
+
+def _check_completions(previous: Stored, old: Raw, new: Raw) -> None:
+    """Check that completions are unchanged; those of an indexed Job may change together with its parallelism."""
+    if old.get("completions") == new.get("completions"):
+        return
+    if new.get("completionMode") != "Indexed":
+        raise invalid(previous.resource, previous.key, _IMMUTABLE, "spec.completions")
+    if new.get("completions") != new.get("parallelism"):
+        problem = "can only be modified in tandem with spec.parallelism"
+        raise invalid(previous.resource, previous.key, problem, "spec.completions")
+
+
+def _fixed_part(template: Any, *, is_open: bool, has_open_resources: bool) -> Any:
+    """Return the immutable part of a template.
+
+    If it `is_open`, placement, labels and annotations may change; resources if it `has_open_resources`.
+    """
+    if not (is_open or has_open_resources) or not isinstance(template, dict):
+        return template
+    metadata, spec = template.get("metadata") or {}, template.get("spec") or {}
+    if has_open_resources:
+        names = [name for name in ("containers", "initContainers") if name in spec]
+        spec = spec | {name: [{**container, "resources": None} for container in spec[name]] for name in names}
+    if not is_open:
+        return metadata, spec
+    affinity = {name: value for name, value in (spec.get("affinity") or {}).items() if name != "nodeAffinity" and value}
+    kept = {name: value for name, value in spec.items() if name not in (*_DIRECTING, "affinity")}
+    marks = {name: value for name, value in metadata.items() if name not in ("annotations", "labels") and value}
+    return marks, affinity, kept
+
+
+_CLAIM = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+_FORBIDDEN_CAUSE = "FieldValueForbidden"
+
+
+def check_volume_update(previous: Stored, raw: Raw) -> None:
+    """Raise StoreError 422 for a change of a volume's source or mode."""
+    old, new = _specs(previous, raw)
+    if any(old.get(source) != new.get(source) for source in sources("PersistentVolumeSource")):
+        problem = "Forbidden: spec.persistentvolumesource is immutable after creation"
+        raise invalid(previous.resource, previous.key, problem, "spec.persistentvolumesource", _FORBIDDEN_CAUSE)
+    if old.get("volumeMode") != new.get("volumeMode"):
+        raise invalid(previous.resource, previous.key, "field is immutable", "spec.volumeMode")
+
+
+def check_claim_update(previous: Stored, raw: Raw) -> None:
+    """Raise StoreError 422 for an update of a claim that changes immutable fields.
+
+    Volume and default class are set once; a bound claim can request more storage, and other attributes.
+    """
+    old, new = _specs(previous, raw)
+    open_fields = [name for name in ("volumeName", "storageClassName") if not old.get(name)]
+    status = previous.raw.get("status") or {}
+    if status.get("phase") == "Bound":
+        open_fields += ["resources", "volumeAttributesClassName"]
+    for field in sorted({*old, *new} - set(open_fields)):
+        if (old.get(field) or None) != (new.get(field) or None):
+            problem = f"Forbidden: {_CLAIM}; this one changes {field}"
+            raise invalid(previous.resource, previous.key, problem, "spec", _FORBIDDEN_CAUSE)
+    before, after = _storage(old), _storage(new)
+    had = (status.get("capacity") or {}).get("storage")
+    if after < before and had is not None and after <= parse_quantity(had):
+        problem = "Forbidden: field can not be less than status.capacity"
+        raise invalid(previous.resource, previous.key, problem, "spec.resources.requests.storage", _FORBIDDEN_CAUSE)
+
+
+def _specs(previous: Stored, raw: Raw) -> tuple[Raw, Raw]:
+    """Return both specs with defaults filled in, so that an unset field equals its default."""
+    kind = previous.kind
+    old, new = (with_defaults(kind, {"spec": given.get("spec", {})})["spec"] for given in (previous.raw, raw))
+    return old, new
+
+
+def _storage(spec: Raw) -> int:
+    """Return the requested storage in nano units. The claim has been validated, so the quantity parses."""
+    requests: Any = (spec.get("resources") or {}).get("requests") or {}
+    return parse_quantity(requests.get("storage", 0))
+
+
+_SEALED = ("ConfigMap", "Secret")
+_SEALED_FIELDS = ("immutable", "data", "binaryData")
+_PROBLEM = "the field is immutable"
+
+
+def check_update(previous: Stored, raw: Raw, object_: object, job_rules: JobRules) -> None:
+    """Raise StoreError 422 for an update that changes immutable fields."""
+    resource, key = previous.resource, previous.key
+    for path in immutable_paths(resource.group, resource.kind):
+        if _at(previous.raw, path) != _at(raw, path):
+            raise invalid(resource, key, _PROBLEM, ".".join(path))
+    if previous.raw.get("immutable") is True and resource.name in _SEALED:
+        changed = next((field for field in _SEALED_FIELDS if previous.raw.get(field) != raw.get(field)), None)
+        if changed is not None:
+            problem = "Forbidden: field is immutable when `immutable` is set"
+            raise invalid(resource, key, problem, changed, "FieldValueForbidden")
+    check = _CHECKS.get(resource.name)
+    if check is not None:
+        check(previous, raw)
+    elif resource.name == "Job":
+        check_job_update(previous, raw, job_rules)
+    old = previous.object
+    if isinstance(old, PriorityClass) and isinstance(object_, PriorityClass):
+        if old.value != object_.value:
+            raise invalid(resource, key, _PROBLEM, "value", "FieldValueForbidden")
+        if old.preemption_policy != object_.preemption_policy:
+            raise invalid(resource, key, _PROBLEM, "preemptionPolicy")
+    _check_finalizers(previous, raw)
+
+
+def _check_address(previous: Stored, raw: Raw) -> None:
+    """Check that the address of a Service is unchanged; type ExternalName has none (ValidateServiceUpdate)."""
+    before, after = previous.raw.get("spec") or {}, raw.get("spec") or {}
+    if "ExternalName" in (before.get("type"), after.get("type")) or not before.get("clusterIP"):
+        return
+    if before["clusterIP"] != after.get("clusterIP"):
+        raise invalid(previous.resource, previous.key, "may not change once set", "spec.clusterIPs[0]")
+
+
+def _check_node(previous: Stored, raw: Raw) -> None:
+    """Check that node fields that were once set are unchanged (ValidateNodeUpdate)."""
+    before, after = previous.raw.get("spec") or {}, raw.get("spec") or {}
+    for field in ("podCIDR", "podCIDRs", "providerID"):
+        if before.get(field) and before[field] != after.get(field):
+            problem = f'Forbidden: node updates may not change {field} except from "" to valid'
+            raise invalid(previous.resource, previous.key, problem, f"spec.{field}", "FieldValueForbidden")
+
+
+def _check_pod(previous: Stored, raw: Raw) -> None:
+    check_pod_update(previous, raw["spec"])
+
+
+_CHECKS: Mapping[str, Callable[[Stored, Raw], None]] = {
+    "Node": _check_node,
+    "PersistentVolume": check_volume_update,
+    "PersistentVolumeClaim": check_claim_update,
+    "Pod": _check_pod,
+    "Service": _check_address,
+}
+
+
+def _check_finalizers(previous: Stored, raw: Raw) -> None:
+    before = previous.object.metadata
+    if before.deletion_timestamp is None:
+        return
+    added = [finalizer for finalizer in raw["metadata"].get("finalizers", ()) if finalizer not in before.finalizers]
+    if added:
+        problem = f"an object that is being deleted takes no new finalizers, such as {added[0]}"
+        raise invalid(previous.resource, previous.key, problem, "metadata.finalizers", "FieldValueForbidden")
+
+
+def _at(raw: Raw, path: tuple[str, ...]) -> Any:
+    value: Any = raw
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    # An absent value, an empty list and an empty object are equal to Kubernetes.
+    return value or None
+
+
+_CONTAINERS = ("containers", "initContainers")
+_FORBIDDEN_POD_CHANGE = (
+    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
+    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+
+
+def check_pod_update(previous: Stored, spec: Raw) -> None:
+    """Raise StoreError 422 for a spec that changes immutable fields.
+
+    An update can change images, shorten the active deadline, add tolerations, and remove scheduling gates. While there
+    are gates, it can narrow down the nodes that the pod may run on.
+    """
+    if spec == previous.raw["spec"]:
+        return
+    # A field that is unset on one side is compared with its default.
+    old, spec = (with_defaults("Pod", {"spec": given})["spec"] for given in (previous.raw["spec"], spec))
+    _check_containers(previous, old, spec)
+    _check_deadline(previous, old.get("activeDeadlineSeconds"), spec.get("activeDeadlineSeconds"))
+    _check_tolerations(previous, old.get("tolerations", ()), spec.get("tolerations", ()))
+    _check_gates(previous, old.get("schedulingGates", ()), spec.get("schedulingGates", ()))
+    allowed = {"activeDeadlineSeconds", "tolerations", "schedulingGates", *_CONTAINERS}
+    if old.get("schedulingGates"):
+        _check_narrowing(previous, old, spec)
+        allowed |= {"nodeSelector", "affinity"}
+    if old.get("terminationGracePeriodSeconds", 0) < 0 and spec.get("terminationGracePeriodSeconds") == 1:
+        allowed.add("terminationGracePeriodSeconds")
+    for field in sorted({*old, *spec} - allowed):
+        # An absent value, an empty list and an empty object are equal to Kubernetes.
+        if (old.get(field) or None) != (spec.get(field) or None):
+            raise _forbidden(previous, "spec", f"{_FORBIDDEN_POD_CHANGE}; this one changes `spec.{field}`")
+
+
+def _check_containers(previous: Stored, old: Raw, spec: Raw) -> None:
+    for field in _CONTAINERS:
+        before, after = old.get(field, ()), spec.get(field, ())
+        if len(before) != len(after):
+            raise _forbidden(previous, f"spec.{field}", "pod updates may not add or remove containers")
+        for index, (one, other) in enumerate(zip(before, after, strict=True)):
+            if {**one, "image": ""} != {**other, "image": ""}:
+                raise _forbidden(previous, "spec", f"{_FORBIDDEN_POD_CHANGE}; this one changes `spec.{field}[{index}]`")
+
+
+def _check_deadline(previous: Stored, old: Any, new: Any) -> None:
+    if old == new:
+        return
+    if type(new) is not int or not 0 <= new <= 2**31 - 1 or (old is not None and new > old):
+        most = "the deadline that it had" if old is not None else "2147483647"
+        problem = f"must be a whole number of seconds, and at most {most}"
+        raise invalid(previous.resource, previous.key, problem, "spec.activeDeadlineSeconds")
+
+
+def _check_tolerations(previous: Stored, old: Any, new: Any) -> None:
+    kept = [_without_seconds(one) for one in new]
+    if any(_without_seconds(one) not in kept for one in old):
+        problem = "existing tolerations stay as they are, but for their tolerationSeconds"
+        raise _forbidden(previous, "spec.tolerations", problem)
+
+
+def _without_seconds(toleration: Raw) -> Raw:
+    return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
+
+
+def _check_gates(previous: Stored, old: Any, new: Any) -> None:
+    names = {gate["name"] for gate in old}
+    added = [gate["name"] for gate in new if gate["name"] not in names]
+    if added:
+        problem = f"only deletion is allowed, but found new scheduling gate {added[0]}"
+        raise _forbidden(previous, "spec.schedulingGates", problem)
+
+
+def _check_narrowing(previous: Stored, old: Raw, spec: Raw) -> None:
+    """Check that a gated pod's node selector and required node affinity keep all their conditions."""
+    selector = spec.get("nodeSelector", {})
+    if any(selector.get(key) != value for key, value in old.get("nodeSelector", {}).items()):
+        raise _forbidden(previous, "spec.nodeSelector", "only additions are allowed, no mutations or deletions")
+    before, after = dict(old.get("affinity", {})), dict(spec.get("affinity", {}))
+    narrowed = _terms_narrowed(before.pop("nodeAffinity", {}), after.pop("nodeAffinity", {}))
+    if not narrowed or before != after:
+        problem = "of a gated pod, conditions can be added to required node affinity, and preferred ones changed"
+        raise _forbidden(previous, "spec.affinity", problem)
+
+
+def _terms_narrowed(old: Raw, new: Raw) -> bool:
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    before = old.get(required, {}).get("nodeSelectorTerms", ())
+    after = new.get(required, {}).get("nodeSelectorTerms", ())
+    if not before:
+        return True
+    return len(before) == len(after) and all(
+        all(one in other.get(field, ()) for one in term.get(field, ()))
+        for term, other in zip(before, after, strict=True)
+        for field in ("matchExpressions", "matchFields")
+    )
+
+
+def _forbidden(previous: Stored, path: str, problem: str) -> StoreError:
+    return invalid(previous.resource, previous.key, f"Forbidden: {problem}", path, "FieldValueForbidden")
+
+
+RESIZED = ("resources", "resizePolicy")
+"""The container fields that a resize changes."""
+
+CONTAINERS = ("containers", "initContainers")
+"""The lists of containers that a resize changes."""
+
+EPHEMERAL = "ephemeralContainers"
+"""The list of containers that are added while a pod runs."""
+
+
+def with_resources(previous: Stored, raw: Raw) -> Raw:
+    """Return the pod with only the resources from `raw`: per container, and of the pod as a whole.
+
+    Raises StoreError 422 if the containers differ.
+    """
+    before, after = previous.raw["spec"], _spec(raw)
+    spec = dict(before)
+    for field in CONTAINERS:
+        old, new = before.get(field, []), after.get(field, [])
+        if [container.get("name") for container in old] != [other.get("name") for other in _objects(new)]:
+            problem = "Forbidden: pod resize may not add, remove or reorder containers"
+            raise invalid(previous.resource, previous.key, problem, f"spec.{field}", "FieldValueForbidden")
+        if old:
+            spec[field] = [_resized(container, other) for container, other in zip(old, new, strict=True)]
+    if "resources" in after:
+        spec["resources"] = after["resources"]
+    return {**previous.raw, "spec": spec}
+
+
+def with_ephemeral_containers(previous: Stored, raw: Raw) -> Raw:
+    """Return the pod with only the ephemeral containers from `raw`.
+
+    Existing ephemeral containers must be unchanged; otherwise raises StoreError 422.
+    """
+    before = previous.raw["spec"].get(EPHEMERAL, [])
+    after = _spec(raw).get(EPHEMERAL) or []
+    names = {container.get("name"): container for container in _objects(after)}
+    if any(names.get(container.get("name")) != container for container in before):
+        problem = "Forbidden: existing ephemeral containers may not be removed or changed"
+        raise invalid(previous.resource, previous.key, problem, f"spec.{EPHEMERAL}", "FieldValueForbidden")
+    return {**previous.raw, "spec": {**previous.raw["spec"], EPHEMERAL: after}}
+
+
+def _resized(container: Raw, other: Raw) -> Raw:
+    return {**container, **{field: other[field] for field in RESIZED if field in other}}
+
+
+def _spec(raw: Raw) -> Raw:
+    spec = raw.get("spec")
+    return spec if isinstance(spec, dict) else {}
+
+
+def _objects(value: Any) -> list[Raw]:
+    return [item if isinstance(item, dict) else {} for item in value] if isinstance(value, list) else []
+
+
+PARTS: Mapping[str, Callable[[Stored, Raw], Raw]] = {
+    "ephemeralcontainers": with_ephemeral_containers,
+    "resize": with_resources,
+}
+"""By subresource: the function that returns a pod with that part taken from another."""

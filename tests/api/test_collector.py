@@ -1,0 +1,43 @@
+"""When the garbage collector examines what was loaded."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from podium.api.collector import collector_paused
+
+
+@pytest.fixture
+def _thawed() -> Iterator[None]:
+    """The objects that a test froze are examined again after it."""
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("_thawed")
+def test_a_settled_collector_does_not_examine_objects_that_stay() -> None:
+    gc.freeze()
+    before = gc.get_freeze_count()
+
+    with collector_paused(keeps_objects=True):
+        kept = [[] for _ in range(1_000)]  # type: list[list[object]]
+
+    assert gc.get_freeze_count() >= before + len(kept)
+    assert gc.isenabled()
+
+
+@pytest.mark.usefixtures("_thawed")
+@pytest.mark.parametrize(("is_settled", "keeps_objects"), [(True, False), (False, True)])
+def test_other_objects_are_examined(is_settled: bool, keeps_objects: bool) -> None:
+    if is_settled:
+        gc.freeze()
+    before = gc.get_freeze_count()
+
+    with collector_paused(keeps_objects=keeps_objects):
+        made = [[] for _ in range(1_000)]  # type: list[list[object]]
+
+    assert gc.get_freeze_count() <= before
+    assert len(made) == 1_000

@@ -1,0 +1,178 @@
+"""Pods in the tables of a snapshot are the pods that the table was made of."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.api.errors import InputError
+from podium.api.input.codec import Document, load_text, read_input
+from podium.api.input.dumped_pods import DumpedPods
+from podium.api.input.pod_stencil import ReadPod
+from podium.api.input.pod_table import FORMAT, PodTableWriter, read_table
+from podium.api.warnings import Validation
+from tests.api.dumps import Raw, dump, dumped_pod
+from tests.api.test_dumps import EKS_PODS, outcome
+from tests.app.test_fuzzed_manifests import VALIDATIONS, mutated, mutations, paths_of
+from tests.fuzzing import Effort, efforts
+
+# Two thirds of these are of one template.
+PODS = [*(dumped_pod(number) for number in range(8)), *EKS_PODS] * 2
+
+
+def distinct(pods: list[Raw]) -> list[Raw]:
+    """The pods with names of their own."""
+    named = [(pod, {**pod["metadata"], "name": f"{pod['metadata']['name']}-{n}"}) for n, pod in enumerate(pods)]
+    return [{**pod, "metadata": metadata} for pod, metadata in named]
+
+
+def items_of(pods: list[Any]) -> list[bytes]:
+    """What a snapshot has of the pods: a table, if there are enough."""
+    writer = PodTableWriter()
+    others = [text for text in map(msgspec.json.encode, pods) if not writer.add(text)]
+    return [*writer.take(), *others]
+
+
+def table_of(pods: list[Any]) -> bytes:
+    (table,) = items_of(pods)
+    return table
+
+
+def listed(*items: bytes) -> bytes:
+    return b'{"apiVersion":"v1","kind":"List","items":[%b]}' % b",\n".join(items)
+
+
+def without_place(found: list[Document] | str) -> Any:
+    """What was read, whatever the places of the objects in the list."""
+    if isinstance(found, str):
+        return re.sub(r"\.items\[\d+\]", ".items[]", found)
+    return sorted(found, key=lambda document: json.dumps(document.raw))
+
+
+@efforts(100)
+def test_pods_of_a_table_are_the_pods_that_it_was_made_of(effort: Effort) -> None:
+    whole = dump(*distinct(PODS))
+
+    @effort
+    @given(
+        st.lists(mutations([path for path in paths_of(whole) if path[:1] == ("items",) and len(path) > 2]), max_size=3),
+        VALIDATIONS,
+    )
+    def check_same(deeds: list[Any], validation: Validation | None) -> None:
+        value: Any = mutated(whole, deeds)
+        items = list(map(msgspec.json.encode, value["items"]))
+        if not all(item.startswith(b'{"apiVersion":"v1","kind":"Pod","metadata"') for item in items):
+            return
+        plain = outcome(listed(*items), validation)
+        found = outcome(listed(*items_of(value["items"])), validation)
+        assert without_place(found) == without_place(plain)
+
+    check_same()
+
+
+def test_most_rows_are_read_without_their_text() -> None:
+    pods = distinct(PODS)
+
+    rows = list(read_table(table_of(pods), DumpedPods()))
+
+    assert sum(isinstance(row, ReadPod) for row in rows) == len(pods)
+
+
+def test_few_pods_are_written_as_they_are() -> None:
+    pods = distinct(PODS)[:3]
+
+    assert items_of(pods) == [msgspec.json.encode(pod) for pod in pods]
+
+
+def test_a_table_that_was_formatted_anew_is_read_like_the_table() -> None:
+    table = table_of(distinct(PODS))
+    formatted = json.dumps(json.loads(listed(table)), indent=2)
+
+    assert without_place(load_text(formatted, "dump")) == without_place(load_text(listed(table), "dump"))
+
+
+def test_tables_of_a_newer_podium_are_refused() -> None:
+    table = msgspec.json.encode({**msgspec.json.decode(table_of(distinct(PODS))), "format": FORMAT + 1, "more": 1})
+
+    with pytest.raises(InputError, match=r"format: 2 is written by a newer Podium; this one reads 1"):
+        load_text(listed(table), "a.podium")
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ([0, 1, 99, ""], r"\.rows\[0\]: names parts 0, 1, 99, and there are"),
+        ([-2, 1, 2, ""], r"\.rows\[0\]: names parts -2, 1, 2, and there are"),
+        ([0, 1, 2, "web"], r"\.rows\[0\]: has not the values of a pod"),
+        ([0, 1, 2, "a b c|||||"], r"\.rows\[0\]: has not the values of a pod"),
+        ([0, 1, 2], "the table of pods is damaged"),
+        ([0, 1, 2, "", 3], "the table of pods is damaged"),
+        ([0, "1", 2, ""], "the table of pods is damaged"),
+        ([-1, -1, -1, "{"], "dump"),
+        ([-1, -1, -1, '{"kind":"PodTable"}'], "dump"),
+    ],
+)
+def test_a_damaged_row_is_refused_with_its_place(row: list[Any], problem: str) -> None:
+    table = {**msgspec.json.decode(table_of(distinct(PODS))), "rows": [row]}
+
+    with pytest.raises(InputError, match=problem):
+        load_text(listed(msgspec.json.encode(table)), "dump")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda values: values.replace("web-5d4f", "Web_5d4f", 1),
+        lambda values: values.replace("web-5d4f", "podium-mark-uid", 1),
+        lambda values: values.replace("uid-", "uid\\u0022,"),
+        lambda values: values.replace("node-0", "2000-01-01T00:00:00Z", 1),
+        lambda values: values.replace("2026-01-01", "2026-13-01"),
+        lambda values: values.replace("10.1.0.1", "10.0.0.7"),
+        lambda values: values.replace("kube-api-access-", "", 1),
+        lambda values: values.replace(" ", "|", 1),
+    ],
+)
+def test_unusual_values_say_what_the_text_says_that_they_stand_for(change: Any) -> None:
+    table = msgspec.json.decode(table_of(distinct(PODS)))
+    row = table["rows"][0]
+    row[3] = change(row[3])
+
+    found = outcome(listed(msgspec.json.encode({**table, "rows": [row]})))
+
+    if not isinstance(found, str):
+        (document,) = found
+        assert without_place(found) == without_place(outcome(listed(msgspec.json.encode(document.raw))))
+
+
+@efforts(150)
+def test_changed_bytes_are_an_error_or_other_pods(effort: Effort) -> None:
+    table = table_of(distinct(PODS))
+
+    @effort
+    @given(st.integers(0, len(table) - 1), st.integers(0, 255), st.booleans())
+    def check_clear(place: int, byte: int, is_cut: bool) -> None:
+        rest = b"" if is_cut else table[place + 1 :]
+        # Any other exception fails the test.
+        outcome(listed(table[:place] + bytes([byte]) + rest))
+
+    check_clear()
+
+
+def test_a_file_that_is_cut_or_has_a_flipped_bit_is_refused(tmp_path: Path) -> None:
+    packed = bytearray(gzip.compress(listed(table_of(distinct(PODS))), mtime=0))
+    cut, flipped = tmp_path / "cut.podium", tmp_path / "flipped.podium"
+    cut.write_bytes(packed[:-9])
+    packed[len(packed) // 2] ^= 4
+    flipped.write_bytes(packed)
+
+    for file in (cut, flipped):
+        with pytest.raises(InputError, match="is no whole gzip file"):
+            read_input([file])

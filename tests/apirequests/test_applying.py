@@ -1,0 +1,566 @@
+"""Server-side apply: who owns which fields, and what becomes of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from podium.apirequests.request import Request, Response
+from tests.apirequests.asking import API, NOW
+from tests.store.objects import SECOND, Raw
+from tests.store.test_definitions import definition, version
+
+KEY = "default/web"
+
+
+def config(data: Raw | None = None, **metadata: Any) -> Raw:
+    raw: Raw = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web", **metadata}}
+    return raw if data is None else {**raw, "data": data}
+
+
+def deployment(*containers: Raw, **spec: Any) -> Raw:
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": list(containers)}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web"},
+        "spec": {"selector": {"matchLabels": labels}, "template": template, **spec},
+    }
+
+
+def container(name: str = "main", **fields: Any) -> Raw:
+    return {"name": name, "image": "app:1", **fields}
+
+
+def apply(api: API, body: Raw, manager: str = "one", **more: Any) -> Response:
+    kind = body["kind"] if "." not in body["apiVersion"] or body["apiVersion"].endswith("k8s.io/v1") else ""
+    return api.ask(
+        "patch",
+        more.pop("kind", kind),
+        KEY,
+        body=body,
+        patch_type="apply",
+        field_manager=manager,
+        **more,
+    )
+
+
+def applied(api: API, body: Raw, manager: str = "one", **more: Any) -> Raw:
+    response = apply(api, body, manager, **more)
+    assert response.code in (200, 201), response.to_dict()
+    return response.to_dict()
+
+
+def entries(raw: Raw) -> dict[tuple[str, str, str], Raw]:
+    listed = raw["metadata"].get("managedFields", [])
+    return {(one["manager"], one["operation"], one.get("subresource", "")): one["fieldsV1"] for one in listed}
+
+
+class TestApplying:
+    def test_an_object_that_is_not_there_comes_about(self) -> None:
+        api = API()
+
+        response = apply(api, config({"a": "1"}, labels={"app": "x"}))
+
+        assert response.code == 201
+        raw = response.to_dict()
+        assert raw["data"] == {"a": "1"}
+        assert raw["metadata"]["managedFields"] == [
+            {
+                "manager": "one",
+                "operation": "Apply",
+                "apiVersion": "v1",
+                "time": "1970-01-01T00:01:40Z",
+                "fieldsType": "FieldsV1",
+                "fieldsV1": {"f:data": {"f:a": {}}, "f:metadata": {"f:labels": {"f:app": {}}}},
+            }
+        ]
+
+    def test_what_is_applied_again_changes_nothing(self) -> None:
+        api = API()
+        before = applied(api, config({"a": "1"}))
+
+        again = api.ask(
+            "patch", "ConfigMap", KEY, body=config({"a": "1"}), patch_type="apply", field_manager="one"
+        ).to_dict()
+
+        assert again == before
+
+    def test_what_is_applied_no_longer_goes(self) -> None:
+        api = API()
+        applied(api, config({"a": "1", "b": "2"}, labels={"x": "y"}))
+
+        raw = applied(api, config({"a": "1"}))
+
+        assert raw["data"] == {"a": "1"}
+        assert "labels" not in raw["metadata"]
+
+    def test_what_another_applies_too_stays_until_both_let_go(self) -> None:
+        api = API()
+        applied(api, config({"a": "1", "b": "2"}))
+        applied(api, config({"b": "2"}), "two")
+
+        one_left = applied(api, config({"a": "1"}))
+        none_left = applied(api, config(), "two")
+
+        assert one_left["data"] == {"a": "1", "b": "2"}
+        assert none_left["data"] == {"a": "1"}
+        assert ("two", "Apply", "") not in entries(none_left)
+
+    def test_what_another_has_changed_is_a_conflict_unless_it_is_taken(self) -> None:
+        api = API()
+        applied(api, config({"a": "1", "b": "2"}))
+
+        refused = apply(api, config({"a": "9"}), "two")
+        forced = applied(api, config({"a": "9"}), "two", force=True)
+
+        assert refused.code == 409
+        status = refused.to_dict()
+        assert status["message"] == 'Apply failed with 1 conflict: conflict with "one": .data.a'
+        assert status["details"]["causes"] == [
+            {"reason": "FieldManagerConflict", "message": 'conflict with "one"', "field": ".data.a"}
+        ]
+        assert forced["data"] == {"a": "9", "b": "2"}
+        assert entries(forced) == {
+            ("one", "Apply", ""): {"f:data": {"f:b": {}}},
+            ("two", "Apply", ""): {"f:data": {"f:a": {}}},
+        }
+
+    def test_several_conflicts_are_told_by_manager(self) -> None:
+        api = API()
+        applied(api, config({"a": "1", "b": "2"}))
+        api.ask("patch", "ConfigMap", KEY, body={"data": {"c": "3"}}, field_manager="three")
+
+        status = apply(api, config({"a": "9", "b": "9", "c": "9"}), "two").to_dict()
+
+        assert status["message"] == (
+            "Apply failed with 3 conflicts: "
+            'conflicts with "one":\n- .data.a\n- .data.b\nconflicts with "three" using v1:\n- .data.c'
+        )
+
+    def test_the_same_value_is_owned_together(self) -> None:
+        api = API()
+        applied(api, config({"a": "1"}))
+
+        raw = applied(api, config({"a": "1"}), "two")
+
+        assert set(entries(raw)) == {("one", "Apply", ""), ("two", "Apply", "")}
+
+    def test_what_nobody_kept_account_of_is_somebodys(self) -> None:
+        api = API(config({"a": "1", "b": "2"}, namespace="default"))
+
+        refused = apply(api, config({"a": "9"}))
+        forced = applied(api, config({"a": "9"}), force=True)
+
+        assert refused.to_dict()["message"].endswith('conflict with "before-first-apply" using v1: .data.a')
+        assert entries(forced)["before-first-apply", "Update", ""] == {"f:data": {".": {}, "f:b": {}}}
+
+    def test_a_dry_run_leaves_no_trace(self) -> None:
+        api = API()
+
+        response = apply(api, config({"a": "1"}), dry_run=True)
+
+        assert (response.code, api.store.find("ConfigMap", KEY)) == (201, None)
+
+    @pytest.mark.parametrize(
+        ("body", "more", "code"),
+        [
+            (config(managedFields=[{}]), {}, 400),
+            (config(resourceVersion="99"), {}, 409),
+            (config(uid="other"), {}, 409),
+            ({**config(), "metadata": {"name": "other"}}, {}, 400),
+            ({**config(), "kind": "Secret"}, {"kind": "ConfigMap"}, 400),
+            ({**config(), "metadata": 7}, {}, 400),
+            ({**config(), "data": {"a": 7}}, {"field_validation": "Warn"}, 400),
+            ({**config(), "datta": {}}, {"field_validation": "Strict"}, 400),
+            (config(), {"manager": ""}, 400),
+            (config(), {"subresource": "status"}, 404),
+        ],
+    )
+    def test_what_cannot_be_applied_is_refused(self, body: Raw, more: Raw, code: int) -> None:
+        api = API()
+        applied(api, config({"a": "1"}))
+
+        assert apply(api, body, **more).code == code
+
+
+class TestLists:
+    def test_items_are_told_apart_by_their_keys(self) -> None:
+        api = API()
+        applied(api, deployment(container("a"), container("b", env=[{"name": "X", "value": "1"}])))
+
+        raw = applied(api, deployment(container("b", env=[{"name": "Y", "value": "2"}])), "two", force=True)
+
+        containers = raw["spec"]["template"]["spec"]["containers"]
+        assert [found["name"] for found in containers] == ["a", "b"]
+        assert [found["name"] for found in containers[1]["env"]] == ["X", "Y"]
+
+    def test_an_item_goes_with_whoever_applied_it(self) -> None:
+        api = API()
+        applied(api, deployment(container("a"), container("b")))
+
+        raw = applied(api, deployment(container("b")))
+
+        assert [found["name"] for found in raw["spec"]["template"]["spec"]["containers"]] == ["b"]
+
+    def test_a_list_that_is_one_thing_is_replaced(self) -> None:
+        api = API()
+        applied(api, deployment(container(command=["a", "b"])))
+
+        raw = applied(api, deployment(container(command=["c"])))
+
+        assert raw["spec"]["template"]["spec"]["containers"][0]["command"] == ["c"]
+
+    def test_ports_are_told_apart_by_number_and_protocol(self) -> None:
+        api = API()
+        applied(api, deployment(container(ports=[{"containerPort": 53}])))
+
+        raw = applied(api, deployment(container(ports=[{"containerPort": 53, "protocol": "UDP"}])), "two")
+
+        assert len(raw["spec"]["template"]["spec"]["containers"][0]["ports"]) == 2
+
+    def test_an_item_without_its_key_is_refused(self) -> None:
+        nameless = {"image": "app"}
+
+        response = apply(API(), deployment(nameless))
+
+        assert response.code == 400
+        assert "omits key field name" in response.to_dict()["message"]
+
+    def test_finalizers_are_a_set(self) -> None:
+        api = API()
+        applied(api, config(finalizers=["x/a"]))
+        applied(api, config(finalizers=["x/b"]), "two")
+
+        raw = applied(api, config())
+
+        assert raw["metadata"]["finalizers"] == ["x/b"]
+        assert entries(raw)["two", "Apply", ""] == {"f:metadata": {"f:finalizers": {'v:"x/b"': {}}}}
+
+    def test_applied_items_come_in_their_order(self) -> None:
+        api = API()
+        applied(api, deployment(container("a"), container("b"), container("c")))
+
+        raw = applied(api, deployment(container("c"), container("x"), container("a")), "two")
+
+        names = [found["name"] for found in raw["spec"]["template"]["spec"]["containers"]]
+        assert names == ["b", "c", "x", "a"]
+
+
+class TestUpdating:
+    def test_what_is_created_and_changed_belongs_to_whoever_did_so(self) -> None:
+        api = API()
+        api.ask("create", "ConfigMap", namespace="default", body=config({"a": "1", "b": "2"}), field_manager="maker")
+
+        raw = api.ask("patch", "ConfigMap", KEY, body={"data": {"b": "3"}}, field_manager="changer").to_dict()
+
+        assert entries(raw) == {
+            ("maker", "Update", ""): {"f:data": {".": {}, "f:a": {}}},
+            ("changer", "Update", ""): {"f:data": {"f:b": {}}},
+        }
+
+    def test_without_a_manager_nobody_keeps_account(self) -> None:
+        api = API()
+
+        raw = api.ask("create", "ConfigMap", namespace="default", body=config({"a": "1"})).to_dict()
+
+        assert "managedFields" not in raw["metadata"]
+
+    def test_a_write_that_changes_nothing_changes_no_account(self) -> None:
+        api = API()
+        before = api.ask("create", "ConfigMap", namespace="default", body=config({"a": "1"}), field_manager="x")
+
+        after = api.ask("update", "ConfigMap", KEY, body=config({"a": "1"}), field_manager="y")
+
+        assert after.to_dict() == before.to_dict()
+
+    def test_an_update_takes_fields_from_appliers(self) -> None:
+        api = API()
+        applied(api, config({"a": "1", "b": "2"}))
+
+        raw = api.ask("patch", "ConfigMap", KEY, body={"data": {"a": "9"}}, field_manager="editor").to_dict()
+
+        assert entries(raw) == {
+            ("one", "Apply", ""): {"f:data": {"f:b": {}}},
+            ("editor", "Update", ""): {"f:data": {"f:a": {}}},
+        }
+
+    def test_a_status_and_a_scale_are_written_by_themselves(self) -> None:
+        api = API()
+        api.ask("create", "Deployment", namespace="default", body=deployment(container()), field_manager="maker")
+        api.ask(
+            "patch",
+            "Deployment",
+            KEY,
+            subresource="status",
+            body={"status": {"replicas": 1, "conditions": [{"type": "Available", "status": "True"}]}},
+            field_manager="controller",
+        )
+
+        raw = api.ask(
+            "patch", "Deployment", KEY, subresource="scale", body={"spec": {"replicas": 3}}, field_manager="scaler"
+        )
+        assert raw.code == 200
+
+        found = entries(api.raw("Deployment", KEY))
+        assert found["controller", "Update", "status"] == {
+            "f:status": {
+                "f:replicas": {},
+                "f:conditions": {
+                    ".": {},
+                    'k:{"type":"Available"}': {".": {}, "f:type": {}, "f:status": {}},
+                },
+            }
+        }
+        assert found["scaler", "Update", "scale"] == {"f:spec": {"f:replicas": {}}}
+        assert "f:status" not in found["maker", "Update", ""]
+        assert "f:replicas" not in found["maker", "Update", ""]["f:spec"]
+
+    def test_a_status_can_be_applied_and_owns_nothing_else(self) -> None:
+        api = API()
+        applied(api, deployment(container()))
+        body = {**deployment(container("other")), "status": {"replicas": 2}}
+
+        raw = applied(api, body, "reporter", subresource="status")
+
+        assert raw["status"] == {"replicas": 2}
+        assert raw["spec"]["template"]["spec"]["containers"][0]["name"] == "main"
+        assert entries(raw)["reporter", "Apply", "status"] == {"f:status": {"f:replicas": {}}}
+
+    def test_the_account_is_handed_over_and_reset_by_those_who_write_it(self) -> None:
+        api = API()
+        raw = api.ask(
+            "create",
+            "ConfigMap",
+            namespace="default",
+            body=config({"a": "1"}),
+            field_manager="kubectl-client-side-apply",
+        ).to_dict()
+        (entry,) = raw["metadata"]["managedFields"]
+        taken = {**entry, "manager": "kubectl", "operation": "Apply"}
+        change = [{"op": "replace", "path": "/metadata/managedFields", "value": [taken]}]
+
+        upgraded = api.ask("patch", "ConfigMap", KEY, body=change, patch_type="json", field_manager="kubectl").to_dict()
+        changed = applied(api, config({"a": "2"}), "kubectl")
+        reset = api.ask(
+            "patch", "ConfigMap", KEY, body={"metadata": {"managedFields": [{}]}}, field_manager="x"
+        ).to_dict()
+
+        assert entries(upgraded) == {("kubectl", "Apply", ""): entry["fieldsV1"]}
+        assert changed["data"] == {"a": "2"}
+        assert "managedFields" not in reset["metadata"]
+
+    @pytest.mark.parametrize(
+        "given",
+        [[], [{"manager": "x"}], "text", [{"operation": "Apply", "fieldsType": "FieldsV1", "fieldsV1": {"z": {}}}]],
+    )
+    def test_an_account_that_cannot_be_read_is_not_taken(self, given: Any) -> None:
+        api = API()
+        before = applied(api, config({"a": "1"}))
+        body = {**before, "metadata": {**before["metadata"], "managedFields": given}, "data": {"a": "1", "b": "2"}}
+
+        raw = api.ask("update", "ConfigMap", KEY, body=body, field_manager="x").to_dict()
+
+        assert entries(raw)["one", "Apply", ""] == {"f:data": {"f:a": {}}}
+
+    def test_kubectl_takes_over_what_it_applied_on_its_own_side(self) -> None:
+        api = API()
+        annotations = {"kubectl.kubernetes.io/last-applied-configuration": '{"data":{"a":"1"}}'}
+        body = config({"a": "1"}, annotations=annotations)
+        api.ask("create", "ConfigMap", namespace="default", body=body, field_manager="kubectl-client-side-apply")
+
+        assert apply(api, config({"a": "2"}), "other").code == 409
+        assert applied(api, config({"a": "2"}), "kubectl")["data"] == {"a": "2"}
+
+    def test_of_those_who_update_only_the_last_are_told_apart(self) -> None:
+        api = API()
+        applied(api, config({"a": "1"}))
+        for number in range(15):
+            patch = {"data": {f"k{number}": "x"}}
+            request = Request(verb="patch", kind="ConfigMap", key=KEY, body=patch, field_manager=f"m{number:02}")
+            api.answer(request, NOW + number * SECOND)
+
+        found = entries(api.raw("ConfigMap", KEY))
+
+        assert len(found) == 11
+        assert len(found["ancient-changes", "Update", ""]["f:data"]) == 6
+
+
+class TestCustomKinds:
+    def test_lists_are_what_the_schema_says(self) -> None:
+        api = API(definition())
+        kind = "Widget.example.com"
+
+        def widget(*parts: Raw, **spec: Any) -> Raw:
+            return {
+                "apiVersion": "example.com/v1",
+                "kind": "Widget",
+                "metadata": {"name": "web"},
+                "spec": {"size": 1, "parts": list(parts), **spec},
+            }
+
+        applied(api, widget({"name": "a"}, tags=["x"]), kind=kind)
+        raw = applied(api, widget({"name": "b"}, tags=["y"]), "two", kind=kind)
+
+        assert [part["name"] for part in raw["spec"]["parts"]] == ["a", "b"]
+        assert raw["spec"]["tags"] == ["x", "y"]
+        assert applied(api, widget(), kind=kind)["spec"]["parts"] == [{"name": "b", "count": 1}]
+
+
+def pod_config(*containers: Raw, **spec: Any) -> Raw:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {"containers": containers, **spec}}
+
+
+def listed(raw: Raw) -> Raw:
+    """The object as it comes from JSON."""
+    return dict(json.loads(json.dumps(raw)))
+
+
+def sized(cpu: str, name: str = "main") -> Raw:
+    return {"name": name, "resources": {"requests": {"cpu": cpu}}}
+
+
+def scale(replicas: int | None, **metadata: Any) -> Raw:
+    spec = {} if replicas is None else {"replicas": replicas}
+    return {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "web", **metadata}, "spec": spec}
+
+
+class TestPartsOfObjects:
+    @staticmethod
+    def of_pod(*containers: Raw) -> API:
+        api = API()
+        body = listed(pod_config(*(containers or (container(**sized("1")), container("side")))))
+        assert api.ask("create", "Pod", namespace="default", body=body, field_manager="maker").code == 201
+        return api
+
+    def test_a_resize_is_applied_and_owns_the_resources_alone(self) -> None:
+        api = self.of_pod()
+
+        raw = applied(
+            api, listed(pod_config(container(image="app:2", **sized("2")))), "sizer", subresource="resize", force=True
+        )
+
+        assert [item["name"] for item in raw["spec"]["containers"]] == ["main", "side"]
+        assert raw["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "2"}
+        assert raw["spec"]["containers"][0]["image"] == "app:1"
+        resources: Raw = {"f:resources": {"f:requests": {"f:cpu": {}}}}
+        found = entries(raw)
+        assert found["sizer", "Apply", "resize"] == {"f:spec": {"f:containers": {'k:{"name":"main"}': resources}}}
+        left = found["maker", "Update", ""]["f:spec"]["f:containers"]['k:{"name":"main"}']
+        assert "f:cpu" not in left.get("f:resources", {}).get("f:requests", {})
+
+    def test_resources_that_another_has_given_are_a_conflict(self) -> None:
+        response = apply(self.of_pod(), listed(pod_config(sized("2"))), "sizer", subresource="resize")
+
+        assert response.code == 409
+        [cause] = response.to_dict()["details"]["causes"]
+        assert cause["field"] == '.spec.containers[name="main"].resources.requests.cpu'
+
+    def test_a_resize_adds_no_container(self) -> None:
+        response = apply(self.of_pod(), listed(pod_config(sized("2", "new"))), "sizer", subresource="resize")
+
+        assert response.code == 422
+
+    def test_ephemeral_containers_are_applied_and_stay(self) -> None:
+        api = self.of_pod()
+        debug = {"name": "debug", "image": "busybox"}
+
+        raw = applied(api, listed(pod_config(ephemeralContainers=[debug])), "me", subresource="ephemeralcontainers")
+        again = applied(api, listed(pod_config(ephemeralContainers=[debug])), "me", subresource="ephemeralcontainers")
+
+        assert [item["name"] for item in raw["spec"]["ephemeralContainers"]] == ["debug"]
+        assert len(raw["spec"]["containers"]) == 2
+        assert entries(raw)["me", "Apply", "ephemeralcontainers"] == {
+            "f:spec": {"f:ephemeralContainers": {'k:{"name":"debug"}': {".": {}, "f:image": {}, "f:name": {}}}}
+        }
+        assert again["metadata"]["resourceVersion"] == raw["metadata"]["resourceVersion"]
+        gone = apply(api, listed(pod_config()), "me", subresource="ephemeralcontainers")
+        assert gone.code == 422
+        assert "may not be removed" in gone.to_dict()["message"]
+
+    def test_a_scale_is_applied_and_its_manager_stands_in_the_books_of_the_workload(self) -> None:
+        api = API()
+        applied(api, deployment(container(), replicas=2))
+
+        refused = apply(api, scale(5), "scaler", kind="Deployment", subresource="scale")
+        assert refused.code == 409
+        assert refused.to_dict()["details"]["causes"][0]["field"] == ".spec.replicas"
+
+        told = applied(api, scale(5), "scaler", kind="Deployment", subresource="scale", force=True)
+
+        assert (told["kind"], told["spec"]) == ("Scale", {"replicas": 5})
+        raw = api.raw("Deployment", KEY)
+        assert raw["spec"]["replicas"] == 5
+        found = entries(raw)
+        assert found["scaler", "Apply", "scale"] == {"f:spec": {"f:replicas": {}}}
+        assert "f:replicas" not in found["one", "Apply", ""]["f:spec"]
+        assert applied(api, deployment(container()))["spec"]["replicas"] == 5
+
+    def test_a_workload_nobody_keeps_account_of_keeps_its_replicas_unless_they_are_taken(self) -> None:
+        api = API(deployment(container(), replicas=2))
+
+        refused = apply(api, scale(5), kind="Deployment", subresource="scale")
+
+        assert refused.code == 409
+        assert "before-first-apply" in refused.to_dict()["message"]
+        assert applied(api, scale(2), kind="Deployment", subresource="scale")["spec"] == {"replicas": 2}
+
+    def test_the_scale_of_a_custom_kind_is_where_its_definition_says(self) -> None:
+        replicas = {"type": "object", "properties": {"size": {"type": "integer"}, "copies": {"type": "integer"}}}
+        paths = {"specReplicasPath": ".spec.copies", "statusReplicasPath": ".status.replicas"}
+        api = API()
+        api.store.create(definition(version(spec=replicas, subresources={"scale": paths})), now=0, is_new=True)
+        body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "web"}, "spec": {"size": 1}}
+        api.ask("create", "Widget.example.com", namespace="default", body=body)
+
+        told = applied(api, scale(3), kind="Widget.example.com", subresource="scale", force=True)
+
+        assert told["spec"] == {"replicas": 3}
+        raw = api.raw("Widget.example.com", KEY)
+        assert raw["spec"] == {"size": 1, "copies": 3}
+        assert entries(raw)["one", "Apply", "scale"] == {"f:spec": {"f:copies": {}}}
+
+    @pytest.mark.parametrize(
+        ("body", "code"),
+        [
+            ([], 400),
+            ({"kind": "Scale"}, 400),
+            (scale(1, managedFields=[{}]), 400),
+            (scale(-1), 422),
+            (scale(1, name="other"), 400),
+            (scale(1, resourceVersion="7"), 409),
+            ({**scale(1), "spec": {"replicas": "two"}}, 400),
+        ],
+    )
+    def test_what_is_no_scale_is_not_applied(self, body: Any, code: int) -> None:
+        api = API()
+        applied(api, deployment(container(), replicas=2))
+
+        response = api.ask(
+            "patch",
+            "Deployment",
+            KEY,
+            subresource="scale",
+            body=body,
+            patch_type="apply",
+            field_manager="a",
+            force=True,
+        )
+
+        assert response.code == code
+        assert api.raw("Deployment", KEY)["spec"]["replicas"] == 2
+
+    def test_what_has_no_such_part_is_not_there(self) -> None:
+        api = API(config())
+
+        assert apply(api, scale(1), kind="ConfigMap", subresource="scale").code == 404
+        assert apply(API(), listed(pod_config(sized("1"))), subresource="resize").code == 404
+
+
+def test_what_comes_about_by_being_applied_is_asked_for_no_version() -> None:
+    response = apply(API(), config({"a": "1"}, resourceVersion="7"))
+
+    assert response.code == 201

@@ -1,0 +1,140 @@
+"""Objects of custom kinds, as clients ask for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podium.apirequests.request import Request
+from tests.apirequests.asking import API
+from tests.store.objects import Raw
+from tests.store.test_definitions import definition, version, widget
+
+KIND = "Widget.example.com"
+OLD = "example.com/v1beta1"
+
+
+def api(*versions: Raw) -> API:
+    found = API()
+    body = definition(*(versions or (version(subresources={"status": {}}),)))
+    response = found.ask("create", "CustomResourceDefinition", body=body, field_validation="Strict")
+    assert (response.code, response.warnings) == (201, ())
+    return found
+
+
+def test_unknown_fields_are_told_and_left_out() -> None:
+    response = api().ask("create", KIND, namespace="default", body=widget(weight=1), field_validation="Warn")
+
+    assert (response.code, response.warnings) == (201, ('unknown field "spec.weight"',))
+    assert "weight" not in response.to_dict()["spec"]
+
+
+@pytest.mark.parametrize("verb", ["create", "update", "patch"])
+def test_unknown_fields_are_refused_where_that_is_asked(verb: Any) -> None:
+    asked = api()
+    asked.ask("create", KIND, namespace="default", body=widget())
+    name = {"create": "b"}.get(verb, "a")
+    body = {"spec": {"weight": 1}} if verb == "patch" else widget(name, weight=1)
+    key = "" if verb == "create" else "default/a"
+
+    response = asked.ask(verb, KIND, key, namespace="default", body=body, field_validation="Strict")
+
+    assert response.code == 400
+    assert 'unknown field "spec.weight"' in response.to_dict()["message"]
+
+
+def test_objects_are_given_in_each_version_and_old_ones_are_warned_of() -> None:
+    asked = api(version("v1"), version("v1beta1", storage=False, deprecated=True, deprecationWarning="use v1"))
+    created = asked.ask("create", KIND, namespace="default", body=widget(api_version=OLD), api_version=OLD)
+
+    assert (created.code, created.warnings, created.to_dict()["apiVersion"]) == (201, ("use v1",), OLD)
+    assert asked.ask("get", KIND, "default/a").to_dict()["apiVersion"] == "example.com/v1"
+    assert asked.ask("list", KIND, api_version=OLD).to_dict()["items"][0]["apiVersion"] == OLD
+    assert asked.ask("list", KIND, api_version=OLD).to_dict()["kind"] == "WidgetList"
+
+
+def test_what_was_stored_in_an_older_version_is_given_in_that_of_the_path() -> None:
+    asked = api(version("v1beta1"), version("v1", storage=False))
+    asked.ask("create", KIND, namespace="default", body=widget(api_version=OLD))
+    change = [{"op": "replace", "path": "/spec/versions", "value": [version("v1"), version("v1beta1", storage=False)]}]
+    name = "widgets.example.com"
+    assert asked.ask("patch", "CustomResourceDefinition", name, body=change, patch_type="json").code == 200
+
+    assert asked.ask("get", KIND, "default/a").to_dict()["apiVersion"] == "example.com/v1"
+    assert [raw["apiVersion"] for raw in asked.ask("list", KIND).to_dict()["items"]] == ["example.com/v1"]
+
+
+def test_a_strategic_merge_patch_is_not_for_custom_kinds() -> None:
+    asked = api()
+    asked.ask("create", KIND, namespace="default", body=widget())
+
+    assert asked.ask("patch", KIND, "default/a", patch_type="strategic", body={}).code == 415
+
+
+def test_rules_that_are_not_known_here_are_told_of() -> None:
+    rule = {"rule": "image(self.note).registry() == 'docker.io'"}
+    body = definition(version(spec={"x-kubernetes-validations": [rule]}))
+
+    response = API().ask("create", "CustomResourceDefinition", body=body)
+
+    assert response.code == 201
+    assert "x-kubernetes-validations[0].rule is not enforced" in response.warnings[0]
+
+
+def test_a_definition_of_a_dry_run_is_not_served() -> None:
+    asked = API()
+
+    response = asked.answer(Request(verb="create", kind="CustomResourceDefinition", body=definition(), dry_run=True))
+
+    assert response.code == 201
+    assert asked.ask("list", KIND).code == 404
+
+
+def test_a_definition_that_is_refused_in_the_end_changes_nothing() -> None:
+    asked = api()
+    before = asked.store.resources.named(KIND)
+    change = {"spec": {"versions": [version(), version("v2", storage=False)], "colour": "red"}}
+
+    response = asked.ask(
+        "patch", "CustomResourceDefinition", "widgets.example.com", body=change, field_validation="Strict"
+    )
+
+    assert response.code == 400
+    assert asked.store.resources.named(KIND) == before
+
+
+def test_deleting_the_objects_of_a_kind_together_leaves_the_kind() -> None:
+    asked = api()
+    for name in ("a", "b"):
+        asked.ask("create", KIND, namespace="default", body=widget(name))
+
+    response = asked.ask("deletecollection", KIND, namespace="default")
+
+    assert [raw["metadata"]["name"] for raw in response.to_dict()["items"]] == ["a", "b"]
+    assert asked.ask("list", KIND).to_dict()["items"] == []
+
+
+@pytest.mark.parametrize("subresource", ["", "status"])
+def test_an_update_says_which_version_it_is_about(subresource: str) -> None:
+    asked = api()
+    made = asked.ask("create", KIND, namespace="default", body=widget()).to_dict()
+
+    refused = asked.ask("update", KIND, "default/a", subresource=subresource, body=widget())
+    taken = asked.ask("update", KIND, "default/a", subresource=subresource, body=made)
+
+    assert (refused.code, taken.code) == (422, 200)
+    assert refused.to_dict()["details"]["causes"][0]["field"] == "metadata.resourceVersion"
+
+
+@pytest.mark.parametrize("kind", ["Lease", "PodDisruptionBudget", "RuntimeClass"])
+def test_so_does_one_of_some_of_kubernetes_own_kinds(kind: str) -> None:
+    asked = API()
+    resource = asked.router.store.resources.named(kind)
+    name = {"metadata": {"name": "a"}}
+    raw: Raw = {"apiVersion": resource.api_version, "kind": kind, **name, "spec": {}, "handler": "h"}
+    asked.ask("create", kind, namespace="default" if resource.namespaced else "", body=raw)
+
+    refused = asked.ask("update", kind, "default/a" if resource.namespaced else "a", body=raw)
+
+    assert (refused.code, refused.to_dict()["details"]["causes"][0]["field"]) == (422, "metadata.resourceVersion")

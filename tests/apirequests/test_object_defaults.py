@@ -1,0 +1,233 @@
+"""What is filled in that clients leave open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.apirequests.asking import API
+from tests.store.objects import Raw
+
+
+def created(kind: str, api_version: str, api: API | None = None, name: str = "x", **fields: Any) -> Raw:
+    raw = {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "creationTimestamp": None}, **fields}
+    response = (api or API()).ask("create", kind, namespace="default", body=raw, field_validation="Strict")
+    assert response.code == 201, response.to_dict()
+    return response.to_dict()
+
+
+SELECTED: Raw = {"selector": {"matchLabels": {"app": "x"}}}
+TEMPLATE: Raw = {
+    "template": {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "main", "image": "app"}]}}
+}
+
+
+def test_a_deployment_has_replicas_and_a_strategy() -> None:
+    raw = created("Deployment", "apps/v1", spec={**SELECTED, **TEMPLATE, "strategy": {}}, status={})
+
+    assert raw["spec"]["replicas"] == 1
+    assert raw["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": "25%", "maxUnavailable": "25%"}
+
+
+def test_a_strategy_that_does_not_roll_has_nothing_more() -> None:
+    raw = created("Deployment", "apps/v1", spec={**SELECTED, **TEMPLATE, "strategy": {"type": "Recreate"}})
+
+    assert raw["spec"]["strategy"] == {"type": "Recreate"}
+
+
+def test_text_in_a_secret_becomes_data() -> None:
+    raw = created("Secret", "v1", data={"a": "MQ=="}, stringData={"b": "2"})
+
+    assert raw["data"] == {"a": "MQ==", "b": "Mg=="}
+    assert (raw["type"], "stringData" in raw) == ("Opaque", False)
+
+
+def test_services_have_addresses_and_ports_of_their_own_and_keep_them() -> None:
+    api = API()
+    spec = {"type": "NodePort", "ports": [{"port": 80}], "selector": {"app": "x"}}
+    first, second = (created("Service", "v1", api, name, spec=spec) for name in ("a", "b"))
+
+    assert first["spec"]["clusterIP"] != second["spec"]["clusterIP"]
+    assert first["spec"]["ports"] == [{"port": 80, "protocol": "TCP", "targetPort": 80, "nodePort": 30_000}]
+    assert second["spec"]["ports"][0]["nodePort"] == 30_001
+    again = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": spec}
+    updated = api.ask("update", "Service", "default/a", body=again).to_dict()
+    assert updated["spec"] == first["spec"]
+
+
+def test_nulls_stand_for_nothing() -> None:
+    raw = created("ConfigMap", "v1", data=None, immutable=None)
+
+    assert "data" not in raw
+
+
+@pytest.mark.parametrize(
+    ("fields", "place"), [({"data": {"a": 1}}, "data.a"), ({"data": []}, "data"), ({"immutable": "yes"}, "immutable")]
+)
+def test_what_does_not_belong_in_a_field_is_refused(fields: Raw, place: str) -> None:
+    raw = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, **fields}
+
+    response = API().ask("create", "ConfigMap", namespace="default", body=raw, field_validation="Warn")
+
+    assert response.code == 400
+    assert place in response.to_dict()["message"]
+
+
+def test_tokens_of_projected_volumes_last_an_hour_unless_they_say_how_long() -> None:
+    sources = [
+        {"serviceAccountToken": {"path": "a"}},
+        {"serviceAccountToken": {"path": "b", "expirationSeconds": 600}},
+        {"configMap": {"name": "c"}},
+    ]
+    volumes = [{"name": "v", "projected": {"sources": sources}}, {"name": "w", "emptyDir": {}}]
+    spec = {**TEMPLATE["template"]["spec"], "volumes": volumes}
+    template = {"template": {**TEMPLATE["template"], "spec": spec}}
+    pod = created("Pod", "v1", spec=spec)["spec"]
+    deployment = created("Deployment", "apps/v1", spec={**SELECTED, **template})["spec"]["template"]["spec"]
+
+    for found in (pod, deployment):
+        told = found["volumes"][0]["projected"]["sources"]
+        assert [source.get("serviceAccountToken", {}).get("expirationSeconds") for source in told] == [3_600, 600, None]
+
+
+def test_ports_of_endpoint_slices_have_names() -> None:
+    raw = created("EndpointSlice", "discovery.k8s.io/v1", addressType="IPv4", endpoints=[], ports=[{"port": 80}])
+
+    assert raw["ports"] == [{"name": "", "port": 80, "protocol": "TCP"}]
+
+
+def test_a_pod_has_what_a_kubelet_would_take_for_granted() -> None:
+    containers = [
+        {"name": "main", "image": "app", "ports": [{"containerPort": 80}], "livenessProbe": {"httpGet": {"port": 80}}},
+        {"name": "side", "image": "registry:5000/side:1.2"},
+    ]
+    raw = created("Pod", "v1", spec={"containers": containers, "volumes": [{"name": "v"}]})
+    spec = raw["spec"]
+    main, side = spec["containers"]
+
+    assert (spec["restartPolicy"], spec["dnsPolicy"], spec["terminationGracePeriodSeconds"]) == (
+        "Always",
+        "ClusterFirst",
+        30,
+    )
+    assert (spec["securityContext"], spec["enableServiceLinks"], spec["serviceAccountName"]) == ({}, True, "default")
+    assert spec["serviceAccount"] == "default"
+    assert (spec["schedulerName"], spec["priority"]) == ("default-scheduler", 0)
+    assert spec["volumes"] == [{"name": "v", "emptyDir": {}}]
+    assert (main["imagePullPolicy"], side["imagePullPolicy"]) == ("Always", "IfNotPresent")
+    assert (main["terminationMessagePath"], main["terminationMessagePolicy"]) == ("/dev/termination-log", "File")
+    assert main["ports"] == [{"containerPort": 80, "protocol": "TCP"}]
+    probe = {"failureThreshold": 3, "periodSeconds": 10, "successThreshold": 1, "timeoutSeconds": 1}
+    assert main["livenessProbe"] == {"httpGet": {"port": 80, "path": "/", "scheme": "HTTP"}, **probe}
+    assert raw["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
+
+
+@pytest.mark.parametrize(
+    ("image", "policy"),
+    [
+        ("app:latest", "Always"),
+        ("registry:5000/app", "Always"),
+        ("app:1", "IfNotPresent"),
+        ("app@sha256:abc", "IfNotPresent"),
+    ],
+)
+def test_the_latest_image_is_always_pulled(image: str, policy: str) -> None:
+    raw = created("Pod", "v1", spec={"containers": [{"name": "main", "image": image}]})
+
+    assert raw["spec"]["containers"][0]["imagePullPolicy"] == policy
+
+
+def test_a_container_of_a_pod_requests_what_limits_it_and_that_of_a_template_does_not() -> None:
+    container = {"name": "main", "image": "app", "resources": {"limits": {"cpu": "1"}, "requests": {"memory": "1Gi"}}}
+    template = {"template": {**TEMPLATE["template"], "spec": {"containers": [container]}}}
+    pod = created("Pod", "v1", spec={"containers": [container]})["spec"]
+    deployed = created("Deployment", "apps/v1", spec={**SELECTED, **template})["spec"]["template"]["spec"]
+
+    assert pod["containers"][0]["resources"]["requests"] == {"cpu": "1", "memory": "1Gi"}
+    assert deployed["containers"][0]["resources"] == container["resources"]
+    assert ("enableServiceLinks" in deployed, "serviceAccountName" in deployed) == (False, False)
+    assert deployed["restartPolicy"] == "Always"
+
+
+def test_ports_of_pods_in_the_network_of_their_node_are_those_of_the_node() -> None:
+    container = {"name": "main", "image": "app", "ports": [{"containerPort": 80}]}
+    raw = created("Pod", "v1", spec={"containers": [container], "hostNetwork": True})
+
+    assert raw["spec"]["containers"][0]["ports"] == [{"containerPort": 80, "protocol": "TCP", "hostPort": 80}]
+
+
+def test_what_is_filled_in_stays_as_it_is() -> None:
+    asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claims = [{"metadata": {"name": "data"}, "spec": asked}]
+    for kind, spec in {
+        "Deployment": {**SELECTED, **TEMPLATE},
+        "StatefulSet": {**SELECTED, **TEMPLATE, "serviceName": "x", "volumeClaimTemplates": claims},
+        "DaemonSet": {**SELECTED, **TEMPLATE},
+    }.items():
+        api = API()
+        first = created(kind, "apps/v1", api, spec=spec)
+        put = api.ask("update", kind, "default/x", body={**first, "spec": spec}, field_validation="Strict")
+        patched = api.ask("patch", kind, "default/x", body={"spec": spec}, field_validation="Strict")
+
+        assert put.to_dict() == patched.to_dict() == first
+
+
+def test_a_container_that_a_patch_adds_is_filled_in_too() -> None:
+    api = API()
+    created("Deployment", "apps/v1", api, spec={**SELECTED, **TEMPLATE})
+    containers = {"containers": [{"name": "side", "image": "side:1"}]}
+    body = {"spec": {"template": {"spec": containers}}}
+
+    response = api.ask("patch", "Deployment", "default/x", body=body, patch_type="strategic", field_validation="Warn")
+
+    side = response.to_dict()["spec"]["template"]["spec"]["containers"][0]
+    assert (side["name"], side["imagePullPolicy"], side["terminationMessagePolicy"]) == ("side", "IfNotPresent", "File")
+
+
+def test_fields_that_there_are_not_go_with_a_warning() -> None:
+    api = API()
+    container = {"name": "main", "image": "app", "imagePullPolice": "Always"}
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "x"},
+        "spec": {"containers": [container], "colour": "red"},
+        "more": 1,
+    }
+
+    response = api.ask("create", "Pod", namespace="default", body=body, field_validation="Warn")
+    metadata = {"annotations": {"a": "b"}, "size": 1}
+    patched = api.ask("patch", "Pod", "default/x", body={"metadata": metadata}, field_validation="Ignore")
+
+    assert set(response.warnings) == {
+        'unknown field "spec.containers[0].imagePullPolice"',
+        'unknown field "spec.colour"',
+        'unknown field "more"',
+    }
+    raw = response.to_dict()
+    assert ("more" in raw, "colour" in raw["spec"], "imagePullPolice" in raw["spec"]["containers"][0]) == (
+        False,
+        False,
+        False,
+    )
+    assert patched.warnings == ()
+    assert patched.to_dict()["metadata"]["annotations"] == {"a": "b"}
+    assert "size" not in patched.to_dict()["metadata"]
+
+
+@pytest.mark.parametrize("spec", [7, [], {"containers": 7}, {"containers": [7]}, {"containers": [{"ports": {}}]}])
+def test_what_is_no_pod_is_refused_and_not_filled_in(spec: Any) -> None:
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": spec}
+
+    assert API().ask("create", "Pod", namespace="default", body=body).code in (400, 422)
+
+
+def test_volumes_and_claims_are_pending_at_first() -> None:
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    volume = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/a"}}
+
+    assert created("PersistentVolumeClaim", "v1", spec=claim)["status"] == {"phase": "Pending"}
+    body = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "x"}, "spec": volume}
+    made = API().ask("create", "PersistentVolume", body=body).to_dict()
+    assert (made["status"], made["spec"]["hostPath"]) == ({"phase": "Pending"}, {"path": "/a", "type": ""})

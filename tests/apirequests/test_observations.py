@@ -1,0 +1,133 @@
+"""What a watcher is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.apirequests.observations import (
+    Seen,
+    arrived,
+    aspects_of,
+    differences,
+    first_seen,
+    observation_of,
+    received,
+)
+from podium.controllers.controller import ADDED, ANY, CLAIMING, DISRUPTED, ENDING, EVERY, ON_MISSING_NODE, OWNED, PLACED
+from podium.controllers.observations import Changed, Gone
+from podium.store.api_resources import POD
+from podium.store.store import Store
+from podium.store.stored import Stored
+from tests.store.objects import Raw, node, pod
+
+History = list[tuple[str, str]]
+
+NAMES = ("a", "b", "c")
+TARGET: Raw = {"conditions": [{"type": "DisruptionTarget", "status": "True"}]}
+CLAIMS: Raw = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]}
+OWNER: Raw = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web", "controller": True}
+
+
+def labelled(store: Store, name: str) -> None:
+    version = str(store.version)
+    store.patch("Pod", f"default/{name}", {"metadata": {"labels": {"at": version}}}, "merge")
+
+
+CHANGES: dict[str, Callable[[Store, str], object]] = {
+    "create": lambda store, name: store.create(pod(name), now=0),
+    "change": labelled,
+    "delete": lambda store, name: store.delete("Pod", f"default/{name}", now=0),
+}
+histories = st.lists(st.tuples(st.sampled_from(sorted(CHANGES)), st.sampled_from(NAMES)), max_size=12)
+
+
+def play(store: Store, history: History) -> None:
+    for what, name in history:
+        if (what == "create") is (store.find("Pod", f"default/{name}") is None):
+            CHANGES[what](store, name)
+
+
+def there(store: Store) -> dict[str, Stored]:
+    return {stored.key: stored for stored in store.objects("Pod")}
+
+
+def told(seen: Seen) -> tuple[str, str, str]:
+    metadata = seen.object.metadata
+    return type(seen).__name__, metadata.uid, metadata.resource_version if isinstance(seen, Changed) else ""
+
+
+@given(histories, histories)
+def test_a_list_after_a_broken_watch_tells_all_that_is_different(
+    before: list[tuple[str, str]], missed: list[tuple[str, str]]
+) -> None:
+    store = Store()
+    play(store, before)
+    known = there(store)
+    play(store, missed)
+
+    events = differences(known, there(store))
+    seen = [arrived(known, type_, stored) for type_, stored in events]
+
+    assert known == there(store)
+    assert len({stored.key for _, stored in events}) == len(events)
+    assert [type(one) for one in seen] == sorted((type(one) for one in seen), key=[Gone, Changed].index)
+
+
+@given(histories)
+def test_the_events_of_a_watch_tell_what_a_store_does(history: History) -> None:
+    store, known = Store(), dict[str, Stored]()
+    play(store, history)
+
+    for event in store.events_since(0):
+        assert told(arrived(known, event.type, event.stored)) == told(observation_of(event))
+
+    assert known == there(store)
+
+
+@given(histories)
+def test_what_comes_in_its_wire_form_is_told_as_what_is_stored(history: History) -> None:
+    store = Store()
+    play(store, history)
+
+    for stored in store.objects("Pod"):
+        assert first_seen(received(POD, stored.raw)) == first_seen(stored)
+
+
+def test_what_is_gone_is_what_was_shown_though_a_namesake_has_come() -> None:
+    store = Store()
+    shown = store.create(pod("a"), now=0)
+    store.delete("Pod", "default/a", now=0)
+    namesake = store.create(pod("a"), now=0)
+    known = {shown.key: shown}
+
+    seen = arrived(known, "DELETED", namesake)
+
+    assert isinstance(seen, Gone)
+    assert seen.object.metadata.uid == shown.uid
+    assert known == {}
+
+
+def test_a_change_of_a_pod_says_what_it_is_about() -> None:
+    store = Store()
+    store.create(node("n1"), now=0)
+
+    def about(write: Callable[[], object]) -> int:
+        version = store.version
+        write()
+        [event] = store.events_since(version)
+        return aspects_of(event, lambda name: store.find("Node", name) is not None)
+
+    assert about(lambda: store.create(pod("a"), now=0)) == EVERY | ADDED
+    assert about(lambda: store.bind("default/a", "n1", now=0)) == EVERY | PLACED
+    assert about(lambda: store.create(pod("b"), now=0)) == EVERY | ADDED
+    assert about(lambda: store.bind("default/b", "gone", now=0)) == EVERY | PLACED | ON_MISSING_NODE
+    assert about(lambda: store.patch("Pod", "default/b", {"status": TARGET}, "merge", "status")) & DISRUPTED
+    assert about(lambda: store.delete("Pod", "default/b", now=0)) == EVERY | PLACED | DISRUPTED | ENDING
+    assert about(lambda: store.create(pod("c", node="gone", spec=CLAIMS), now=0)) == (
+        EVERY | ADDED | PLACED | ON_MISSING_NODE | CLAIMING
+    )
+    assert about(lambda: store.create(pod("d", metadata={"ownerReferences": [OWNER]}), now=0)) == EVERY | ADDED | OWNED
+    assert about(lambda: store.create(node("n2"), now=0)) == ANY | ADDED

@@ -1,0 +1,144 @@
+"""Objects in every version in which they are served."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podium.apirequests.request import Request
+from podium.store.listing import ListOptions
+from tests.apirequests.asking import API
+from tests.store.objects import Raw
+
+EVENTS = "events.k8s.io/v1"
+EVENT: Raw = {
+    "apiVersion": EVENTS,
+    "kind": "Event",
+    "metadata": {"name": "e", "namespace": "default"},
+    "eventTime": "2026-01-01T00:00:00.000000Z",
+    "reportingController": "default-scheduler",
+    "reportingInstance": "here",
+    "action": "Binding",
+    "reason": "Scheduled",
+    "regarding": {"kind": "Pod", "name": "a", "namespace": "default", "uid": "u"},
+    "note": "it has a place",
+    "type": "Normal",
+    "deprecatedSource": {"component": "default-scheduler"},
+}
+AUTOSCALER: Raw = {
+    "apiVersion": "autoscaling/v1",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        "maxReplicas": 9,
+        "targetCPUUtilizationPercentage": 70,
+    },
+}
+
+
+def with_event() -> API:
+    api = API()
+    response = api.ask("create", "Event", namespace="default", body=EVENT, api_version=EVENTS)
+    assert response.code == 201, response.to_dict()
+    return api
+
+
+class TestEvents:
+    def test_both_groups_show_the_same_events_each_in_its_words(self) -> None:
+        api = with_event()
+
+        core = api.ask("get", "Event", "default/e").to_dict()
+        events = api.ask("get", "Event", "default/e", api_version=EVENTS).to_dict()
+
+        assert (core["apiVersion"], core["message"], core["involvedObject"]["name"]) == ("v1", "it has a place", "a")
+        assert (core["reportingComponent"], core["source"]) == ("default-scheduler", {"component": "default-scheduler"})
+        assert {name: events[name] for name in EVENT if name != "metadata"} == {
+            name: value for name, value in EVENT.items() if name != "metadata"
+        }
+
+    def test_lists_and_watches_are_in_the_version_that_is_asked_for(self) -> None:
+        api = with_event()
+        options = ListOptions(field_selector="regarding.name=a,reportingController=default-scheduler")
+
+        page = api.ask("list", "Event", api_version=EVENTS, options=options).to_dict()
+        watch = api.ask("watch", "Event", api_version=EVENTS).watch
+        assert watch is not None
+        told = watch.pull()
+
+        assert (page["apiVersion"], page["kind"], page["items"][0]["note"]) == (EVENTS, "EventList", "it has a place")
+        assert [(notice.raw["apiVersion"], notice.raw["note"]) for notice in told] == [(EVENTS, "it has a place")]
+        assert b'"note":"it has a place"' in told[0].encoded()
+        assert watch.bookmark().raw["apiVersion"] == EVENTS
+
+    def test_a_patch_is_one_of_the_version_that_it_is_sent_to(self) -> None:
+        api = with_event()
+        patch = {"note": "another", "series": {"count": 2, "lastObservedTime": "2026-01-01T00:00:01.000000Z"}}
+
+        answered = api.ask("patch", "Event", "default/e", api_version=EVENTS, patch_type="strategic", body=patch)
+
+        assert answered.to_dict()["note"] == "another"
+        assert api.raw("Event", "default/e")["message"] == "another"
+
+    def test_what_is_converted_is_made_once(self) -> None:
+        stored = with_event().store.get("Event", "default/e")
+
+        assert stored.served_as(EVENTS) is stored.served_as(EVENTS)
+        assert stored.served_as("v1") is stored
+
+
+class TestAutoscalers:
+    def created(self) -> API:
+        api = API()
+        response = api.ask(
+            "create",
+            "HorizontalPodAutoscaler",
+            namespace="default",
+            body=AUTOSCALER,
+            api_version="autoscaling/v1",
+            field_validation="Strict",
+        )
+        assert response.code == 201, response.to_dict()
+        assert response.to_dict()["spec"]["targetCPUUtilizationPercentage"] == 70
+        return api
+
+    def test_a_share_of_cpu_is_a_metric_of_the_newer_version(self) -> None:
+        raw = self.created().raw("HorizontalPodAutoscaler", "default/web")
+
+        target = {"type": "Utilization", "averageUtilization": 70}
+        assert raw["spec"]["metrics"] == [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+        assert raw["spec"]["minReplicas"] == 1
+
+    def test_what_the_older_version_cannot_say_outlasts_its_writers(self) -> None:
+        api = self.created()
+        memory = {"type": "Resource", "resource": {"name": "memory", "target": {"type": "Value", "value": "1Gi"}}}
+        change: Any = [{"op": "add", "path": "/spec/metrics/-", "value": memory}]
+        kind, key = "HorizontalPodAutoscaler", "default/web"
+        api.ask("patch", kind, key, patch_type="json", body=change)
+        api.ask("patch", kind, key, body={"spec": {"behavior": {"scaleUp": {"selectPolicy": "Disabled"}}}})
+
+        older = api.ask("get", kind, key, api_version="autoscaling/v1").to_dict()
+        older["spec"]["maxReplicas"] = 12
+        answered = api.ask("update", kind, key, body=older, api_version="autoscaling/v1")
+
+        assert answered.code == 200, answered.to_dict()
+        spec = api.raw(kind, key)["spec"]
+        assert spec["maxReplicas"] == 12
+        assert [metric["resource"]["name"] for metric in spec["metrics"]] == ["cpu", "memory"]
+        assert spec["behavior"] == {"scaleUp": {"selectPolicy": "Disabled"}}
+        assert "annotations" not in api.raw(kind, key)["metadata"]
+
+
+@pytest.mark.parametrize("version", ["autoscaling/v2", "v1"])
+def test_an_object_of_another_version_than_the_path_is_refused(version: str) -> None:
+    body = {**AUTOSCALER, "apiVersion": version}
+    request = Request(
+        verb="create",
+        kind="HorizontalPodAutoscaler",
+        namespace="default",
+        body=body,
+        api_version="autoscaling/v1",
+    )
+
+    assert API().answer(request).code in (400, 404)

@@ -1,0 +1,103 @@
+"""What the report of a status writes, where what comes of it is known and where it is worked out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from podium.api.pod import PodCondition
+from podium.apirequests.request import Request, Response
+from podium.apirequests.status_reports import report_status
+from podium.controllers.actions import ReportStatus
+from podium.store.api_resources import POD
+from podium.store.patching import StatusPatch, patched
+
+TIMES = ("2025-01-01T00:00:00Z", "2025-01-02T00:00:00Z")
+NOW_NS = 1_700_000_000 * 10**9
+UNREADY = {"conditions": [{"type": "Ready", "lastTransitionTime": TIMES[0], "message": ""}]}
+READY = PodCondition(type="Ready", status="True")
+
+words = st.sampled_from(["", "a", "b"])
+written_conditions = st.lists(
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(["Ready", "PodScheduled", "Other"])},
+        optional={
+            "lastTransitionTime": st.sampled_from(TIMES),
+            "reason": words,
+            "status": st.sampled_from(["True", "False"]),
+            "message": words,
+            "observedGeneration": st.just(3),
+        },
+    ).flatmap(lambda condition: st.permutations(list(condition.items())).map(dict)),
+    max_size=4,
+)
+statuses = st.fixed_dictionaries(
+    {},
+    optional={
+        "reason": words,
+        "conditions": written_conditions,
+        "phase": st.sampled_from(["Pending", "Running"]),
+        "containerStatuses": st.just([{"name": "c", "state": {"waiting": {"reason": "r"}}}]),
+    },
+)
+conditions = st.builds(
+    PodCondition,
+    type=st.sampled_from(["Ready", "PodScheduled"]),
+    status=st.sampled_from(["True", "False"]),
+    reason=words,
+    message=words,
+)
+fields = st.fixed_dictionaries(
+    {},
+    optional={
+        "phase": st.sampled_from(["Running", "Failed"]),
+        "message": words,
+        "reason": st.none() | words,
+        "containerStatuses": st.just([{"state": {"running": {}}, "name": "c"}]),
+    },
+)
+
+
+def patch_of(pod: dict[str, Any], report: ReportStatus) -> Request | None:
+    """What is asked for once the pod has been read."""
+    conversation = report_status(report, NOW_NS)
+    next(conversation)
+    try:
+        return conversation.send(Response(object=pod))
+    except StopIteration:
+        return None
+
+
+@example(UNREADY, {}, [READY, msgspec.structs.replace(READY, message="a")])
+@given(statuses, fields, st.lists(conditions, max_size=2))
+def test_what_a_report_comes_to_is_what_its_patch_makes_of_the_object(
+    status: dict[str, Any], fields: dict[str, Any], conditions: list[PodCondition]
+) -> None:
+    pod = {"kind": "Pod", "metadata": {"name": "p", "uid": "u", "namespace": "n"}, "spec": {}, "status": status}
+    asked = patch_of(pod, ReportStatus("Pod", "n/p", "u", "kubelet", tuple(conditions), fields))
+    if asked is None:
+        return
+    known = patched(POD, pod, asked.body, "strategic", "status")
+    worked_out = patched(POD, pod, asked.written_body, "strategic", "status")
+
+    assert msgspec.json.encode(known) == msgspec.json.encode(worked_out)
+
+
+def test_what_was_made_from_an_older_version_is_merged_with_the_newer_one() -> None:
+    status = {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True"}]}
+    read = {"kind": "Pod", "metadata": {"name": "p", "uid": "u", "namespace": "n"}, "spec": {}, "status": status}
+    report = ReportStatus(
+        "Pod", "n/p", "u", "kubelet", (PodCondition(type="Ready", status="True"),), {"phase": "Running"}
+    )
+    asked = patch_of(read, report)
+    assert asked is not None
+    assert isinstance(asked.body, StatusPatch)
+    newer = {**read, "status": {**status, "nominatedNodeName": "m"}}
+
+    result = patched(POD, newer, asked.body, "strategic", "status")["status"]
+
+    assert result["nominatedNodeName"] == "m"
+    assert [condition["type"] for condition in result["conditions"]] == ["PodScheduled", "Ready"]

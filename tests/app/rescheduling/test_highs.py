@@ -1,0 +1,41 @@
+"""The optional solver."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from podium.app.rescheduling.exact import Highs
+from podium.decide.rescheduling.optimal import ExactPlanError, LinearProgram
+
+
+def test_without_the_solver_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "highspy", None)
+
+    with pytest.raises(ExactPlanError, match=r"pip install 'podium\[exact\]'"):
+        Highs()
+
+
+def test_a_program_is_solved_to_its_end_with_a_bound_that_is_its_cost() -> None:
+    pytest.importorskip("highspy", reason="the optional solver is not installed")
+    program = LinearProgram(offset=1.0)
+    chosen = [program.choice(-value) for value in (4.0, 3.0, 2.0)]
+    rest = program.amount(10.0)
+    program.row(dict(zip(chosen, (3.0, 2.0, 2.0), strict=True)) | {rest: -1.0}, 4.0)
+
+    solution = Highs().solve(program)
+
+    assert [round(solution.values[number]) for number in chosen] == [0, 1, 1]
+    assert solution.cost == pytest.approx(-4.0)
+    assert solution.bound == pytest.approx(-4.0)
+    assert solution.is_proven
+
+
+def test_a_program_without_a_solution_is_the_callers_mistake() -> None:
+    pytest.importorskip("highspy", reason="the optional solver is not installed")
+    program = LinearProgram()
+    program.row({program.choice(): 1.0}, -1.0)
+
+    with pytest.raises(RuntimeError, match="no solution: Infeasible"):
+        Highs().solve(program)

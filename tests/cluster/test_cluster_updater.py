@@ -1,0 +1,155 @@
+"""One observation in, what it changed out; and the cluster is as if it had been shown the end of the story alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.cluster.cluster import Cluster, ClusterUpdater, ObjectChange
+from podium.cluster.nodes import CPU
+from tests.builders import namespace, node, pod
+
+
+def ended(one: Pod) -> Pod:
+    return replace(one, status=replace(one.status, phase="Succeeded"))
+
+
+def test_a_pod_is_told_with_what_was_known_of_it_before() -> None:
+    feed = ClusterUpdater(Cluster())
+
+    first = feed.pod_changed(pod("q", cpu=1))
+    second = feed.pod_changed(pod("q", cpu=2))
+    last = feed.pod_gone(pod("q"))
+
+    assert first.before is None
+    assert second.before is first.after
+    assert (last.before, last.after) == (second.after, None)
+    assert feed.pod_gone(pod("q")) == (None, None, None)
+    assert not feed.pods
+
+
+def test_a_pod_that_has_ended_is_gone() -> None:
+    feed = ClusterUpdater(Cluster())
+    known = feed.pod_changed(pod("q")).after
+
+    assert feed.pod_changed(ended(pod("q"))) == (known, None, None)
+    assert feed.pod_changed(ended(pod("q"))) == (None, None, None)
+
+
+def test_another_pod_of_the_same_name_takes_the_place_of_one_that_nobody_saw_go() -> None:
+    cluster = Cluster()
+    feed = ClusterUpdater(cluster)
+    cluster.put(node("n"))
+    feed.settle(old := feed.pod_changed(pod("q", on="n", cpu=1, uid="a")))
+
+    feed.settle(new := feed.pod_changed(pod("q", cpu=1, uid="b")))
+
+    assert new.replaced is old.after
+    assert not cluster.placed
+    assert feed.pod_gone(pod("q", uid="a")) == (None, None, None)
+    assert list(feed.pods) == ["b"]
+
+
+def test_a_pod_is_where_the_api_shows_it_once_it_is_settled() -> None:
+    cluster = Cluster()
+    feed = ClusterUpdater(cluster)
+    cluster.put(node("n"))
+
+    feed.settle(feed.pod_changed(pod("q", nominated="n")))
+    assert cluster.nominations.node_of("default/q") == "n"
+    feed.settle(feed.pod_changed(pod("q", on="n")))
+    assert (cluster.nominations.node_of("default/q"), list(cluster.placed)) == ("", ["default/q"])
+    feed.settle(feed.pod_gone(pod("q")))
+    assert not cluster.placed
+
+
+def test_objects_are_told_with_what_was_known_of_them_where_that_is_kept() -> None:
+    feed = ClusterUpdater(Cluster())
+    first, second, space = node("n"), node("n", cpu=2), namespace("shop")
+
+    assert feed.known_node("n") is None
+    assert feed.changed(first) == ObjectChange(None, first)
+    assert feed.changed(second) == ObjectChange(first, second)
+    assert feed.known_node("n") is second
+    assert feed.changed(space) == feed.changed(space) == ObjectChange(None, space)
+    assert feed.gone(second) == ObjectChange(second, None)
+    assert feed.gone(second) is None
+
+
+NAMES, UIDS, NODES = st.sampled_from("ab"), st.sampled_from("uv"), st.sampled_from(("", "n", "m"))
+
+
+@st.composite
+def stories(draw: st.DrawFn) -> list[tuple[str, Pod | Node]]:
+    """Pods and nodes come, change and go; names are used again."""
+    story: list[tuple[str, Pod | Node]] = []
+    for _ in range(draw(st.integers(1, 12))):
+        if draw(st.integers(0, 3)) == 0:
+            shown: Pod | Node = node(draw(st.sampled_from("nm")), cpu=draw(st.integers(1, 3)))
+        else:
+            name, on = draw(NAMES), draw(NODES)
+            nominated = "" if on else draw(NODES)
+            one = pod(name, uid=f"{name}{draw(UIDS)}", on=on, nominated=nominated, cpu=draw(st.integers(1, 2)))
+            shown = ended(one) if draw(st.integers(0, 4)) == 0 else one
+        story.append((draw(st.sampled_from(("changed", "changed", "gone"))), shown))
+    return story
+
+
+def told(feed: ClusterUpdater, story: list[tuple[str, Any]]) -> None:
+    for what, one in story:
+        if isinstance(one, Pod):
+            feed.settle(feed.pod_changed(one) if what == "changed" else feed.pod_gone(one))
+        elif what == "changed":
+            feed.changed(one)
+        else:
+            feed.gone(one)
+
+
+def end_of(story: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """The same end, told of what is there alone."""
+    there: dict[tuple[str, str], Any] = {}
+    for what, one in story:
+        key = (type(one).__name__, one.key)
+        known = there.get(key)
+        if what == "changed" and not (isinstance(one, Pod) and one.is_terminal):
+            there[key] = one
+        elif known is not None and known.metadata.uid == one.metadata.uid:
+            del there[key]
+        elif what == "changed" and known is not None:
+            # Another of that name has been there since, and has ended.
+            del there[key]
+    return [("changed", one) for one in there.values()]
+
+
+def shown_in(cluster: Cluster) -> tuple[Any, ...]:
+    rows = cluster.nodes.row_of
+    return (
+        sorted((one.uid, one.node_name) for one in cluster.placed.values()),
+        sorted((one.uid, node_name) for one, node_name in cluster.nominations.all()),
+        {name: int(cluster.nodes.requested[CPU, row]) for name, row in rows.items()},
+        {name: cluster.nodes.node(row) for name, row in rows.items()},
+    )
+
+
+@given(stories())
+def test_a_cluster_is_as_if_it_had_been_told_the_end_of_its_story_alone(story: list[tuple[str, Pod | Node]]) -> None:
+    first, second = Cluster(), Cluster()
+    # A pod leaves its node by going, never by being shown without one.
+    bound: set[str] = set()
+    possible = []
+    for what, one in story:
+        if isinstance(one, Pod) and one.metadata.uid in bound and not one.spec.node_name:
+            continue
+        if isinstance(one, Pod) and one.spec.node_name and what == "changed":
+            bound.add(one.metadata.uid)
+        possible.append((what, one))
+
+    told(ClusterUpdater(first), possible)
+    told(ClusterUpdater(second), end_of(possible))
+
+    assert shown_in(first) == shown_in(second)

@@ -1,0 +1,71 @@
+"""When a node that is emptied pod by pod is gone on with, and when that is given up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podium.controllers.rescheduling.rescheduler import Emptying
+from podium.decide.rescheduling.round_robin import PartOf, PlannedMove, PlannedMoves, ReschedulingPlan
+from tests.builders import cluster_of, node, pod
+
+HOUR = 3_600 * 10**9
+
+
+def planned(*groups: tuple[str, PartOf | None]) -> ReschedulingPlan:
+    """Plans to move a pod of each node."""
+    found = []
+    for name, part_of in groups:
+        record = cluster_of(node(name)).read(pod("p", on=name))
+        found.append(PlannedMoves("Consolidate", "so", (PlannedMove(record, name, "z"),), 0.0, None, part_of))
+    empty: dict[str, Any] = {"left_alone": (), "before": {}, "after": {}, "trials": 0, "is_cut": False}
+    return ReschedulingPlan(tuple(found), **empty)
+
+
+PART = PartOf(3, 2.0)
+
+
+def test_what_was_begun_is_gone_on_with_until_the_rest_goes_at_once() -> None:
+    emptying = Emptying()
+
+    emptying.planned(planned(("a", PART)), 0)
+    assert emptying.node == "a"
+    emptying.planned(planned(("b", None)), 1)
+    assert emptying.node == "a"
+    emptying.planned(planned(("a", None)), 2)
+    assert emptying.node == ""
+
+
+def test_it_is_given_up_after_an_hour_in_which_nobody_could_go_and_begun_again_later_and_later() -> None:
+    emptying, begun = Emptying(), 0
+    for cool_down in (HOUR, 2 * HOUR, 4 * HOUR):
+        emptying.planned(planned(("a", PART)), begun)
+        emptying.look(begun + HOUR - 1, HOUR)
+        assert (emptying.node, emptying.given_up(begun + HOUR - 1)) == ("a", frozenset())
+
+        emptying.look(begun + HOUR, HOUR)
+        assert emptying.node == ""
+        assert emptying.given_up(begun + HOUR + cool_down - 1) == {"a"}
+        assert emptying.given_up(begun + HOUR + cool_down) == frozenset()
+        begun += HOUR + cool_down
+
+
+def test_each_part_that_goes_gives_it_another_hour() -> None:
+    emptying = Emptying()
+
+    for hour in range(3):
+        emptying.planned(planned(("a", PART)), hour * HOUR - hour)
+        emptying.look((hour + 1) * HOUR - hour - 1, HOUR)
+
+    assert emptying.node == "a"
+
+
+def test_nothing_is_remembered_of_nodes_that_are_gone_or_of_what_is_long_ago() -> None:
+    emptying = Emptying()
+    emptying.planned(planned(("a", PART)), 0)
+    emptying.look(HOUR, HOUR)
+    emptying.planned(planned(("b", PART)), HOUR)
+
+    emptying.forget("b")
+    emptying.look(5 * HOUR, HOUR)
+
+    assert (emptying.node, emptying._cooling) == ("", {})

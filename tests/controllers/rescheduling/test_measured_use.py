@@ -1,0 +1,30 @@
+"""What pods and nodes were measured to use, as a rescheduler is told."""
+
+from podium.api.use import Use
+from podium.controllers.observations import Measured
+from podium.controllers.rescheduling.rescheduler_view import MeasuredUse
+from podium.framework.rescheduling.policy import NodeSignals, PodSignals, Signals
+from tests.builders import cluster_of, node, pod
+
+SECOND = 10**9
+KNOWN = Signals({"default/p": PodSignals(restarts=3)}, {"a": NodeSignals(maintenance_ns=7)})
+MEASURED = Measured(
+    {"default/p": Use(1500, 2048), "default/gone": Use(1, 1)}, {"a": Use(1800, 4096), "other": Use(1, 1)}
+)
+
+
+def test_what_was_measured_is_told_of_those_that_are_there() -> None:
+    cluster, use = cluster_of(node("a"), pod("p", on="a"), pod("q", on="a")), MeasuredUse()
+    assert use.told(KNOWN, cluster, 0) is KNOWN
+    use.take(MEASURED, 10 * SECOND)
+
+    found = use.told(KNOWN, cluster, 20 * SECOND)
+    assert found.pods == {"default/p": PodSignals(restarts=3, cpu_used_milli=1500, memory_used_bytes=2048)}
+    assert found.nodes == {"a": NodeSignals(maintenance_ns=7, cpu_used_milli=1800, memory_used_bytes=4096)}
+
+
+def test_what_is_old_is_not_how_things_are() -> None:
+    cluster, use = cluster_of(node("a"), pod("p", on="a")), MeasuredUse()
+    use.take(MEASURED, 10 * SECOND)
+    assert use.told(KNOWN, cluster, 310 * SECOND) is not KNOWN
+    assert use.told(KNOWN, cluster, 311 * SECOND) is KNOWN

@@ -1,0 +1,64 @@
+"""How long something is left alone that keeps failing."""
+
+from podium.controllers.work_queue import Backoff
+
+FIRST, LONGEST = 10, 80
+
+
+def waits(*failures: int) -> list[int]:
+    """How long the wait after each failure is, at these times."""
+    backoff: Backoff[str] = Backoff(FIRST, LONGEST)
+    found = []
+    for now in failures:
+        backoff.fail("a", now)
+        found.append((backoff.until("a", now) or now) - now)
+    return found
+
+
+def test_each_wait_is_twice_as_long_as_the_one_before_up_to_a_limit() -> None:
+    assert waits(0, 10, 30, 70, 150, 230) == [10, 20, 40, 80, 80, 80]
+
+
+def test_a_failure_during_a_wait_changes_nothing() -> None:
+    assert waits(0, 4, 9, 10) == [10, 6, 1, 20]
+
+
+def test_what_has_not_failed_for_twice_the_longest_wait_begins_anew() -> None:
+    assert waits(0, 10 + 2 * LONGEST) == [10, 20]
+    assert waits(0, 10 + 2 * LONGEST + 1) == [10, 10]
+
+
+def test_a_wait_can_be_asked_to_be_longer() -> None:
+    backoff: Backoff[str] = Backoff(FIRST, LONGEST)
+
+    backoff.fail("a", 0, least_ns=50)
+
+    assert backoff.until("a", 49) == 50
+    assert backoff.until("a", 50) is None
+
+
+def test_what_is_forgotten_has_not_failed() -> None:
+    backoff: Backoff[str] = Backoff(FIRST, LONGEST)
+    for now in (0, 10, 30, 70):
+        backoff.fail("a", now)
+    assert backoff.until("a", 71) is not None
+
+    backoff.forget("a")
+
+    assert backoff.until("a", 71) is None
+
+
+def test_what_fails_again_after_the_longest_wait_is_likely_to_go_on_failing() -> None:
+    backoff: Backoff[str] = Backoff(FIRST, LONGEST)
+    told = []
+    for _ in range(6):
+        now = backoff.until("a", 0) or 0
+        backoff.fail("a", now)
+        told.append((backoff.until("a", now) or 0) - now == LONGEST and backoff.is_hopeless("a"))
+
+    assert told == sorted(told)
+    assert told[-1]
+
+    backoff.forget("a")
+
+    assert not backoff.is_hopeless("a")

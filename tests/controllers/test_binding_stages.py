@@ -1,0 +1,226 @@
+"""Binding cycles do what their table says: every stage, every happening."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+
+import pytest
+
+from podium.cluster.cluster import Cluster
+from podium.cluster.pods import PodRecord
+from podium.controllers.actions import Action, Bind, ReserveClaim
+from podium.controllers.observations import Answered, Problem
+from podium.controllers.scheduling.binding_cycles import BindingCycles
+from podium.controllers.scheduling.binding_stages import (
+    TRANSITIONS,
+    BindingEvent,
+    BindingStage,
+    BindingTransition,
+    StepResult,
+    table,
+)
+from podium.controllers.scheduling.queue.queued_pod import QueuedPod
+from podium.framework.handle import CycleState
+from podium.framework.plugin import DeviceReservation, PermitResult
+from podium.framework.runner import Runner
+from podium.framework.settings.registry import Profile
+from podium.framework.verdicts import SUCCESS, Code, Status
+from podium.framework.waiting_pods import WaitingPods
+from tests.builders import cluster_of, node, pod
+from tests.controllers.driving import CONFLICT, NO_ANSWER, NOT_FOUND, REFUSED, SECOND, events
+from tests.docs.blocks import ROOT
+
+DOCUMENT = ROOT / "docs/scheduling-automata.md"
+FOREVER = 10**6 * SECOND
+DEVICES = DeviceReservation("default/devices", "claim-uid", timeout_ns=FOREVER)
+
+
+class Way:
+    """A plugin at every point of the way; what it has the pod wait for is the test's to say."""
+
+    name = "Way"
+
+    def __init__(self) -> None:
+        self.makes_wait = self.has_claims = False
+        self.is_ready = True
+        self.reserved = 0
+
+    def reserve(self, _state: CycleState, _pod: PodRecord, _node_name: str) -> Status:
+        self.reserved += 1
+        return SUCCESS
+
+    def unreserve(self, _state: CycleState, _pod: PodRecord, _node_name: str) -> None:
+        self.reserved -= 1
+
+    def permit(self, _state: CycleState, _pod: PodRecord, _node_name: str) -> PermitResult:
+        return PermitResult(Status(Code.WAIT), FOREVER) if self.makes_wait else PermitResult(SUCCESS)
+
+    def pre_bind(self, _state: CycleState, _pod: PodRecord, _node_name: str) -> Sequence[DeviceReservation]:
+        return [DEVICES] if self.has_claims else []
+
+    def prepared(self, _state: CycleState, _pod: PodRecord, _node_name: str) -> PermitResult:
+        return PermitResult(SUCCESS if self.is_ready else Status(Code.WAIT), 60 * SECOND)
+
+    def give_up(self, _state: CycleState, _pod: PodRecord, _node_name: str) -> Status:
+        return Status(Code.ERROR, ("too late",))
+
+    def bind(self, _state: CycleState, _pod: PodRecord, _node_name: str) -> Status:
+        return SUCCESS
+
+
+class Scene:
+    """A pod `p` that was brought to a stage of its way to node `n`, and what is told to it there."""
+
+    def __init__(self, stage: BindingStage) -> None:
+        self.now = 0
+        self.way = Way()
+        self.cluster: Cluster = cluster_of(node("n", cpu=4))
+        profile = Profile("s", reserve=[self.way], permit=[self.way], pre_bind=[self.way], bind=[self.way])
+        self.waiting_pods = WaitingPods()
+        self.bindings = BindingCycles(self.cluster, self.waiting_pods)
+        self.way.makes_wait = stage is BindingStage.PERMIT
+        self.way.has_claims = stage is BindingStage.PRE_BIND
+        self.way.is_ready = stage is not BindingStage.PREPARE
+        started = self.bindings.start(
+            QueuedPod(self.cluster.read(pod("p", uid="p", cpu=1)), 0),
+            Runner(profile, self.cluster),
+            CycleState(),
+            "n",
+            self.now,
+            is_together=stage is BindingStage.TOGETHER,
+        )
+        self.asked: list[Action] = started[0]
+        self.way.is_ready = True
+        if stage is BindingStage.IN_DOUBT:
+            self.bindings.bind_answered(self.binding, NO_ANSWER, self.now)
+        elif stage is BindingStage.BOUND:
+            self.bindings.bind_answered(self.binding, None, self.now)
+        assert self.bindings.stage("p") is stage
+
+    @property
+    def binding(self) -> Bind:
+        """The binding that was asked for, or one that nobody asked for."""
+        return next((action for action in self.asked if isinstance(action, Bind)), Bind("default/p", "p", "n"))
+
+    @property
+    def reservation(self) -> ReserveClaim:
+        asked = (action for action in self.asked if isinstance(action, ReserveClaim))
+        return next(asked, ReserveClaim("default/devices", "claim-uid", "default/p", "p"))
+
+    def settle(self, *, allowed: bool) -> StepResult:
+        waiting = self.waiting_pods.get("p")
+        if waiting is None:
+            return [], None
+        if allowed:
+            waiting.allow("Way")
+        else:
+            waiting.reject("Way", "no")
+        return self.bindings.resume("p", self.now)
+
+    def claim(self, problem: Problem | None) -> StepResult:
+        return self.bindings.claim_answered(Answered(self.reservation, problem), None, self.now)
+
+    def bound(self, problem: Problem | None) -> StepResult:
+        return self.bindings.bind_answered(self.binding, problem, self.now)
+
+    def claims_late(self) -> StepResult:
+        self.now = FOREVER
+        return [], next(iter(self.bindings.give_up_claims(self.now)), None)
+
+    def look(self, *, ready: bool, seconds: int = 5) -> StepResult:
+        self.way.is_ready = ready
+        self.now = seconds * SECOND
+        return next(iter(self.bindings.look_again(self.now)), ([], None))
+
+    def cancel(self) -> StepResult:
+        if "p" not in self.bindings:
+            return [], None
+        return [], self.bindings.cancel("p", Status(Code.ERROR, ("preempted",)))
+
+    def enough_ready(self) -> StepResult:
+        return self.bindings.bind_gang_member("p", self.now) if "p" in self.bindings.gathered else ([], None)
+
+    def too_few_left(self) -> StepResult:
+        return self.cancel() if "p" in self.bindings.gathered else ([], None)
+
+    def tell(self, happening: BindingEvent) -> StepResult:
+        """Let it happen; what is to be done, and the failure if it comes to that."""
+        tell: dict[BindingEvent, Callable[[], StepResult]] = {
+            BindingEvent.ALLOWED: lambda: self.settle(allowed=True),
+            BindingEvent.TURNED_DOWN: lambda: self.settle(allowed=False),
+            BindingEvent.CLAIM_DONE: lambda: self.claim(None),
+            BindingEvent.CLAIM_REFUSED: lambda: self.claim(REFUSED),
+            BindingEvent.CLAIM_UNKNOWN: lambda: self.claim(NO_ANSWER),
+            BindingEvent.CLAIMS_LATE: self.claims_late,
+            BindingEvent.READY: lambda: self.look(ready=True),
+            BindingEvent.NOT_READY: lambda: self.look(ready=False),
+            BindingEvent.NEVER_READY: lambda: self.look(ready=False, seconds=60),
+            BindingEvent.ENOUGH_READY: self.enough_ready,
+            BindingEvent.TOO_FEW_LEFT: self.too_few_left,
+            BindingEvent.BOUND: lambda: self.bound(None),
+            BindingEvent.BINDING_REFUSED: lambda: self.bound(REFUSED),
+            BindingEvent.BINDING_CONFLICTS: lambda: self.bound(CONFLICT),
+            BindingEvent.BINDING_GONE: lambda: self.bound(NOT_FOUND),
+            BindingEvent.BINDING_UNKNOWN: lambda: self.bound(NO_ANSWER),
+            BindingEvent.SEEN_THERE: lambda: (self.bindings.seen("p", "n"), None),
+            BindingEvent.SEEN_ELSEWHERE: lambda: (self.bindings.seen("p", "m"), None),
+            BindingEvent.WITHDRAWN: lambda: (self.bindings.withdraw("p"), None),
+            BindingEvent.CANCELLED: self.cancel,
+        }
+        return tell[happening]()
+
+    def state(self) -> tuple[BindingStage | None, bool, bool]:
+        """Where the pod stands, whether it takes its room, and whether plugins hold something for it."""
+        return self.bindings.stage("p"), "p" in self.cluster.placed, self.way.reserved > 0
+
+
+def test_the_table_has_a_cell_for_every_stage_that_waits_and_every_happening() -> None:
+    assert set(TRANSITIONS) == set(
+        product((stage for stage in BindingStage if stage is not BindingStage.RESERVE), BindingEvent)
+    )
+
+
+@pytest.mark.parametrize(("stage", "happening"), TRANSITIONS)
+def test_binding_cycles_do_what_their_table_says(stage: BindingStage, happening: BindingEvent) -> None:
+    scene = Scene(stage)
+    step = TRANSITIONS[stage, happening]
+
+    actions, failure = scene.tell(happening)
+
+    after: dict[BindingTransition, tuple[BindingStage | None, bool, bool]] = {
+        BindingTransition.STAY: (stage, True, True),
+        BindingTransition.WAIT: (stage, True, True),
+        BindingTransition.AGAIN: (stage, True, True),
+        BindingTransition.GO_ON: (BindingStage.BIND, True, True),
+        BindingTransition.DOUBT: (BindingStage.IN_DOUBT, True, True),
+        BindingTransition.BIND: (BindingStage.BOUND, True, True),
+        BindingTransition.END: (None, True, True),
+        BindingTransition.YIELD: (None, True, False),
+        BindingTransition.UNDO: (None, False, False),
+        BindingTransition.FAIL: (None, False, False),
+    }
+    assert scene.state() == after[step]
+    assert (failure is not None) is (step is BindingTransition.FAIL)
+    assert [action for action in actions if isinstance(action, Bind)] == (
+        [Bind("default/p", "p", "n")] if step is BindingTransition.GO_ON else []
+    )
+    is_told = step is BindingTransition.BIND or (step is BindingTransition.END and stage is not BindingStage.BOUND)
+    assert ("Scheduled" in [reason for reason, _ in events(actions)]) is is_told
+    is_asked_again = step in (BindingTransition.AGAIN, BindingTransition.DOUBT) or (
+        step is BindingTransition.STAY and stage is BindingStage.IN_DOUBT
+    )
+    assert bool(scene.bindings.retries(scene.now + SECOND)) is is_asked_again
+
+
+@pytest.mark.parametrize("stage", [stage for stage in BindingStage if stage is not BindingStage.RESERVE])
+def test_nothing_is_left_of_a_cycle_that_has_ended(stage: BindingStage) -> None:
+    scene = Scene(stage)
+
+    scene.bindings.seen("p", "n")
+
+    assert (len(scene.bindings), scene.bindings.next_deadline(), scene.waiting_pods.get("p")) == (0, None, None)
+
+
+def test_the_document_shows_the_table() -> None:
+    assert table() in DOCUMENT.read_text(encoding="utf-8")

@@ -1,0 +1,42 @@
+"""Which pods are on a node."""
+
+from podium.controllers.nodes.bound_pods import BoundPods
+from tests.builders import pod
+
+
+def names(pods: BoundPods, node: str) -> list[str]:
+    return [one.pod.metadata.uid for one in pods.on(node)]
+
+
+def test_pods_are_found_by_key_and_by_node_as_they_were_seen_last() -> None:
+    pods = BoundPods()
+    pods.put(pod("a", on="n1"), {})
+    pods.put(pod("b", on="n1"), {})
+    pods.put(pod("a", on="n1"), {"new": True})
+
+    found = pods.find("default/a")
+    assert found is not None
+    assert found.raw == {"new": True}
+    assert names(pods, "n1") == ["default/a", "default/b"]
+
+
+def test_a_namesake_takes_the_place_of_a_pod_wherever_that_was() -> None:
+    pods = BoundPods()
+    pods.put(pod("a", on="n1", uid="1"), {})
+
+    pods.put(pod("a", on="n2", uid="2"), {})
+    assert (names(pods, "n1"), names(pods, "n2")) == ([], ["2"])
+
+    pods.put(pod("a", uid="3"), {})
+    assert names(pods, "n2") == []
+    assert pods.find("default/a") is None
+
+
+def test_what_is_gone_is_gone_and_so_it_may_be_again() -> None:
+    pods = BoundPods()
+    pods.put(pod("a", on="n1"), {})
+
+    pods.remove("default/a")
+    pods.remove("default/a")
+
+    assert names(pods, "n1") == []

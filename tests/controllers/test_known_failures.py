@@ -1,0 +1,43 @@
+"""Whose failures hold for others: what is compared with every attempt made in tests/sim/test_known_failures.py."""
+
+from msgspec.structs import replace
+
+from podium.api.pod import Pod, PodResourceClaim
+from podium.controllers.scheduling.known_failures import KnownFailure, KnownFailures
+from podium.controllers.scheduling.scheduler import Scheduler
+from tests.builders import cluster_of, node, pod
+from tests.controllers.driving import nominated
+
+FAILURE = KnownFailure(("NodeResourcesFit",), "0/1 nodes are available")
+A, B = pod("a"), pod("b")
+
+
+def using_a_gpu(one: Pod) -> Pod:
+    """The pod with a resource claim that is made for it."""
+    claims = (PodResourceClaim(name="gpu", resource_claim_template_name="gpu"),)
+    return replace(one, spec=replace(one.spec, resource_claims=claims))
+
+
+def is_told(of: Pod, to: Pod, seconds: int = 0) -> bool:
+    """Whether the failure of a pod's attempt is what another pod is told, ``seconds`` later."""
+    cluster = cluster_of(node("n1"))
+    failures = KnownFailures(Scheduler().runners)
+    first, second = cluster.read(of), cluster.read(to)
+    failures.keep(first, FAILURE, 0)
+    return failures.find(second, seconds) is FAILURE
+
+
+def test_what_is_found_about_a_pod_holds_for_others_of_its_class_at_the_same_instant() -> None:
+    assert is_told(A, B)
+    assert not is_told(A, B, seconds=1)
+    assert not is_told(A, pod("b", cpu=3))
+    assert not is_told(A, pod("b", priority=1))
+
+
+def test_a_pod_with_a_nomination_neither_tells_nor_is_told() -> None:
+    assert not is_told(nominated(A, "n1"), B)
+    assert not is_told(A, nominated(B, "n1"))
+
+
+def test_a_pod_with_resource_claims_of_its_own_neither_tells_nor_is_told() -> None:
+    assert not is_told(using_a_gpu(A), using_a_gpu(B))

@@ -1,0 +1,34 @@
+"""What a pod's annotations say of how it will run is read once, and what cannot be read is not there."""
+
+from podium.controllers.kubelets.pod_run import PLAIN, PodBehaviour, behaviour_of
+
+SECOND = 10**9
+
+
+def said(**annotations: str) -> PodBehaviour:
+    return behaviour_of({f"podium.dev/{name.replace('_', '-')}": value for name, value in annotations.items()})
+
+
+def test_a_pod_that_says_nothing_of_it_is_plain() -> None:
+    assert behaviour_of({}) is PLAIN
+    assert behaviour_of({"example.com/duration": "5s"}) is PLAIN
+
+
+def test_all_that_is_said_is_read() -> None:
+    found = said(duration="1m", crash_after="5s", ready_after="2s", termination="3s", memory_usage="1Ki")
+
+    assert found == PodBehaviour(
+        duration_ns=60 * SECOND,
+        crash_after_ns=5 * SECOND,
+        ready_after_ns=2 * SECOND,
+        termination_ns=3 * SECOND,
+        memory_bytes=1024,
+    )
+
+
+def test_what_cannot_be_read_takes_nothing_from_what_can() -> None:
+    assert said(duration="soon", crash_after="5s", memory_usage="-1") == PodBehaviour(crash_after_ns=5 * SECOND)
+
+
+def test_a_pod_that_never_terminates_takes_no_time_for_it() -> None:
+    assert said(termination="never") == PodBehaviour(never_terminates=True)

@@ -1,0 +1,103 @@
+"""What a scheduler has written of pods and groups, until the API shows it, or what others made of it since."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from podium.api.pod import Pod
+from podium.api.pod_group import SCHEDULED, Condition
+from podium.controllers.actions import PatchObject, ReportUnschedulable
+from podium.controllers.observations import Answered
+from podium.controllers.scheduling.gangs.group_reports import GroupReports
+from podium.controllers.scheduling.pod_reports import PodReports
+from tests.builders import pod_group
+from tests.controllers.driving import Driver, nominated, the
+from tests.controllers.preempting import HIGH, N1, A, B
+
+
+def raw(version: str, node: str = "") -> dict[str, Any]:
+    """A pod as an answer tells it."""
+    return {"metadata": {"uid": "high", "resourceVersion": version}, "status": {"nominatedNodeName": node}}
+
+
+def at(version: int, node: str = "") -> Pod:
+    """The preemptor as the API shows it."""
+    metadata = replace(HIGH.metadata, resource_version=str(version))
+    return nominated(replace(HIGH, metadata=metadata), node)
+
+
+def nominating(version: str = "9") -> Driver:
+    """A scheduler that has nominated the preemptor, and was answered; nothing of that is seen yet."""
+    driver = Driver(N1, A, B)
+    driver.see(at(5))
+    report = the(ReportUnschedulable, driver.tick())
+    driver.tell(Answered(report, None, raw(version, "n1")))
+    return driver
+
+
+def test_a_reading_from_before_a_nomination_does_not_end_it() -> None:
+    driver = nominating()
+
+    driver.see(at(7))
+
+    assert driver.nominated(HIGH) == "n1"
+
+
+def test_a_nomination_that_somebody_else_ended_before_it_was_seen_is_over() -> None:
+    driver = nominating()
+
+    driver.see(at(11))
+
+    assert driver.nominated(HIGH) == ""
+
+
+def test_where_versions_cannot_be_compared_a_nomination_counts_until_it_is_seen() -> None:
+    driver = nominating("x9")
+
+    driver.see(at(11))
+    assert driver.nominated(HIGH) == "n1"
+    driver.see(at(12, "n1"))
+    driver.see(at(13))
+
+    assert driver.nominated(HIGH) == ""
+
+
+def test_the_answer_to_an_earlier_write_says_nothing_of_the_last_one() -> None:
+    reports = PodReports()
+    reports.write("high", "n1")
+    earlier = ReportUnschedulable("default/high", "high", "Unschedulable", "no room", "n1")
+    reports.write("high", "n2")
+
+    reports.answered(Answered(earlier, None, raw("9", "n1")), 0)
+
+    assert not reports.read("high", "n1", "9")
+    assert reports.nominated("high") == "n2"
+
+
+def test_nothing_is_left_of_a_pod_that_is_forgotten() -> None:
+    reports = PodReports()
+    reports.write("high", "n1")
+    written = ReportUnschedulable("default/high", "high", "Unschedulable", "no room", "n1")
+    reports.answered(Answered(written, None, raw("9", "n1")), 0)
+
+    reports.forget("high")
+
+    assert not any(vars(reports)[name] for name in ("_shown", "_written", "_messages", "_versions"))
+
+
+@pytest.mark.parametrize(("version", "is_over"), [(7, False), (9, True), (11, True)])
+def test_what_was_said_of_a_group_counts_until_its_version_or_a_later_one_is_seen(version: int, is_over: bool) -> None:
+    group = pod_group("g", 2)
+    reports = GroupReports()
+    action = the(PatchObject, reports.report(group, "True", "Scheduled", "all are", 0))
+    reports.answered(Answered(action, None, {"metadata": {"resourceVersion": "9"}}), 0)
+
+    others = Condition(type=SCHEDULED, status="False", reason="Gone", message="somebody else says so")
+    status = replace(group.status, conditions=(others,))
+    seen = replace(group, status=status, metadata=replace(group.metadata, resource_version=str(version)))
+    reports.seen(seen)
+
+    assert reports.is_scheduled(seen) is not is_over

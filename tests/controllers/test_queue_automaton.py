@@ -1,0 +1,254 @@
+"""The queue does what its table says: every place, every happening, under all conditions that tell apart what comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+
+import pytest
+
+from podium.cluster.pods import PodRecord
+from podium.controllers.scheduling.queue.hints import Wake
+from podium.controllers.scheduling.queue.queue import SchedulingQueue
+from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace, QueueSettings
+from podium.controllers.scheduling.queue.transitions import TRANSITIONS, QueueEvent, QueueTransition, landing, table
+from podium.framework.plugin import ActionType, ClusterEvent, EventResource, EventToRegister
+from podium.framework.verdicts import SUCCESS, Status, unresolvable
+from tests.controllers.pending import pending
+from tests.docs.blocks import ROOT
+
+DOCUMENT = ROOT / "docs/scheduling-automata.md"
+SECOND = 1_000_000_000
+BEFORE, AFTER, TOO_LATE = SECOND // 2, 20 * SECOND, 400 * SECOND
+NODE_ADDED = ClusterEvent(EventResource.NODE, ActionType.ADD, label="NodeAdd")
+WAITS = (
+    EventToRegister(EventResource.NODE, ActionType.ADD),
+    EventToRegister(EventResource.POD, ActionType.UPDATE_POD_LABEL),
+)
+PLACES = (None, *QueuePlace)
+
+
+@dataclass
+class Scene:
+    """A queue with one pod `p` in a place.
+
+    What happens next is worth an attempt as ``wake`` says, to a pod whose gate ``is_held``, while its backoff lasts or
+    not. Pods that were never attempted back off from nothing.
+    """
+
+    place: QueuePlace | None
+    wake: Wake
+    is_held: bool
+    backs_off: bool
+
+    def __post_init__(self) -> None:
+        self.gate_is_shut = False
+        self.now = 0
+        self.queue = SchedulingQueue(
+            {"default-scheduler": lambda pod, queued_ns: (-pod.priority, queued_ns)},
+            self.pre_enqueue,
+            {"default-scheduler": {"Waits": WAITS, "Mute": (), "Gate": WAITS}},
+            # So long a backoff that it may outlast the wait for an event.
+            QueueSettings(initial_backoff_ns=SECOND, pop_from_backoff=True),
+        )
+        self.record = pending("p")
+        self.attempt: QueuedPod | None = None
+        if self.place is not None:
+            self.bring(self.place)
+        self.gate_is_shut = self.is_held
+        self.now = BEFORE if self.backs_off else AFTER
+
+    def pre_enqueue(self, _pod: PodRecord) -> Status:
+        return unresolvable("shut").by("Gate" if self.wake else "Mute") if self.gate_is_shut else SUCCESS
+
+    def bring(self, place: QueuePlace) -> None:
+        """Bring the pod to its place, attempted once before but where it is active."""
+        self.queue.add(self.record, 0)
+        if place is QueuePlace.ACTIVE:
+            return
+        self.attempt = self.queue.pop(0)
+        if place is QueuePlace.IN_FLIGHT:
+            return
+        if place is QueuePlace.BACKOFF:
+            self.queue.move(NODE_ADDED, 0)
+            self.fail("Waits")
+        else:
+            self.fail({Wake.NO: "Mute", Wake.AFTER_BACKOFF: "Waits", Wake.AT_ONCE: "Pending"}[self.wake])
+        if place is QueuePlace.GATED:
+            self.gate_is_shut = True
+            self.queue.activate(["p"], 0)
+        assert self.queue.where("p") is place
+
+    def fail(self, rejected_by: str) -> None:
+        assert self.attempt is not None
+        plugins, pending_plugins = ((), ("Waits",)) if rejected_by == "Pending" else ((rejected_by,), ())
+        self.queue.add_unschedulable(self.attempt, plugins, pending_plugins, self.now)
+
+    def tell(self, happening: QueueEvent) -> None:
+        """Let it happen."""
+        queue, now = self.queue, self.now
+        tell: dict[QueueEvent, Callable[[], object]] = {
+            QueueEvent.ADDED: lambda: queue.add(self.record, now),
+            QueueEvent.UPDATED: lambda: queue.update(pending("p", labels={"changed": "yes"}), now),
+            QueueEvent.DELETED: lambda: queue.delete("p"),
+            QueueEvent.POPPED: lambda: queue.pop(now),
+            QueueEvent.FAILED: self.end_attempt,
+            QueueEvent.DONE: lambda: queue.done("p"),
+            QueueEvent.EVENT: lambda: queue.move(NODE_ADDED, now),
+            QueueEvent.ACTIVATED: lambda: queue.activate(["p"], now),
+            QueueEvent.GATE_ASKED: lambda: queue.ask_gate_again("p", now, is_worth_attempt=self.wake is not Wake.NO),
+            QueueEvent.REORDERED: lambda: queue.reorder("p", now),
+            QueueEvent.FLUSHED: lambda: queue.flush(now),
+            QueueEvent.JOINED: lambda: queue.join("p", now),
+            QueueEvent.WOKEN: lambda: queue.wake("p", "PodGroupChanged", now),
+            QueueEvent.GIVEN_BACK: lambda: queue.give_back(queue.find("p") or QueuedPod(self.record, now), now),
+        }
+        tell[happening]()
+
+    def end_attempt(self) -> None:
+        """Let the attempt fail, with something that happened on the way where that is to wake the pod."""
+        if self.place is QueuePlace.IN_FLIGHT and self.wake:
+            self.queue.move(NODE_ADDED, self.now)
+        self.attempt = self.queue.find("p") or QueuedPod(self.record, self.now)
+        self.fail("Pending" if self.wake is Wake.AT_ONCE else "Waits")
+
+    def lands(self, happening: QueueEvent) -> QueuePlace:
+        """Where the table says that the pod lands."""
+        wake = self.wake
+        if happening in (QueueEvent.ADDED, QueueEvent.ACTIVATED) or self.place is None:
+            wake = Wake.AT_ONCE
+        elif (happening is QueueEvent.GATE_ASKED and wake) or happening in (QueueEvent.WOKEN, QueueEvent.GIVEN_BACK):
+            wake = Wake.AFTER_BACKOFF
+        is_asked = bool(wake) or self.place is QueuePlace.GATED
+        # A backoff begins with the failure; what was not attempted after all has none to begin.
+        backs_off = happening is QueueEvent.FAILED or (self.backs_off and happening is not QueueEvent.GIVEN_BACK)
+        return landing(wake, is_held=is_asked and self.is_held, backs_off=backs_off and wake is Wake.AFTER_BACKOFF)
+
+
+def scenes() -> list[Scene]:
+    return [Scene(*given) for given in product(PLACES, Wake, (False, True), (False, True))]
+
+
+def test_the_table_has_a_cell_for_every_place_and_happening() -> None:
+    assert set(TRANSITIONS) == set(product(PLACES, QueueEvent))
+
+
+@pytest.mark.parametrize("happening", QueueEvent)
+def test_the_queue_does_what_its_table_says(happening: QueueEvent) -> None:
+    for scene in scenes():
+        step = TRANSITIONS[scene.place, happening]
+        told = f"{happening} in {scene}: {step}"
+        if step is QueueTransition.REFUSE:
+            with pytest.raises(ValueError, match="p"):
+                scene.tell(happening)
+            assert scene.queue.where("p") is scene.place, told
+            continue
+
+        scene.tell(happening)
+
+        match step:
+            case QueueTransition.STAY | QueueTransition.SORT | QueueTransition.HEAR:
+                expected = scene.place
+            case QueueTransition.LEAVE:
+                expected = None
+            case QueueTransition.FLY | QueueTransition.FLY_EARLY:
+                expected = QueuePlace.IN_FLIGHT
+            case QueueTransition.WAKE:
+                expected = QueuePlace.ACTIVE
+            case QueueTransition.RISE:
+                expected = QueuePlace.BACKOFF if scene.backs_off else QueuePlace.ACTIVE
+            case QueueTransition.LAND_IF_LATE:
+                expected = scene.place
+            case QueueTransition.LAND_IF_WOKEN if not scene.wake:
+                expected = scene.place
+            case _:
+                expected = scene.lands(happening)
+        assert scene.queue.where("p") is expected, told
+        scene.queue.check()
+
+
+@pytest.mark.parametrize(
+    "happening",
+    [happening for happening in QueueEvent if TRANSITIONS[QueuePlace.IN_FLIGHT, happening] is QueueTransition.HEAR],
+)
+def test_what_a_pod_in_flight_hears_counts_once_its_attempt_has_failed(happening: QueueEvent) -> None:
+    scene = Scene(QueuePlace.IN_FLIGHT, Wake.NO, is_held=False, backs_off=False)
+
+    scene.tell(happening)
+    scene.fail("Waits")
+
+    assert scene.queue.where("p") is QueuePlace.BACKOFF
+
+
+@pytest.mark.parametrize("is_held", [False, True])
+@pytest.mark.parametrize(
+    "place", [place for place in QueuePlace if TRANSITIONS[place, QueueEvent.FLUSHED] is QueueTransition.LAND_IF_LATE]
+)
+def test_a_pod_that_has_waited_for_5_minutes_lands_as_if_it_were_woken(place: QueuePlace, is_held: bool) -> None:
+    scene = Scene(place, Wake.NO, is_held=is_held, backs_off=False)
+    scene.now = TOO_LATE
+
+    scene.tell(QueueEvent.FLUSHED)
+
+    assert scene.queue.where("p") is landing(Wake.AFTER_BACKOFF, is_held=is_held, backs_off=False)
+
+
+@pytest.mark.parametrize(
+    "place", [place for place in QueuePlace if TRANSITIONS[place, QueueEvent.UPDATED] is QueueTransition.SORT]
+)
+def test_a_pod_that_is_to_be_sorted_anew_is_gated_where_queue_sort_fails(place: QueuePlace) -> None:
+    scene = Scene(place, Wake.NO, is_held=False, backs_off=True)
+    scene.queue._gate.sorts = gated_by_queue_sort  # type: ignore[method-assign]
+
+    scene.tell(QueueEvent.UPDATED)
+
+    assert scene.queue.where("p") is QueuePlace.GATED
+
+
+def gated_by_queue_sort(queued: QueuedPod) -> bool:
+    queued.gated_by = "QueueSort"
+    return False
+
+
+def test_a_pod_that_backs_off_is_not_popped_while_another_is_active() -> None:
+    scene = Scene(QueuePlace.BACKOFF, Wake.NO, is_held=False, backs_off=True)
+    scene.queue.add(pending("q"), scene.now)
+
+    scene.tell(QueueEvent.POPPED)
+
+    assert (scene.queue.where("p"), scene.queue.where("q")) == (QueuePlace.BACKOFF, QueuePlace.IN_FLIGHT)
+
+
+def test_a_pod_that_was_popped_too_often_at_an_instant_is_not_made_active() -> None:
+    settings = QueueSettings(most_pops_at_once=1)
+    waits = {"default-scheduler": {"Waits": WAITS}}
+    queue = SchedulingQueue({"default-scheduler": lambda _pod, _ns: ()}, lambda _pod: SUCCESS, waits, settings)
+    queue.add(pending("p"), 0)
+    attempt = queue.pop(0)
+    assert attempt is not None
+    queue.move(NODE_ADDED, 0)
+    queue.add_unschedulable(attempt, ["Waits"], (), 0)
+
+    queue.activate(["p"], 0)
+
+    assert queue.where("p") is QueuePlace.BACKOFF
+
+
+def test_a_pod_lands_by_its_gate_then_by_what_woke_it_then_by_its_backoff() -> None:
+    lands = {
+        (wake, is_held, backs_off): landing(wake, is_held=is_held, backs_off=backs_off)
+        for wake, is_held, backs_off in product(Wake, (False, True), (False, True))
+    }
+
+    for (wake, is_held, backs_off), place in lands.items():
+        if is_held:
+            assert place is QueuePlace.GATED
+        elif wake is Wake.NO:
+            assert place is QueuePlace.UNSCHEDULABLE
+        else:
+            assert place is (QueuePlace.BACKOFF if backs_off else QueuePlace.ACTIVE)
+
+
+def test_the_document_shows_the_table() -> None:
+    assert table() in DOCUMENT.read_text(encoding="utf-8")

@@ -1,0 +1,64 @@
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.controllers.scheduling.queue import heap as heaps
+from podium.controllers.scheduling.queue.heap import MANY, PodHeap
+
+UIDS = st.sampled_from("abcdef")
+STEPS = st.lists(
+    st.tuples(st.just("put"), UIDS, st.integers(0, 3))
+    | st.tuples(st.sampled_from(("discard", "pop")), UIDS, st.just(0))
+    | st.tuples(st.just("take until"), UIDS, st.integers(0, 2)),
+    max_size=60,
+)
+
+
+@pytest.mark.parametrize("many", [0, 2, MANY])
+@given(steps=STEPS)
+def test_it_holds_what_a_sorted_table_holds(many: int, steps: list[tuple[str, str, int]]) -> None:
+    """However many there have to be before they are sorted."""
+    with patch.object(heaps, "MANY", many):
+        walk(steps)
+
+
+def walk(steps: list[tuple[str, str, int]]) -> None:
+    heap, table = PodHeap(), dict[str, tuple[int, str]]()
+    for step, uid, key in steps:
+        if step == "put":
+            heap.put((key, uid))
+            table[uid] = (key, uid)
+        elif step == "discard":
+            heap.discard(uid)
+            table.pop(uid, None)
+        elif step == "take until":
+            taken = sorted(item for item in table.values() if item[0] <= key)
+            assert heap.take_until(key) == taken
+            for _, other in taken:
+                del table[other]
+        else:
+            first = min(table.values(), default=None)
+            assert heap.first() == first
+            assert heap.pop() == (None if first is None else first[1])
+            table.pop("" if first is None else first[1], None)
+        heap.check()
+        assert heap.items() == sorted(table.values())
+        assert len(heap) == len(table)
+        assert all((uid in heap) is (uid in table) for uid in "abcdef")
+
+
+def test_pods_that_move_or_leave_do_not_pile_up_and_order_survives_the_sweep() -> None:
+    heap = PodHeap()
+    uids = [f"{number:04}" for number in range(1000)]
+    for turn in range(4):
+        for number, uid in enumerate(uids):
+            heap.put((number * 389 % 1000 + turn, uid))
+        heap.check()
+    for uid in uids[:-50]:
+        heap.discard(uid)
+    heap.check()
+    expected = sorted((number * 389 % 1000, uids[number]) for number in range(950, 1000))
+    assert [heap.pop() for _ in expected] == [uid for _, uid in expected]
+    assert heap.pop() is None

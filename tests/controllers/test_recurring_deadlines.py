@@ -1,0 +1,50 @@
+"""Deadlines that come again and again do not keep anything from being settled."""
+
+from podium.api.times import MAX_TIME_NS
+from podium.controllers.deadlines import Deadlines
+
+
+def test_what_is_due_once_unsettles_until_it_is_taken_or_taken_back() -> None:
+    deadlines: Deadlines[str] = Deadlines()
+    deadlines.set("a", 5)
+    deadlines.set("b", 7)
+    assert deadlines.deadline().keeps_alive
+
+    assert deadlines.take_due(5) == "a"
+    assert deadlines.deadline().keeps_alive
+    deadlines.set("b", None)
+
+    assert not deadlines.deadline().keeps_alive
+    assert deadlines.deadline().time_ns is None
+
+
+def test_what_recurs_is_due_all_the_same() -> None:
+    deadlines: Deadlines[str] = Deadlines()
+    deadlines.set("a", 5)
+
+    deadlines.set("a", 9, recurs=True)
+
+    assert not deadlines.deadline().keeps_alive
+    assert deadlines.deadline().time_ns == 9
+    assert deadlines.take_due(8) is None
+    assert deadlines.take_due(9) == "a"
+
+
+def test_what_comes_after_the_last_time_that_there_is_unsettles_nobody() -> None:
+    deadlines: Deadlines[str] = Deadlines()
+
+    deadlines.set("a", MAX_TIME_NS + 1)
+
+    assert not deadlines.deadline().keeps_alive
+
+
+def test_what_is_set_last_comes_after_all_that_is_due_at_its_time() -> None:
+    deadlines: Deadlines[str] = Deadlines()
+    for key in ("a", "b"):
+        deadlines.set(key, 5)
+
+    deadlines.set_last("c", 5)
+    deadlines.set_last("b", 7, recurs=True)
+    deadlines.set_last("b", None)
+
+    assert [deadlines.take_due(9) for _ in range(3)] == ["a", "c", None]

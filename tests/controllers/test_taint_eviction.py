@@ -1,0 +1,334 @@
+"""Which pods leave tainted nodes, and when."""
+
+from typing import Any
+
+import pytest
+
+from podium.controllers.actions import Action, DeleteObject, ReportStatus
+from podium.controllers.nodes.taint_eviction import TaintEviction
+from podium.controllers.observations import Problem
+from tests.controllers.cluster_rig import BROKEN, CONFLICT, CRASH_AFTER, CRASH_BEFORE, LOST, Rig
+from tests.pod_statuses import set_pod_status
+from tests.store.objects import Raw, node, pod
+
+GONE: Raw = {"key": "gone", "effect": "NoExecute"}
+OTHER: Raw = {"key": "other", "effect": "NoExecute"}
+
+
+def tolerating(name: str, *tolerations: Raw, **more: Any) -> Raw:
+    status = {"phase": "Running"}
+    return pod(name, node="n1", spec={"tolerations": [*DEFAULTS, *tolerations]}, status=status, **more)
+
+
+def exists(key: str = "gone", seconds: int | None = None) -> Raw:
+    toleration = {"key": key, "operator": "Exists", "effect": "NoExecute"}
+    return toleration if seconds is None else {**toleration, "tolerationSeconds": seconds}
+
+
+# Those that admission would fill in.
+DEFAULTS = [
+    exists("node.kubernetes.io/not-ready", 300),
+    exists("node.kubernetes.io/unreachable", 300),
+]
+
+
+def rig_of(*objects: Raw) -> Rig:
+    rig = Rig(TaintEviction)
+    rig.apply(node("n1"), *objects)
+    return rig
+
+
+def taint(rig: Rig, *taints: Raw) -> None:
+    rig.patch("Node", "n1", {"spec": {"taints": list(taints)}})
+
+
+def test_a_pod_that_does_not_tolerate_the_taint_goes_at_once_and_its_status_says_why_first() -> None:
+    rig = rig_of(tolerating("a"), tolerating("b", exists()))
+
+    taint(rig, GONE)
+
+    assert rig.told == ["0 DeletionByTaintManager a", "0 delete a"]
+    assert rig.pods() == {"a": "Running terminating", "b": "Running"}
+    assert rig.is_at_rest()
+
+
+@pytest.mark.parametrize("effect", ["NoSchedule", "PreferNoSchedule"])
+def test_taints_of_other_effects_drive_nobody_off(effect: str) -> None:
+    rig = rig_of(tolerating("a"))
+
+    taint(rig, {"key": "gone", "effect": effect})
+
+    assert rig.told == []
+
+
+def test_a_pod_that_tolerates_for_some_time_goes_after_that() -> None:
+    rig = rig_of(tolerating("a", exists(seconds=30)), tolerating("b", exists(seconds=-1)))
+    rig.pass_to(5)
+
+    taint(rig, GONE)
+    rig.pass_to(100)
+
+    assert rig.told == ["5 DeletionByTaintManager b", "5 delete b", "35 DeletionByTaintManager a", "35 delete a"]
+
+
+def test_of_several_taints_the_one_counts_that_is_tolerated_the_shortest() -> None:
+    rig = rig_of(tolerating("a", exists(seconds=100), exists("other", 20)), tolerating("b", exists(seconds=100)))
+
+    taint(rig, GONE)
+    rig.pass_to(50)
+    taint(rig, GONE, OTHER)
+    rig.pass_to(200)
+
+    assert [one for one in rig.told if "delete" in one] == ["50 delete b", "70 delete a"]
+
+
+def test_of_several_tolerations_of_one_taint_the_first_counts() -> None:
+    rig = rig_of(tolerating("a", exists(seconds=50), exists(seconds=10)))
+
+    taint(rig, GONE)
+    rig.pass_to(100)
+
+    assert rig.told[-1] == "50 delete a"
+
+
+def test_a_taint_that_goes_in_time_has_no_consequence() -> None:
+    rig = rig_of(tolerating("a", exists(seconds=30)))
+
+    taint(rig, GONE)
+    rig.pass_to(29)
+    taint(rig)
+    assert rig.is_at_rest()
+    rig.pass_to(35)
+    taint(rig, GONE)
+    rig.pass_to(100)
+
+    assert rig.told[-1] == "65 delete a"
+
+
+def test_a_pod_that_comes_late_has_all_of_its_time() -> None:
+    rig = rig_of()
+
+    taint(rig, {**GONE, "timeAdded": "2026-01-01T12:00:00Z"})
+    rig.pass_to(20)
+    rig.apply(tolerating("a", exists(seconds=30)))
+    rig.pass_to(100)
+
+    assert rig.told[-1] == "50 delete a"
+
+
+def test_the_time_of_a_pod_that_came_late_counts_from_when_it_got_its_node_also_after_a_restart() -> None:
+    rig = rig_of()
+    taint(rig, {**GONE, "timeAdded": "2026-01-01T12:00:00Z"})
+    scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T12:00:20Z"}
+    late = tolerating("a", exists(seconds=30))
+    late["metadata"]["creationTimestamp"] = "2026-01-01T12:00:00Z"
+    late["status"]["conditions"] = [scheduled]
+
+    rig.pass_to(20)
+    rig.apply(late)
+    rig.pass_to(40)
+    rig.restart()
+    rig.pass_to(100)
+
+    assert rig.told[-1] == "51 delete a"
+
+
+def test_time_counts_from_when_the_taint_was_added_also_after_a_restart() -> None:
+    rig = rig_of(tolerating("a", exists(seconds=30)))
+
+    taint(rig, {**GONE, "timeAdded": "2026-01-01T12:00:00Z"})
+    rig.pass_to(20)
+    rig.restart()
+    rig.pass_to(100)
+
+    # Times are written in whole seconds: as a new machine cannot know better, it waits until the end of that second.
+    assert rig.told[-1] == "31 delete a"
+
+
+@pytest.mark.parametrize("text", ["soon", 5])
+def test_a_time_that_nobody_can_read_is_none(text: object) -> None:
+    rig = rig_of(tolerating("a", exists(seconds=30)))
+
+    taint(rig, {**GONE, "timeAdded": text})
+    rig.pass_to(100)
+
+    assert rig.told[-1] == "30 delete a"
+
+
+def test_pods_of_daemon_sets_stay_on_lost_nodes_for_their_tolerations() -> None:
+    everywhere = [exists("node.kubernetes.io/unreachable"), exists("node.kubernetes.io/not-ready")]
+    daemon = pod("daemon", node="n1", spec={"tolerations": everywhere}, status={"phase": "Running"})
+    rig = rig_of(daemon, tolerating("a"))
+
+    taint(rig, {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"})
+    rig.pass_to(1000)
+
+    assert rig.told == ["300 DeletionByTaintManager a", "300 delete a"]
+
+
+def test_pods_that_have_ended_are_deleted_as_well() -> None:
+    rig = rig_of({**tolerating("ended"), "status": {"phase": "Failed"}})
+
+    taint(rig, GONE)
+
+    assert rig.told == ["0 DeletionByTaintManager ended", "0 delete ended"]
+
+
+def test_static_pods_and_those_that_are_ending_are_left_alone() -> None:
+    static = tolerating("static", annotations={"kubernetes.io/config.mirror": "x"})
+    rig = rig_of(static, tolerating("ending"))
+    rig.delete("Pod", "ending")
+
+    taint(rig, GONE)
+
+    assert rig.told == []
+
+
+def test_pods_elsewhere_stay() -> None:
+    rig = rig_of(node("n2"), pod("a", node="n2", status={"phase": "Running"}), pod("pending"))
+
+    taint(rig, GONE)
+
+    assert rig.told == []
+
+
+def test_a_namesake_has_its_own_time() -> None:
+    rig = rig_of(tolerating("a", exists(seconds=30)))
+    taint(rig, GONE)
+
+    with rig.holding("Pod"):
+        rig.delete("Pod", "a", grace=0)
+        rig.apply(tolerating("a", exists()))
+    rig.pass_to(100)
+
+    assert rig.told == []
+
+
+def test_changes_of_the_node_do_not_make_it_longer() -> None:
+    rig = rig_of(tolerating("a", exists(seconds=30)))
+
+    taint(rig, GONE)
+    rig.pass_to(20)
+    rig.patch("Node", "n1", {"metadata": {"labels": {"new": "yes"}}})
+    rig.pass_to(100)
+
+    assert rig.told[-1] == "30 delete a"
+
+
+def test_a_taint_that_was_taken_off_and_put_on_again_unseen_counts_anew() -> None:
+    rig = rig_of(tolerating("a", exists(seconds=30)))
+    taint(rig, {**GONE, "timeAdded": "2026-01-01T12:00:00Z"})
+    rig.pass_to(20)
+
+    taint(rig, {**GONE, "timeAdded": "2026-01-01T12:00:20Z"})
+    rig.pass_to(100)
+
+    assert rig.told[-1] == "50 delete a"
+
+
+def test_with_a_pod_that_is_gone_its_time_is_forgotten() -> None:
+    rig = rig_of(tolerating("a", exists(seconds=30)))
+    taint(rig, GONE)
+
+    rig.delete("Pod", "a", grace=0)
+
+    assert rig.is_at_rest()
+
+
+# Writes that fail
+
+
+@pytest.mark.parametrize("kind", [ReportStatus, DeleteObject])
+@pytest.mark.parametrize("problem", [BROKEN, CONFLICT, LOST, CRASH_BEFORE, CRASH_AFTER])
+def test_whatever_fails_the_pod_goes_and_never_before_its_status_says_why(kind: type[Action], problem: Problem) -> None:
+    rig = rig_of(tolerating("a"))
+    asked = rig.fail_once(kind, problem)
+
+    def check() -> None:
+        metadata = rig.pod("a")["metadata"]
+        assert "deletionTimestamp" not in metadata or rig.pod_condition("a", "DisruptionTarget")["status"] == "True"
+
+    rig.after_each = check
+    taint(rig, GONE)
+    rig.pass_to(10)
+
+    assert asked
+    assert rig.pods() == {"a": "Running terminating"}
+    assert rig.is_at_rest()
+
+
+def test_a_taint_that_goes_before_the_deletion_saves_the_pod() -> None:
+    rig = rig_of(tolerating("a"))
+    rig.fault = lambda action: BROKEN if isinstance(action, DeleteObject) else None
+
+    taint(rig, GONE)
+    rig.pass_to(0.5)
+    taint(rig)
+    rig.pass_to(10)
+
+    assert rig.pods() == {"a": "Running"}
+    assert rig.is_at_rest()
+
+
+def test_a_pod_that_was_saved_is_marked_again_when_it_has_to_go_after_all() -> None:
+    rig = rig_of(tolerating("a"))
+    rig.fault = lambda action: BROKEN if isinstance(action, DeleteObject) else None
+    taint(rig, GONE)
+    rig.pass_to(0.5)
+    taint(rig)
+    rig.pass_to(10)
+    # The disruption controller takes back what has not happened.
+    target = {"type": "DisruptionTarget", "status": "False"}
+    set_pod_status(rig.store, "default/a", {}, [target], now=rig.now)
+    rig.settle()
+
+    rig.fault = lambda action: None
+    taint(rig, GONE)
+
+    assert rig.told[-2:] == ["10 DeletionByTaintManager a", "10 delete a"]
+
+
+def test_one_step_follows_the_other_though_nobody_sees_them() -> None:
+    rig = rig_of(tolerating("a"))
+
+    with rig.holding("Pod"):
+        taint(rig, GONE)
+        taint(rig, GONE, OTHER)
+        rig.pass_to(10)
+
+    assert len(rig.actions) == 2
+
+
+def test_a_machine_that_starts_anew_does_not_mark_a_pod_again() -> None:
+    rig = rig_of(tolerating("a"))
+    rig.fault = lambda action: BROKEN if isinstance(action, DeleteObject) else None
+    taint(rig, GONE)
+
+    rig.fault = lambda action: None
+    rig.restart()
+
+    assert len([one for one in rig.actions if isinstance(one, ReportStatus)]) == 1
+    assert rig.pods() == {"a": "Running terminating"}
+
+
+def test_what_is_gone_is_not_tried_again() -> None:
+    rig = rig_of(tolerating("a"))
+    rig.fault = lambda action: Problem(404, "", "")
+
+    taint(rig, GONE)
+
+    assert rig.is_at_rest()
+
+
+@pytest.mark.parametrize("code", [400, 403, 422])
+def test_what_is_refused_is_tried_again_and_is_nothing_to_wait_for(code: int) -> None:
+    rig = rig_of(tolerating("a"))
+    rig.fault = lambda action: Problem(code, "", "")
+
+    taint(rig, GONE)
+    rig.pass_to(20)
+    assert rig.is_settled()
+    rig.fault = lambda action: None
+    rig.pass_to(60)
+
+    assert rig.pods() == {"a": "Running terminating"}

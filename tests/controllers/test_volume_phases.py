@@ -1,0 +1,149 @@
+"""What becomes of volumes that no claim has: available, released, or gone."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from podium.controllers.actions import DeleteObject
+from podium.controllers.volumes import PersistentVolumes
+from tests.controllers.store_rig import CONFLICT, NO_ANSWER, UNAVAILABLE, Rig
+from tests.controllers.test_persistent_volumes import Volumes, claim, storage_class, volume
+from tests.store.objects import Raw, node
+
+
+class Reporting(Volumes):
+    """The same where the controller reports all that people look for."""
+
+    def __init__(self, *objects: Raw) -> None:
+        Rig.__init__(self, partial(PersistentVolumes, reports_all=True), *objects)
+
+    def phase(self, name: str = "disk") -> str:
+        return str(self.volume(name).raw["status"]["phase"])
+
+
+def phased(phase: str, **spec: Any) -> Raw:
+    return {**volume(**spec), "status": {"phase": phase}}
+
+
+def test_a_volume_that_nobody_has_claimed_is_available() -> None:
+    rig = Reporting(phased("Pending"))
+
+    rig.settle()
+
+    assert rig.phase() == "Available"
+
+
+@pytest.mark.parametrize("policy", ["Retain", "Delete"])
+def test_with_its_claim_a_volume_is_released_and_its_policy_says_what_becomes_of_it(policy: str) -> None:
+    rig = Reporting(claim(), volume(persistentVolumeReclaimPolicy=policy))
+    rig.bind("disk")
+    assert rig.phase() == "Bound"
+
+    rig.delete("PersistentVolumeClaim", "data")
+    rig.settle()
+
+    if policy == "Delete":
+        assert rig.names("PersistentVolume") == []
+    else:
+        assert rig.phase() == "Released"
+        assert rig.volume("disk").raw["spec"]["claimRef"]["name"] == "data"
+
+
+def test_a_released_volume_whose_claim_somebody_takes_out_can_be_had_again() -> None:
+    rig = Reporting(claim(), volume())
+    rig.bind("disk")
+    rig.delete("PersistentVolumeClaim", "data")
+    rig.settle()
+
+    raw = rig.volume("disk").raw
+    rig.store.update({**raw, "spec": {name: value for name, value in raw["spec"].items() if name != "claimRef"}})
+    rig.settle()
+
+    assert rig.phase() == "Available"
+
+
+@pytest.mark.parametrize(("reclaims", "left"), [({}, []), ({"reclaimPolicy": "Retain"}, ["Released"])])
+def test_a_volume_that_was_made_for_a_claim_has_the_policy_of_its_class(reclaims: Raw, left: list[str]) -> None:
+    rig = Reporting(claim(), {**storage_class(), **reclaims}, node("n1"))
+    rig.bind("")
+
+    rig.delete("PersistentVolumeClaim", "data")
+    rig.settle()
+
+    assert [rig.phase(name) for name in rig.names("PersistentVolume")] == left
+
+
+def test_a_claim_of_the_same_name_is_another_claim() -> None:
+    rig = Reporting(claim(), volume())
+    rig.bind("disk")
+
+    rig.delete("PersistentVolumeClaim", "data")
+    rig.put(claim())
+    rig.settle()
+
+    assert rig.phase() == "Released"
+
+
+def test_a_claim_that_nobody_has_seen_may_yet_be_shown() -> None:
+    """After a restart volumes may be shown before their claims."""
+    reference = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": "data", "uid": "u"}
+    bound = phased("Bound", claimRef=reference, persistentVolumeReclaimPolicy="Delete")
+    rig = Reporting(bound)
+    rig.settle()
+    rig.wait(14)
+    assert rig.phase() == "Bound"
+
+    shown = claim()
+    rig.put({**shown, "metadata": {**shown["metadata"], "uid": "u"}})
+    rig.settle()
+    rig.wait(60)
+    assert rig.phase() == "Bound"
+
+
+def test_one_that_is_not_shown_is_gone() -> None:
+    reference = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": "data", "uid": "u"}
+    rig = Reporting(phased("Bound", claimRef=reference, persistentVolumeReclaimPolicy="Delete"))
+
+    rig.settle()
+    rig.wait(16)
+
+    assert rig.names("PersistentVolume") == []
+
+
+@pytest.mark.parametrize("problem", [UNAVAILABLE, CONFLICT, NO_ANSWER])
+def test_whatever_fails_is_tried_again(problem: Any) -> None:
+    rig = Reporting(claim(), volume(persistentVolumeReclaimPolicy="Delete"))
+    rig.bind("disk")
+    rig.delete("PersistentVolumeClaim", "data")
+
+    for _ in range(2):
+        rig.problems.append(problem)
+        rig.settle()
+        rig.wait(10)
+
+    assert rig.names("PersistentVolume") == []
+    assert sum(isinstance(action, DeleteObject) for action, _ in rig.writes) >= 1
+
+
+def test_what_is_gone_leaves_nothing_behind() -> None:
+    rig = Reporting(claim(), volume())
+    rig.bind("disk")
+    rig.delete("PersistentVolumeClaim", "data")
+    rig.settle()
+    rig.store.delete("PersistentVolume", "disk", now=rig.now)
+    rig.settle()
+
+    assert isinstance(rig.machine, PersistentVolumes)
+    machine = rig.machine
+    kept = (
+        machine._volumes,
+        machine._claims,
+        machine._key_by_uid,
+        machine._reserved,
+        machine._gone_from,
+        machine._asked,
+    )
+    assert not any((*kept, machine._pending, machine._overdue))

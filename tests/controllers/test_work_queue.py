@@ -1,0 +1,112 @@
+"""What is looked at next, what is tried again after which back-off, and what is nothing to wait for."""
+
+import pytest
+
+from podium.controllers.actions import DeleteObject
+from podium.controllers.observations import Answered, Problem
+from podium.controllers.work_queue import WorkQueue
+
+SECOND = 10**9
+
+
+def answered(code: int, retry_after_ns: int | None = None) -> Answered:
+    problem = Problem(code, "", "", retry_after_ns) if code else None
+    return Answered(DeleteObject("Pod", "default/p", "u", "test"), problem)
+
+
+NO_ANSWER = Answered(DeleteObject("Pod", "default/p", "u", "test"), Problem(0, "", ""))
+REFUSALS = [400, 403, 422]
+PASSING = [answered(409), answered(429), answered(500), answered(503), NO_ANSWER]
+
+
+@pytest.mark.parametrize("failure", PASSING)
+def test_what_may_pass_is_waited_for_however_often_it_has_failed(failure: Answered) -> None:
+    queue: WorkQueue[str] = WorkQueue()
+
+    for _ in range(3):
+        now = queue.deadline().time_ns or 0
+        queue.take(now)
+        queue.answer("a", failure, now)
+
+    assert queue.deadline().keeps_alive
+    assert queue.deadline().time_ns == 7 * SECOND
+
+
+@pytest.mark.parametrize("code", REFUSALS)
+def test_what_was_refused_twice_is_tried_again_and_is_nothing_to_wait_for(code: int) -> None:
+    queue: WorkQueue[str] = WorkQueue()
+
+    queue.answer("a", answered(code), 0)
+    assert queue.deadline().keeps_alive
+    assert queue.take(SECOND) == "a"
+    queue.answer("a", answered(code), SECOND)
+
+    assert not queue.deadline().keeps_alive
+    assert queue.take(3 * SECOND - 1) is None
+    assert queue.take(3 * SECOND) == "a"
+
+
+def test_what_is_gone_is_not_tried_again() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+
+    queue.answer("a", answered(404), 0)
+
+    assert queue.deadline().time_ns is None
+    assert not queue.deadline().keeps_alive
+
+
+def test_the_first_failure_after_a_success_waits_as_the_first() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    queue.answer("a", answered(500), 0)
+    queue.take(SECOND)
+
+    queue.answer("a", answered(0), SECOND)
+
+    queue.answer("a", answered(500), 2 * SECOND)
+    assert queue.deadline().time_ns == 3 * SECOND
+
+
+def test_a_success_does_not_take_back_what_else_has_failed_for_the_key() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+
+    queue.answer("a", answered(500), 0)
+    queue.answer("a", answered(0), 0)
+
+    assert queue.take(SECOND) == "a"
+
+
+def test_failures_at_one_time_count_as_one() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+
+    for _ in range(5):
+        queue.answer("a", answered(500), 0)
+
+    assert queue.take(SECOND) == "a"
+    assert queue.take(SECOND) is None
+
+
+def test_a_server_that_asks_for_a_wait_gets_it() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+
+    queue.answer("a", answered(503, 20 * SECOND), 0)
+
+    assert queue.deadline().time_ns == 20 * SECOND
+
+
+def test_what_is_forgotten_is_not_looked_at() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    queue.answer("a", answered(500), 0)
+    queue.add("a")
+
+    queue.forget("a")
+
+    assert queue.deadline().time_ns is None
+    assert not queue.deadline().keeps_alive
+
+
+def test_what_is_to_be_looked_at_is_not_settled() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+
+    queue.add("a")
+
+    assert queue.deadline().keeps_alive

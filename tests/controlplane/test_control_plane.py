@@ -1,0 +1,380 @@
+"""The components around a store: what clients ask for follows, and outlasts mistakes."""
+
+from typing import cast
+
+import pytest
+
+from podium.api.errors import PodiumError
+from podium.api.meta import Raw
+from podium.apirequests.request import Request
+from podium.controllers.controller import Controller
+from podium.controllers.deadlines import AT_ONCE, Deadline
+from podium.controllers.disruption.avoid_lists import AvoidListController
+from podium.controllers.kubelets.kubelet import Kubelet
+from podium.controllers.kubelets.node_annotations import TROUBLE
+from podium.controllers.workloads.deployments import Deployments
+from podium.controlplane.component_names import CONTROLLERS, KUBELET, SCHEDULER, SWITCHABLE
+from podium.controlplane.control_plane import ControlPlane
+from podium.controlplane.node_simulation import POWER
+from podium.runtime import clock as virtual_clock
+from podium.runtime.component import Component
+from podium.store.errors import StoreError
+from podium.testing import ControlPlane as Cluster
+from podium.testing import RefusedError
+from tests.store.objects import Raw as AnyRaw
+from tests.store.objects import budget, node, pod
+
+
+def deployment(name: str = "web", replicas: int = 3, **spec: object) -> AnyRaw:
+    containers = [{"name": "main", "image": "app:1", "resources": {"requests": {"cpu": 1}}}]
+    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": containers}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template, **spec},
+    }
+
+
+def phases(cluster: Cluster) -> list[str]:
+    return [raw["status"].get("phase", "") for raw in cluster.pods()]
+
+
+def test_a_deployment_comes_to_run() -> None:
+    with Cluster(nodes=2) as cluster:
+        cluster.apply(deployment())
+
+        assert phases(cluster) == ["Running"] * 3
+        assert {raw["spec"]["nodeName"] for raw in cluster.pods()} == {"node-1", "node-2"}
+        [web] = cluster.objects("Deployment")
+        assert web["status"]["availableReplicas"] == 3
+
+
+def test_what_is_owned_goes_with_its_owner() -> None:
+    with Cluster(nodes=1) as cluster:
+        cluster.apply(deployment())
+
+        cluster.delete("Deployment", "web")
+        cluster.advance("1m")
+
+        assert cluster.pods() == []
+        assert cluster.objects("ReplicaSet") == []
+
+
+def test_what_names_an_owner_that_never_was_goes() -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "gone", "uid": "gone"}
+    with Cluster(nodes=1) as cluster:
+        cluster.apply(pod("a", metadata={"ownerReferences": [owner]}))
+        cluster.advance("1m")
+
+        assert cluster.pods() == []
+
+
+def test_a_cluster_that_is_known_in_part_keeps_what_names_owners_that_are_elsewhere() -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "elsewhere", "uid": "elsewhere"}
+    with Cluster(objects=[node("n1"), pod("a", node="n1", metadata={"ownerReferences": [owner]})]) as cluster:
+        cluster.advance("10m")
+
+        [there] = cluster.pods()
+        assert there["status"]["phase"] == "Running"
+
+
+def test_a_namespace_goes_with_all_that_is_in_it() -> None:
+    with Cluster(nodes=1) as cluster:
+        cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
+        cluster.apply(pod("a", namespace="team"))
+
+        cluster.delete("Namespace", "team")
+        cluster.advance("1m")
+
+        assert cluster.get("Namespace", "team") is None
+        assert cluster.pods("team") == []
+
+
+def test_nothing_is_created_in_a_namespace_that_there_is_not() -> None:
+    with Cluster() as cluster, pytest.raises(RefusedError) as refused:
+        cluster.apply(pod("a", namespace="nowhere"))
+
+    assert (refused.value.code, refused.value.reason) == (404, "NotFound")
+
+
+def test_objects_of_the_start_bring_their_namespaces() -> None:
+    with Cluster(objects=pod("a", namespace="team")) as cluster:
+        assert cluster.get("Namespace", "team") is not None
+
+
+def test_budgets_are_kept_by_their_controller_and_evictions_judged_by_it() -> None:
+    with Cluster(nodes=2) as cluster:
+        cluster.apply([deployment(replicas=2), {**budget(), "status": {}}])
+        one, other = (raw["metadata"]["name"] for raw in cluster.pods())
+        limit = cluster.objects("PodDisruptionBudget")[0]["status"]["disruptionsAllowed"]
+
+        for name in (one, other)[:limit]:
+            cluster.evict(name)
+        with pytest.raises(RefusedError) as refused:
+            cluster.evict(other)
+
+    assert refused.value.code == 429
+
+
+def test_a_node_that_falls_silent_loses_its_pods_which_run_elsewhere() -> None:
+    with Cluster(nodes=2) as cluster:
+        cluster.apply(deployment(replicas=1))
+        [before] = cluster.pods()
+
+        cluster.stop_node(before["spec"]["nodeName"])
+        took = cluster.run_until(
+            lambda: any(raw["spec"].get("nodeName") != before["spec"]["nodeName"] for raw in cluster.pods())
+        )
+
+        assert 300 <= took <= 400
+        cluster.start_node(before["spec"]["nodeName"])
+        cluster.advance("1m")
+        [after] = cluster.pods()
+        assert after["metadata"]["uid"] != before["metadata"]["uid"]
+
+
+@pytest.mark.parametrize("name", SWITCHABLE)
+def test_each_component_can_be_left_out(name: str) -> None:
+    with Cluster(nodes=1, without=[name]) as cluster:
+        cluster.apply(deployment(replicas=1))
+        cluster.advance("1m")
+
+        assert name not in cluster.plane.checks()
+        running = phases(cluster) == ["Running"]
+        assert running is (name not in {SCHEDULER, "kubelet", "deployment-controller", "replicaset-controller"})
+
+
+def test_every_machine_that_is_no_scheduler_is_a_component_of_its_own_name() -> None:
+    with Cluster() as cluster:
+        assert list(cluster.plane.checks()) == [KUBELET, *CONTROLLERS, SCHEDULER]
+
+
+class Broken(Deployments):
+    """Stumbles over deployments."""
+
+    def handle(self, observation: object, now: int) -> list[object]:  # type: ignore[override]
+        if getattr(getattr(observation, "object", None), "kind", "") == "Deployment":
+            raise ValueError("a mistake")
+        return list(super().handle(observation, now))  # type: ignore[arg-type]
+
+
+def test_a_mistake_in_one_component_leaves_the_others_at_work_and_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    with Cluster(nodes=1) as cluster:
+        broken = component(cluster.plane, "deployment-controller")
+        sound, broken.make = broken.make, lambda: cast(Controller, Broken())
+        cluster.plane._live.restart(broken)
+        cluster.apply([deployment(), pod("a")])
+
+        assert phases(cluster) == ["Running"]
+        assert cluster.plane.checks()["deployment-controller"] == "ValueError: a mistake"
+        assert "deployment-controller has failed" in caplog.text
+
+        broken.make = sound
+        cluster.advance("10m")
+        assert cluster.plane.checks()["deployment-controller"] == ""
+        assert phases(cluster) == ["Running"] * 4
+
+
+def test_a_component_that_begins_anew_is_told_which_machines_are_down() -> None:
+    with Cluster(nodes=1) as cluster:
+        cluster.stop_node("node-1")
+        cluster.plane._live.restart(component(cluster.plane, "kubelet"))
+        cluster.apply(pod("a"))
+
+        assert phases(cluster) == ["Pending"]
+        machine = component(cluster.plane, "kubelet").machine
+        assert isinstance(machine, Kubelet)
+
+
+def test_more_than_the_log_holds_is_seen_all_the_same() -> None:
+    with Cluster(nodes=1) as cluster:
+        cluster.apply(deployment())
+        store = cluster.plane.store
+        store.compact(store.version)
+        answer = cluster.plane.answer
+        with store.transaction():
+            cluster.plane._router.answer(Request(verb="create", kind="Pod", body=pod("late")), cluster.now_ns)
+        store.compact(store.version)
+
+        answer(Request(verb="create", kind="Pod", body=pod("later")))
+        cluster.settle()
+
+        assert sorted(phases(cluster)) == ["Pending"] + ["Running"] * 4
+
+
+def test_what_the_api_server_stumbles_over_is_an_answer_to_a_component(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Cluster(nodes=1) as cluster:
+
+        def stumble(request: Request, now: int) -> object:
+            raise ZeroDivisionError
+
+        answer = cluster.plane._router.answer
+        cluster.request(Request(verb="create", kind="Pod", body=pod("a")))
+        monkeypatch.setattr(cluster.plane._router, "answer", stumble)
+        cluster.settle()
+        monkeypatch.setattr(cluster.plane._router, "answer", answer)
+        cluster.advance("10m")
+
+        assert phases(cluster) == ["Running"]
+
+
+def component(plane: ControlPlane, name: str) -> Component:
+    return plane._components[name]
+
+
+def test_a_node_says_what_people_look_for() -> None:
+    with Cluster(nodes=2) as cluster:
+        first, second = cluster.objects("Node")
+
+    for raw in (first, second):
+        status: Raw = raw["status"]
+        assert {condition["type"]: condition["status"] for condition in status["conditions"]}["Ready"] == "True"
+        assert {address["type"] for address in status["addresses"]} == {"InternalIP", "Hostname"}
+        assert status["nodeInfo"]["kubeletVersion"] == "v1.36.2"
+        assert status["allocatable"]["pods"] == status["capacity"]["pods"] == "110"
+    assert first["status"]["addresses"] != second["status"]["addresses"]
+
+
+def test_what_a_node_says_of_itself_stays() -> None:
+    given = {
+        **node("n1"),
+        "status": {**node("n1")["status"], "addresses": [{"type": "InternalIP", "address": "1.2.3.4"}]},
+    }
+    with Cluster(objects=given) as cluster:
+        status = cluster.objects("Node")[0]["status"]
+
+        assert status["addresses"] == [{"type": "InternalIP", "address": "1.2.3.4"}]
+        assert status["allocatable"] == status["capacity"] == given["status"]["allocatable"]
+
+
+def test_a_pod_says_what_people_look_for() -> None:
+    init = [{"name": "init", "image": "init:1"}]
+    with Cluster(nodes=1) as cluster:
+        cluster.apply([pod("a", spec={"initContainers": init}), pod("b"), pod("host", spec={"hostNetwork": True})])
+        a, b, host = (raw["status"] for raw in cluster.pods())
+
+    [main] = a["containerStatuses"]
+    assert (main["ready"], main["started"], main["restartCount"]) == (True, True, 0)
+    assert main["containerID"].startswith("podium://")
+    assert a["initContainerStatuses"][0]["state"]["terminated"]["reason"] == "Completed"
+    assert {condition["type"] for condition in a["conditions"]} == {
+        "PodReadyToStartContainers",
+        "Initialized",
+        "Ready",
+        "ContainersReady",
+        "PodScheduled",
+    }
+    assert a["podIP"] != b["podIP"]
+    assert a["podIPs"] == [{"ip": a["podIP"]}]
+    assert a["hostIP"] == b["hostIP"] == host["podIP"]
+
+
+def test_a_pod_that_ends_says_how() -> None:
+    with Cluster(nodes=1) as cluster:
+        cluster.apply(pod("a", spec={"restartPolicy": "Never"}))
+        cluster.advance("5s")
+        cluster.finish_pod("a")
+        status = cluster.pods()[0]["status"]
+
+    assert status["phase"] == "Succeeded"
+    assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
+    conditions = {condition["type"]: condition["status"] for condition in status["conditions"]}
+    assert (conditions["Ready"], conditions["ContainersReady"]) == ("False", "False")
+
+
+def test_what_may_not_be_collected_is_tried_again_and_keeps_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+    with Cluster(nodes=1) as cluster:
+        cluster.apply([deployment("web"), deployment("other")])
+        store = cluster.plane.store
+        delete, refused = store.delete, {"default/web"}
+
+        def hold(kind: str, key: str, **options: object) -> object:
+            if kind == "ReplicaSet" and key.rpartition("-")[0] in refused:
+                raise StoreError(403, "Forbidden", "somebody holds on to it")
+            return delete(kind, key, **options)  # type: ignore[arg-type]
+
+        store.delete = hold  # type: ignore[assignment,method-assign]
+        cluster.delete("Deployment", "web")
+        cluster.delete("Deployment", "other")
+        cluster.advance("50s")
+        assert [raw["metadata"]["labels"]["app"] for raw in cluster.objects("ReplicaSet")] == ["web"]
+        assert "somebody holds on to it" in caplog.text
+
+        refused.clear()
+        cluster.advance("1m")
+        assert cluster.objects("ReplicaSet") == []
+
+
+def test_a_namespace_of_which_something_may_not_go_is_emptied_later() -> None:
+    with Cluster() as cluster:
+        cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
+        cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "team"}})
+        store = cluster.plane.store
+        delete = store.delete
+
+        def hold(kind: str, key: str, **options: object) -> object:
+            if kind == "ConfigMap" and key.startswith("team/"):
+                raise StoreError(403, "Forbidden", "somebody holds on to it")
+            return delete(kind, key, **options)  # type: ignore[arg-type]
+
+        store.delete = hold  # type: ignore[assignment,method-assign]
+        cluster.delete("Namespace", "team")
+        assert cluster.get("Namespace", "team") is not None
+        store.delete = delete  # type: ignore[method-assign]
+        cluster.advance("2m")
+
+        assert cluster.get("Namespace", "team") is None
+
+
+def test_an_annotation_switches_a_nodes_machine_off_and_on() -> None:
+    def ready() -> str:
+        conditions = cluster.objects("Node")[0]["status"]["conditions"]
+        return next(str(condition["status"]) for condition in conditions if condition["type"] == "Ready")
+
+    with Cluster(nodes=1) as cluster:
+        cluster.patch("Node", "node-1", {"metadata": {"annotations": {POWER: "off"}}})
+        cluster.advance("1m")
+        assert ready() == "Unknown"
+        cluster.patch("Node", "node-1", {"metadata": {"annotations": {POWER: None}}})
+        cluster.advance("1m")
+        assert ready() == "True"
+
+
+def test_an_annotation_lets_containers_on_a_node_fail() -> None:
+    def restarts() -> int:
+        return int(cluster.pods()[0]["status"]["containerStatuses"][0]["restartCount"])
+
+    with Cluster(objects=pod("a"), nodes=1) as cluster:
+        cluster.patch("Node", "node-1", {"metadata": {"annotations": {TROUBLE: "20s"}}})
+        cluster.advance("55s")
+        assert restarts() == 2
+        cluster.patch("Node", "node-1", {"metadata": {"annotations": {TROUBLE: None}}})
+        cluster.advance("10m")
+        assert restarts() == 2
+
+
+def test_a_node_may_be_switched_off_from_the_start_and_one_of_its_name_is_another() -> None:
+    off = {**node("n1"), "metadata": {"name": "n1", "annotations": {POWER: "off"}}}
+    with Cluster(objects=off) as cluster:
+        cluster.apply(pod("a"))
+        assert phases(cluster) == ["Pending"]
+
+        cluster.delete("Node", "n1")
+        cluster.apply([node("n1"), pod("b")])
+        assert "Running" in phases(cluster)
+
+
+def test_components_that_never_rest_at_one_instant_end_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Restless(AvoidListController):
+        def deadline(self) -> Deadline:
+            return AT_ONCE
+
+    monkeypatch.setattr(virtual_clock, "MAX_READS", 1000)
+    with Cluster() as cluster:
+        restless = component(cluster.plane, "avoid-list-controller")
+        restless.make = Restless
+        cluster.plane._live.restart(restless)
+
+        with pytest.raises(PodiumError, match="go on for ever"):
+            cluster.settle()

@@ -1,0 +1,71 @@
+"""The Leases of nodes, which are renewed while somebody looks."""
+
+from podium.apirequests.request import Request
+from podium.store.listing import ListOptions
+from podium.testing import ControlPlane
+
+NAMESPACE = "kube-node-lease"
+
+
+def renewed(cluster: ControlPlane, name: str = "node-1") -> str:
+    answer = cluster.request(Request(verb="get", kind="Lease", key=f"{NAMESPACE}/{name}"))
+    return str((answer.object or {})["spec"]["renewTime"])
+
+
+def test_whoever_reads_a_lease_finds_it_renewed_within_10_s() -> None:
+    with ControlPlane(nodes=2) as cluster:
+        assert renewed(cluster) == "2026-01-01T00:00:00.000000Z"
+        cluster.advance("9s")
+        assert renewed(cluster) == "2026-01-01T00:00:00.000000Z"
+        cluster.advance("1.5s")
+        assert renewed(cluster) == "2026-01-01T00:00:10.500000Z"
+
+
+def test_a_list_has_the_lease_of_each_node_and_nothing_is_written_while_nobody_looks() -> None:
+    with ControlPlane(nodes=3) as cluster:
+        found = cluster.objects("Lease", NAMESPACE)
+        version = cluster.plane.store.version
+        cluster.advance("1h")
+
+        assert [lease["metadata"]["name"] for lease in found] == ["node-1", "node-2", "node-3"]
+        assert found[0]["metadata"]["ownerReferences"][0]["kind"] == "Node"
+        assert cluster.plane.store.version == version
+
+
+def test_leases_are_renewed_on_time_while_somebody_watches() -> None:
+    with ControlPlane(nodes=2) as cluster:
+        version = str(cluster.plane.store.version)
+        options = ListOptions(resource_version=version)
+        watch = cluster.request(Request(verb="watch", kind="Lease", namespace=NAMESPACE, options=options)).watch
+        assert watch is not None
+        watch.pull()
+
+        cluster.advance("30s")
+        assert [notice.type for notice in watch.pull()] == ["MODIFIED"] * 6
+        del watch
+        version = str(cluster.plane.store.version)
+        cluster.advance("1h")
+        assert str(cluster.plane.store.version) == version
+
+
+def test_a_machine_that_is_down_renews_nothing() -> None:
+    with ControlPlane(nodes=1) as cluster:
+        before = renewed(cluster)
+        cluster.stop_node("node-1")
+        cluster.advance("20s")
+
+        assert renewed(cluster) == before
+
+
+def test_a_lease_goes_with_its_node() -> None:
+    with ControlPlane(nodes=1) as cluster:
+        renewed(cluster)
+        cluster.delete("Node", "node-1")
+        cluster.advance("1m")
+
+        assert cluster.objects("Lease", NAMESPACE) == []
+
+
+def test_leases_of_others_are_theirs() -> None:
+    with ControlPlane(nodes=1, without=["kubelet"]) as cluster:
+        assert cluster.objects("Lease", NAMESPACE) == []

@@ -1,0 +1,174 @@
+"""What must hold in every run, judged by plain loops over raw objects, and that the judges can tell."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from podium.api.disruption_rate import Rate
+from podium.cluster.pods import PodRecord
+from podium.store.verbs import eviction as disruptions
+from tests.fuzzing import FUZZ_RUNS, FUZZ_SEED
+from tests.sim.fleet_run import FleetRun
+from tests.sim.fleet_stories import Feature, FleetStory
+from tests.sim.judges import Judges, check_rate, kinds_of
+from tests.store.objects import Raw
+
+ROOT = Path(__file__).parents[2]
+EVERYTHING = frozenset(Feature) - {Feature.PRESSURE, Feature.CRASHING, Feature.SECOND_SCHEDULER}
+"""Gangs, claims, budgets with rates, caps, the rescheduler and all else that may disrupt, in one story."""
+SEEDS, MANY_SEEDS = range(904, 908), range(900, 930)
+JUDGED = {
+    "a preemption",
+    "a pod that is not preemptible",
+    "a device that is given",
+    "a node more than half full",
+    "an eviction within a budget",
+    "an eviction within a rate",
+    "an eviction within a cap",
+}
+
+
+def judged(seed: int, *, is_faulty: bool = False) -> dict[str, int]:
+    """What the judges had to judge in a story that has everything."""
+    run = FleetRun(seed, is_faulty, features=EVERYTHING)
+    run.play()
+    return run.checker.court.judges.found
+
+
+def test_the_judges_have_nothing_to_say_against_stories_with_everything_in_them() -> None:
+    found = kinds_of(judged(seed) for seed in SEEDS)
+
+    assert not JUDGED - found.keys(), found
+
+
+def test_nor_where_requests_fail_and_schedulers_crash() -> None:
+    assert kinds_of(judged(seed, is_faulty=True) for seed in SEEDS[:2])
+
+
+@pytest.mark.fuzz
+def test_the_judges_have_nothing_to_say_against_many_more_stories() -> None:
+    for number in range(FUZZ_RUNS):
+        judged(FUZZ_SEED * 100_000 + number, is_faulty=number % 4 != 0)
+
+
+# That they can tell: with the product spoilt, they object.
+
+
+def objection(seeds: Iterable[int]) -> str:
+    """What is said against the first story that somebody objects to; "" for none."""
+    for seed in seeds:
+        try:
+            judged(seed)
+        except AssertionError as error:
+            return str(error)
+    return ""
+
+
+def test_they_tell_where_pods_are_preempted_that_may_not_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PodRecord, "is_preemptible", property(lambda self: True))
+
+    assert "and is preempted" in objection(MANY_SEEDS)
+
+
+def test_they_tell_where_a_budget_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disruptions, "check_allowed", lambda *_: None)
+
+    assert "allows no disruption" in objection(MANY_SEEDS)
+
+
+def test_they_tell_where_a_rate_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Rate, "tokens", lambda self, full_ns, now: 1)
+    monkeypatch.setattr(Rate, "next_ns", lambda self, full_ns, now: now)
+
+    assert "disruptions within" in objection(MANY_SEEDS)
+
+
+def pod(name: str, cpu: str, **status: object) -> Raw:
+    container = {"name": "main", "resources": {"requests": {"cpu": cpu}}}
+    return {
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"nodeName": "n1", "containers": [container]},
+        "status": {"phase": "Running", **status},
+    }
+
+
+NODE: Raw = {
+    "kind": "Node",
+    "metadata": {"name": "n1"},
+    "spec": {},
+    "status": {"allocatable": {"cpu": "2", "pods": "3"}},
+}
+
+
+def shown(*objects: Raw, counts_bound: bool = True) -> Judges:
+    judges = Judges(counts_bound=counts_bound)
+    for raw in objects:
+        judges.written(raw, is_gone=False)
+    return judges
+
+
+def test_they_tell_where_a_node_has_more_than_it_offers() -> None:
+    judges = shown(NODE, pod("a", "1500m"), pod("b", "500m"))
+
+    with pytest.raises(AssertionError, match="node n1 holds 21/10 cpu"):
+        judges.written(pod("c", "100m"), is_gone=False)
+    judges.written(pod("c", "100m", phase="Succeeded"), is_gone=False)
+    judges.written(pod("c", "0", phase="Pending"), is_gone=False)
+    with pytest.raises(AssertionError, match="node n1 holds 4 pods"):
+        judges.written(pod("d", "0", phase="Pending"), is_gone=False)
+    shown(NODE, pod("a", "2"), counts_bound=False).written(pod("d", "1", phase="Pending"), is_gone=False)
+
+
+def test_they_tell_where_a_device_is_given_twice() -> None:
+    def claim(name: str, device: str, **more: object) -> Raw:
+        result = {"driver": "gpu", "pool": "n1", "device": device, **more}
+        allocation = {"devices": {"results": [result]}}
+        metadata = {"name": name, "namespace": "default"}
+        return {"kind": "ResourceClaim", "metadata": metadata, "spec": {}, "status": {"allocation": allocation}}
+
+    judges = shown(
+        claim("a", "g0"), claim("b", "g1"), claim("c", "g0", shareID="s"), claim("d", "g0", adminAccess=True)
+    )
+    with pytest.raises(AssertionError, match="is given to default/a and to default/e"):
+        judges.written(claim("e", "g0"), is_gone=False)
+
+
+def test_they_tell_of_a_window_with_too_many_disruptions() -> None:
+    times = [Fraction(0), Fraction(0), Fraction(30), Fraction(60)]
+    check_rate(times, "2/1m", "budget a")
+
+    with pytest.raises(AssertionError, match="budget a: 3 disruptions within 29 s"):
+        check_rate([Fraction(0), Fraction(0), Fraction(29)], "2/1m", "budget a")
+
+
+# The same again
+
+
+def printed(story: Path, hash_seed: int) -> bytes:
+    """What a simulation prints in a process of its own, whose hashes are others."""
+    command = [sys.executable, "-m", "podium", "simulate", "-f", str(story), "--seed", "7", "-o", "json"]
+    environment = {**os.environ, "PYTHONHASHSEED": str(hash_seed), "PYTHONPATH": str(ROOT)}
+    found = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, check=False)
+    assert found.returncode == 0, found.stderr.decode()
+    return found.stdout
+
+
+@pytest.mark.parametrize("seed", SEEDS[:2])
+def test_a_story_and_a_seed_give_the_same_bytes_whatever_the_hash_seed_is(seed: int, tmp_path: Path) -> None:
+    story = tmp_path / "story.json"
+    items = FleetStory(seed, EVERYTHING).files
+    story.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+
+    first = printed(story, 1)
+
+    assert len(json.loads(first)["events"]) > 50
+    assert printed(story, 2) == first

@@ -1,0 +1,353 @@
+"""Who is told what, in which order, and when it acts."""
+
+from collections.abc import Callable
+
+import pytest
+
+from podium.api.meta import Kubernetes, ObjectMeta
+from podium.controllers.actions import Action, DeleteObject, Record
+from podium.controllers.controller import ENDING, EVERY, NO_CHANGE, OWNED, PLACED, IdleDeferral
+from podium.controllers.deadlines import NEVER, Deadline
+from podium.controllers.observations import Answered, Changed, Gone, Observation, Problem, Tick
+from podium.runtime.component import Component, RequestedAction
+from podium.runtime.runtime import Runtime
+from tests.runtime.fakes import FakeTransport
+
+THING = Kubernetes(api_version="v1", kind="Pod")
+
+
+def thing(name: str) -> Kubernetes:
+    return Kubernetes(api_version="v1", kind="Pod", metadata=ObjectMeta(name=name, uid=name))
+
+
+NO_ANSWER = Problem(0, "Timeout", "no answer came")
+
+
+def deletion(name: str) -> DeleteObject:
+    return DeleteObject("Pod", name, "u", "test")
+
+
+class Noting:
+    """A machine that notes what it is told in a list that others write to as well, and asks for what is planned."""
+
+    def __init__(
+        self, name: str, notes: list[str], *, watches: str = "Pod", idle_deferral: IdleDeferral | None = None
+    ) -> None:
+        self.name = name
+        self.notes = notes
+        self.watches = frozenset(watches.split())
+        self.pod_aspects = EVERY
+        self.idle_deferral: IdleDeferral | None = idle_deferral
+        self.is_idle = idle_deferral is not None
+        self.next = NEVER
+        self.plan: list[Action] = []
+        self.questions = 0
+        self.is_unmoved = False
+
+    def handle(self, observation: Observation, now: int) -> list[Action]:
+        what = type(observation).__name__
+        if isinstance(observation, Answered) and isinstance(observation.action, DeleteObject):
+            what += f" {observation.action.key}"
+        self.notes.append(f"{self.name} {what} {now}")
+        if isinstance(observation, Tick):
+            self.next = NEVER
+        actions, self.plan = self.plan, []
+        return NO_CHANGE if self.is_unmoved else actions
+
+    def deadline(self) -> Deadline:
+        self.questions += 1
+        return self.next
+
+
+class Rig:
+    """A driver of machines that note what they are told."""
+
+    def __init__(self, *watches: str, waits: str = "", idle_deferral: IdleDeferral | None = None) -> None:
+        self.notes: list[str] = []
+        self.transport = FakeTransport()
+        self.driver = Runtime(self.transport)
+        self.components: list[Component] = []
+        self.idle_deferral = idle_deferral
+        for index, one in enumerate(watches):
+            name = "abc"[index]
+            component = Component(name, self._maker(name, one), waits=name in waits)
+            self.components.append(component)
+            self.driver.add(component)
+            self.driver.begin(component)
+
+    def machine(self, index: int) -> Noting:
+        machine = self.components[index].machine
+        assert isinstance(machine, Noting)
+        return machine
+
+    def want(self, index: int, time_ns: int | None, *, keeps_alive: bool = True) -> None:
+        """A machine is told something, and has another deadline from then on."""
+        self.machine(index).next = Deadline(time_ns, keeps_alive)
+        self.driver.tell(self.components[index], Gone(THING))
+        self.driver.deliver(0)
+        self.notes.clear()
+
+    def told(self) -> list[str]:
+        notes = list(self.notes)
+        self.notes.clear()
+        return notes
+
+    def _maker(self, name: str, watches: str) -> Callable[[], Noting]:
+        return lambda: Noting(name, self.notes, watches=watches, idle_deferral=self.idle_deferral)
+
+
+def test_what_happens_is_shown_to_those_who_watch_its_kind_in_the_order_in_which_they_joined() -> None:
+    rig = Rig("Pod", "Node", "Node Pod")
+
+    rig.driver.show("Pod", Changed(THING))
+    rig.driver.show("Node", Gone(THING))
+    rig.driver.deliver(7)
+
+    assert rig.told() == ["a Changed 7", "c Changed 7", "b Gone 7", "c Gone 7"]
+
+
+def test_what_nobody_watches_is_told_to_nobody() -> None:
+    rig = Rig("Pod")
+
+    rig.driver.show("Node", Changed(THING))
+
+    assert not rig.driver.has_mail
+
+
+def test_a_pod_is_shown_to_those_alone_who_heed_what_the_change_is_about() -> None:
+    rig = Rig("Pod", "Pod Node", "Pod")
+    rig.machine(0).pod_aspects = OWNED
+    rig.machine(2).pod_aspects = PLACED
+
+    rig.driver.show("Pod", Changed(THING), EVERY | PLACED)
+    rig.driver.show("Pod", Changed(THING), EVERY | OWNED)
+    rig.driver.show("Pod", Changed(THING))
+    rig.driver.deliver(7)
+
+    assert rig.told() == [f"{name} Changed 7" for name in "bcababc"]
+
+
+def test_who_rests_is_told_what_can_wait_before_anything_else() -> None:
+    rig = Rig("Pod Node", idle_deferral=IdleDeferral(frozenset(("Pod",))))
+    assert rig.driver.first_due(0) is None
+
+    rig.driver.show("Pod", Changed(THING))
+    assert not rig.driver.has_mail
+    rig.driver.show("Node", Gone(THING))
+    rig.driver.deliver(7)
+
+    assert rig.told() == ["a Changed 7", "a Gone 7"]
+
+
+def test_who_rests_is_told_at_once_of_pods_that_cannot_wait_and_with_them_what_it_has_missed() -> None:
+    rig = Rig("Pod", "Pod", idle_deferral=IdleDeferral(frozenset(("Pod",)), except_pods=ENDING))
+    rig.driver.first_due(0)
+    rig.driver.show("Pod", Changed(thing("x")), EVERY)
+
+    rig.driver.show("Pod", Gone(thing("y")), EVERY | ENDING)
+    rig.driver.deliver(7)
+
+    assert rig.told() == ["a Changed 7", "b Changed 7", "a Gone 7", "b Gone 7"]
+
+
+def test_an_answer_comes_after_what_its_component_has_missed() -> None:
+    rig = Rig("Pod", idle_deferral=IdleDeferral(frozenset(("Pod",))))
+    rig.driver.first_due(0)
+    rig.driver.show("Pod", Changed(THING))
+
+    rig.driver.answer(RequestedAction(rig.components[0], 1, deletion("x")), Answered(deletion("x")))
+    rig.driver.deliver(7)
+
+    assert rig.told() == ["a Changed 7", "a Answered x 7"]
+
+
+def test_who_is_due_or_does_not_rest_as_things_are_is_told_all_at_once() -> None:
+    rig = Rig("Pod", "Pod", idle_deferral=IdleDeferral(frozenset(("Pod",))))
+    rig.machine(0).next = Deadline(9, True)
+    rig.machine(1).is_idle = False
+    rig.driver.first_due(0)
+
+    rig.driver.show("Pod", Changed(THING))
+    rig.driver.deliver(7)
+
+    assert rig.told() == ["a Changed 7", "b Changed 7"]
+
+
+def test_who_begins_anew_or_is_down_has_missed_nothing() -> None:
+    rig = Rig("Pod Node", "Pod Node", idle_deferral=IdleDeferral(frozenset(("Pod",))))
+    rig.driver.first_due(0)
+    rig.driver.show("Pod", Changed(THING))
+
+    rig.driver.begin(rig.components[0])
+    rig.driver.stop(rig.components[1])
+    rig.driver.show("Node", Gone(THING))
+    rig.driver.deliver(7)
+
+    assert rig.told() == ["a Gone 7"]
+
+
+def test_who_rests_no_more_though_nobody_told_it_anything_is_found_out() -> None:
+    rig = Rig("Pod", idle_deferral=IdleDeferral(frozenset(("Pod",))))
+    rig.driver.first_due(0)
+    rig.driver.check()
+
+    rig.machine(0).is_idle = False
+
+    with pytest.raises(AssertionError, match="a rests no more"):
+        rig.driver.check()
+
+
+def test_an_answer_comes_after_what_happened_before_it() -> None:
+    rig = Rig("Pod")
+    asked = RequestedAction(rig.components[0], rig.components[0].began, deletion("p"))
+
+    rig.driver.show("Pod", Changed(THING))
+    rig.driver.answer(asked, Answered(asked.action))
+    rig.driver.deliver(0)
+
+    assert rig.told() == ["a Changed 0", "a Answered p 0"]
+
+
+def test_what_becomes_of_an_event_that_is_recorded_nobody_is_told() -> None:
+    rig = Rig("Pod")
+    record = Record("default/web", "u", "Normal", "Scheduled", "on node a")
+
+    rig.driver.answer(RequestedAction(rig.components[0], 1, record), Answered(record, NO_ANSWER))
+
+    assert not rig.driver.has_mail
+
+
+def test_actions_are_sent_in_their_order_in_the_name_of_who_asked() -> None:
+    rig = Rig("Pod")
+    rig.machine(0).plan = [deletion("p"), deletion("q")]
+
+    rig.driver.show("Pod", Changed(THING))
+    rig.driver.deliver(3)
+
+    assert [one.action for one in rig.transport.asked] == [deletion("p"), deletion("q")]
+    assert {one.component.name for one in rig.transport.asked} == {"a"}
+    assert rig.transport.times == [3, 3]
+
+
+def test_who_is_down_is_told_nothing_not_even_what_was_on_its_way() -> None:
+    rig = Rig("Pod", "Pod")
+    first = rig.components[0]
+    asked = RequestedAction(first, first.began, deletion("p"))
+    rig.driver.show("Pod", Changed(THING))
+    rig.driver.answer(asked, Answered(asked.action))
+
+    rig.driver.stop(first)
+    rig.driver.begin(first, [Gone(THING)])
+    rig.driver.answer(asked, Answered(asked.action, NO_ANSWER))
+    rig.driver.deliver(0)
+
+    assert rig.told() == ["b Changed 0", "a Gone 0"]
+
+
+def test_a_component_that_goes_down_over_an_action_asks_for_no_more() -> None:
+    rig = Rig("Pod")
+    rig.machine(0).plan = [deletion("p"), deletion("q")]
+    send = rig.transport.send
+
+    def crash(asked: RequestedAction, now: int) -> None:
+        send(asked, now)
+        rig.driver.stop(asked.component)
+
+    rig.transport.send = crash  # type: ignore[method-assign]
+    rig.driver.show("Pod", Changed(THING))
+    rig.driver.deliver(0)
+
+    assert [one.action for one in rig.transport.asked] == [deletion("p")]
+    assert rig.driver.expects_news(0)
+    assert rig.driver.next_time(0) is None
+
+
+def test_only_who_was_called_is_asked_for_its_deadline() -> None:
+    rig = Rig("Pod", "Node")
+    rig.driver.first_due(0)
+    before = [rig.machine(index).questions for index in range(2)]
+
+    rig.driver.show("Pod", Changed(THING))
+    rig.driver.deliver(0)
+    for now in range(10):
+        rig.driver.first_due(now)
+        rig.driver.next_time(now)
+        rig.driver.expects_news(now)
+
+    assert [rig.machine(index).questions for index in range(2)] == [before[0] + 1, before[1]]
+
+
+def test_whoever_is_not_moved_by_what_it_is_told_is_not_asked_for_its_deadline() -> None:
+    rig = Rig("Pod", "Pod")
+    rig.driver.first_due(0)
+    before = [rig.machine(index).questions for index in range(2)]
+    rig.machine(0).is_unmoved = True
+
+    rig.driver.show("Pod", Changed(THING))
+    rig.driver.deliver(0)
+    rig.driver.next_time(0)
+
+    assert rig.told() == ["a Changed 0", "b Changed 0"]
+    assert [rig.machine(index).questions for index in range(2)] == [before[0], before[1] + 1]
+
+
+def test_of_those_who_are_due_the_first_that_joined_acts_and_those_that_wait_act_apart() -> None:
+    rig = Rig("Pod", "Pod", "Pod", waits="a")
+    rig.want(0, 0)
+    rig.want(2, 3)
+    rig.want(1, 5)
+
+    assert rig.driver.first_due(2) is None
+    assert rig.driver.next_time(2) == 2
+    assert rig.driver.first_due(2, waits=True) is rig.components[0]
+    assert rig.driver.first_due(3) is rig.components[2]
+    assert rig.driver.first_due(5) is rig.components[1]
+
+    rig.driver.wake(rig.components[1], 5)
+    assert rig.told() == ["b Tick 5"]
+    assert rig.driver.first_due(5) is rig.components[2]
+
+
+@pytest.mark.parametrize("keeps_alive", [True, False])
+def test_news_is_expected_while_anybody_expects_some(keeps_alive: bool) -> None:
+    rig = Rig("Pod", "Pod")
+
+    rig.want(1, 5, keeps_alive=keeps_alive)
+
+    assert rig.driver.expects_news(0) is keeps_alive
+    assert rig.driver.next_time(0) == 5
+
+
+def test_nobody_tells_anything_to_who_has_left() -> None:
+    rig = Rig("Pod", "Pod")
+    rig.want(0, 0)
+    rig.driver.show("Pod", Changed(THING))
+
+    rig.driver.remove(rig.components[0])
+    rig.driver.show("Pod", Changed(THING))
+    rig.driver.deliver(0)
+
+    assert rig.told() == ["b Changed 0", "b Changed 0"]
+    assert rig.driver.first_due(0) is None
+    assert not rig.driver.expects_news(0)
+    assert [one.name for one in rig.driver.components] == ["b"]
+
+
+def test_lives_are_counted_for_each_component() -> None:
+    rig = Rig("Pod", "Pod")
+
+    rig.driver.stop(rig.components[0])
+    rig.driver.begin(rig.components[0])
+
+    assert [one.life for one in rig.components] == [2, 1]
+
+
+def test_a_machine_whose_deadline_changes_by_itself_is_found() -> None:
+    rig = Rig("Pod")
+    rig.driver.first_due(0)
+    rig.driver.check()
+
+    rig.machine(0).next = Deadline(5, True)
+
+    with pytest.raises(AssertionError, match="and was not called since"):
+        rig.driver.check()

@@ -1,0 +1,139 @@
+"""What those who rest are told when they do so no more."""
+
+from podium.api.meta import Kubernetes, ObjectMeta
+from podium.controllers.controller import ADDED, EVERY, PLACED
+from podium.controllers.kubelets.kubelet import Kubelet
+from podium.controllers.observations import Changed, Gone, Observation
+from podium.runtime.component import Component
+from podium.runtime.runtime import DeferredObservations
+
+PLAIN = EVERY
+NEW = EVERY | ADDED
+
+
+class Rig:
+    """Two components that watch pods and nodes, and what has happened."""
+
+    def __init__(self) -> None:
+        self.unread = DeferredObservations()
+        self.components = [
+            Component(name, Kubelet, machine=Kubelet(), place=place) for place, name in ((1, "a"), (2, "b"))
+        ]
+
+    def rest(self, *indexes: int) -> None:
+        for index in indexes:
+            self.unread.begin(self.components[index])
+
+    def changed(self, *uids: str, aspects: int = PLAIN, kind: str = "Pod") -> None:
+        for uid in uids:
+            self.unread.put(kind, Changed(thing(uid)), aspects)
+
+    def gone(self, *uids: str) -> None:
+        for uid in uids:
+            self.unread.put("Pod", Gone(thing(uid)), PLAIN)
+
+    def missed(self, index: int) -> list[str]:
+        return [told(observation) for observation in self.unread.end(self.components[index])]
+
+
+def thing(uid: str) -> Kubernetes:
+    return Kubernetes(kind="Pod", metadata=ObjectMeta(name=uid, uid=uid.partition(".")[0]))
+
+
+def told(observation: Observation) -> str:
+    assert isinstance(observation, Changed | Gone)
+    return ("-" if isinstance(observation, Gone) else "") + observation.object.metadata.name
+
+
+def test_who_rests_misses_of_each_object_what_came_last_in_the_order_in_which_the_objects_came() -> None:
+    rig = Rig()
+    rig.rest(0)
+
+    rig.changed("x.1", "y.1", "x.2", "z.1", "x.3")
+
+    assert rig.missed(0) == ["x.3", "y.1", "z.1"]
+    assert len(rig.unread) == 0
+
+
+def test_pods_are_told_in_the_order_in_which_they_got_a_node() -> None:
+    rig = Rig()
+    rig.rest(0)
+
+    rig.changed("x.1", "y.1", "z.1", aspects=NEW)
+    rig.changed("z.2", "x.2", "z.3", "x.3", aspects=EVERY | PLACED)
+
+    assert rig.missed(0) == ["y.1", "z.3", "x.3"]
+
+
+def test_who_rested_later_misses_less() -> None:
+    rig = Rig()
+    rig.rest(0)
+    rig.changed("x.1", "y.1")
+    rig.rest(1)
+    rig.changed("x.2", "z.1")
+
+    assert rig.missed(1) == ["x.2", "z.1"]
+    assert rig.missed(0) == ["x.2", "y.1", "z.1"]
+
+
+def test_what_it_does_not_watch_nobody_misses() -> None:
+    rig = Rig()
+    rig.rest(0)
+
+    rig.changed("x.1", kind="ReplicaSet")
+    rig.changed("n.1", kind="Node")
+
+    assert rig.missed(0) == ["n.1"]
+
+
+def test_what_came_and_went_meanwhile_leaves_nothing_behind() -> None:
+    rig = Rig()
+    rig.rest(0)
+
+    rig.changed("x.1", aspects=NEW)
+    rig.changed("x.2")
+    rig.gone("x.3")
+
+    assert len(rig.unread) == 0
+    assert rig.missed(0) == []
+
+
+def test_that_something_is_gone_is_kept_as_long_as_somebody_rests_who_knew_of_it() -> None:
+    rig = Rig()
+    rig.rest(0)
+    rig.changed("x.1", aspects=NEW)
+    rig.rest(1)
+    rig.gone("x.2", "y.1")
+
+    assert rig.missed(1) == ["-x.2", "-y.1"]
+    assert len(rig.unread) == 1
+    assert rig.missed(0) == ["-y.1"]
+    assert len(rig.unread) == 0
+
+
+def test_what_all_know_who_rest_is_kept_no_more() -> None:
+    rig = Rig()
+    rig.rest(0)
+    rig.changed("x.1", "y.1")
+    rig.rest(1)
+    rig.changed("y.2")
+
+    rig.missed(0)
+
+    assert len(rig.unread) == 1
+    assert rig.missed(1) == ["y.2"]
+
+
+def test_however_much_comes_and_goes_no_more_is_kept_than_there_is() -> None:
+    rig = Rig()
+    rig.rest(0, 1)
+
+    for turn in range(300):
+        rig.changed(f"p{turn}", aspects=NEW)
+        rig.changed(f"p{turn}.2", f"q{turn % 3}.{turn}", aspects=EVERY | PLACED)
+        if turn % 2:
+            rig.missed(1)
+            rig.rest(1)
+        rig.gone(f"p{turn}.3")
+
+    assert len(rig.unread) <= 5

@@ -1,0 +1,51 @@
+"""Of those who are due, the one that joined first goes first; the others wait for their time."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.runtime.runtime import Wakeups
+
+TIMES = st.one_of(st.none(), st.integers(0, 12))
+CHANGES = st.lists(st.tuples(st.integers(1, 4), TIMES, st.integers(0, 2)), max_size=40)
+
+
+def test_of_several_that_are_due_the_first_place_goes_first_whenever_it_became_due() -> None:
+    wakeups = Wakeups()
+    wakeups.set(2, 5, now=0)
+    wakeups.set(1, 7, now=0)
+    wakeups.set(3, 0, now=0)
+
+    assert wakeups.first_due(0) == 3
+    wakeups.set(3, None, now=0)
+    assert wakeups.first_due(4) is None
+    assert wakeups.next_time(4) == 5
+    assert wakeups.first_due(5) == 2
+    assert wakeups.first_due(7) == 1
+
+
+def test_who_is_due_stays_so_until_it_is_set_to_another_time() -> None:
+    wakeups = Wakeups()
+    wakeups.set(1, 5, now=0)
+
+    assert [wakeups.first_due(5), wakeups.first_due(6)] == [1, 1]
+    wakeups.set(1, 9, now=6)
+
+    assert wakeups.first_due(6) is None
+    assert wakeups.next_time(6) == 9
+
+
+@given(CHANGES)
+def test_it_answers_as_a_look_at_all_places_does(changes: list[tuple[int, int | None, int]]) -> None:
+    wakeups = Wakeups()
+    plain: dict[int, int | None] = {}
+    now = 0
+    for place, time_ns, elapsed in changes:
+        now += elapsed
+        wakeups.set(place, time_ns, now)
+        plain[place] = time_ns
+
+        due = sorted(place for place, time in plain.items() if time is not None and time <= now)
+        assert wakeups.first_due(now) == next(iter(due), None)
+        next_ns = min((time for time in plain.values() if time is not None), default=None)
+        found = wakeups.next_time(now)
+        assert found == next_ns or (found is not None and next_ns is not None and found <= now and next_ns <= now)

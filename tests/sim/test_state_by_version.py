@@ -1,0 +1,134 @@
+"""What depends on the Kubernetes version in the course of time: each with the outcome before and after the change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import podium
+from tests.sim.objects import scenario
+from tests.sim.test_volume_claims import disks, with_cache
+from tests.store.objects import Raw, node, pod, priority_class
+
+HOST = "kubernetes.io/hostname"
+START = "2026-01-01T00:00:00Z"
+AT_ONCE = {"terminationGracePeriodSeconds": 0}
+HIGH = pod("high", cpu=4, priority=10, spec={"priorityClassName": "high"})
+
+
+def played(version: str, *objects: Raw, latency: str = "0", gates: str = "", **spec: Any) -> podium.SimulationResult:
+    given = [*objects, scenario(*spec.pop("steps", ()), until="1m", **spec)]
+    return podium.simulate(given, kubernetes_version=version, feature_gates=gates, latency=latency, start=START)
+
+
+def events(result: podium.SimulationResult, *reasons: str, pod: str = "") -> list[tuple[float, str, str | None]]:
+    """The events of these reasons: their times, reasons and pods."""
+    return [
+        (event.time, event.reason, event.pod)
+        for event in result.events
+        if event.reason in reasons and pod in ("", event.pod)
+    ]
+
+
+def low(name: str, **more: Any) -> Raw:
+    return pod(name, cpu=2, node="n1", priority=0, spec=AT_ONCE, **more)
+
+
+@pytest.mark.parametrize(
+    ("version", "gates", "attempts"),
+    [("1.31", "", 3), ("1.31", "SchedulerQueueingHints=true", 2), ("1.32", "", 2)],
+)
+def test_a_pod_is_retried_only_if_a_hint_says_so_since_queueing_hints(version: str, gates: str, attempts: int) -> None:
+    """1.31 retries a pod held back by its spread constraint whenever a pod of its namespace gets a node."""
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": HOST,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    waiting = pod("w2", cpu=2, labels={"app": "web"}, spec={"topologySpreadConstraints": [spread]})
+    names: list[dict[str, Any]] = [{HOST: "n1"}, {HOST: "n2"}]
+    nodes = [node("n1", **names[0]), node("n2", cpu=1, **names[1])]
+    placed = pod("w1", node="n1", labels={"app": "web"})
+
+    result = played(version, *nodes, placed, waiting, gates=gates, steps=[{"at": "30s", "apply": [pod("other")]}])
+
+    assert result.summary["attempts"] == attempts
+
+
+def test_without_hints_a_node_wakes_only_pods_that_may_fit_it() -> None:
+    """1.31 checks requests, affinity, name, ports and taints of a node before it retries a pod there."""
+    objects = [node("n1", cpu=1), pod("big", cpu=8), pod("small", cpu=2)]
+
+    result = played("1.31", *objects, steps=[{"at": "30s", "apply": [node("n2", cpu=4)]}])
+
+    assert result.summary["attempts"] == 3
+    assert events(result, "Scheduled") == [(30, "Scheduled", "default/small")]
+
+
+@pytest.mark.parametrize(("version", "bound"), [("1.32", 1), ("1.33", 0.5)])
+def test_a_backoff_ends_early_if_no_pod_is_active_since_1_33(version: str, bound: float) -> None:
+    steps = [{"at": "500ms", "delete": {"kind": "Pod", "name": "low", "outright": True}}]
+    objects = [node("n1", cpu=2), low("low"), pod("waiting", cpu=2)]
+
+    assert events(played(version, *objects, steps=steps), "Scheduled") == [(bound, "Scheduled", "default/waiting")]
+
+
+def test_victims_are_deleted_before_the_nomination_until_1_32_and_in_the_background_since() -> None:
+    objects = [node("n1", cpu=4), priority_class("high", 10), low("a"), low("b"), HIGH, pod("next", cpu=9)]
+
+    before, after = (played(version, *objects, latency="5ms") for version in ("1.32", "1.33"))
+
+    # 1.32 deletes both at once, then nominates, and makes no other attempt meanwhile. The preemptor backs off.
+    ended = [(0.01, "Terminated", "default/a"), (0.01, "Terminated", "default/b")]
+    assert events(before, "Terminated") == ended
+    assert events(before, "FailedScheduling") == [
+        (0.01, "FailedScheduling", "default/high"),
+        (0.01, "FailedScheduling", "default/next"),
+    ]
+    assert events(before, "Nominated") == [(0.015, "Nominated", "default/high")]
+    # 1.33 nominates at once, deletes the last victim after the others, and retries the preemptor then.
+    assert events(after, "FailedScheduling")[:2] == [
+        (0, "FailedScheduling", "default/high"),
+        (0, "FailedScheduling", "default/next"),
+    ]
+    assert events(after, "Nominated") == [(0.005, "Nominated", "default/high")]
+    assert [time for time, _, _ in events(after, "Terminated")] == [0.01, 0.02]
+    assert [time for time, _, _ in events(after, "Scheduled")] == [0.025]
+    assert [time for time, _, _ in events(before, "Scheduled")] == [1.015]
+
+
+@pytest.mark.parametrize(("version", "nominations"), [("1.34", []), ("1.35", ["default/web"])])
+def test_a_pod_is_nominated_while_its_volumes_are_bound_since_1_35(version: str, nominations: list[str]) -> None:
+    result = played(version, node("n1"), disks(), with_cache("web"))
+
+    assert [pod for _, _, pod in events(result, "Nominated")] == nominations
+    assert [pod for _, _, pod in events(result, "Scheduled")] == ["default/web"]
+
+
+@pytest.mark.parametrize(("version", "preempted"), [("1.34", ["default/low"]), ("1.35", [])])
+def test_victims_that_terminate_already_are_left_alone_since_1_35(version: str, preempted: list[str]) -> None:
+    metadata = {"deletionTimestamp": "2026-01-01T00:00:30Z", "deletionGracePeriodSeconds": 30}
+    ending = pod("low", cpu=4, node="n1", priority=0, metadata=metadata, status={"phase": "Running"})
+
+    result = played(version, node("n1", cpu=4), priority_class("high", 10), ending, HIGH)
+
+    assert [pod for _, _, pod in events(result, "Preempted")] == preempted
+    assert events(result, "Scheduled") == [(30, "Scheduled", "default/high")]
+
+
+@pytest.mark.parametrize(("version", "placed"), [("1.34", "n1"), ("1.35", "n2")])
+def test_selectors_see_the_zone_of_bound_pods_since_1_35(version: str, placed: str) -> None:
+    """A pod that must not share a node with pods of zone a: only the API server puts the zone into their labels."""
+    zone = "topology.kubernetes.io/zone"
+    names: list[dict[str, Any]] = [{HOST: "n1", zone: "a"}, {HOST: "n2", zone: "b"}]
+    nodes = [node("n1", cpu=10, **names[0]), node("n2", cpu="1500m", **names[1])]
+    term = {"topologyKey": HOST, "labelSelector": {"matchLabels": {zone: "a"}}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+    steps = [{"at": "10s", "apply": [pod("second", cpu=1, spec={"affinity": apart})]}]
+    result = played(version, *nodes, pod("first", cpu=4), steps=steps)
+
+    where = {event.pod: event.node for event in result.events if event.reason == "Scheduled"}
+    assert where == {"default/first": "n1", "default/second": placed}
