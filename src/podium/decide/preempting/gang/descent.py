@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -52,8 +52,7 @@ class MemberOption(NamedTuple):
 class VictimSearch:
     """How victims of single members are found: the trials, the costs, and the filter of victims.
 
-    ``spared`` pods (uids) are not evicted as dependents either. ``wide`` are further settings. ``tables`` are the
-    options for each class and priority of members in the cluster before members came or victims left.
+    ``spared`` pods (uids) are not evicted as dependents either. ``wide`` are further settings.
     """
 
     transaction: GangTransaction
@@ -65,18 +64,10 @@ class VictimSearch:
     may_disrupt: VictimFilter | None
     wide: WideSettings
     spared: frozenset[str] = frozenset()
-    tables: dict[tuple[PodClass, int], OptionTable] = field(default_factory=dict)
 
     def asker(self, member: PodRecord) -> PodRecord:
         """Return a member as it asks for victims: with the gang's priority, and nominated to no node."""
         return asker_for(member, self.gang.priority)
-
-    def table_of(self, member: PodRecord) -> OptionTable:
-        """Return the options for pods like a member; the first call must precede all changes."""
-        key = member.pod_class, member.priority
-        if key not in self.tables:
-            self.tables[key] = OptionTable(self, member)
-        return self.tables[key]
 
     def with_dependents(self, pods: Sequence[PodRecord]) -> list[PodRecord] | None:
         """Return units with their present dependents, as far as they are on nodes; None if one of these may not go."""
@@ -194,6 +185,25 @@ class OptionTable:
         return tuple(self._search.with_dependents(units.ordered(union(units.of(victims)))) or ())
 
 
+class OptionTables:
+    """The options for each class and priority of members in the cluster before members came or victims left.
+
+    The search does not refer to them, so that it ends with its last user: a cycle would keep pods until Python's next
+    garbage collection.
+    """
+
+    def __init__(self, search: VictimSearch) -> None:
+        self.search = search
+        self._tables: dict[tuple[PodClass, int], OptionTable] = {}
+
+    def of(self, member: PodRecord) -> OptionTable:
+        """Return the options for pods like a member; the first call must precede all changes."""
+        key = member.pod_class, member.priority
+        if key not in self._tables:
+            self._tables[key] = OptionTable(self.search, member)
+        return self._tables[key]
+
+
 class MemberOptions:
     """A priority queue of the options of an `OptionTable` on the rows ``allowed``, updated as pods come and go.
 
@@ -276,7 +286,7 @@ class Descent:
     costs of the options that were taken, and ``makes_room`` tells whether some options make room for several members.
     """
 
-    def __init__(self, search: VictimSearch, mode: DescentMode) -> None:
+    def __init__(self, tables: OptionTables, mode: DescentMode) -> None:
         self.placements: list[MemberRow] = []
         self.victims: list[PodRecord] = []
         self.in_doubt: set[int] = set()
@@ -284,8 +294,9 @@ class Descent:
         self.makes_room = False
         # The rows that victims left.
         self._left: set[int] = set()
-        self._transaction = search.transaction
-        self._search = search
+        self._tables = tables
+        self._search = tables.search
+        self._transaction = tables.search.transaction
         self._mode = mode
         self._options: dict[tuple[PodClass, int], MemberOptions] = {}
 
@@ -305,7 +316,7 @@ class Descent:
         misses = 0
         key = member.pod_class, member.priority
         if key not in self._options:
-            table = OptionTable(self._search, member) if self.placements else self._search.table_of(member)
+            table = OptionTable(self._search, member) if self.placements else self._tables.of(member)
             self._options[key] = self._options_of(table)
         options = self._options[key]
         while self._transaction.steps < self._search.most_steps:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from podium.decide.cap import put_off_for, without_budgets
 from podium.decide.preempting.criteria import SetCosts
 from podium.decide.preempting.eligibility import alone_within_budgets, excluding, held_back, within_budgets
-from podium.decide.preempting.gang.descent import Descent, DescentMode, VictimSearch, asker_for
+from podium.decide.preempting.gang.descent import Descent, DescentMode, OptionTables, VictimSearch, asker_for
 from podium.decide.preempting.gang.gang import (
     EVERYWHERE,
     Gang,
@@ -124,7 +124,7 @@ class GangSearch:
         self._partners = AffinityPartners(transaction, gang, are_kept=self._wide.keeps_partners)
         self._solutions = GangSolutions(transaction, self._units, self._costs, self._partners)
         self._shapes = MemberShapes(transaction, gang)
-        self._search = self._victim_search(frozenset())
+        self._tables = self._option_tables(frozenset())
         self._domains = gang_domains(cluster, gang)
         # Whether a descent that ends too early proves that there is no solution. Nominated pods may count for a member
         # that do not count for the gang's priority.
@@ -230,7 +230,7 @@ class GangSearch:
     def _down(self, mode: DescentMode, domain: GangDomain, spared: frozenset[str]) -> tuple[GangSolution | None, bool]:
         """Return the solution of one descent, and whether another mode may give a cheaper one."""
         transaction = self._transaction
-        descent = Descent(self._victim_search(spared) if spared else self._search, mode)
+        descent = Descent(self._option_tables(spared) if spared else self._tables, mode)
         # Victims for a later member may be pods that an earlier one requires nearby.
         holds = descent.run() and (
             transaction.are_row_local(member for member, _ in descent.placements)
@@ -272,19 +272,19 @@ class GangSearch:
         closed = self._units.closed(unit) if self._units.has_dependents else list(unit)
         return closed is not None and not any(pod.uid in spared for pod in closed)
 
-    def _victim_search(self, spared: frozenset[str]) -> VictimSearch:
+    def _option_tables(self, spared: frozenset[str]) -> OptionTables:
         cluster, units = self._transaction.cluster, self._units
         allowed = units.filter(self._may_disrupt)
         allowed = excluding(cluster, spared, allowed) if spared else allowed
         allowed = within_budgets(cluster, allowed) if self._costs.requires_budgets else allowed
         inputs = self._transaction, self._gang, self._most_steps, self._trials, self._costs
-        return VictimSearch(*inputs, units, allowed, self._wide, spared)
+        return OptionTables(VictimSearch(*inputs, units, allowed, self._wide, spared))
 
     def _ordered_domains(self) -> list[GangDomain]:
         """Return the domains by the cost of the last of the needed members there alone, then by name."""
         if len(self._domains) == 1:
             return self._domains
-        table = self._search.table_of(self._gang.members[0])
+        table = self._tables.of(self._gang.members[0])
         order = np.lexsort(table.keys[::-1])
         size = self._transaction.cluster.nodes.count
         ranks = np.full(size, size, dtype=np.int64)
