@@ -18,6 +18,7 @@ from podium.controllers.scheduling.queue.queued_pod import QueuePlace
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.framework.settings.configuration import Configuration, NominationClearing, default_configuration
 from tests.builders import PREEMPTED, at, configuration
+from tests.controllers.queue_checks import check_queue
 
 SECOND = 1_000_000_000
 
@@ -39,7 +40,7 @@ class Driver:
 
     def tell(self, observation: Observation) -> list[Action]:
         actions = self.scheduler.handle(observation, self.now)
-        self.scheduler.queue.check()
+        check_queue(self.scheduler.queue)
         return actions
 
     def see(self, *objects: Kubernetes) -> list[Action]:

@@ -3,7 +3,7 @@
 import pytest
 
 from podium.cluster.pods import PodRecord
-from podium.controllers.scheduling.binding_plugins import BindingPlugins
+from podium.controllers.scheduling.binding_stages import BindingPlugins
 from podium.framework.handle import CycleState
 from podium.framework.plugin import PluginContext, PreparingPlugin, ReservePlugin
 from podium.framework.runner import Runner

@@ -1,8 +1,9 @@
-"""Binding cycles do what their table says: every stage, every happening."""
+"""Binding cycles do what the table in docs says: every stage, every event."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import Enum
 from itertools import product
 
 import pytest
@@ -12,14 +13,7 @@ from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action, Bind, ReserveClaim
 from podium.controllers.observations import Answered, Problem
 from podium.controllers.scheduling.binding_cycles import BindingCycles
-from podium.controllers.scheduling.binding_stages import (
-    TRANSITIONS,
-    BindingEvent,
-    BindingStage,
-    BindingTransition,
-    StepResult,
-    table,
-)
+from podium.controllers.scheduling.binding_stages import BindingStage, StepResult
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod
 from podium.framework.handle import CycleState
 from podium.framework.plugin import DeviceReservation, PermitResult
@@ -28,10 +22,27 @@ from podium.framework.settings.registry import Profile
 from podium.framework.verdicts import SUCCESS, Code, Status
 from podium.framework.waiting_pods import WaitingPods
 from tests.builders import cluster_of, node, pod
+from tests.controllers.automata import transitions
 from tests.controllers.driving import CONFLICT, NO_ANSWER, NOT_FOUND, REFUSED, SECOND, events
-from tests.docs.blocks import ROOT
 
-DOCUMENT = ROOT / "docs/scheduling-automata.md"
+
+class Step(Enum):
+    """What the cells of the table say."""
+
+    STAY = "-"
+    GO_ON = "goes on"
+    WAIT = "looks again later"
+    AGAIN = "asks again after 1 s"
+    DOUBT = "in-doubt, asks again after 1 s"
+    BIND = "is bound"
+    END = "is bound, and over"
+    YIELD = "gives back what was reserved, but for the room"
+    UNDO = "gives back what was reserved"
+    FAIL = "fails"
+
+
+TRANSITIONS = {(BindingStage(stage), event): Step(cell) for (stage, event), cell in transitions(1).items()}
+EVENTS = tuple(dict.fromkeys(event for _, event in TRANSITIONS))
 FOREVER = 10**6 * SECOND
 DEVICES = DeviceReservation("default/devices", "claim-uid", timeout_ns=FOREVER)
 
@@ -144,29 +155,29 @@ class Scene:
     def too_few_left(self) -> StepResult:
         return self.cancel() if "p" in self.bindings.gathered else ([], None)
 
-    def tell(self, happening: BindingEvent) -> StepResult:
+    def tell(self, happening: str) -> StepResult:
         """Let it happen; what is to be done, and the failure if it comes to that."""
-        tell: dict[BindingEvent, Callable[[], StepResult]] = {
-            BindingEvent.ALLOWED: lambda: self.settle(allowed=True),
-            BindingEvent.TURNED_DOWN: lambda: self.settle(allowed=False),
-            BindingEvent.CLAIM_DONE: lambda: self.claim(None),
-            BindingEvent.CLAIM_REFUSED: lambda: self.claim(REFUSED),
-            BindingEvent.CLAIM_UNKNOWN: lambda: self.claim(NO_ANSWER),
-            BindingEvent.CLAIMS_LATE: self.claims_late,
-            BindingEvent.READY: lambda: self.look(ready=True),
-            BindingEvent.NOT_READY: lambda: self.look(ready=False),
-            BindingEvent.NEVER_READY: lambda: self.look(ready=False, seconds=60),
-            BindingEvent.ENOUGH_READY: self.enough_ready,
-            BindingEvent.TOO_FEW_LEFT: self.too_few_left,
-            BindingEvent.BOUND: lambda: self.bound(None),
-            BindingEvent.BINDING_REFUSED: lambda: self.bound(REFUSED),
-            BindingEvent.BINDING_CONFLICTS: lambda: self.bound(CONFLICT),
-            BindingEvent.BINDING_GONE: lambda: self.bound(NOT_FOUND),
-            BindingEvent.BINDING_UNKNOWN: lambda: self.bound(NO_ANSWER),
-            BindingEvent.SEEN_THERE: lambda: (self.bindings.seen("p", "n"), None),
-            BindingEvent.SEEN_ELSEWHERE: lambda: (self.bindings.seen("p", "m"), None),
-            BindingEvent.WITHDRAWN: lambda: (self.bindings.withdraw("p"), None),
-            BindingEvent.CANCELLED: self.cancel,
+        tell: dict[str, Callable[[], StepResult]] = {
+            "all plugins let it go": lambda: self.settle(allowed=True),
+            "a plugin turns it down, or its wait is over": lambda: self.settle(allowed=False),
+            "the last claim is written": lambda: self.claim(None),
+            "a claim is refused": lambda: self.claim(REFUSED),
+            "a claim has no answer": lambda: self.claim(NO_ANSWER),
+            "the time for claims is over": self.claims_late,
+            "its volumes and devices are ready": lambda: self.look(ready=True),
+            "its volumes or devices are not ready": lambda: self.look(ready=False),
+            "the time for that is over": lambda: self.look(ready=False, seconds=60),
+            "enough of its gang are ready": self.enough_ready,
+            "too few of its gang are left, or the time for them is over": self.too_few_left,
+            "the binding is carried out": lambda: self.bound(None),
+            "the binding is refused": lambda: self.bound(REFUSED),
+            "the binding conflicts": lambda: self.bound(CONFLICT),
+            "the binding finds no pod": lambda: self.bound(NOT_FOUND),
+            "the binding has no answer": lambda: self.bound(NO_ANSWER),
+            "the API shows it on the node": lambda: (self.bindings.seen("p", "n"), None),
+            "the API shows it on another node": lambda: (self.bindings.seen("p", "m"), None),
+            "it is deleted, or gone": lambda: (self.bindings.withdraw("p"), None),
+            "a preemption calls it back": self.cancel,
         }
         return tell[happening]()
 
@@ -177,39 +188,37 @@ class Scene:
 
 def test_the_table_has_a_cell_for_every_stage_that_waits_and_every_happening() -> None:
     assert set(TRANSITIONS) == set(
-        product((stage for stage in BindingStage if stage is not BindingStage.RESERVE), BindingEvent)
+        product((stage for stage in BindingStage if stage is not BindingStage.RESERVE), EVENTS)
     )
 
 
 @pytest.mark.parametrize(("stage", "happening"), TRANSITIONS)
-def test_binding_cycles_do_what_their_table_says(stage: BindingStage, happening: BindingEvent) -> None:
+def test_binding_cycles_do_what_their_table_says(stage: BindingStage, happening: str) -> None:
     scene = Scene(stage)
     step = TRANSITIONS[stage, happening]
 
     actions, failure = scene.tell(happening)
 
-    after: dict[BindingTransition, tuple[BindingStage | None, bool, bool]] = {
-        BindingTransition.STAY: (stage, True, True),
-        BindingTransition.WAIT: (stage, True, True),
-        BindingTransition.AGAIN: (stage, True, True),
-        BindingTransition.GO_ON: (BindingStage.BIND, True, True),
-        BindingTransition.DOUBT: (BindingStage.IN_DOUBT, True, True),
-        BindingTransition.BIND: (BindingStage.BOUND, True, True),
-        BindingTransition.END: (None, True, True),
-        BindingTransition.YIELD: (None, True, False),
-        BindingTransition.UNDO: (None, False, False),
-        BindingTransition.FAIL: (None, False, False),
+    after: dict[Step, tuple[BindingStage | None, bool, bool]] = {
+        Step.STAY: (stage, True, True),
+        Step.WAIT: (stage, True, True),
+        Step.AGAIN: (stage, True, True),
+        Step.GO_ON: (BindingStage.BIND, True, True),
+        Step.DOUBT: (BindingStage.IN_DOUBT, True, True),
+        Step.BIND: (BindingStage.BOUND, True, True),
+        Step.END: (None, True, True),
+        Step.YIELD: (None, True, False),
+        Step.UNDO: (None, False, False),
+        Step.FAIL: (None, False, False),
     }
     assert scene.state() == after[step]
-    assert (failure is not None) is (step is BindingTransition.FAIL)
+    assert (failure is not None) is (step is Step.FAIL)
     assert [action for action in actions if isinstance(action, Bind)] == (
-        [Bind("default/p", "p", "n")] if step is BindingTransition.GO_ON else []
+        [Bind("default/p", "p", "n")] if step is Step.GO_ON else []
     )
-    is_told = step is BindingTransition.BIND or (step is BindingTransition.END and stage is not BindingStage.BOUND)
+    is_told = step is Step.BIND or (step is Step.END and stage is not BindingStage.BOUND)
     assert ("Scheduled" in [reason for reason, _ in events(actions)]) is is_told
-    is_asked_again = step in (BindingTransition.AGAIN, BindingTransition.DOUBT) or (
-        step is BindingTransition.STAY and stage is BindingStage.IN_DOUBT
-    )
+    is_asked_again = step in (Step.AGAIN, Step.DOUBT) or (step is Step.STAY and stage is BindingStage.IN_DOUBT)
     assert bool(scene.bindings.retries(scene.now + SECOND)) is is_asked_again
 
 
@@ -220,7 +229,3 @@ def test_nothing_is_left_of_a_cycle_that_has_ended(stage: BindingStage) -> None:
     scene.bindings.seen("p", "n")
 
     assert (len(scene.bindings), scene.bindings.next_deadline(), scene.waiting_pods.get("p")) == (0, None, None)
-
-
-def test_the_document_shows_the_table() -> None:
-    assert table() in DOCUMENT.read_text(encoding="utf-8")

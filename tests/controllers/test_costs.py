@@ -17,6 +17,7 @@ from podium.framework.plugin import PermitResult
 from podium.framework.verdicts import Code, Status
 from tests.builders import namespace, node, pod
 from tests.controllers.driving import NO_ANSWER, REFUSED, SECOND, Driver, all_of, on, the, with_plugins
+from tests.controllers.queue_checks import check_queue
 
 FEW, MANY = 20, 200
 
@@ -84,7 +85,7 @@ def test_events_are_not_kept_for_pods_that_no_plugin_turns_down_any_more() -> No
 
     driver.see(*(node(f"more-{number}") for number in range(50)))
 
-    driver.scheduler.queue.check()
+    check_queue(driver.scheduler.queue)
     assert len(driver.scheduler.queue._in_flight._events) == 0
 
 

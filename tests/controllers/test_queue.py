@@ -16,6 +16,7 @@ from podium.framework.plugin import EVERY_EVENT, ActionType, ClusterEvent, Event
 from podium.framework.verdicts import SUCCESS, PluginError, Status, unresolvable
 from tests.controllers.driving import Driver
 from tests.controllers.pending import pending
+from tests.controllers.queue_checks import check_queue
 
 SECOND = 1_000_000_000
 MINUTE = 60 * SECOND
@@ -114,7 +115,7 @@ class TestOrder:
             queue = make()
             for pod, queued_ns in arrival:
                 queue.add(pod, queued_ns)
-            queue.check()
+            check_queue(queue)
             assert [popped(queue, 9).record.uid for _ in pods] == ["high", "old", "a", "1", "2"]
             assert queue.pop(9) is None
 
@@ -327,7 +328,7 @@ class TestAttemptsAtOneInstant:
             count += 1
             queue.add_unschedulable(queued, ["NodeResourcesFit"], (), now)
             wake()
-            queue.check()
+            check_queue(queue)
         return count
 
     @pytest.mark.parametrize("settings", [QueueSettings(), QueueSettings(max_backoff_ns=0)])
@@ -351,7 +352,7 @@ class TestAttemptsAtOneInstant:
         queue.update(pending("a", labels={"new": "label"}), 0)
 
         assert queue.pop(0) is None
-        queue.check()
+        check_queue(queue)
 
     def test_others_are_attempted_meanwhile(self) -> None:
         queue = make()
@@ -379,7 +380,7 @@ class TestPodsWithoutOrder:
         queue.add(pending("a", labels={"unsorted": ""}), 0)
         queue.add(pending("b"), 0)
 
-        queue.check()
+        check_queue(queue)
         assert queue.where("a") is QueuePlace.GATED
         held = queue.find("a")
         assert held is not None
@@ -392,7 +393,7 @@ class TestPodsWithoutOrder:
 
         queue.update(pending("a"), 0)
 
-        queue.check()
+        check_queue(queue)
         assert order(queue, 0) == ["a"]
 
     @pytest.mark.parametrize("place", [QueuePlace.ACTIVE, QueuePlace.BACKOFF])
@@ -408,7 +409,7 @@ class TestPodsWithoutOrder:
         queue.update(pending("a", labels={"unsorted": ""}), 0)
 
         assert queue.where("a") is QueuePlace.GATED
-        queue.check()
+        check_queue(queue)
 
 
 class TestInFlight:
@@ -447,7 +448,7 @@ class TestInFlight:
         assert queue.add_unschedulable(queued, plugins, pending_by, 2) == place
         assert queue.where("p") == place
         assert queue.count(QueuePlace.IN_FLIGHT) == 0
-        queue.check()
+        check_queue(queue)
 
     def test_events_before_the_attempt_do_not_count(self) -> None:
         queue = make()
@@ -509,7 +510,7 @@ class TestInFlight:
 
         assert queue.where("p") == "in-flight"
         assert queue.pop(MINUTE) is None
-        queue.check()
+        check_queue(queue)
 
     def test_an_update_counts_when_the_attempt_has_failed_and_the_newest_reading_stays(self) -> None:
         queue = make()
@@ -542,13 +543,13 @@ class TestInFlight:
         for name in ("a", "b", "c"):
             assert popped(queue).record.name == name
             queue.move(NODE_ADD, 0)
-            queue.check()
+            check_queue(queue)
         queue.done("b")
-        queue.check()
+        check_queue(queue)
         queue.delete("a")
-        queue.check()
+        check_queue(queue)
         queue.done("c")
-        queue.check()
+        check_queue(queue)
         assert len(queue._in_flight._events) == 0
 
     def test_events_that_no_plugin_registered_are_not_kept(self) -> None:
@@ -633,7 +634,7 @@ class TestEvents:
             queue = make()
             rejected(queue, pending("p"), *plugins)
             queue.move(event, 1)
-            queue.check()
+            check_queue(queue)
             if queue.where("p") == "backoff":
                 woken.add(event.label)
         assert woken == waking
@@ -817,7 +818,7 @@ class TestUpdate:
         queue = in_place(place)
         queue.delete("p")
         queue.delete("p")
-        queue.check()
+        check_queue(queue)
         assert queue.where("p") is None
         assert (len(queue), queue.count(place), queue.pop(MINUTE), queue.next_deadline()) == (0, 0, None, None)
 
@@ -885,7 +886,7 @@ class TestGates:
         queue.add(pending("p", gates=["quota"]), 0)
 
         queue.update(pending("p"), 1)
-        queue.check()
+        check_queue(queue)
 
         assert [queued.gated_by for queued in queue.pods(QueuePlace.GATED)] == ["DefaultPreemption"]
 
@@ -904,7 +905,7 @@ class TestGates:
         deadline_ns = queue.next_deadline()
 
         queue.move(POD_GONE, 2)
-        queue.check()
+        check_queue(queue)
 
         queued = queue.find("p")
         assert queued is not None
@@ -918,7 +919,7 @@ class TestGates:
 
         holder[0] = "VolumeBinding"
         queue.move(POD_GONE, 2)
-        queue.check()
+        check_queue(queue)
         assert [queued.gated_by for queued in queue.pods(QueuePlace.GATED)] == ["VolumeBinding"]
 
     def test_when_the_gate_is_open_such_an_event_wakes_for_the_plugins_that_rejected_the_pod(self) -> None:
@@ -941,7 +942,7 @@ class TestGates:
         gates.preempting.clear()
 
         queue.update(pending("p", labels={"touched": "yes"}), 2)
-        queue.check()
+        check_queue(queue)
         assert queue.where("p") == "unschedulable"
         queue.move(NODE_ADD, 2)
         assert queue.where("p") == "backoff"
@@ -966,7 +967,7 @@ class TestGates:
         gates.preempting.clear()
         queue.update(pending("p"), 1)
         assert queue.where("p") == "backoff"
-        queue.check()
+        check_queue(queue)
 
     def test_gates_are_not_asked_again_when_a_backoff_ends(self) -> None:
         gates = Gates()
@@ -993,7 +994,7 @@ class TestGates:
         queue.ask_gate_again("a", 0, is_worth_attempt=is_worth_attempt)
 
         assert queue.where("a") is place
-        queue.check()
+        check_queue(queue)
 
     def test_to_a_pod_without_a_gate_that_means_nothing(self) -> None:
         queue = make()
@@ -1054,7 +1055,7 @@ class TestActivate:
     def test_a_pod_is_active_at_once_whatever_its_backoff(self, place: QueuePlace) -> None:
         queue = in_place(place)
         queue.activate(["p"], 1)
-        queue.check()
+        check_queue(queue)
         assert queue.where("p") == "active"
 
     def test_one_in_flight_is_attempted_again_without_an_event(self) -> None:
@@ -1131,7 +1132,7 @@ class TestLookups:
 class TestCheck:
     @pytest.mark.parametrize("place", list(QueuePlace))
     def test_a_sound_queue_passes(self, place: QueuePlace) -> None:
-        in_place(place).check()
+        check_queue(in_place(place))
 
     @pytest.mark.parametrize("place", list(QueuePlace))
     def test_a_pod_that_thinks_itself_elsewhere_is_found(self, place: QueuePlace) -> None:
@@ -1139,36 +1140,36 @@ class TestCheck:
         (queued,) = queue
         queued.place = next(other for other in QueuePlace if other is not place)
         with pytest.raises(AssertionError, match="shop/p is in place"):
-            queue.check()
+            check_queue(queue)
 
     @pytest.mark.parametrize("place", list(QueuePlace))
     def test_a_pod_that_the_queue_does_not_know_is_found(self, place: QueuePlace) -> None:
         queue = in_place(place)
         del queue._pods["p"]
         with pytest.raises((AssertionError, KeyError)):
-            queue.check()
+            check_queue(queue)
 
     def test_a_wrong_backoff_is_found(self) -> None:
         queue = in_place(QueuePlace.BACKOFF)
         (queued,) = queue
         queued.error_count = 1
         with pytest.raises(AssertionError, match="backs off as if"):
-            queue.check()
+            check_queue(queue)
 
     def test_a_pod_that_waits_for_the_wrong_events_is_found(self) -> None:
         queue = in_place(QueuePlace.UNSCHEDULABLE)
         (queued,) = queue
         queued.unschedulable_plugins = ("Other",)
         with pytest.raises(AssertionError, match="shop/p waits for what others wait for"):
-            queue.check()
+            check_queue(queue)
 
     def test_events_that_nobody_needs_are_found(self) -> None:
         queue = in_place(QueuePlace.IN_FLIGHT)
         queue.move(NODE_ADD, 1)
-        queue.check()
+        check_queue(queue)
         queue._in_flight._events.append(NODE_ADD)
         with pytest.raises(AssertionError, match="2 events are kept for pods in flight, 1 are needed"):
-            queue.check()
+            check_queue(queue)
 
 
 def in_place(place: QueuePlace, settings: QueueSettings | None = None) -> SchedulingQueue:

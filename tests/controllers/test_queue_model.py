@@ -14,6 +14,7 @@ from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace
 from podium.framework.plugin import EVERY_EVENT, ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.verdicts import SUCCESS, Status, unresolvable
 from tests.controllers.pending import pending
+from tests.controllers.queue_checks import check_queue
 
 SECOND = 1_000_000_000
 FLUSH = 300 * SECOND
@@ -240,7 +241,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @invariant()
     def agrees(self) -> None:
-        self.queue.check()
+        check_queue(self.queue)
         assert {queued.record.uid: queued.place for queued in self.queue} == {
             uid: pod.place for uid, pod in self.known.items()
         }

@@ -1,13 +1,13 @@
 """Binding cycles: reserve, permit, bind claims, bind the pod; and the rollback after failures.
 
-From the first step, the pod is assumed on its node, so that its capacity is taken.
-`podium.controllers.scheduling.binding_stages` has the transitions as a table. Source: pkg/scheduler/schedule_one.go
-(assume, bindingCycle, handleBindingCycleError).
+From the first step, the pod is assumed on its node, so that its capacity is taken. docs/scheduling-automata.md has the
+transitions as a table, which a test compares with them. Source: pkg/scheduler/schedule_one.go (assume, bindingCycle,
+handleBindingCycleError).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Set
 
 from podium.api.resource_claims import ResourceClaim
 from podium.cluster.cluster import Cluster
@@ -15,13 +15,10 @@ from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action, Bind, BindClaim, Nominate, ReserveClaim
 from podium.controllers.deadlines import Deadlines, earliest
 from podium.controllers.observations import Answer, Answered, Problem
-from podium.controllers.scheduling import binding_plugins as plugins
+from podium.controllers.scheduling import binding_stages as plugins
 from podium.controllers.scheduling.binding_stages import (
-    TRANSITIONS,
     BindingCycle,
-    BindingEvent,
     BindingStage,
-    BindingTransition,
     FailedBinding,
     StepResult,
     claim_action,
@@ -46,13 +43,6 @@ _PREEMPTING = "DefaultPreemption"
 
 # The name in messages of a claim created for extended resources.
 _UNNAMED = "for extended resources"
-
-_BINDING_EVENTS: Mapping[Answer, BindingEvent] = {
-    Answer.DONE: BindingEvent.BOUND,
-    Answer.STALE: BindingEvent.BINDING_CONFLICTS,
-    Answer.GONE: BindingEvent.BINDING_GONE,
-    Answer.UNKNOWN: BindingEvent.BINDING_UNKNOWN,
-}
 
 
 class BindingCycles:
@@ -214,21 +204,20 @@ class BindingCycles:
         cycle = self._cycles.get(action.uid)
         if cycle is None or not (cycle.sent is action or cycle.sent == action):
             return [], None
-        answered = Answered(action, problem)
-        match TRANSITIONS[cycle.stage, _BINDING_EVENTS.get(answered.answer, BindingEvent.BINDING_REFUSED)]:
-            case BindingTransition.BIND:
-                self.refused.answered(answered, cycle.queued.record)
-                self._drop(cycle)
-                self.unseen.add(action.uid)
-                return plugins.post_bind(cycle), None
-            case BindingTransition.DOUBT | BindingTransition.AGAIN:
-                cycle.stage = BindingStage.IN_DOUBT
-                self._ask_again(cycle, now)
-            case BindingTransition.FAIL:
-                self.refused.answered(answered, cycle.queued.record)
-                message = "" if problem is None else problem.message
-                return self._fail(cycle, error_status(f"binding to {cycle.node_name}: {message}"))
-        return [], None
+        answered, is_in_doubt = Answered(action, problem), cycle.stage is BindingStage.IN_DOUBT
+        answer = answered.answer
+        if is_in_doubt and answer is Answer.STALE:
+            return [], None
+        if answer is Answer.UNKNOWN or (is_in_doubt and answer not in (Answer.DONE, Answer.GONE)):
+            cycle.stage = BindingStage.IN_DOUBT
+            self._ask_again(cycle, now)
+            return [], None
+        self.refused.answered(answered, cycle.queued.record)
+        if problem is not None:
+            return self._fail(cycle, error_status(f"binding to {cycle.node_name}: {problem.message}"))
+        self._drop(cycle)
+        self.unseen.add(action.uid)
+        return plugins.post_bind(cycle), None
 
     def retries(self, now: int) -> list[Action]:
         """Return the bindings, reservations and releases to send again."""
@@ -270,8 +259,7 @@ class BindingCycles:
         if cycle is None:
             return []
         self._drop(cycle)
-        event = BindingEvent.SEEN_THERE if cycle.node_name == node_name else BindingEvent.SEEN_ELSEWHERE
-        has_succeeded = TRANSITIONS[cycle.stage, event] is BindingTransition.END
+        has_succeeded = cycle.stage.is_sent and cycle.node_name == node_name
         return plugins.post_bind(cycle) if has_succeeded else plugins.unreserve(cycle)
 
     def next_deadline(self) -> int | None:

@@ -1,24 +1,26 @@
-"""The state of a binding cycle, and its transitions as a table.
+"""The state of a binding cycle, and the calls of a profile's plugins from Reserve to PostBind.
 
-`podium.controllers.scheduling.binding_cycles` looks up transitions here; a test compares them for every stage. Source:
-pkg/scheduler/schedule_one.go (bindingCycle, handleBindingCycleError), which blocks where this returns.
+Source: pkg/scheduler/schedule_one.go (bindingCycle, handleBindingCycleError), which blocks where this returns;
+pkg/scheduler/framework/runtime/framework.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeVar
 
 import msgspec
 
 from podium.cluster.pods import PodRecord
-from podium.controllers.actions import Action, Bind, BindClaim, ReserveClaim
+from podium.controllers.actions import Action, Bind, BindClaim, Record, ReserveClaim
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod
 from podium.framework.handle import CycleState
-from podium.framework.plugin import ClaimBinding, DeviceReservation
+from podium.framework.plugin import ClaimBinding, DeviceReservation, PermitResult, Plugin
 from podium.framework.runner import Runner
-from podium.framework.verdicts import Code, Status
+from podium.framework.verdicts import SUCCESS, Calling, Code, PluginError, Status
+from podium.plugins.registry import DefaultBinder
 
 
 class BindingStage(Enum):
@@ -41,94 +43,10 @@ class BindingStage(Enum):
 
     def __init__(self, _: str) -> None:
         # Plain attributes, because they are read at each step of each pod.
-        order = ("reserve", "permit")
         # Whether no plugin can reject the pod any more.
-        self.is_past_permit: bool = self.value not in order
+        self.is_past_permit: bool = self.value not in ("reserve", "permit")
         # Whether the binding was requested.
         self.is_sent: bool = self.value in ("bind", "in-doubt")
-
-
-class BindingEvent(Enum):
-    """The events of a binding cycle; the values describe them."""
-
-    ALLOWED = "all plugins let it go"
-    TURNED_DOWN = "a plugin turns it down, or its wait is over"
-    CLAIM_DONE = "the last claim is written"
-    CLAIM_REFUSED = "a claim is refused"
-    CLAIM_UNKNOWN = "a claim has no answer"
-    CLAIMS_LATE = "the time for claims is over"
-    READY = "its volumes and devices are ready"
-    NOT_READY = "its volumes or devices are not ready"
-    NEVER_READY = "the time for that is over"
-    ENOUGH_READY = "enough of its gang are ready"
-    TOO_FEW_LEFT = "too few of its gang are left, or the time for them is over"
-    BOUND = "the binding is carried out"
-    BINDING_REFUSED = "the binding is refused"
-    BINDING_CONFLICTS = "the binding conflicts"
-    BINDING_GONE = "the binding finds no pod"
-    BINDING_UNKNOWN = "the binding has no answer"
-    SEEN_THERE = "the API shows it on the node"
-    SEEN_ELSEWHERE = "the API shows it on another node"
-    WITHDRAWN = "it is deleted, or gone"
-    CANCELLED = "a preemption calls it back"
-
-
-class BindingTransition(Enum):
-    """The results of events; the values describe them.
-
-    A failed cycle releases its reservations and its capacity, and returns the pod to the queue.
-    """
-
-    STAY = "-"
-    GO_ON = "goes on"
-    WAIT = "looks again later"
-    AGAIN = "asks again after 1 s"
-    DOUBT = "in-doubt, asks again after 1 s"
-    BIND = "is bound"
-    END = "is bound, and over"
-    YIELD = "gives back what was reserved, but for the room"
-    UNDO = "gives back what was reserved"
-    FAIL = "fails"
-
-
-_TABLE = """
-                   permit  pre-bind  prepare  together  bind   in-doubt  bound
-allowed            go_on   stay      stay     stay      stay   stay      stay
-turned_down        fail    stay      stay     stay      stay   stay      stay
-claim_done         stay    go_on     stay     stay      stay   stay      stay
-claim_refused      stay    fail      stay     stay      stay   stay      stay
-claim_unknown      stay    again     stay     stay      stay   stay      stay
-claims_late        stay    fail      stay     stay      stay   stay      stay
-ready              stay    stay      go_on    stay      stay   stay      stay
-not_ready          stay    stay      wait     stay      stay   stay      stay
-never_ready        stay    stay      fail     stay      stay   stay      stay
-enough_ready       stay    stay      stay     go_on     stay   stay      stay
-too_few_left       stay    stay      stay     fail      stay   stay      stay
-bound              stay    stay      stay     stay      bind   bind      stay
-binding_refused    stay    stay      stay     stay      fail   again     stay
-binding_conflicts  stay    stay      stay     stay      fail   stay      stay
-binding_gone       stay    stay      stay     stay      fail   fail      stay
-binding_unknown    stay    stay      stay     stay      doubt  again     stay
-seen_there         yield   yield     yield    yield     end    end       end
-seen_elsewhere     yield   yield     yield    yield     yield  yield     end
-withdrawn          undo    undo      undo     undo      undo   undo      end
-cancelled          fail    fail      fail     fail      fail   fail      stay
-"""
-_HEAD, *_ROWS = (line.split() for line in _TABLE.strip().splitlines())
-
-TRANSITIONS: Mapping[tuple[BindingStage, BindingEvent], BindingTransition] = {
-    (BindingStage(column), BindingEvent[row.upper()]): BindingTransition[cell.upper()]
-    for row, *cells in _ROWS
-    for column, cell in zip(_HEAD, cells, strict=True)
-}
-
-
-def table() -> str:
-    """Return the table in Markdown."""
-    lines = [["", *_HEAD], ["---"] * (len(_HEAD) + 1)]
-    for row, *cells in _ROWS:
-        lines.append([BindingEvent[row.upper()].value, *(BindingTransition[cell.upper()].value for cell in cells)])
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 ClaimAction = BindClaim | ReserveClaim
@@ -203,3 +121,120 @@ def unbound_claims(cycle: BindingCycle) -> str:
 def error_status(message: str) -> Status:
     """Return an error."""
     return Status(Code.ERROR, (message,))
+
+
+class BindingPlugins:
+    """The plugins of a profile from Reserve to PreBind; most have nothing to do for most pods."""
+
+    def __init__(self, runner: Runner) -> None:
+        profile = runner.profile
+        plugins = (*profile.reserve, *profile.permit, *profile.pre_bind)
+        self._names = tuple(dict.fromkeys(plugin.name for plugin in plugins))
+        # Whether the first Bind plugin is the default one.
+        self.binds_plainly = bool(profile.bind) and type(profile.bind[0]) is DefaultBinder
+        self._concern_all = not all(vars(type(plugin)).get("needs_state") for plugin in plugins)
+
+    def concern(self, state: CycleState) -> bool:
+        """Return whether any plugin has something to do for a pod; if none has, it can be bound at once."""
+        return self._concern_all or state.has_any(self._names)
+
+
+PluginT = TypeVar("PluginT", bound=Plugin)
+AnswerT = TypeVar("AnswerT")
+Method = Callable[[CycleState, PodRecord, str], AnswerT]
+
+
+def _answers(
+    cycle: BindingCycle, point: str, plugins: Iterable[PluginT], method: Callable[[PluginT], Method[AnswerT]]
+) -> Iterator[tuple[PluginT, AnswerT]]:
+    """Call the plugins of an extension point one after another; yield each with its answer."""
+    # One context manager serves all plugins, for speed.
+    calling = Calling("", point, cycle.queued.record)
+    for plugin in plugins:
+        calling.plugin = plugin.name
+        with calling:
+            answer = method(plugin)(cycle.state, cycle.queued.record, cycle.node_name)
+        yield plugin, answer
+
+
+def reserve(cycle: BindingCycle) -> Status:
+    """Run Reserve; return the first status that is not success."""
+    for plugin, status in _answers(cycle, "Reserve", cycle.runner.profile.reserve, lambda plugin: plugin.reserve):
+        if not status.is_success:
+            return status.by(plugin.name)
+    return SUCCESS
+
+
+def permit(cycle: BindingCycle, now: int) -> Status | dict[str, int]:
+    """Run Permit; return a status, or the deadline of each plugin that makes the pod wait."""
+    deadlines_ns: dict[str, int] = {}
+    for plugin, answer in _answers(cycle, "Permit", cycle.runner.profile.permit, lambda plugin: plugin.permit):
+        result = answer if isinstance(answer, PermitResult) else PermitResult(answer)
+        if result.status.code is Code.WAIT:
+            deadlines_ns[plugin.name] = now + result.timeout_ns
+        elif not result.status.is_success:
+            return result.status.by(plugin.name)
+    return deadlines_ns or SUCCESS
+
+
+def pre_bind(cycle: BindingCycle) -> Status | Sequence[ClaimBinding | DeviceReservation]:
+    """Run PreBind; return the claims to bind or reserve, or the first failure."""
+    wanted: list[ClaimBinding | DeviceReservation] = []
+    for plugin, answer in _answers(cycle, "PreBind", cycle.runner.profile.pre_bind, lambda plugin: plugin.pre_bind):
+        if not isinstance(answer, Status):
+            wanted += answer
+        elif not answer.is_success and not answer.is_skip:
+            return answer.by(plugin.name)
+    return wanted
+
+
+def prepared(cycle: BindingCycle, now: int) -> Status:
+    """Return success, WAIT, or why the results of PreBind will not be ready.
+
+    The first plugin that waits sets the time limit, and fails the pod after it.
+    """
+    for plugin, wait in _answers(cycle, "PreBind", cycle.runner.preparing, lambda plugin: plugin.prepared):
+        if wait.status.code is Code.WAIT:
+            if cycle.ready_by_ns is None:
+                cycle.ready_by_ns = now + wait.timeout_ns
+            if now < cycle.ready_by_ns:
+                return wait.status
+            return plugin.give_up(cycle.state, cycle.queued.record, cycle.node_name)
+        if not wait.status.is_success:
+            return wait.status.by(plugin.name)
+    return SUCCESS
+
+
+def bind(cycle: BindingCycle) -> Status:
+    """Run Bind; return the status of the first plugin that does not skip the pod."""
+    for plugin, status in _answers(cycle, "Bind", cycle.runner.profile.bind, lambda plugin: plugin.bind):
+        if not status.is_skip:
+            return status if status.is_success else status.by(plugin.name)
+    return Status(Code.ERROR, ("no Bind plugin took the pod",))
+
+
+def post_bind(cycle: BindingCycle) -> list[Action]:
+    """Record the binding and run PostBind; a plugin that fails changes nothing."""
+    pod, node_name = cycle.queued.record, cycle.node_name
+    message = f"Successfully assigned {pod.key} to {node_name}"
+    actions: list[Action] = [Record(pod.key, pod.uid, "Normal", "Scheduled", message, node_name)]
+    for plugin in cycle.runner.profile.post_bind:
+        try:
+            with Calling(plugin.name, "PostBind", pod):
+                plugin.post_bind(cycle.state, pod, node_name)
+        except PluginError as error:
+            actions.append(Record(pod.key, pod.uid, "Warning", "FailedPostBind", str(error), node_name))
+    return actions
+
+
+def unreserve(cycle: BindingCycle) -> list[Action]:
+    """Run Unreserve in reverse order; a plugin that fails does not stop the others."""
+    pod = cycle.queued.record
+    records: list[Action] = []
+    for plugin in reversed(cycle.runner.profile.reserve):
+        try:
+            with Calling(plugin.name, "Unreserve", pod):
+                plugin.unreserve(cycle.state, pod, cycle.node_name)
+        except PluginError as error:
+            records.append(Record(pod.key, pod.uid, "Warning", "FailedUnreserve", str(error), cycle.node_name))
+    return records

@@ -108,18 +108,6 @@ class PodHeap:
         """Return all items in order."""
         return sorted(self._live.values())
 
-    def check(self) -> None:
-        """Raise AssertionError if the order is broken or too many removed items are stored."""
-        heap, items = self._heap, self._heap + self._sorted
-        if any(heap[(child - 1) // 2] > heap[child] for child in range(1, len(heap))):
-            raise AssertionError("the heap is out of order")
-        if self._sorted != sorted(self._sorted, reverse=True):
-            raise AssertionError("the items beside the heap are out of order")
-        if sum(self._live.get(item[-1]) is item for item in items) != len(self._live):
-            raise AssertionError("a live pod is not in the heap")
-        if len(items) != len(self._live) + self._dead or self._dead > len(self._live) + SLACK:
-            raise AssertionError(f"{len(items)} items are kept for {len(self._live)} pods, {self._dead} of them dead")
-
     def _sweep(self) -> None:
         self._heap, self._sorted, self._dead = list(self._live.values()), [], 0
         heapify(self._heap)

@@ -100,22 +100,6 @@ class QueuePlaces:
         else:
             self._waiting.remove(uid)
 
-    def check(self) -> None:
-        """Raise AssertionError if a pod is not in exactly one place, or in-flight events are inconsistent."""
-        self._active.check()
-        self._backoff.check(self._pods)
-        self._waiting.check()
-        self._in_flight.check()
-        if sum(map(self.count, QueuePlace)) != len(self._pods):
-            raise AssertionError("the queue's places and its pods differ in number")
-        for place in QueuePlace:
-            for queued in self.pods(place):
-                uid = queued.record.uid
-                if queued.place is not place or self._pods.get(uid) is not queued:
-                    raise AssertionError(f"pod {queued.record.key} is in place {place}, but known as {queued.place}")
-                if bool(queued.gated_by) is not (place is QueuePlace.GATED):
-                    raise AssertionError(f"pod {queued.record.key} is {place} with gate {queued.gated_by!r}")
-
 
 class BackoffPods:
     """Pods by the end of their backoff; in two heaps, for backoffs that may be cut short and others."""
@@ -167,14 +151,6 @@ class BackoffPods:
     def uids(self) -> list[str]:
         """Return the pods by the end of their backoff, then as if active."""
         return [item[-1] for item in sorted(self._early.items() + self._kept.items())]
-
-    def check(self, pods: dict[str, QueuedPod]) -> None:
-        """Raise AssertionError if a pod is in the wrong heap; ``pods`` is by uid."""
-        self._early.check()
-        self._kept.check()
-        for uid in self.uids():
-            if (uid in self._kept) is not self._settings.must_back_off(pods[uid]):
-                raise AssertionError(f"pod {pods[uid].record.key} backs off as if its last attempt had ended otherwise")
 
     def _first(self) -> Item | None:
         early, kept = self._early.first(), self._kept.first()
@@ -277,18 +253,6 @@ class UnschedulablePods:
         ]
         return sorted(found, key=lambda queued: (queued.queued_ns, queued.record.key, queued.record.uid))
 
-    def check(self) -> None:
-        """Raise AssertionError if a pod is in the wrong group, or has no deadline."""
-        self._deadlines.check()
-        if sum(map(len, self._groups.values())) != len(self._group_of) or len(self._deadlines) != len(self._group_of):
-            raise AssertionError("groups, pods and deadlines of the waiting pods differ in number")
-        for rejection, group in self._groups.items():
-            for uid, queued in group.items():
-                if self._group_of.get(uid) != (rejection, group) or uid not in self._deadlines:
-                    raise AssertionError(f"pod {queued.record.key} waits in a group that does not know it")
-                if self._rejections.of(queued, queued.gated_by) is not rejection or rejection.after_error:
-                    raise AssertionError(f"pod {queued.record.key} waits for what others wait for")
-
 
 class InFlightPod(msgspec.Struct, eq=False):
     """A pod's attempt: the first event that counts, the events about the pod itself, and its newest state."""
@@ -361,10 +325,3 @@ class InFlightPods:
     def pods(self) -> list[QueuedPod]:
         """Return the pods in flight, in order of pop."""
         return [flight.queued for flight in self._flights.values()]
-
-    def check(self) -> None:
-        """Raise AssertionError if too many or too few events are kept."""
-        starts = [flight.start for flight in self._hearing.values()]
-        needed = self._noted - starts[0] if starts else 0
-        if len(self._events) != needed or starts != sorted(starts):
-            raise AssertionError(f"{len(self._events)} events are kept for pods in flight, {needed} are needed")

@@ -1,7 +1,7 @@
 """The scheduling queue: pending pods that are active, back off, or wait for events.
 
-`podium.controllers.scheduling.queue.transitions` has its transitions as a table. Source: pkg/scheduler/backend/queue
-(scheduling_queue.go, active_queue.go, backoff_queue.go).
+docs/scheduling-automata.md has its transitions as a table, which a test compares with it. Source:
+pkg/scheduler/backend/queue (scheduling_queue.go, active_queue.go, backoff_queue.go, unschedulable_pods.go).
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from podium.controllers.scheduling.queue.queued_pod import (
     QueuePlace,
     QueueSettings,
 )
-from podium.controllers.scheduling.queue.transitions import TRANSITIONS, QueueEvent, QueueTransition, landing
 from podium.controllers.scheduling.queue.without_hints import is_updated
 from podium.framework.plugin import ActionType, ClusterEvent, EventResource
 from podium.framework.verdicts import SUCCESS, PluginError, Status, unresolvable
@@ -96,23 +95,21 @@ class SchedulingQueue(QueuePlaces):
         if queued is None:
             self.add(record, now)
             return
-        transition = TRANSITIONS[queued.place, QueueEvent.UPDATED]
-        if transition is QueueTransition.HEAR:
-            flight = self._in_flight.find(record.uid)
-            if flight is not None:
-                flight.own.append(_update_event(flight.latest, record))
-                flight.latest = record
+        flight = self._in_flight.find(record.uid)
+        if flight is not None:
+            flight.own.append(_update_event(flight.latest, record))
+            flight.latest = record
             return
         event = _update_event(queued.record, record)
         queued.record = record
-        if transition is QueueTransition.SORT:
+        if queued.place not in _WAITS:
             self._sort_again(queued, now)
             return
         if self._settings.has_hints:
             wake = self._rejections.of(queued, "").wake(record, event)
         else:
             wake = AFTER_BACKOFF if is_updated(event.old, record) else NO
-        if wake or transition is QueueTransition.LAND:
+        if wake or queued.place is GATED:
             self._requeue(queued, wake, event.label, now)
 
     def pop(self, now: int) -> QueuedPod | None:
@@ -138,7 +135,7 @@ class SchedulingQueue(QueuePlaces):
         None for a pod that is gated, in flight or unknown.
         """
         queued = self._pods.get(uid)
-        if queued is None or TRANSITIONS[queued.place, QueueEvent.JOINED] is not QueueTransition.FLY:
+        if queued is None or queued.place in (GATED, IN_FLIGHT):
             return None
         self._take_out(queued)
         if queued.first_attempt_ns is None:
@@ -235,7 +232,9 @@ class SchedulingQueue(QueuePlaces):
 
     def wake(self, uid: str, reason: str, now: int) -> None:
         """Make a pod worth another attempt after its backoff, unless it is gated."""
-        self._apply(uid, QueueEvent.WOKEN, AFTER_BACKOFF, reason, now)
+        queued = self._pods.get(uid)
+        if queued is not None:
+            self._wake(queued, AFTER_BACKOFF, reason, now)
 
     def move(self, event: ClusterEvent, now: int, among: Callable[[PodRecord], bool] | None = None) -> None:
         """Wake the waiting pods that an event may help; for pods in flight it counts after their attempt.
@@ -265,40 +264,36 @@ class SchedulingQueue(QueuePlaces):
 
         A pod in flight is retried after its attempt and backoff, as is one with too many attempts at this instant.
         """
-        for uid in uids:
-            self._apply(uid, QueueEvent.ACTIVATED, AT_ONCE, FORCE_ACTIVATE, now)
+        for queued in filter(None, map(self._pods.get, uids)):
+            if queued.place is not BACKOFF:
+                self._wake(queued, AT_ONCE, FORCE_ACTIVATE, now)
+            elif not self._settings.must_pause(queued, now):
+                self._backoff.discard(queued.record.uid)
+                queued.woken_by = FORCE_ACTIVATE
+                self._put(queued, ACTIVE, now)
+
+    def _wake(self, queued: QueuedPod, wake: Wake, reason: str, now: int) -> None:
+        """Choose the place of a waiting pod again; in flight, that counts after the attempt."""
+        flight = self._in_flight.find(queued.record.uid)
+        if flight is not None:
+            flight.own.append(ClusterEvent(EventResource.WILDCARD, ActionType.ALL, label=reason))
+        elif queued.place in _WAITS:
+            self._requeue(queued, wake, reason, now)
 
     def reorder(self, uid: str, now: int) -> None:
         """Sort an active pod or one in backoff again, after a change of ``first``."""
-        self._apply(uid, QueueEvent.REORDERED, NO, "", now)
+        queued = self._pods.get(uid)
+        if queued is not None and queued.place in (ACTIVE, BACKOFF):
+            self._sort_again(queued, now)
 
     def ask_gate_again(self, uid: str, now: int, *, is_worth_attempt: bool) -> None:
         """Run PreEnqueue again for a gated pod; no effect on other pods.
 
         A pod that passes backs off if it ``is_worth_attempt``, and waits for an event otherwise.
         """
-        self._apply(uid, QueueEvent.GATE_ASKED, AFTER_BACKOFF if is_worth_attempt else NO, GATE_OPENED, now)
-
-    def _apply(self, uid: str, event: QueueEvent, wake: Wake, reason: str, now: int) -> None:
-        """Apply the transition of an event about one pod."""
-        queued, flight = self._pods.get(uid), self._in_flight.find(uid)
-        transition = TRANSITIONS[None if queued is None else queued.place, event]
-        if queued is None or transition is QueueTransition.STAY:
-            return
-        match transition:
-            case QueueTransition.LAND:
-                self._requeue(queued, wake, reason, now)
-            case QueueTransition.SORT:
-                self._sort_again(queued, now)
-            case QueueTransition.HEAR if flight is not None:
-                flight.own.append(ClusterEvent(EventResource.WILDCARD, ActionType.ALL, label=reason))
-            case QueueTransition.WAKE:
-                if not self._settings.must_pause(queued, now):
-                    self._backoff.discard(uid)
-                    queued.woken_by = reason
-                    self._put(queued, ACTIVE, now)
-            case _:
-                raise AssertionError(f"pod {queued.record.key} ({queued.place}): no such transition: {transition}")
+        queued = self._pods.get(uid)
+        if queued is not None and queued.place is GATED:
+            self._requeue(queued, AFTER_BACKOFF if is_worth_attempt else NO, GATE_OPENED, now)
 
     def flush(self, now: int) -> None:
         """End due backoffs, and retry pods that waited too long for an event.
@@ -390,6 +385,19 @@ class SchedulingQueue(QueuePlaces):
                 if best is enough:
                     break
         return best, label
+
+
+def landing(wake: Wake, *, is_held: bool, backs_off: bool) -> QueuePlace:
+    """Return the new place of a pod.
+
+    ``is_held``: a PreEnqueue plugin rejects it or QueueSort fails, which is asked if the pod is woken or was gated.
+    ``backs_off``: its backoff has not ended.
+    """
+    if is_held:
+        return GATED
+    if wake is NO:
+        return UNSCHEDULABLE
+    return BACKOFF if backs_off else ACTIVE
 
 
 def _sort_item(queued: QueuedPod) -> Item:

@@ -1,0 +1,63 @@
+"""What must always hold of a scheduling queue and of its parts."""
+
+from __future__ import annotations
+
+from podium.controllers.scheduling.queue.heap import SLACK, PodHeap
+from podium.controllers.scheduling.queue.places import BackoffPods, InFlightPods, UnschedulablePods
+from podium.controllers.scheduling.queue.queue import SchedulingQueue
+from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace
+
+
+def check_heap(heap: PodHeap) -> None:
+    """The order holds, and few removed items are stored."""
+    stored, items = heap._heap, heap._heap + heap._sorted
+    assert all(stored[(child - 1) // 2] <= stored[child] for child in range(1, len(stored)))
+    assert heap._sorted == sorted(heap._sorted, reverse=True)
+    assert sum(heap._live.get(item[-1]) is item for item in items) == len(heap._live)
+    assert len(items) == len(heap._live) + heap._dead, f"{len(items)} items for {len(heap._live)} pods"
+    assert heap._dead <= len(heap._live) + SLACK, f"{heap._dead} dead items for {len(heap._live)} pods"
+
+
+def check_queue(queue: SchedulingQueue) -> None:
+    """Every pod is in one place, and the events for pods in flight are those that are needed."""
+    check_heap(queue._active)
+    _check_backoff(queue._backoff, queue._pods)
+    _check_waiting(queue._waiting)
+    _check_in_flight(queue._in_flight)
+    assert sum(map(queue.count, QueuePlace)) == len(queue._pods)
+    for place in QueuePlace:
+        for queued in queue.pods(place):
+            key = queued.record.key
+            assert queued.place is place, f"pod {key} is in place {place}, but known as {queued.place}"
+            assert queue._pods.get(queued.record.uid) is queued, f"pod {key} is in place {place}, but not known"
+            assert bool(queued.gated_by) is (place is QueuePlace.GATED), f"pod {key} is {place} with a wrong gate"
+
+
+def _check_backoff(backoff: BackoffPods, pods: dict[str, QueuedPod]) -> None:
+    """Every pod is in the heap of those whose last attempt has ended like its own."""
+    check_heap(backoff._early)
+    check_heap(backoff._kept)
+    for uid in backoff.uids():
+        told = f"pod {pods[uid].record.key} backs off as if its last attempt had ended otherwise"
+        assert (uid in backoff._kept) is backoff._settings.must_back_off(pods[uid]), told
+
+
+def _check_waiting(waiting: UnschedulablePods) -> None:
+    """Every pod is in the group of those that wait for the same, and has a deadline."""
+    check_heap(waiting._deadlines)
+    number = len(waiting._group_of)
+    assert sum(map(len, waiting._groups.values())) == number == len(waiting._deadlines)
+    for rejection, group in waiting._groups.items():
+        for uid, queued in group.items():
+            assert waiting._group_of.get(uid) == (rejection, group), queued.record.key
+            assert uid in waiting._deadlines, queued.record.key
+            is_right = waiting._rejections.of(queued, queued.gated_by) is rejection and not rejection.after_error
+            assert is_right, f"pod {queued.record.key} waits for what others wait for"
+
+
+def _check_in_flight(in_flight: InFlightPods) -> None:
+    """Neither too many nor too few events are kept."""
+    starts = [flight.start for flight in in_flight._hearing.values()]
+    kept, needed = len(in_flight._events), in_flight._noted - starts[0] if starts else 0
+    assert kept == needed, f"{kept} events are kept for pods in flight, {needed} are needed"
+    assert starts == sorted(starts)
