@@ -27,10 +27,10 @@ SHOWN = pictures.commands()
 each_recipe = pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.stem)
 
 
-def test_there_are_ten_questions_and_each_command_answers_one() -> None:
+def test_there_are_eleven_questions_and_each_command_answers_one() -> None:
     rows = rows_of("docs/cookbook.md", "Cookbook")
 
-    assert len(rows) == 10
+    assert len(rows) == 11
     assert words_in([row[1] for row in rows]) == {f"podium plan {name}" for name in plan.commands}
     assert {row[2][1:].partition("]")[0] for row in rows} == {recipe.stem for recipe in RECIPES}
 

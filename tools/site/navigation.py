@@ -46,6 +46,7 @@ CHAPTERS = (
             "docs/cookbook/survive.md",
             "docs/cookbook/compare.md",
             "docs/cookbook/reschedule.md",
+            "docs/cookbook/upgrade.md",
         ),
     ),
     Chapter(

@@ -42,7 +42,7 @@ def upgrade(run: PlanRun, to: str) -> PlanAnswer:
 
     Gates that the new version does not know are left out there. Raises InputError and LimitError.
     """
-    before, _ = run.options.release.for_documents(run.read.documents)
+    before, guesses = run.options.release.for_documents(run.read.documents)
     after = read_version(to)
     known = stages(after.minor, after.patch)
     lost = tuple(name for name, _ in before.gates if name not in known and not name.startswith("All"))
@@ -58,7 +58,8 @@ def upgrade(run: PlanRun, to: str) -> PlanAnswer:
         baseline, result = play_both(sides, progress)
         read, deciding = sides[1]
         scenario = scenario_of_spec(read, "upgrade", {})
-        return PlayedPlan(read, deciding, PlanQuestion("upgrade"), result, baseline, scenario, assumptions(options))
+        caveats = (*guesses, *assumptions(options))
+        return PlayedPlan(read, deciding, PlanQuestion("upgrade"), result, baseline, scenario, caveats)
 
     played = play_samples(play, run.options, run.progress, run.samples)
     names = Setting(str(before)), Setting(str(after))
