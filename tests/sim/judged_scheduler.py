@@ -35,6 +35,7 @@ from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration
 from podium.runtime.component import Component
 from podium.sim.simulation import Simulation
+from tests.controllers.queue_checks import check_queue
 from tests.sim.gang_invariants import check_binds
 from tests.sim.oracle import Sight, on, policy_of
 from tests.twins.plain import UNRESOLVABLE
@@ -252,7 +253,7 @@ class JudgedScheduler(Scheduler):
         assert not cleared & {one.uid for one in reports if one.nominated_node_name is not None}
 
     def _judge_state(self) -> None:
-        self.queue.check()
+        check_queue(self.queue)
         # C1
         for uid in self.seen.get("Pod", {}):
             pod = self.pod(uid)
