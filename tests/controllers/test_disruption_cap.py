@@ -65,7 +65,7 @@ def test_the_pod_is_told_which_cap_it_is_and_when_it_goes_on() -> None:
 
     assert report.message.endswith(
         "preemption: it would disrupt a pod with a budget, and the cap of 2/1h on component scheduler "
-        "(DisruptionPolicy default) leaves 0; the next try is at 1970-01-01T01:30:01Z."
+        "(DisruptionPolicy default) leaves 0; the next try is at 1970-01-01T01:30:01Z"
     )
     assert driver.nominated(high(0)) == ""
 

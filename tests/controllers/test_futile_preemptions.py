@@ -79,7 +79,7 @@ def test_after_the_third_in_vain_a_pod_waits_a_minute_before_it_preempts_again()
     assert events(actions) == [("FailedScheduling", "default/high"), ("PreemptionBackoff", "default/high")]
     rejection, waits = all_of(Record, actions)
     assert rejection.message.endswith(
-        "preemption: 3 preemptions were futile, as other pods took the room; the next is tried at 1970-01-01T00:01:00Z."
+        "preemption: 3 preemptions were futile, as other pods took the room; the next is tried at 1970-01-01T00:01:00Z"
     )
     assert (waits.type, waits.node_name) == ("Warning", "n1")
     assert waits.message == (

@@ -85,7 +85,8 @@ def test_nothing_is_left_of_a_pod_that_is_forgotten() -> None:
 
     reports.forget("high")
 
-    assert not any(vars(reports)[name] for name in ("_shown", "_written", "_messages", "_versions"))
+    writes = reports._writes
+    assert not any((reports._shown, reports._messages, writes.written, writes._versions))
 
 
 @pytest.mark.parametrize(("version", "is_over"), [(7, False), (9, True), (11, True)])

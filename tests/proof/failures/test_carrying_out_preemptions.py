@@ -15,7 +15,7 @@ from podium.controllers.scheduling.attempts import SchedulingAttempts
 from podium.controllers.scheduling.capacity_events import CapacityEvents
 from podium.controllers.scheduling.futile_preemptions import FutilePreemptions
 from podium.controllers.scheduling.pod_reports import PodReports
-from podium.controllers.scheduling.preemptions import EndedPreemption, RunningPreemptions
+from podium.controllers.scheduling.preemptions import RunningPreemption, RunningPreemptions
 from podium.controllers.scheduling.queue.queue import SchedulingQueue
 from podium.controllers.scheduling.queue.queued_pod import QueuePlace
 from podium.controllers.scheduling.scheduler import Scheduler
@@ -111,9 +111,9 @@ def test_the_victim_is_written_to_with_what_belongs_to_the_preemptor() -> None:
 def test_a_preemption_that_went_half_through_leaves_its_preemptor_waiting(failing: type[Action]) -> None:
     """Symptom: nothing more happens for the preemptor. Rule: if anything fails, it is tried again at once."""
 
-    def as_if_all_had_gone_well(right: Right, *args: Any) -> tuple[list[Action], list[EndedPreemption]]:
+    def as_if_all_had_gone_well(right: Right, *args: Any) -> tuple[list[Action], list[RunningPreemption]]:
         actions, ended = right(*args)
-        return actions, [structs.replace(one, failed=False) for one in ended]
+        return actions, [structs.replace(one, failure=None) for one in ended]
 
     def story() -> None:
         driver, actions = preempting()

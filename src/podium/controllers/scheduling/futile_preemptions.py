@@ -33,8 +33,7 @@ ANNOTATION = "podium.dev/futile-preemptions"
 """The annotation; JSON of a `FutilityNote`."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreemptionRound:
+class PreemptionRound(msgspec.Struct, frozen=True, rename="camel"):
     """A preemption for a node: its start, the uids of its victims and of the pods that were present.
 
     Present pods are those on the node, and those elsewhere that excluded the pod.
@@ -49,38 +48,13 @@ class PreemptionRound:
 class FutilityNote(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """The futile preemptions of the owner in a row, until when it waits, and the pod's own last preemption.
 
-    ``judged_ns`` is the start of the last judged one; failed pods may carry older ones.
+    ``judged_ns`` is the start of the last judged one; failed pods may carry older ones. ``round`` is not judged yet.
     """
 
     futile: int = 0
     until_ns: int = 0
     judged_ns: int = 0
-    began_ns: int = 0
-    node: str = ""
-    victims: tuple[str, ...] = ()
-    present: tuple[str, ...] = ()
-
-    @property
-    def round(self) -> PreemptionRound | None:
-        """Return the preemption that is not judged yet, None without one."""
-        return (
-            PreemptionRound(self.node, frozenset(self.victims), frozenset(self.present), self.began_ns)
-            if self.node
-            else None
-        )
-
-
-def written(known: FutilityNote, round_: PreemptionRound | None) -> str:
-    """Return the annotation's text."""
-    if round_ is not None:
-        known = msgspec.structs.replace(
-            known,
-            node=round_.node_name,
-            victims=_sorted(round_.victims),
-            present=_sorted(round_.present),
-            began_ns=round_.began_ns,
-        )
-    return msgspec.json.encode(known).decode()
+    round: PreemptionRound | None = None
 
 
 def note_of(pod: Pod) -> FutilityNote | None:
@@ -93,10 +67,6 @@ def note_of(pod: Pod) -> FutilityNote | None:
     except msgspec.DecodeError:
         return None
     return note if note.futile >= 0 and 0 <= note.until_ns <= MAX_TIME_NS else None
-
-
-def _sorted(uids: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(uids))
 
 
 _FIRST_WAIT_NS = 60 * SECOND_NS
@@ -119,6 +89,7 @@ class FutilePreemptions:
         self._takers = CapacityTakers(cluster)
         self._histories: dict[str, PreemptionHistory] = {}
         self._waiting: Deadlines[str] = Deadlines()
+        self.next_deadline = self._waiting.next_time
         self.waiting = self._waiting.times.keys()
         """The uids of pods that wait until they may preempt again; a live view."""
         # By owner, when lost rounds expire that none of its pods has judged.
@@ -131,7 +102,7 @@ class FutilePreemptions:
 
     def knows(self, pod: PodRecord) -> bool:
         """Return whether preemptions for the pod's owner are tracked."""
-        return bool(self._histories) and self._takers.owner(pod) in self._histories
+        return self._history_of(pod) is not None
 
     def begin(
         self,
@@ -145,12 +116,11 @@ class FutilePreemptions:
         """Track a preemption for a pod, in place of any earlier one; ``state`` is that of its attempt."""
         if not self._most:
             return
-        uids = frozenset([victim.uid for victim in victims])
+        uids = _uids(victims)
         row = self._cluster.nodes.row_of.get(node_name)
         if uids and row is not None:
-            self._begin(
-                pod, PreemptionRound(node_name, uids, _uids(self._takers.present(runner, state, pod, row, now)), now)
-            )
+            present = _uids(self._takers.present(runner, state, pod, row, now))
+            self._begin(pod, PreemptionRound(node_name, uids, present, now))
 
     def begin_plan(self, steps: Iterable[tuple[PodRecord, str]], victims: Iterable[PodRecord], now: int) -> None:
         """Track a preemption for pods of a group, each with its node."""
@@ -179,7 +149,7 @@ class FutilePreemptions:
     def judge_plan(self, runner: Runner, gang: Gang, now: int) -> list[Record]:
         """Judge the preemptions for a group of which too few fit; those of one plan count once."""
         first = gang.members[0]
-        history = self._histories.get(self._takers.owner(first))
+        history = self._history_of(first)
         if history is None:
             return []
         lost, ended = history.take_lost(), history.take_ended(self._cluster, gang.members)
@@ -226,7 +196,7 @@ class FutilePreemptions:
 
     def note_all(self, pods: Sequence[PodRecord]) -> list[PatchObject]:
         """Return the annotations for the pods of a group after their attempt."""
-        history = self._histories.get(self._takers.owner(pods[0])) if self._histories else None
+        history = self._history_of(pods[0])
         if history is None or history.is_noted:
             return []
         found: list[PatchObject] = []
@@ -243,8 +213,13 @@ class FutilePreemptions:
             return []
         history.is_noted = True
         history.noted[pod.uid] = pod
-        known = FutilityNote(futile=history.futile, until_ns=history.until_ns, judged_ns=history.judged_ns)
-        return [_annotate(pod, written(known, history.rounds[pod.uid]))]
+        note = FutilityNote(
+            futile=history.futile,
+            until_ns=history.until_ns,
+            judged_ns=history.judged_ns,
+            round=history.rounds[pod.uid],
+        )
+        return [_annotate(pod, msgspec.json.encode(note, order="deterministic").decode())]
 
     def wait(self, pod: PodRecord, now: int) -> str:
         """Return why a pod must not preempt now, "" if it may; it is retried when it may again."""
@@ -266,21 +241,19 @@ class FutilePreemptions:
                 self._tidy(owner)
         return self._waiting.take_due(now)
 
-    def next_deadline(self) -> int | None:
-        """Return when `take_due` next has a pod; None for never."""
-        return self._waiting.next_time()
-
-    def restore(self, pod: PodRecord, note: FutilityNote) -> None:
+    def restore(self, pod: PodRecord, shown: Pod) -> None:
         """Continue from the annotation of a pod that is observed for the first time."""
-        if self._most:
+        note = note_of(shown) if self._most else None
+        if note is not None:
             history = self._taken_up(self._takers.owner(pod), note)
             history.rounds.setdefault(pod.uid, note.round)
             history.noted[pod.uid] = pod
 
-    def restore_lost(self, pod: Pod, note: FutilityNote, now: int) -> None:
+    def restore_lost(self, pod: Pod, now: int) -> None:
         """Track the preemption of a pod that failed before it was first observed."""
-        lost = note.round
-        if self._most and lost is not None:
+        note = note_of(pod) if self._most and pod.status.phase == "Failed" else None
+        lost = None if note is None else note.round
+        if note is not None and lost is not None and pod.spec.node_name == lost.node_name:
             meta, controller = pod.metadata, pod.metadata.controller
             group = group_of_pod(meta.namespace, meta.labels, pod.spec)
             owner = self._takers.owner_of(group, meta.uid if controller is None else controller.uid)

@@ -19,7 +19,7 @@ from podium.cluster.replacements import WORKLOAD_DISRUPTED_AT
 from podium.controllers.actions import Action, Nominate, PatchObject
 from podium.controllers.scheduling.binding_cycles import BindingCycles
 from podium.controllers.scheduling.capacity_events import CapacityEvents
-from podium.controllers.scheduling.futile_preemptions import FutilePreemptions, note_of
+from podium.controllers.scheduling.futile_preemptions import FutilePreemptions
 from podium.controllers.scheduling.gangs.gangs import Gangs
 from podium.controllers.scheduling.known_failures import KnownFailures
 from podium.controllers.scheduling.pod_reports import PodReports
@@ -75,14 +75,15 @@ class PodEventHandlers:
             if pod.spec.node_name and pod.status.nominated_node_name:
                 actions += self._clear_stray(pod)
             if before is None:
-                self._take_up_lost(pod, now)
+                # The preemption of a pod that failed meanwhile may have been in vain.
+                self.futile.restore_lost(pod, now)
                 return actions
             if pod.status.phase == "Failed":
                 self.futile.rejected(before, pod.spec.node_name, now)
             return actions + self._withdraw(before, now)
         is_running = pod.status.phase == "Running"
-        if before is None and not is_running and (note := note_of(pod)) is not None:
-            self.futile.restore(record, note)
+        if before is None and not is_running:
+            self.futile.restore(record, pod)
         if record.node_name:
             if is_running:
                 actions += self.futile.runs(record, now)
@@ -109,13 +110,6 @@ class PodEventHandlers:
         """Handle the deletion or end of a pod."""
         known = self.updater.forget(pod.metadata.uid or pod.key)
         return [] if known is None else self._withdraw(known, now)
-
-    def _take_up_lost(self, pod: Pod, now: int) -> None:
-        """Handle a failed pod that is observed for the first time: its preemption may have been in vain."""
-        note = note_of(pod)
-        if note is None or pod.status.phase != "Failed" or pod.spec.node_name != note.node:
-            return
-        self.futile.restore_lost(pod, note, now)
 
     def _assigned(self, record: PodRecord, now: int) -> list[Action]:
         """Handle a pod on a node: new, bound by this scheduler or another one, or changed."""

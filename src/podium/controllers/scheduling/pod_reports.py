@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Generic, TypeVar
+
+from podium.api.meta import Raw
 from podium.api.resource_version import is_comparable, is_older
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action, Nominate, ReportUnschedulable
 from podium.controllers.deadlines import Deadlines
-from podium.controllers.observations import Answer, Answered, Problem
+from podium.controllers.observations import Answer, Answered
 from podium.controllers.scheduling.queue.queued_pod import SECOND_NS
 from podium.decide.placement import Placement
 
@@ -14,65 +17,124 @@ from podium.decide.placement import Placement
 RETRY_NS = SECOND_NS
 
 
+Value = TypeVar("Value")
+Failed = TypeVar("Failed")
+
+
+class PendingWrites(Generic[Value, Failed]):
+    """The last written value of each object (by key) until the API shows it; and the writes that failed.
+
+    A write is observed later, and older states may still arrive before it. The version in its answer tells which states
+    are older; before that, only the same value confirms it.
+    """
+
+    def __init__(self) -> None:
+        self.written: dict[str, Value] = {}
+        # The object's version after the write, once it is answered.
+        self._versions: dict[str, str] = {}
+        self._failed: dict[str, Failed] = {}
+        self.failed = self._failed.keys()
+        """The keys of failed writes; a live view."""
+        self._retries: Deadlines[str] = Deadlines()
+
+    def put(self, key: str, value: Value) -> None:
+        self.written[key] = value
+        self._versions.pop(key, None)
+
+    def answered(self, key: str, raw: Raw) -> None:
+        """Note the version in the answer to the last write."""
+        version = str(raw["metadata"].get("resourceVersion", ""))
+        if is_comparable(version):
+            self._versions[key] = version
+
+    def see(self, key: str, value: object, version: str) -> bool:
+        """Return whether an observed state is not older than the write, which is forgotten then."""
+        written_version = self._versions.get(key)
+        is_newer = self.written[key] == value if written_version is None else not is_older(version, written_version)
+        if is_newer:
+            self.forget(key)
+        return is_newer
+
+    def forget(self, key: str) -> None:
+        if self.written.pop(key, None) is not None:
+            self._versions.pop(key, None)
+
+    def fail(self, key: str, write: Failed, now: int) -> None:
+        """Forget the written value, and send a write again after a while."""
+        self.forget(key)
+        self._failed[key] = write
+        self._retries.set(key, now + RETRY_NS)
+
+    def forget_failure(self, key: str) -> None:
+        if self._failed.pop(key, None) is not None:
+            self._retries.set(key, None)
+
+    def take_due(self, now: int) -> list[tuple[str, Failed]]:
+        """Return the failed writes that are due."""
+        due = []
+        while (key := self._retries.take_due(now)) is not None:
+            due.append((key, self._failed.pop(key)))
+        return due
+
+    def next_deadline(self) -> int | None:
+        """Return when the first write is due again; None if none is."""
+        return self._retries.next_time()
+
+
 class PodReports:
     """The nominations and messages of pending pods, as the API shows them or will show them.
 
-    A write is observed later, and older states may still arrive before it. While a write is pending, observed
-    nominations are ignored. The version in its answer tells which states are older; before that, only the same
-    nomination confirms it.
+    While a write is pending, observed nominations are ignored.
     """
 
     def __init__(self) -> None:
         # By uid: the last observed nomination, the written one that was not observed yet, and the message.
         self._shown: dict[str, str] = {}
-        self._written: dict[str, str] = {}
+        self._writes: PendingWrites[str, ReportUnschedulable | Nominate] = PendingWrites()
         self._messages: dict[str, str] = {}
-        # The pod's version after the write, once it is answered.
-        self._versions: dict[str, str] = {}
-        # Failed writes by uid, and when to send them again.
-        self._failed: dict[str, ReportUnschedulable | Nominate] = {}
-        self.unwritten = self._failed.keys()
-        """The uids of pods with a failed write; a live view."""
-        self._retries: Deadlines[str] = Deadlines()
+        self.unwritten = self._writes.failed
+        self.next_deadline = self._writes.next_deadline
 
     def read(self, uid: str, nominated: str, version: str = "") -> bool:
         """Take in an observed nomination ("" for none); return whether another client has changed it."""
         before = self._shown.pop(uid, "")
         if nominated:
             self._shown[uid] = nominated
-        written = self._written.get(uid)
+        written = self._writes.written.get(uid)
         if written is None:
             return nominated != before
-        told = self._versions.get(uid)
-        if written == nominated if told is None else not is_older(version, told):
-            self._forget_written(uid)
-            return written != nominated
-        return False
+        return self._writes.see(uid, nominated, version) and written != nominated
 
     def nominated(self, uid: str) -> str:
         """Return the nomination that the API shows or will show; "" for none."""
-        return self._written.get(uid, self._shown.get(uid, ""))
+        return self._writes.written.get(uid, self._shown.get(uid, ""))
 
     def write(self, uid: str, nominated: str) -> None:
         """Note the write of a nomination, or of its end ("")."""
         if nominated != self.nominated(uid):
-            self._written[uid] = nominated
-            self._versions.pop(uid, None)
+            self._writes.put(uid, nominated)
 
     def answered(self, answered: Answered, now: int) -> None:
-        """Handle the answer to a write."""
-        action, problem = answered.action, answered.problem
+        """Handle the answer to a write.
+
+        A failed one is sent again; the observed nomination counts until then. A nomination before a binding is not
+        repeated: the binding clears it. If the pod is gone, nothing is sent.
+        """
+        action = answered.action
         if not isinstance(action, (ReportUnschedulable, Nominate)):
             raise TypeError(f"{type(action).__name__} reports nothing about a pod")
-        if problem is not None:
-            self.failed(action, problem, now)
-        elif action.uid in self._written and answered.written is not None:
-            status, metadata = answered.written.get("status", {}), answered.written["metadata"]
-            version = str(metadata.get("resourceVersion", ""))
+        uid, written = action.uid, self._writes.written.get(action.uid)
+        if answered.problem is None:
             # An answer to an earlier write has another nomination.
-            is_this = status.get("nominatedNodeName", "") == self._written[action.uid]
-            if is_this and is_comparable(version):
-                self._versions[action.uid] = version
+            raw = answered.written
+            if raw is not None and raw.get("status", {}).get("nominatedNodeName", "") == written:
+                self._writes.answered(uid, raw)
+        elif answered.answer is not Answer.GONE:
+            self._messages.pop(uid, None)
+            if isinstance(action, Nominate) and action.node_name:
+                self._writes.forget(uid)
+            else:
+                self._writes.fail(uid, action, now)
 
     def report(self, pod: PodRecord, reason: str, message: str) -> list[ReportUnschedulable]:
         """Report a failed attempt if its message or the pod's nomination is new."""
@@ -81,28 +143,13 @@ class PodReports:
         if not is_new and self._messages.get(uid) == message:
             return []
         self._messages[uid] = message
-        self._forget_failure(uid)
+        self._writes.forget_failure(uid)
         self.write(uid, nominated)
         return [ReportUnschedulable(pod.key, uid, reason, message, nominated if is_new else None)]
 
-    def failed(self, action: ReportUnschedulable | Nominate, problem: Problem, now: int) -> None:
-        """Schedule a failed write again; the observed nomination counts until then.
-
-        A nomination before a binding is not repeated: the binding clears it. If the pod is gone, nothing is sent.
-        """
-        if Answered(action, problem).answer is not Answer.GONE:
-            self._forget_written(action.uid)
-            self._messages.pop(action.uid, None)
-            if not isinstance(action, Nominate) or not action.node_name:
-                self._failed[action.uid] = action
-                self._retries.set(action.uid, now + RETRY_NS)
-
     def take_due(self, now: int) -> list[ReportUnschedulable | Nominate]:
         """Return the failed writes that are due."""
-        due = []
-        while (uid := self._retries.take_due(now)) is not None:
-            due.append(self._failed.pop(uid))
-        return due
+        return [write for _, write in self._writes.take_due(now)]
 
     def again(self, action: ReportUnschedulable | Nominate, pod: PodRecord) -> list[Action]:
         """Return a failed write with the pod's current nomination; nothing if it is no longer needed."""
@@ -113,25 +160,13 @@ class PodReports:
         self.write(pod.uid, "")
         return [action]
 
-    def next_deadline(self) -> int | None:
-        """Return when the first write is due again; None if none is."""
-        return self._retries.next_time()
-
     def forget(self, uid: str) -> None:
         """Forget a pod that is bound, gone, or not to be scheduled."""
         self._shown.pop(uid, None)
-        self._forget_written(uid)
         self._messages.pop(uid, None)
-        if self._failed:
-            self._forget_failure(uid)
-
-    def _forget_written(self, uid: str) -> None:
-        if self._written.pop(uid, None) is not None:
-            self._versions.pop(uid, None)
-
-    def _forget_failure(self, uid: str) -> None:
-        if self._failed.pop(uid, None) is not None:
-            self._retries.set(uid, None)
+        self._writes.forget(uid)
+        if self.unwritten:
+            self._writes.forget_failure(uid)
 
 
 def fit_error(placement: Placement, node_count: int, post_filter_message: str) -> str:

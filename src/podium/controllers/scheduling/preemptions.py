@@ -31,7 +31,8 @@ class RunningPreemption(msgspec.Struct, eq=False):
 
     ``victims`` are the pods to delete, with their nodes, by uid; ``last`` is the uid of the last one. ``outstanding``
     are victims whose requests have no answer yet. ``is_at_last``: only the last one is left. ``evicts``: victims are
-    evicted. ``binds_first``: the preemptor does not wait for their end. ``attempt`` is the attempt that waits for it.
+    evicted. ``binds_first``: the preemptor does not wait for their end. ``failure`` is the problem with a request, or
+    None. ``attempt`` is the attempt that waits for it.
     """
 
     preemptor: PodRecord
@@ -44,20 +45,6 @@ class RunningPreemption(msgspec.Struct, eq=False):
     outstanding: set[str] = set()
     failure: str | None = None
     rationale: Rationale | None = None
-    attempt: Any = None
-
-
-class EndedPreemption(msgspec.Struct, frozen=True):
-    """A preemption whose requests are all answered; ``failure`` is the problem with one of them, or None.
-
-    ``all_gone``: all victims are gone. ``binds_first``: the preemptor does not wait for that. ``attempt`` is what
-    waited for it.
-    """
-
-    preemptor: PodRecord
-    failure: str | None
-    all_gone: bool
-    binds_first: bool = False
     attempt: Any = None
 
 
@@ -137,7 +124,7 @@ class RunningPreemptions:
 
     def answered(
         self, action: ReportStatus | DeleteObject | Evict, problem: Problem | None, now: int
-    ) -> tuple[list[Action], list[EndedPreemption]]:
+    ) -> tuple[list[Action], list[RunningPreemption]]:
         """Take in the answer to a victim's mark, deletion or eviction; return what to do, and what ended.
 
         A victim that is gone counts as deleted. Any other problem ends all preemptions that wait for this victim.
@@ -160,22 +147,20 @@ class RunningPreemptions:
                 self._pending[uid] = going
                 actions.append(DeleteObject("Pod", action.key, uid, action.cause))
                 waiting = [preemption for preemption in waiting if preemption.failure is not None]
-        ended: list[EndedPreemption] = []
+        ended: list[RunningPreemption] = []
         for preemption in waiting:
             preemption.outstanding.discard(uid)
             actions += self._go_on(preemption, ended)
         return actions, ended
 
-    def _go_on(self, preemption: RunningPreemption, ended: list[EndedPreemption]) -> list[Action]:
+    def _go_on(self, preemption: RunningPreemption, ended: list[RunningPreemption]) -> list[Action]:
         """Delete the last victim once all others have their answers; note the preemption's end after that."""
         actions: list[Action] = []
         if not preemption.outstanding and not preemption.is_at_last:
             actions = self._begin_last(preemption)
         if not preemption.outstanding:
             del self._by_preemptor[preemption.preemptor.uid]
-            all_gone = self._cluster.placed.keys().isdisjoint(preemption.victims)
-            found = (preemption.preemptor, preemption.failure, all_gone, preemption.binds_first, preemption.attempt)
-            ended.append(EndedPreemption(*found))
+            ended.append(preemption)
         return actions
 
     def forget(self, uid: str) -> None:
@@ -272,6 +257,7 @@ class CapWaits:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._waiting: Deadlines[str] = Deadlines()
+        self.next_deadline = self._waiting.next_time
         self._held: dict[str, None] = {}
         self.held = self._held.keys()
         """The uids of pods that wait for tokens; a live view."""
@@ -319,12 +305,3 @@ class CapWaits:
         if uid in self._held:
             del self._held[uid]
             self._waiting.set(uid, None)
-
-    @property
-    def is_awaited(self) -> bool:
-        """Return whether any pod waits for tokens."""
-        return bool(self._held)
-
-    def next_deadline(self) -> int | None:
-        """Return when `take_due` next has a pod; None for never."""
-        return self._waiting.next_time()

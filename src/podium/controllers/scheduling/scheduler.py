@@ -46,7 +46,7 @@ from podium.controllers.scheduling.known_failures import KnownFailures
 from podium.controllers.scheduling.object_event_handlers import ObjectEventHandlers
 from podium.controllers.scheduling.pod_event_handlers import PodEventHandlers
 from podium.controllers.scheduling.pod_reports import PodReports
-from podium.controllers.scheduling.preemptions import CapWaits, EndedPreemption, RunningPreemptions
+from podium.controllers.scheduling.preemptions import CapWaits, RunningPreemption, RunningPreemptions
 from podium.controllers.scheduling.queue.queue import SchedulingQueue
 from podium.controllers.scheduling.queue.queued_pod import QueuePlace, QueueSettings
 from podium.controllers.scheduling.queue.without_hints import NodeCheck, without_hints
@@ -194,7 +194,7 @@ class Scheduler:
         if self._waiting:
             actions = actions + self._resume_permitted(now)
         if self._has_gangs and self.bindings.gathered:
-            actions = actions + self.gangs.settle(now)
+            actions = actions + self.gangs.bindings.settle(now)
         if actions or self._last_deadline is not NEVER or self._queued or any(self._timed):
             return actions
         # No deadline before, and none now.
@@ -234,7 +234,7 @@ class Scheduler:
             *(bindings_ns, self.queue.next_deadline(), self.reports.next_deadline()),
             *(self.futile.next_deadline(), self.cap.next_deadline()),
         )
-        keeps_alive = bindings_ns is not None or self.cap.is_awaited or self.queue.has_promising
+        keeps_alive = bindings_ns is not None or bool(self.cap.held) or self.queue.has_promising
         if self._has_gangs:
             times += (self.gangs.next_deadline(),)
             keeps_alive = keeps_alive or self.gangs.keeps_alive
@@ -287,7 +287,7 @@ class Scheduler:
 
     def _eviction_answered(self, action: Evict, answered: Answered, now: int) -> list[Action]:
         if action.cause == GANG_RELEASE:
-            self.gangs.release_answered(action, answered)
+            self.gangs.releases.answered(action, answered)
             return []
         return self._victim_answered(action, answered, now)
 
@@ -297,7 +297,7 @@ class Scheduler:
 
     def _patch_answered(self, action: PatchObject, answered: Answered, now: int) -> list[Action]:
         if action.kind == "PodGroup":
-            self.gangs.answered(answered, now)
+            self.gangs.reports.answered(answered, now)
         return []
 
     def _claim_answered(
@@ -323,7 +323,7 @@ class Scheduler:
             actions += reservations.forget_pod(action.pod, action.pod_uid)
         return actions
 
-    def _preemption_ended(self, ended: EndedPreemption, now: int) -> None:
+    def _preemption_ended(self, ended: RunningPreemption, now: int) -> None:
         """Ask the preemptor's gate again.
 
         The pod is attempted again if a request failed, or if something else has woken it. While only some victims are
@@ -334,7 +334,8 @@ class Scheduler:
             if queued is not None and (ended.failure is not None or ended.binds_first):
                 self.queue.activate([uid], now)
             elif queued is not None:
-                is_worth_attempt = ended.all_gone or queued.woken_by != ASSIGNED_POD_DELETE
+                are_gone = self.cluster.placed.keys().isdisjoint(ended.victims)
+                is_worth_attempt = are_gone or queued.woken_by != ASSIGNED_POD_DELETE
                 self.queue.ask_gate_again(uid, now, is_worth_attempt=is_worth_attempt)
 
     # What is due

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from podium.api.pod_group import PodGroup
 from podium.cluster.cluster import Cluster
@@ -51,23 +51,18 @@ class GangState:
     def placed(self, key: str) -> list[PodRecord]:
         """Return the pods that are on a node or assumed there, and not terminating."""
         placed = self._cluster.placed
-        return [placed[uid] for uid, pod in self._members(key) if uid in placed and not pod.terminating]
+        members = self._cluster.pod_groups.members(key)
+        return [placed[uid] for uid, pod in members.items() if uid in placed and not pod.terminating]
 
     def bound(self, key: str) -> list[PodRecord]:
         """Return the placed pods that are bound, or whose binding was requested."""
-        return [pod for pod in self.placed(key) if self._is_sent(pod.uid)]
+        cycles = ((pod, self._bindings.find(pod.uid)) for pod in self.placed(key))
+        return [pod for pod, cycle in cycles if cycle is None or cycle.stage.is_sent]
 
     def coming(self, key: str) -> int:
         """Return the number of pods in earlier stages of a binding cycle."""
-        stages = (self._bindings.stage(uid) for uid, _ in self._members(key))
+        stages = map(self._bindings.stage, self._cluster.pod_groups.members(key))
         return sum(stage in (BindingStage.PERMIT, BindingStage.PRE_BIND, BindingStage.PREPARE) for stage in stages)
-
-    def _is_sent(self, uid: str) -> bool:
-        cycle = self._bindings.find(uid)
-        return cycle is None or cycle.stage.is_sent
-
-    def _members(self, key: str) -> Iterator[tuple[str, PodRecord]]:
-        yield from self._cluster.pod_groups.members(key).items()
 
 
 def is_short(groups: PodGroups, group: PodGroup) -> bool:

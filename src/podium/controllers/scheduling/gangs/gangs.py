@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podium.api.pod_group import PodGroup
-from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.controllers.actions import Action, Evict
+from podium.controllers.actions import Action
 from podium.controllers.deadlines import Deadlines, earliest
-from podium.controllers.observations import Answered
 from podium.controllers.scheduling.attempts import SchedulingAttempts
 from podium.controllers.scheduling.binding_stages import BindingCycle
 from podium.controllers.scheduling.gangs.gang_state import GangState, is_short
 from podium.controllers.scheduling.gangs.group_attempts import GroupAttempts, GroupPreemptions
 from podium.controllers.scheduling.gangs.group_reports import GangReleases, GroupReports
-from podium.controllers.scheduling.queue.queue import GROUP_CHANGED, SchedulingQueue
-from podium.controllers.scheduling.queue.queued_pod import QueuedPod
+from podium.controllers.scheduling.queue.queue import GROUP_CHANGED
 from podium.decide.gang_placement import UNSCHEDULABLE, WAITING
 from podium.framework.verdicts import Code, Status
 from podium.plugins.gang_scheduling import NAME
@@ -26,76 +23,61 @@ class Gangs:
     """The PodGroups whose pods are scheduled together; inactive if no profile schedules groups."""
 
     def __init__(self, attempts: SchedulingAttempts, state: GangState) -> None:
-        cluster, queue = attempts.cluster, attempts.queue
+        cluster, self._queue = attempts.cluster, attempts.queue
         self._groups = cluster.pod_groups
         self.state = state
         # A plain attribute, because it is read for each observation.
         self.is_on = state.is_on
+        self.concerns = state.concerns
         self.preemptions = GroupPreemptions(attempts, state)
-        self._reports = GroupReports()
-        self._wakeups = GangWakeups(cluster, queue, state)
-        self._bindings = GangBindings(attempts, state, self._reports)
-        self._releases = GangReleases(cluster, queue, state)
-        self._attempts = GroupAttempts(attempts, state, self.preemptions, self._reports, self._releases)
-
-    def concerns(self, pod: PodRecord) -> bool:
-        """Return whether a pod is scheduled with the others of its group."""
-        return self.state.concerns(pod)
-
-    def attempt(self, first: QueuedPod, now: int) -> list[Action]:
-        """Attempt all pods of a popped pod's group."""
-        return self._attempts.attempt(first, now)
-
-    def settle(self, now: int) -> list[Action]:
-        """Bind the gangs that are ready, and return those that cannot become complete to the queue."""
-        return self._bindings.settle(now)
+        self.reports = GroupReports()
+        self.bindings = GangBindings(attempts, state, self.reports)
+        self.releases = GangReleases(cluster, self._queue, state)
+        self.attempt = GroupAttempts(attempts, state, self.preemptions, self.reports, self.releases).attempt
 
     def tick(self, now: int) -> list[Action]:
         """Do what is due."""
-        actions = self._bindings.give_up(now)
-        actions += self._releases.take_due(now)
-        actions += self._reports.take_due(self._groups.by_key, now)
+        actions = self.bindings.give_up(now)
+        actions += self.releases.take_due(now)
+        actions += self.reports.take_due(self._groups.by_key, now)
         return actions
 
     def next_deadline(self) -> int | None:
         """Return when `tick` is next due; None for never."""
-        return earliest((self._bindings.next_deadline(), self._releases.next_deadline(), self._reports.next_deadline()))
+        return earliest((self.bindings.next_deadline(), self.releases.next_deadline(), self.reports.next_deadline()))
 
     @property
     def keeps_alive(self) -> bool:
         """Return whether something new is going to happen without other events."""
-        return self._bindings.next_deadline() is not None or self._releases.keeps_alive
-
-    def answered(self, answered: Answered, now: int) -> None:
-        """Handle the answer to the write of a group's condition."""
-        self._reports.answered(answered, now)
-
-    def release_answered(self, action: Evict, answered: Answered) -> None:
-        """Handle the answer to the eviction of a pod of an incomplete gang."""
-        self._releases.answered(action, answered)
+        return self.bindings.next_deadline() is not None or self.releases.keeps_alive
 
     def came(self, pod: PodRecord, now: int) -> None:
-        """Handle a pending pod that is observed for the first time."""
-        self._wakeups.came(pod, now)
+        """Handle a pending pod that is observed for the first time: there may be enough pods now."""
+        group = self._groups.of(pod) if self.concerns(pod) else None
+        if group is not None and group.is_gang and not is_short(self._groups, group):
+            self._wake(group.key, pod.uid, now)
 
     def assigned(self, pod: PodRecord, now: int) -> list[Action]:
         """Handle a pod on a node: the scheduler that bound it may have ended before it reported its group."""
         group = self.state.group(pod.pod_class.pod_group)
-        return [] if group is None or not self.state.concerns(pod) else self.look_at(group, now)
+        return [] if group is None or not self.concerns(pod) else self.look_at(group, now)
 
     def look_at(self, group: PodGroup, now: int) -> list[Action]:
         """Report that a group was scheduled, if it was and is not reported."""
-        if not self.is_on or self._reports.is_scheduled(group):
+        if not self.is_on or self.reports.is_scheduled(group):
             return []
         bound = self.state.bound(group.key)
-        if len(bound) < group.min_count or not self.state.concerns(bound[0]):
+        if len(bound) < group.min_count or not self.concerns(bound[0]):
             return []
-        self._releases.forget(group.key)
-        return [*self._reports.report(group, "True", "Scheduled", "", now)]
+        self.releases.forget(group.key)
+        return [*self.reports.report(group, "True", "Scheduled", "", now)]
 
     def left(self, pod: PodRecord, now: int) -> None:
-        """Handle a pod that is gone or not pending any more."""
-        self._wakeups.left(pod, now)
+        """Handle a pod that is gone or not pending any more; the others need not wait for a preemption that it led."""
+        key = pod.pod_class.pod_group
+        if key and self.state.leaders.get(key) == pod.uid:
+            del self.state.leaders[key]
+            self._wake(key, pod.uid, now)
 
     def is_short(self, pod: PodRecord) -> bool:
         """Return whether too few pods of a pod's gang exist for another attempt."""
@@ -112,44 +94,15 @@ class Gangs:
 
     def group_changed(self, before: PodGroup | None, group: PodGroup, now: int) -> None:
         """Handle the addition or change of a group."""
-        self._reports.seen(group)
-        self._wakeups.group_changed(before, group, now)
+        self.reports.seen(group)
+        if self.is_on and (before is None or before.spec != group.spec):
+            self._wake(group.key, "", now)
 
     def group_gone(self, group: PodGroup) -> None:
         """Handle the deletion of a group."""
-        self._reports.forget(group.key)
-        self._releases.forget(group.key)
+        self.reports.forget(group.key)
+        self.releases.forget(group.key)
         self.state.leaders.pop(group.key, None)
-
-
-class GangWakeups:
-    """Wakes the pods of a group when another one comes, or the group is created or changed."""
-
-    def __init__(self, cluster: Cluster, queue: SchedulingQueue, state: GangState) -> None:
-        self._groups = cluster.pod_groups
-        self._queue = queue
-        self._state = state
-
-    def came(self, pod: PodRecord, now: int) -> None:
-        """Handle a new pod of a group: there may be enough pods now."""
-        if not self._state.concerns(pod):
-            return
-        key = pod.pod_class.pod_group
-        group = self._groups.by_key.get(key)
-        if group is not None and group.is_gang and self._groups.live(key) >= group.min_count:
-            self._wake(key, pod.uid, now)
-
-    def left(self, pod: PodRecord, now: int) -> None:
-        """Handle a pod that is gone; if it led a preemption, the others need not wait for that."""
-        key = pod.pod_class.pod_group
-        if key and self._state.leaders.get(key) == pod.uid:
-            del self._state.leaders[key]
-            self._wake(key, pod.uid, now)
-
-    def group_changed(self, before: PodGroup | None, group: PodGroup, now: int) -> None:
-        """Handle the addition or change of a group."""
-        if self._state.is_on and (before is None or before.spec != group.spec):
-            self._wake(group.key, "", now)
 
     def _wake(self, key: str, but: str, now: int) -> None:
         for uid in tuple(self._groups.members(key)):
@@ -168,6 +121,7 @@ class GangBindings:
         self._reports = reports
         # By the group's key, when its pods stop waiting.
         self._deadlines: Deadlines[str] = Deadlines()
+        self.next_deadline = self._deadlines.next_time
         self._looked_at = (0, 0)
 
     def settle(self, now: int) -> list[Action]:
@@ -186,10 +140,6 @@ class GangBindings:
         while (key := self._deadlines.take_due(now)) is not None:
             actions += self._turn_back(key, self._waiting().get(key, []), now)
         return actions
-
-    def next_deadline(self) -> int | None:
-        """Return when the first gang's time is up; None if none waits."""
-        return self._deadlines.next_time()
 
     def _waiting(self) -> dict[str, list[BindingCycle]]:
         """Return the cycles of waiting pods by the group's key, in the order in which they began to wait."""

@@ -6,7 +6,7 @@ the group is attempted. Source: pkg/scheduler/schedule_one_podgroup.go (podGroup
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from podium.api.pod_group import PodGroup
@@ -28,6 +28,7 @@ from podium.decide.gang_placement import (
     place_group,
 )
 from podium.decide.preempting.gang.gang import Gang, gang_priority
+from podium.framework.handle import CycleState
 from podium.framework.pre_filters import GroupPostFilterResult
 from podium.framework.runner import Runner
 from podium.framework.verdicts import PluginError, unschedulable
@@ -111,39 +112,30 @@ class GroupAttempts:
 
     def _bind_members(self, attempt: _Attempt, now: int) -> list[Action]:
         """Bind the pods of a group of which enough fit; the others return to the queue."""
-        group, queued, found, runner = attempt.group, attempt.queued, attempt.found, attempt.runner
-        actions: list[Action] = []
-        self._releases.forget(group.key)
-        for each, member in zip(queued, found.members, strict=True):
-            if member.fits:
-                state = member.placement.state
-                actions += self._attempts.start_binding(
-                    member.node_name, each, runner, state, now, is_together=group.is_gang
-                )
-        for each, member in zip(queued, found.members, strict=True):
-            if not member.fits:
-                message = self._message(member, found, "")
-                actions += self._attempts.requeue_unscheduled(each, self._plugins(found), message, now)
-        if group.is_gang:
-            return actions
-        return [*actions, *self._reports.report(group, "True", "Scheduled", "", now)]
+        members = zip(attempt.queued, attempt.found.members, strict=True)
+        going = {each.record.uid: (member.node_name, member.placement.state) for each, member in members if member.fits}
+        return self._bind_some(attempt, going, _NOTHING, now)
 
     def _bind_before_victims_end(self, attempt: _Attempt, result: GroupPostFilterResult, now: int) -> list[Action]:
         """Bind members to nodes that their victims have yet to leave; the others return to the queue."""
-        group, found = attempt.group, attempt.found
+        planned = zip(result.placements, result.states, strict=True)
+        going = {pod.uid: (node_name, state) for (pod, node_name), state in planned}
+        return self._bind_some(attempt, going, result, now)
+
+    def _bind_some(
+        self, attempt: _Attempt, going: Mapping[str, tuple[str, CycleState]], result: GroupPostFilterResult, now: int
+    ) -> list[Action]:
+        """Bind the pods that are ``going`` (by uid) to their nodes, and return the others to the queue."""
+        group, queued, found = attempt.group, attempt.queued, attempt.found
         actions: list[Action] = []
         self._releases.forget(group.key)
-        going = {
-            pod.uid: (node_name, state)
-            for (pod, node_name), state in zip(result.placements, result.states, strict=True)
-        }
-        for each in attempt.queued:
+        for each in queued:
             if each.record.uid in going:
                 node_name, state = going[each.record.uid]
                 actions += self._attempts.start_binding(
                     node_name, each, attempt.runner, state, now, is_together=group.is_gang
                 )
-        for each, member in zip(attempt.queued, found.members, strict=True):
+        for each, member in zip(queued, found.members, strict=True):
             if each.record.uid not in going:
                 message = self._staying(member, found, result, is_going=False)
                 actions += self._attempts.requeue_unscheduled(each, self._plugins(found), message, now)
@@ -169,7 +161,8 @@ class GroupAttempts:
             message = self._staying(member, found, result, is_going=each.record.uid in going)
             plugins = (*self._plugins(found), *result.waits_for)
             actions += self._attempts.requeue_unscheduled(each, plugins, message, now)
-        actions += self._reports.report(group, "False", "Unschedulable", self._group_message(found, result), now)
+        message = f"{found.message}, {PREEMPTING}" if result.placements else found.message
+        actions += self._reports.report(group, "False", "Unschedulable", message, now)
         return [*actions, *warnings, *self._attempts.futile.note_all(members), *begun]
 
     def _post_filter(self, attempt: _Attempt, now: int) -> GroupPostFilterResult:
@@ -201,19 +194,11 @@ class GroupAttempts:
         if member is None:
             return f"{UNSCHEDULABLE}, {found.problem}"
         if not member.fits:
-            return self._message(member, found, result.status.message)
+            # It fits nowhere beside the members before it.
+            is_reserved = member.reserved.is_success
+            way_out = result.status.message
+            return fit_error(member.placement, found.node_count, way_out) if is_reserved else member.reserved.message
         return f"{UNSCHEDULABLE}, {PREEMPTING if is_going else WAITING}"
-
-    @staticmethod
-    def _message(member: MemberPlacement, found: GroupPlacement, way_out: str) -> str:
-        """Return why a pod fits nowhere beside the members before it."""
-        if not member.reserved.is_success:
-            return member.reserved.message
-        return fit_error(member.placement, found.node_count, way_out)
-
-    @staticmethod
-    def _group_message(found: GroupPlacement, result: GroupPostFilterResult) -> str:
-        return f"{found.message}, {PREEMPTING}" if result.placements else found.message
 
 
 _RULE = "one plan for a whole gang"

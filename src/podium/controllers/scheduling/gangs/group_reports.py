@@ -11,19 +11,17 @@ from __future__ import annotations
 import msgspec
 
 from podium.api.disruption_policy import SCHEDULER
-from podium.api.meta import Raw, plain
+from podium.api.meta import plain
 from podium.api.pod_group import SCHEDULED, Condition, PodGroup
-from podium.api.resource_version import is_comparable, is_older
 from podium.api.times import format_duration, format_time
 from podium.cluster.cluster import Cluster
 from podium.controllers.actions import GANG_RELEASE, Action, Evict, PatchObject, Rationale, Record
 from podium.controllers.deadlines import Deadlines
 from podium.controllers.observations import Answer, Answered
 from podium.controllers.scheduling.gangs.gang_state import GangState
+from podium.controllers.scheduling.pod_reports import PendingWrites
 from podium.controllers.scheduling.queue.queue import SchedulingQueue
-from podium.controllers.scheduling.queue.queued_pod import SECOND_NS
 
-RETRY_NS = SECOND_NS
 CAUSE = "GangScheduling"
 
 
@@ -31,26 +29,23 @@ class GroupReports:
     """The conditions of groups as last written; a failed write is sent again."""
 
     def __init__(self) -> None:
-        # By the group's key: the written condition, until the API shows it.
-        self._written: dict[str, Condition] = {}
-        # The group's version after the write, once it is answered.
-        self._versions: dict[str, str] = {}
-        self._failed: dict[str, Condition] = {}
-        self._retries: Deadlines[str] = Deadlines()
+        self._writes: PendingWrites[Condition, Condition] = PendingWrites()
+        self.next_deadline = self._writes.next_deadline
 
     def report(self, group: PodGroup, status: str, reason: str, message: str, now: int) -> list[PatchObject]:
         """Report whether a group was scheduled, unless the API shows that or the group was scheduled before."""
-        shown = group.status.condition(SCHEDULED)
-        known = self._written.get(group.key, shown)
+        known = self._known(group)
         if known is not None and known.status == "True" and status != "True":
             return []
+        is_same = known is not None and known.status == status
+        since = known.last_transition_time if known is not None and is_same else None
         new = Condition(
             type=SCHEDULED,
             status=status,
             reason=reason,
             message=message,
             observed_generation=group.metadata.generation,
-            last_transition_time=_transition(known, status, now),
+            last_transition_time=since or format_time(now),
         )
         if known is not None and msgspec.structs.replace(known, last_transition_time=new.last_transition_time) == new:
             return []
@@ -58,81 +53,53 @@ class GroupReports:
 
     def is_scheduled(self, group: PodGroup) -> bool:
         """Return whether the API shows, or will show, that the group was scheduled."""
-        known = self._written.get(group.key, group.status.condition(SCHEDULED))
+        known = self._known(group)
         return known is not None and known.status == "True"
+
+    def _known(self, group: PodGroup) -> Condition | None:
+        return self._writes.written.get(group.key, group.status.condition(SCHEDULED))
 
     def seen(self, group: PodGroup) -> None:
         """Handle the observed state of a group."""
-        written = self._written.get(group.key) if self._written else None
-        if written is None:
-            return
-        told = self._versions.get(group.key)
-        is_there = written == group.status.condition(SCHEDULED)
-        if is_there or (told is not None and not is_older(group.metadata.resource_version, told)):
-            self._forget_written(group.key)
+        if group.key in self._writes.written:
+            self._writes.see(group.key, group.status.condition(SCHEDULED), group.metadata.resource_version)
 
     def answered(self, answered: Answered, now: int) -> None:
         """Handle the answer to a write; a failed one is sent again, unless the group is gone."""
         action = answered.action
         if not isinstance(action, PatchObject):
             raise TypeError(f"{type(action).__name__} reports nothing about a group")
-        written = self._written.get(action.key)
+        written = self._writes.written.get(action.key)
         if written is None:
             return
         if answered.problem is None:
-            self._tell(action, answered.written)
-            return
-        self._forget_written(action.key)
-        if answered.answer is not Answer.GONE:
-            self._failed[action.key] = written
-            self._retries.set(action.key, now + RETRY_NS)
+            # An answer to an earlier write has another condition.
+            if answered.written is not None and action.patch["status"]["conditions"][-1] == plain(written):
+                self._writes.answered(action.key, answered.written)
+        elif answered.answer is Answer.GONE:
+            self._writes.forget(action.key)
+        else:
+            self._writes.fail(action.key, written, now)
 
     def take_due(self, groups: dict[str, PodGroup], now: int) -> list[PatchObject]:
         """Return the failed writes that are due, about groups that still exist."""
-        due: list[PatchObject] = []
-        while (key := self._retries.take_due(now)) is not None:
-            condition, group = self._failed.pop(key), groups.get(key)
-            if group is not None and key not in self._written:
-                due.append(self._write(group, condition))
-        return due
-
-    def next_deadline(self) -> int | None:
-        """Return when the first write is due again; None if none is."""
-        return self._retries.next_time()
+        return [
+            self._write(groups[key], condition)
+            for key, condition in self._writes.take_due(now)
+            if key in groups and key not in self._writes.written
+        ]
 
     def forget(self, key: str) -> None:
         """Forget a group that was deleted."""
-        self._forget_written(key)
-        if self._failed.pop(key, None) is not None:
-            self._retries.set(key, None)
-
-    def _tell(self, action: PatchObject, raw: Raw | None) -> None:
-        """Note the version in an answer, if it belongs to the last write."""
-        version = "" if raw is None else str(raw["metadata"].get("resourceVersion", ""))
-        is_last = action.patch["status"]["conditions"][-1] == plain(self._written[action.key])
-        if is_last and is_comparable(version):
-            self._versions[action.key] = version
-
-    def _forget_written(self, key: str) -> None:
-        if self._written.pop(key, None) is not None:
-            self._versions.pop(key, None)
+        self._writes.forget(key)
+        self._writes.forget_failure(key)
 
     def _write(self, group: PodGroup, condition: Condition) -> PatchObject:
-        key = group.key
-        self._written[key] = condition
-        self._versions.pop(key, None)
-        if self._failed.pop(key, None) is not None:
-            self._retries.set(key, None)
+        self._writes.put(group.key, condition)
+        self._writes.forget_failure(group.key)
         others = [other for other in group.status.conditions if other.type != SCHEDULED]
         status = {"conditions": [plain(each) for each in (*others, condition)]}
-        return PatchObject("PodGroup", key, group.metadata.uid, {"status": status}, CAUSE, "status")
-
-
-def _transition(known: Condition | None, status: str, now: int) -> str | None:
-    """Return when the condition got its status."""
-    if known is not None and known.status == status and known.last_transition_time:
-        return known.last_transition_time
-    return format_time(now)
+        return PatchObject("PodGroup", group.key, group.metadata.uid, {"status": status}, CAUSE, "status")
 
 
 _TOO_MANY = 429
@@ -150,6 +117,7 @@ class GangReleases:
         self._queue = queue
         self._state = state
         self._deadlines: Deadlines[str] = Deadlines()
+        self.next_deadline = self._deadlines.next_time
         # The gangs whose pods were evicted before, and still have some; another try would be refused again.
         self._asked: set[str] = set()
 
@@ -184,10 +152,6 @@ class GangReleases:
             return
         if answered.answer in _LATER or problem.code == _TOO_MANY:
             self._asked.discard(pod.pod_class.pod_group)
-
-    def next_deadline(self) -> int | None:
-        """Return when the first gang's time is up; None if there is none."""
-        return self._deadlines.next_time()
 
     @property
     def keeps_alive(self) -> bool:
