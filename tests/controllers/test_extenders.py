@@ -93,7 +93,7 @@ def test_where_none_is_left_nobody_is_deleted_and_it_is_said() -> None:
     actions = driver.tick()
 
     assert deletions(actions) == []
-    assert the(ReportUnschedulable, actions).message.endswith("preemption: no candidate node for preemption.")
+    assert the(ReportUnschedulable, actions).message.endswith("preemption: no candidate node for preemption")
 
 
 def test_victims_are_those_that_the_extender_names() -> None:

@@ -44,7 +44,7 @@ def test_a_pod_that_never_preempts_goes_ahead_of_the_queue_and_interrupts_nobody
         "150 Finished nightly",
     ]
     [waits] = [e.message for e in result.events if e.reason == "FailedScheduling" and "report" in (e.pod or "")]
-    assert waits.endswith("preemption: not eligible due to preemptionPolicy=Never..")
+    assert waits.endswith("preemption: not eligible due to preemptionPolicy=Never.")
 
 
 def test_with_the_default_policy_it_would_interrupt_one(tmp_path: Path) -> None:

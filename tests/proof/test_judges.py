@@ -79,7 +79,7 @@ def test_they_tell_where_pods_are_preempted_that_may_not_be(monkeypatch: pytest.
 
 
 def test_they_tell_where_a_budget_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disruptions, "check_allowed", lambda *_: None)
+    monkeypatch.setattr(disruptions, "check_allowed", lambda *_, **__: None)
 
     assert "allows no disruption" in objection(MANY_SEEDS)
 

@@ -105,7 +105,7 @@ def test_the_event_and_the_explanation_name_the_budget() -> None:
     explanation = podium.explain(objects, "p", preempting(budgets="Require"))
 
     (message,) = [event.message for event in result.events if event.reason == "FailedScheduling"]
-    assert message.endswith("; budget default/web allows too few disruptions.")
+    assert message.endswith("; budget default/web allows too few disruptions")
     assert explanation.headline == "default/p is unschedulable: budget default/web allows too few disruptions"
     assert explanation.to_dict()["preemption"]["heldBack"] == {
         "budgets": ["default/web"],
